@@ -97,7 +97,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(f"judgekit.{_HOMES[name]}"), name)
+        return globals().setdefault(name, getattr(import_module(f"judgekit.{_HOMES[name]}"), name))
     if name == "__all__" or (not name.startswith("_") and find_spec(f"judgekit.{name}") is None):
         # Not for the name of a module, which is being imported.
         homes: dict[str, str] = import_module("judgekit.registry").register.load().homes

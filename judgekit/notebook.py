@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Shown"]
+__all__ = ["NotebookRepr"]
 
 
-class Shown:
+class NotebookRepr:
     """Shows itself in a notebook: as the report does, which stands above the rooms that have such objects."""
 
     __slots__ = ()

@@ -194,7 +194,7 @@ async def label_pool(
         table = kept.table(rows())
     if not any(map(any, origins)):
         table = table.select([column for column in table.column_names if column not in _ORIGIN])
-    return Labeling.from_table(name, labeler.scale, table)
+    return Labeling(name, labeler.scale, table)
 
 
 def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None) -> pd.DataFrame:

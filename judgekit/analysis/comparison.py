@@ -33,7 +33,7 @@ from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
-from judgekit.notebook import Shown
+from judgekit.notebook import NotebookRepr
 from judgekit.progress import Event, Progress, silent
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Background:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(NotebookRepr):
     """What came out.
 
     Attributes:

@@ -17,7 +17,7 @@ from judgekit.analysis.controls import LENGTH, RETRIEVER, TWIN
 from judgekit.analysis.findings import HELPS, MISLEADS, UNKNOWN, Finding, Findings, Ranged
 from judgekit.analysis.money import ANSWERING, PEOPLE, Money, Pool
 from judgekit.analysis.primary import Primary
-from judgekit.notebook import Shown
+from judgekit.notebook import NotebookRepr
 
 __all__ = ["WIDTH", "Decision", "Situation", "put"]
 
@@ -30,7 +30,7 @@ _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 
 @dataclass(frozen=True, repr=False)
-class Decision(Shown):
+class Decision(NotebookRepr):
     """What to do, for how much, and how sure that is.
 
     Attributes:

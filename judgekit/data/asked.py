@@ -68,11 +68,11 @@ class Asked:
             content = json.loads(read_bytes(path))
             if content.pop("judgekit") != "people":
                 raise ValueError("not written by judgekit annotate read")
-            header, *rows = content.pop("rows")
-            if tuple(header) != ASKED_COLUMNS or any(len(row) != len(header) or not 0 < row[2] <= 1 for row in rows):
+            header, *rows = map(tuple, content.pop("rows"))
+            if header != ASKED_COLUMNS or any(len(row) != len(header) or not 0 < row[2] <= 1 for row in rows):
                 raise ValueError("the rows are not those of a sample")
             Scale.parse(content["scale"])
-            return cls(**content, rows=tuple(map(tuple, rows)))
+            return cls(**content, rows=tuple(rows))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
             raise DataError(
                 f"does not list the questions that people were asked ({error}): read the judgments again", path

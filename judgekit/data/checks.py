@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -55,38 +57,33 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
         absent[run.name] = tuple(q for q in queries if q not in listed)
         further = len(listed) + len(absent[run.name]) - len(queries)
         if 2 * len(absent[run.name]) > len(queries) or further < _PILOT * len(listed):
-            _known(run, "query", "queries", run.query_ids, queries)
+            _known(run, "queries", run.query_ids, queries)
         if docs is not None:
-            _known(run, "doc", "docs", (run.only(queries) if further else run).doc_ids, docs)
+            _known(run, "docs", (run.only(queries) if further else run).doc_ids, docs)
     return absent
 
 
-def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | Docs) -> None:
+def _known(run: Run, many: str, ids: Iterable[str], known: Queries | Docs) -> None:
     ids = list(ids)
     unknown = [i for i in ids if i not in known]
     if unknown:
-        where = "the collection" if one == "doc" else "the queries"
+        where = "the collection" if many == "docs" else "the queries"
+        more = ". If the docs are in several files, give all of them" if many == "docs" else ""
         if len(unknown) == len(ids):
             more = ": are these files from the same collection?"
-        else:
-            more = ". If the docs are in several files, give all of them" if one == "doc" else ""
-        raise DataError(
-            f"run {run.name!r} has {len(unknown)} of its {len(ids)} {many} missing from {where}, first"
-            f" {unknown[0]!r}{more}"
-        )
+        missing = f"{len(unknown)} of its {len(ids)} {many} missing from {where}, first {unknown[0]!r}"
+        raise DataError(f"run {run.name!r} has {missing}{more}")
 
 
 def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[str]:
     """Yield a sentence for each file or table, by name, whose ranks say the opposite of its scores, as distances do."""
     for name, held in runs.items():
-        whose, first = f"run {name!r}", _first_rows(held, _ROWS)
-        if isinstance(held, str | Path):
-            whose += f" ({held})"
+        whose = f"run {name!r} ({held})" if isinstance(held, str | Path) else f"run {name!r}"
         ranked, down, up = False, 0, 0
-        for _, some in groupby(first, key=lambda row: row[0]):
+        for _, some in groupby(_first_rows(held, _ROWS), key=itemgetter(0)):
             rows = list(some)
             ranked = ranked or not all(math.isnan(rank) for _, rank, _ in rows)
-            rows = sorted(rows, key=lambda row: row[1]) if ranked else rows
+            rows = sorted(rows, key=itemgetter(1)) if ranked else rows
             for (_, rank, score), (_, other, below) in pairwise(rows):
                 if not ranked or rank < other:
                     down, up = down + (score > below), up + (score < below)
@@ -107,12 +104,9 @@ def _first_rows(held: str | Path | pd.DataFrame, rows: int) -> Sequence[tuple[ob
     """Return query, rank and score of the first rows, of a table query by query; NaN where there is no number."""
     if isinstance(held, str | Path):
         return first_rows(held, rows)
-    some = held.iloc[np.argsort(held["query_id"].factorize()[0], kind="stable")[:rows]]
-    ranks = some["rank"] if "rank" in some else [math.nan] * len(some)
-    return [
-        (query_id, as_number(rank), as_number(score))
-        for query_id, rank, score in zip(some["query_id"], ranks, some["score"], strict=True)
-    ]
+    first = held.iloc[np.argsort(held["query_id"].factorize()[0], kind="stable")[:rows]]
+    ranks = map(as_number, first.get("rank", [math.nan] * len(first)))
+    return [*zip(first["query_id"], ranks, map(as_number, first["score"]), strict=True)]
 
 
 def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
@@ -171,50 +165,46 @@ def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
 
 def judges_nothing(labeling: Labeling) -> bool:
     """Return whether imported labels say nothing of any pooled document, so that each 0 is only what the file lacks."""
-    blocks = list(labeling.blocks("query_id", "judged"))
-    told = any("judged" in block for block in blocks)
-    return told and not any((block["judged"] == 1).any() for block in blocks if "judged" in block)
+    judged = [block["judged"] == 1 for block in labeling.blocks("query_id", "judged") if "judged" in block]
+    return bool(judged) and not any(rows.any() for rows in judged)
 
 
 def remarks(labeling: Labeling) -> Iterator[str]:
     """Yield what to know of labels before their scores are read: unjudged, escalated, and what looks wrong."""
     name, total = labeling.name, len(labeling.row_queries)
-    said: dict[tuple[str, str], tuple[int, set[str]]] = {}
-    first, judged, met, escalated = "", False, set[str](), -1
+    counts, queries = Counter[tuple[str, str]](), defaultdict[tuple[str, str], set[str]](set)
+    columns, met, escalated, excuse = set[str](), set[str](), 0, ""
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
-        if "escalated" in block:
-            escalated = max(escalated, 0) + int(block["escalated"].sum())
-        rows = block if "reason" in block else block.assign(reason="")
-        rows = rows.assign(reason=rows["reason"].fillna(""))
-        rows = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
-        excused = rows[rows["status"] == Status.NOT_APPLICABLE.value]
-        if len(excused) and not first:
-            first = f"{excused['query_id'].iloc[0]}: {excused['reason'].iloc[0]}"
-        for (status, reason), some in rows.groupby(["status", "reason"]):
-            count, of = said.get((str(status), str(reason)), (0, set()))
-            said[str(status), str(reason)] = count + len(some), of | set(some["query_id"])
-        judged |= "judged" in block
-        met.update(block["query_id"][block["judged"] == 1] if "judged" in block else ())
+        columns |= {*block.columns}
+        rows = block.assign(reason=block["reason"].fillna("") if "reason" in block else "")
+        odd = (rows["status"] != Status.OK.value) | (rows["reason"] != "")
+        for status, reason, query_id in zip(*(rows[odd][c] for c in ("status", "reason", "query_id")), strict=True):
+            counts[status, reason] += 1
+            queries[status, reason].add(query_id)
+            if status == Status.NOT_APPLICABLE.value:
+                excuse = excuse or f"{query_id}: {reason}"
+        escalated += int(block.get("escalated", np.zeros(1)).sum())
+        met |= {*block["query_id"][block["judged"] == 1]} if "judged" in block else set()
 
     def of_status(status: Status) -> tuple[int, str]:
-        found = [each for (which, _), each in said.items() if which == status.value]
-        among = len(set().union(*(queries for _, queries in found)))
-        return sum(count for count, _ in found), f"{among:,} of {total:,} queries"
+        reasons = [key for key in counts if key[0] == status.value]
+        among = len(set().union(*map(queries.__getitem__, reasons)))
+        return sum(map(counts.__getitem__, reasons)), f"{among:,} of {total:,} queries"
 
-    if first:
-        among = of_status(Status.NOT_APPLICABLE)[1]
-        yield f"{name} does not apply to {among}, which have no score under it ({first})."
+    excused, among = of_status(Status.NOT_APPLICABLE)
+    if excused:
+        yield f"{name} does not apply to {among}, which have no score under it ({excuse})."
     unasked, among = of_status(Status.UNASKED)
     if unasked:
         lacked = f"{unasked:,} of {len(labeling):,} labels, in {among}"
         yield f"{name} lacks {lacked}: these documents were never judged."
-    for (status, reason), (count, of) in sorted(said.items()):
+    for (status, reason), count in sorted(counts.items()):
         if status == Status.OK.value:
-            among = f"{len(of):,} of {total:,} queries"
+            among = f"{len(queries[status, reason]):,} of {total:,} queries"
             yield f"{name}: {count:,} of {len(labeling):,} labels, in {among}, may be wrong: {reason}."
-    if escalated >= 0:
+    if "escalated" in columns:
         share = f"{escalated:,} of {len(labeling):,} pairs ({escalated / max(len(labeling), 1):.0%})"
         yield f"{name} was in doubt about {share}, which the second labeler labeled."
-    if judged and len(met) < FEW * total:
+    if "judged" in columns and len(met) < FEW * total:
         few = f"judges documents of only {len(met):,} of {total:,} queries" if met else "judges none of the documents"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"

@@ -7,6 +7,7 @@ conversions to numpy and from lists import pandas (a quarter of a second); the o
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
@@ -34,6 +35,7 @@ __all__ = [
     "objects",
     "order_ids",
     "pairs_of",
+    "plain",
     "repeated",
     "row_keys",
     "run_lengths",
@@ -65,7 +67,7 @@ np.empty((32 << 20) - 8192, np.uint8)
 
 
 class RunLengthIds(NamedTuple):
-    """A column of query ids, in which equal ids mostly stand together."""
+    """A column of query ids, in which equal ids mostly stand together: index it by row."""
 
     ids: list[str]
     """The distinct ids in order of appearance."""
@@ -73,6 +75,11 @@ class RunLengthIds(NamedTuple):
     """Index into ``ids`` per stretch of equal ids, shape (S,)."""
     bounds: Ints
     """Rows of stretch i are ``bounds[i]:bounds[i + 1]``, shape (S + 1,)."""
+
+    def at(self, row: int) -> str:
+        """Return the id of a row."""
+        stretch = int(np.searchsorted(self.bounds, row, side="right")) - 1
+        return self.ids[int(self.codes[stretch])]
 
 
 class Pairs(NamedTuple):
@@ -224,13 +231,11 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
 _LARGE: Final = 1 << 25
 
 
-def pairs_of(batches: Iterable[pa.RecordBatch], *, quotes: bool = True) -> Pairs | None:
-    """Return the rows of batches of query, doc and number, and perhaps more; None where a cell is not plain."""
+def pairs_of(batches: Iterable[pa.RecordBatch]) -> Pairs:
+    """Return the rows of batches of query, doc and number, and perhaps more."""
     queries: list[RunLengthIds] = []
     docs, values = [], [np.empty(0)]
     for batch in batches:
-        if not _plain(batch, quotes=quotes):
-            return None
         queries.append(run_lengths(batch.column(0)))
         docs.append(batch.column(1))
         values.append(numbers(batch.column(2), np.float64))
@@ -246,19 +251,23 @@ def pairs_of(batches: Iterable[pa.RecordBatch], *, quotes: bool = True) -> Pairs
     return pairs
 
 
-def _plain(batch: pa.RecordBatch, *, quotes: bool) -> bool:
-    """Return whether no text is empty or holds white space (or anything below it), or a quote, and nothing is null."""
-    for column in batch.columns:
-        if column.null_count:
-            return False
-        if column.type == pa.string():
-            offsets, data = _offsets(column), np.frombuffer(column.buffers()[2] or b"", np.uint8)
-            texts = data[offsets[0] : offsets[-1]]
-            if not (offsets[1:] > offsets[:-1]).all() or texts.min(initial=0xFF) <= ord(" "):
-                return False
-            if not quotes and (texts == ord('"')).any():
-                return False
-    return True
+def plain(batches: Iterable[pa.RecordBatch], *, quotes: bool = True) -> Iterator[pa.RecordBatch]:
+    """Yield batches of which no text is empty or holds white space (or less), or a quote, and nothing is null.
+
+    Raises:
+        ValueError: of any other batch.
+    """
+    for batch in batches:
+        for column in batch.columns:
+            offsets: npt.NDArray[np.integer] = np.zeros(1, np.int32)
+            texts = np.empty(0, np.uint8)
+            if column.type == pa.string():
+                offsets = _offsets(column)
+                texts = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+            unfit = (texts.min(initial=0xFF) <= ord(" ")) or (not quotes and (texts == ord('"')).any())
+            if column.null_count or unfit or not (offsets[1:] > offsets[:-1]).all():
+                raise ValueError("not plain")
+        yield batch
 
 
 def order_ids(ids: pa.StringArray, *, descending: bool = False) -> Ints:
@@ -279,14 +288,9 @@ class _Texts:
     """The bytes of a string array, eight at a time."""
 
     def __init__(self, ids: pa.StringArray) -> None:
-        data = ids.buffers()[2]
         self.offsets = _offsets(ids)
-        raw = np.zeros(8, np.uint8)
-        if data is not None and data.size >= 8:
-            raw = np.frombuffer(data, np.uint8)
-        elif data is not None:
-            raw[: data.size] = np.frombuffer(data, np.uint8)
-        self.raw = raw
+        raw = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
+        raw = raw if len(raw) >= 8 else np.append(raw, np.zeros(8, np.uint8))
         # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
         self.words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
 
@@ -340,6 +344,17 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
     return out
 
 
+def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
+    """Return a query and a doc that stand in two of the rows of these keys, or None."""
+    queries, docs, _ = pairs
+    scattered = len(queries.codes) > len(queries.ids)
+    for rows in same_key(keys, np.array([0, len(keys)]) if scattered else queries.bounds):
+        times = Counter((queries.at(row), docs[row].as_py()) for row in rows.tolist())
+        if max(times.values()) > 1:
+            return max(times, key=times.__getitem__)
+    return None
+
+
 def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
     """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
     # Several stretches are looked at a time: as many as stay in the processor's cache. Each key goes to a place of a
@@ -359,16 +374,6 @@ def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
         ordered = np.sort(lost)
         for key in {*lost[lost == takers], *ordered[1:][ordered[1:] == ordered[:-1]]}:
             yield np.flatnonzero(some == key) + start
-
-
-def repeated(ids: Iterable[str]) -> str | None:
-    """Return an id that is there more than once, or None."""
-    seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            return one
-        seen.add(one)
-    return None
 
 
 def equal(ids: pa.StringArray, rows: Ints, others: pa.StringArray, other_rows: Ints) -> npt.NDArray[np.bool_]:

@@ -15,16 +15,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from judgekit.data.documents import Doc
-from judgekit.data.fields import DOC, Source, doc_of
+from judgekit.data.documents import Doc, unknown_doc
+from judgekit.data.fields import DECLARED, DOC, Source, doc_of
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
-from judgekit.data.sources import Contents, Located, contents
+from judgekit.data.sources import Located, contents
 from judgekit.data.streams import files_of, packing, temporary
 from judgekit.errors import DataError, UsageError
 
@@ -49,10 +49,8 @@ def large(path: Path, limit: int | None = None) -> bool:
     """Return whether a collection is to stay on disk."""
     if not (path.is_file() or path.is_dir()):
         return False
-    size, packed = sum(part.stat().st_size for part in files_of(path)), path.is_dir() or path.suffix == ".parquet"
-    if not packed:
-        with path.open("rb") as stream:
-            packed = packing(stream.read(4)) is not None
+    size, parquet = sum(part.stat().st_size for part in files_of(path)), path.is_dir() or path.suffix == ".parquet"
+    packed = parquet or packing(path, DECLARED["doc"].expected) is not None
     return size * (4 if packed else 1) > (MEMORY_LIMIT if limit is None else limit)
 
 
@@ -77,7 +75,7 @@ class DiskDocs:
         """Return the documents in the order asked for; an unknown id is a `DataError`."""
         stored = [*map(self._stored, doc_ids)]
         if None in stored:
-            raise DataError(f"doc {doc_ids[stored.index(None)]!r} is not in the collection")
+            raise unknown_doc(doc_ids[stored.index(None)])
         return [Doc(**json.loads(doc)) for doc in stored if doc is not None]
 
     def __contains__(self, doc_id: object) -> bool:
@@ -100,14 +98,13 @@ def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
         try:
             for parent in (folder.parent, folder):
                 parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # as the store's, which makes it otherwise
-            probe = temporary(folder / name)
-            probe.touch()
-            probe.unlink()
+            with tempfile.TemporaryFile(dir=folder):
+                pass
         except OSError:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-")))
         file = folder / f"{name}.idx"
         if (known := _opened(file, made_from)) is None:
-            _build(contents(place, "doc"), file, made_from)
+            _build(*contents(place, "doc"), file, made_from)
             known = _opened(file, made_from)
         if known is None:
             raise DataError(f"its index was changed while in use: {file}", place.path)
@@ -116,17 +113,14 @@ def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
 
 def _opened(file: Path, made_from: str) -> tuple[sqlite3.Connection, int] | None:
     """Return an index and its number of docs if it is whole and of these docs, else None."""
-    index = None
-    try:
+    with ExitStack() as opened, suppress(sqlite3.Error, OSError, ValueError):
         index = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        opened.callback(index.close)
         ((known, count),) = index.execute("SELECT made_from, docs FROM made")
         ((size,),) = index.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
         if known == made_from and file.stat().st_size == size:
+            opened.pop_all()
             return index, count
-    except (sqlite3.Error, OSError, ValueError):
-        pass
-    if index is not None:
-        index.close()
     return None
 
 
@@ -143,7 +137,7 @@ def fingerprint(path: Path, spelled: str) -> str:
     return digest.hexdigest()
 
 
-def _build(opened: Contents, file: Path, made_from: str) -> None:
+def _build(source: Source, records: Iterable[DataRecord], file: Path, made_from: str) -> None:
     """Read a collection once, check it, and write its index."""
     partial = temporary(file)
     for left in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):  # of a command that was killed
@@ -152,22 +146,19 @@ def _build(opened: Contents, file: Path, made_from: str) -> None:
     try:
         with closing(sqlite3.connect(partial, isolation_level=None)) as index:
             index.executescript(_TABLES)
-            count = 0
-            for record in opened.records:
-                doc_id, doc = doc_of(opened.source, record)
+            for record in records:
+                doc_id, doc = doc_of(source, record)
                 row = (doc_id, record.line, json.dumps(asdict(doc)))
-                added = index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount
-                count += added
-                if not added:
+                if not index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
                     first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", row[:1]).fetchone()
-                    opened.source.again(record, doc_id, first, same=before == row[2] if opened.form else None)
-            if not count:
-                raise opened.source.nothing("docs")
-            index.execute("INSERT INTO made VALUES (?, ?)", (made_from, count))
+                    source.again(record, doc_id, first, same=before == row[2] if source.form else None)
+            index.execute("INSERT INTO made SELECT ?, count(*) FROM docs", (made_from,))
+            if not index.execute("SELECT docs FROM made").fetchone()[0]:
+                raise source.nothing("docs")
             index.execute("COMMIT")
         partial.replace(file)
     except sqlite3.Error as error:
-        raise DataError(f"its index cannot be written to {file.parent}: {error}", opened.source.path) from error
+        raise DataError(f"its index cannot be written to {file.parent}: {error}", source.path) from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -189,26 +180,24 @@ class GivenDocs:
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
         """Return the documents in the order asked for."""
         try:
-            found = self._look_up(list(doc_ids))
+            held = self._look_up(list(doc_ids))
         except KeyError as error:
-            raise DataError(f"doc {error.args[0]!r} is not in the collection") from None
-        if isinstance(found, Mapping):
-            found = [found.get(doc_id) for doc_id in doc_ids]
-        found = list(found) if isinstance(found, Iterable) and not isinstance(found, str | bytes) else [found]
-        if len(found) != len(doc_ids):
-            raise UsageError(f"get(ids) of your docs returned {len(found)} docs for {len(doc_ids)} ids")
-        return [self._doc(doc_id, one) for doc_id, one in zip(doc_ids, found, strict=True)]
+            raise unknown_doc(error.args[0]) from None
+        if isinstance(held, Mapping):
+            held = map(held.get, doc_ids)
+        docs = list(held) if isinstance(held, Iterable) and not isinstance(held, str | bytes) else [held]
+        if len(docs) != len(doc_ids):
+            raise UsageError(f"get(ids) of your docs returned {len(docs)} docs for {len(doc_ids)} ids")
+        return [*map(self._doc, doc_ids, docs)]
 
-    def _doc(self, doc_id: str, found: Any) -> Doc:
-        if found is None:
-            raise DataError(f"doc {doc_id!r} is not in the collection")
-        if isinstance(found, str):
-            return Doc(doc_id, found)
-        doc = found
-        if isinstance(found, Mapping):
-            doc = doc_of(Source(None, "frame", DOC, "doc"), DataRecord(1, {"doc_id": doc_id, **found}))[1]
+    def _doc(self, doc_id: str, held: Any) -> Doc:
+        if held is None:
+            raise unknown_doc(doc_id)
+        doc = Doc(doc_id, held) if isinstance(held, str) else held
+        if isinstance(held, Mapping):
+            doc = doc_of(Source(None, "frame", DOC, "doc"), DataRecord(1, {"doc_id": doc_id, **held}))[1]
         if not isinstance(doc, Doc) or doc.doc_id != doc_id:
-            raise UsageError(f"get(ids) of your docs returned {found!r:.80} where doc {doc_id!r} was asked for")
+            raise UsageError(f"get(ids) of your docs returned {held!r:.80} where doc {doc_id!r} was asked for")
         return doc
 
     def __contains__(self, doc_id: object) -> bool:

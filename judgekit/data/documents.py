@@ -19,6 +19,7 @@ __all__ = [
     "Unit",
     "estimate_tokens",
     "render",
+    "unknown_doc",
 ]
 
 BYTES_PER_TOKEN: Final = 4
@@ -50,8 +51,8 @@ class Query:
         """
         if self.messages and name in ("messages", "history") and name not in self.columns:
             asked = name == "history" and self.messages[-1]["role"] == "user"
-            said = self.messages[:-1] if asked else self.messages
-            return "\n".join(f"{one['role']}: {one['content']}" for one in said)
+            messages = self.messages[:-1] if asked else self.messages
+            return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
         return _column(f"query {self.query_id!r}", self.columns, name)
 
 
@@ -120,6 +121,11 @@ class Docs(Protocol):
     def __len__(self) -> int: ...
 
 
+def unknown_doc(doc_id: object) -> DataError:
+    """Return the error for a document that a collection does not hold."""
+    return DataError(f"doc {doc_id!r} is not in the collection")
+
+
 class MemoryDocs:
     """A collection held in memory."""
 
@@ -135,7 +141,7 @@ class MemoryDocs:
         try:
             return [self._docs[i] for i in doc_ids]
         except KeyError as error:
-            raise DataError(f"doc {error.args[0]!r} is not in the collection") from None
+            raise unknown_doc(error.args[0]) from None
 
     def __contains__(self, doc_id: object) -> bool:
         return doc_id in self._docs

@@ -22,11 +22,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.records import DataRecord, as_number, kind_of
+from judgekit.data.records import HALF, DataRecord, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
@@ -150,12 +151,8 @@ def _text(value: Any) -> str:
         raise ValueError(f"must be a string, not {kind_of(value)}")
     if "\0" in value:
         raise ValueError("holds a NUL character")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            half = ascii(value[error.start])
-            raise ValueError(f"holds {half}, half of a surrogate pair, which is not a character") from error
+    if half := HALF.search(value):
+        raise ValueError(f"holds {half[0]!a}, half of a surrogate pair, which is not a character")
     return value
 
 
@@ -214,6 +211,8 @@ _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
 """What the fields hold; a `ValueError` says why a value is not that."""
 _NEEDED: Final = ("id", "text", "query", "doc")
 _TABULAR: Final = ("csv", "tsv")
+_ROWS: Final = ("parquet", "frame")
+"""Formats whose records are rows, not lines."""
 
 
 @dataclass(frozen=True)
@@ -225,16 +224,14 @@ class Source:
         format: its format's name; the records of ``parquet`` and ``frame`` are rows.
         names: where each field may be found.
         what: ``query``, ``doc``, …, for error messages.
+        form: the nested form's name, or "".
     """
 
     path: Path | None
     format: str
     names: Names
     what: str
-
-    @property
-    def _rows(self) -> bool:
-        return self.format in ("parquet", "frame")
+    form: str = ""
 
     def of(self, names: Names, what: str) -> Self:
         """Return the same source for other objects, such as those inside of its records."""
@@ -243,18 +240,18 @@ class Source:
     def error(self, record: DataRecord, reason: str) -> DataError:
         """Return the error for a record."""
         reason = f"{record.inside}: {reason}" if record.inside else reason
-        if self._rows:
-            table = "" if self.path else f"the {self.what} table, "
-            return DataError(f"{table}row {record.line}: {reason}", self.path)
-        return DataError(reason, self.path, record.line)
+        if self.format not in _ROWS:
+            return DataError(reason, self.path, record.line)
+        table = "" if self.path else f"the {self.what} table, "
+        return DataError(f"{table}row {record.line}: {reason}", self.path)
 
     def again(self, record: DataRecord, identifier: str, first: int, *, same: bool | None) -> None:
         """Refuse an id that was there before; where it may be there again (not None), what is not the same."""
-        if same is None:
-            unit = "row" if self._rows else "line"
-            raise self.error(record, f"{self.what} {identifier!r} appears twice (first on {unit} {first})")
+        unit = "row" if self.format in _ROWS else "line"
+        twice = f"{self.what} {identifier!r} appears twice (first on {unit} {first})"
         if not same:
-            raise self.error(record, f"doc {identifier!r} has a different title or text than before")
+            other = f"doc {identifier!r} has a different title or text than before"
+            raise self.error(record, twice if same is None else other)
 
     def nothing(self, what: str) -> DataError:
         """Return the error for a file or table without records."""
@@ -272,14 +269,13 @@ class Source:
 
     def lacks(self, record: DataRecord, key: str) -> DataError:
         """Return the error for a record without a field."""
-        names = self.names[key]
-        null = next((name for name in names if name in record.fields), None)
-        if null is not None:
+        name, *others = names = self.names[key]
+        if null := next(filter(record.fields.__contains__, names), None):
             return self.error(record, f"{null!r} must be a string, not null")
         have = ", ".join(map(repr, record.fields)) or "none"
-        others = f" (or {', '.join(map(repr, names[1:]))})" if len(names) > 1 else ""
-        hint = nearest(names[0], map(str, record.fields))
-        return self.error(record, f"this {self.what} lacks the field {names[0]!r}{others}; it has: {have}.{hint}")
+        either = f" (or {', '.join(map(repr, others))})" if others else ""
+        hint = nearest(name, map(str, record.fields))
+        return self.error(record, f"this {self.what} lacks the field {name!r}{either}; it has: {have}.{hint}")
 
     def get(self, record: DataRecord, key: str) -> Any:
         """Return what a record holds in a field, checked; None where it is absent and may be."""
@@ -295,10 +291,7 @@ class Source:
             value = [value]
         elif value == "" and self.format in _TABULAR and key in ("page", "start", "end"):
             return None
-        try:
-            return _CELLS[key](value)
-        except ValueError as error:
-            raise self.error(record, f"{name!r} {error}") from error
+        return self.checked(record, name, _CELLS[key], value)
 
     def cell(self, record: DataRecord, name: str, cell: str, *, python: bool = False) -> Any:
         """Return a cell of CSV as a list: a JSON list, with ``python`` also as pandas writes one, else one text."""
@@ -309,34 +302,41 @@ class Source:
         except (ValueError, RecursionError) as error:
             if python:
                 with suppress(ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
-                    value = ast.literal_eval(cell)
-                    texts = sum(
-                        isinstance(getattr(node, "value", None), str) for node in ast.walk(ast.parse(cell.strip()))
-                    )
+                    nodes = ast.walk(ast.parse(cell.strip()))
+                    texts = sum(isinstance(getattr(node, "value", None), str) for node in nodes)
                     # An array of numpy has no commas, and Python makes one text of two that stand side by side.
                     tokens = tokenize.generate_tokens(StringIO(cell).readline)
                     if sum(token.type == tokenize.STRING for token in tokens) == texts:
-                        return value
+                        return ast.literal_eval(cell)
             hint = " (pandas: write the table with to_json(…, orient='records', lines=True))"
             raise self.error(record, f'{name!r} begins with "[" but is not a JSON list: {cell[:60]}{hint}') from error
 
+    def checked(self, record: DataRecord, name: str, check: Callable[[Any], T], value: Any) -> T:
+        """Return the value of a field as a check returns it."""
+        try:
+            return check(value)
+        except ValueError as error:
+            raise self.error(record, f"{name!r} {error}") from error
+
     @cached_property
     def _known(self) -> frozenset[str]:
-        return frozenset(name for names in self.names.values() for name in names)
+        return frozenset(chain(*self.names.values()))
 
     def columns(self, record: DataRecord) -> dict[str, str]:
         """Return what else a record holds, as texts: all but lists and objects."""
-        columns = {}
-        for name, value in record.fields.items():
-            if name not in self._known and not isinstance(value, list | dict):
-                try:
-                    columns[name] = "" if value is None else _text(str(value))
-                except ValueError as error:
-                    raise self.error(record, f"{name!r} {error}") from error
-        return columns
+        return {
+            name: self.checked(record, name, _text, "" if value is None else str(value))
+            for name, value in record.fields.items()
+            if name not in self._known and not isinstance(value, list | dict)
+        }
 
     def each(
-        self, records: Iterable[DataRecord], read: Callable[[Self, DataRecord], tuple[str, T]], *, again: bool = False
+        self,
+        records: Iterable[DataRecord],
+        read: Callable[[Self, DataRecord], tuple[str, T]],
+        many: str,
+        *,
+        again: bool = False,
     ) -> dict[str, T]:
         """Return what records hold by id, in their order; with ``again`` the same may be there more than once."""
         items: dict[str, T] = {}
@@ -346,6 +346,8 @@ class Source:
             if identifier in items:
                 self.again(record, identifier, lines[identifier], same=items[identifier] == item if again else None)
             items[identifier], lines[identifier] = item, record.line
+        if not items:
+            raise self.nothing(many)
         return items
 
 
@@ -365,10 +367,7 @@ def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:
 
 def queries_of(source: Source, records: Iterable[DataRecord]) -> dict[str, Query]:
     """Return the queries that records hold, by id, in their order."""
-    queries = source.each(records, query_of)
-    if not queries:
-        raise source.nothing("queries")
-    return queries
+    return source.each(records, query_of, "queries")
 
 
 def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
@@ -385,10 +384,7 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
 
 def docs_of(source: Source, records: Iterable[DataRecord], *, again: bool = False) -> MemoryDocs:
     """Return the docs that records hold; with ``again`` the same doc may be there more than once."""
-    docs = source.each(records, doc_of, again=again)
-    if not docs:
-        raise source.nothing("docs")
-    return MemoryDocs(docs.values())
+    return MemoryDocs(source.each(records, doc_of, "docs", again=again).values())
 
 
 def rows_of(
@@ -397,31 +393,29 @@ def rows_of(
     """Return the queries, docs and numbers that the records of a run or of qrels hold."""
     # Where no record has a score its rank counts, and in lists of passages their order.
     values: list[float] = []
-    seen: dict[tuple[str, str], int] = {}
+    lines: dict[tuple[str, str], int] = {}
     scored: bool | None = None
     run = None
     for record in records:
-        if value == "score" and isinstance(other := record.fields.get("run"), str) and (run := run or other) != other:
-            reason = f"the column 'run' holds {run!r} and {other!r}: write each run into a file of its own"
-            raise source.error(record, reason)
-        pair = source.get(record, "query"), source.get(record, "doc")
-        if pair[0] == ALL:
-            raise source.error(record, f"the query id {ALL!r} is reserved for means over queries")
-        if pair in seen:
-            reason = f"doc {pair[1]!r} appears twice for query {pair[0]!r} (first on line {seen[pair]})"
-            raise source.error(record, reason)
-        seen[pair] = record.line
-        number = source.get(record, value)
+        query, doc, number = (source.get(record, key) for key in ("query", "doc", value))
+        reason = problem(number) if number is not None else None
+        reason = f"the {value} {reason}" if reason else None
+        if query == ALL:
+            reason = f"the query id {ALL!r} is reserved for means over queries"
+        if (query, doc) in lines:
+            reason = f"doc {doc!r} appears twice for query {query!r} (first on line {lines[query, doc]})"
         if value == "score":
+            if isinstance(other := record.fields.get("run"), str) and (run := run or other) != other:
+                reason = f"the column 'run' holds {run!r} and {other!r}: write each run into a file of its own"
             scored = number is not None if scored is None else scored
             if scored != (number is not None):
-                raise source.error(record, "some passages of this file have a 'score' and others do not")
-            rank = source.get(record, "rank") if number is None else None
-            number = -rank if rank is not None else number
+                reason = "some passages of this file have a 'score' and others do not"
+            if number is None and (rank := source.get(record, "rank")) is not None:
+                number = -rank
+        if reason:
+            raise source.error(record, reason)
         if number is None:
             raise source.lacks(record, value)
-        wrong = problem(number)
-        if wrong is not None:
-            raise source.error(record, f"the {value} {wrong}")
+        lines[query, doc] = record.line
         values.append(number)
-    return [query for query, _ in seen], [doc for _, doc in seen], values
+    return [query for query, _ in lines], [doc for _, doc in lines], values

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.data.outputs import as_cell, of_cell
-from judgekit.data.records import parquet_file, records
-from judgekit.data.streams import given, lines, open_atomic, parquet_parts, read_bytes, write_atomic
+from judgekit.data.records import HALF, delimiter_of, parquet_file, records
+from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes, write_atomic
 from judgekit.data.tables import NULLS, SCHEMA_VERSION, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import form_of
@@ -68,36 +68,33 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
     if name == "parquet":
         parts = [table.check(_read_part(part, expected).rename(columns=mapped), part) for part in parquet_parts(path)]
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
-    delimiter = {"csv": ",", "tsv": "\t"}.get(name, "")
-    if delimiter and not spec.params:
-        frame = _read_plain(table, path, delimiter, expected)
-        if frame is not None:
-            return frame
+    delimiter = delimiter_of(name, head(path)) if name in ("csv", "tsv") else ""
+    if delimiter and not spec.params and (frame := _read_plain(table, path, delimiter, expected)) is not None:
+        return frame
     columns: dict[str, list[Any]] = {}
-    places: list[int] = []
+    numbers: list[int] = []
     for record in rows:
         fields = {mapped.get(name, name): cell for name, cell in record.fields.items()}
-        if not places:
+        if not numbers:
             columns = {c: [] for c in fields}
             table.known(columns, path)
-        places.append(record.line)
-        for column, values in columns.items():
-            value = fields.get(column)
-            if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        numbers.append(record.line)
+        for column, cell in fields.items():
+            if column not in columns:
+                raise DataError(f"has a field {column!r} that earlier records lack", path, record.line)
+            if isinstance(cell, str) and HALF.search(cell):
                 reason = f"column {column!r}: holds half of a surrogate pair, which is not a character"
                 raise DataError(reason, path, record.line)
-            values.append(of_cell(value) if delimiter else value)
-        extra = [c for c in fields if c not in columns]
-        if extra:
-            raise DataError(f"has a field {extra[0]!r} that earlier records lack", path, record.line)
-    if not places:
+        for column, cells in columns.items():
+            cells.append(of_cell(fields.get(column)) if delimiter else fields.get(column))
+    if not numbers:
         first = next(lines(path), None)
         if first is None:
             raise DataError(f"is empty; expected {expected}", path)
         columns = {c: [] for c in next(csv.reader([first.text], delimiter=delimiter or ","))}
     known = table.known(columns, path)
-    series = {c: pd.Series(values, dtype="object" if c in known else None) for c, values in columns.items()}
-    return table.check(pd.DataFrame(series), path, places)
+    series = {c: pd.Series(cells, dtype="object" if c in known else None) for c, cells in columns.items()}
+    return table.check(pd.DataFrame(series), path, numbers)
 
 
 def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:

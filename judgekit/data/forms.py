@@ -257,16 +257,16 @@ _NOT_ASKED: Final = ("answer", "ctxs", "gold", "sources")
 _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 
-def unfolded(form: str, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
+def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
     """Yield the records of one kind that are inside of the records of a nested form."""
     entries = source.of(ENTRY, "entry")
     counts: dict[tuple[str, str], int] = {}
     value = "score" if kind == "run" else "relevance"
     for number, record in enumerate(records, 1):
-        entry = FORMS[form].entry(entries, record)
-        for query, doc, cell in entry.get("rows", ()):
-            yield DataRecord(record.line, {"query_id": query, "doc_id": doc, value: cell}, inside=repr(query))
+        entry = FORMS[source.form].entry(entries, record)
         if "rows" in entry:
+            rows = (({"query_id": query, "doc_id": doc, value: cell}, query) for query, doc, cell in entry["rows"])
+            yield from (DataRecord(record.line, row, inside=repr(query)) for row, query in rows)
             continue
         whole = DataRecord(record.line, entry)
         query_id = entries.get(whole, "id") if entries.find(whole, "id") else f"q{number}"
@@ -276,11 +276,11 @@ def unfolded(form: str, source: Source, records: Iterable[DataRecord], kind: str
             counts[times] = counts.get(times, 0) + 1
             query_id += f"-{counts[times]}" if counts[times] > 1 else ""
         if kind == "query":
-            question = {name: value for name, value in entry.items() if form == "dpr" or name not in _NOT_ASKED}
+            question = {name: value for name, value in entry.items() if source.form == "dpr" or name not in _NOT_ASKED}
             yield DataRecord(record.line, {**question, "query_id": query_id})
         elif kind == "answer":
-            told = {"run": record.fields["run"]} if "run" in record.fields else {}
-            yield DataRecord(record.line, {"query_id": query_id, "answer": entry.get("answer"), **told})
+            run = {"run": record.fields["run"]} if "run" in record.fields else {}
+            yield DataRecord(record.line, {"query_id": query_id, "answer": entry.get("answer"), **run})
         elif kind == "qrels":
             for doc, grade in entry["gold"]:
                 yield DataRecord(record.line, {"query_id": query_id, "doc_id": doc, "relevance": grade})

@@ -9,9 +9,10 @@ import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import repeat
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ from judgekit.spec import split_form
 
 __all__ = ["AsDocs", "AsLabelings", "AsQueries", "AsRuns", "as_docs", "as_labelings", "as_queries", "as_runs"]
 
+T = TypeVar("T", Run, Labeling)
 AsQueries = Queries | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsDocs = Docs | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsRuns = Run | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
@@ -77,14 +79,14 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
         return read_docs(source, index=index)
     if isinstance(source, MemoryDocs | DiskDocs | GivenDocs):
         return source
-    held: Any = _framed(source)
+    held = _framed(source)
     if not isinstance(held, pd.DataFrame | Mapping) and callable(getattr(held, "get", None)):
         return GivenDocs(held)
     origin = Source(None, "frame", DOC, "doc")
     return docs_of(origin, _records(held, origin, _DOCS))
 
 
-def _framed(source: object) -> object:
+def _framed(source: Any) -> Any:
     """Return what speaks Arrow's PyCapsule interface (polars, pyarrow, duckdb, …) as a table of pandas."""
     if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
         return source
@@ -93,40 +95,57 @@ def _framed(source: object) -> object:
 
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     """Return whether something is a file or a list of files."""
+
+    def is_file(item: object) -> bool:
+        return isinstance(item, Path) or (isinstance(item, str) and (bool(split_form(item)[0]) or Path(item).exists()))
+
     if isinstance(source, list | tuple) and source:
-        known = all(isinstance(one, Path) or (isinstance(one, str) and _is_there(one)) for one in source)
-        return known
+        return all(map(is_file, source))
     return isinstance(source, str | Path)
-
-
-def _is_there(text: str) -> bool:
-    form, path = split_form(text)
-    return bool(form) or Path(path).exists()
 
 
 def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
     """Return runs from any form that people hold them in; ``notes`` is filled with what contradicts itself in them."""
     runs = []
-    for held, name in _several(source, Run, _RUNS):
-        run, read = _run(held, name)
+    for held, given in _several(source, Run, _RUNS):
+        name = given or _name_of(held, "run")
+        if isinstance(held, Run):
+            run = _named(held, name)
+        elif isinstance(held, str | Path):
+            run = read_run(held, given)
+        else:
+            held = _rows(held, "score", _ONE_RUN, f"run {name!r}")
+            if "run" in held and held["run"].nunique() > 1:
+                raise UsageError(
+                    f"the table of run {name!r} holds {held['run'].nunique()} runs, by its column 'run': give each by"
+                    " its name, {name: rows for name, rows in table.groupby('run')}"
+                )
+            run = Run.from_frame(held, name)
         runs.append(run)
-        if notes is not None and read is not None:
-            notes += contradictions({run.name: read})
+        if notes is not None and not isinstance(held, Run):
+            notes += contradictions({run.name: held})
     return runs
 
 
 def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None = None) -> list[Labeling]:
     """Return labelings from any form that people hold them in (see the message of the error)."""
     left = dict(scales or {})
-    labelings = []
-    for held, name in _several(source, Labeling, _LABELINGS):
-        name = name or _name_of(held) or "qrels"
+    labelings: list[Labeling] = []
+    for held, given in _several(source, Labeling, _LABELINGS):
+        name = given or _name_of(held, "qrels")
         scale = left.pop(name, None)
-        labelings.append(_labeling(held, name, Scale.parse(scale) if isinstance(scale, str) else scale))
+        scale = Scale.parse(scale) if isinstance(scale, str) else scale
+        if isinstance(held, Labeling):
+            labelings.append(_named(held, name))
+        elif isinstance(held, str | Path):
+            labelings.append(read_qrels(held, name, scale))
+        else:
+            rows = _rows(held, "relevance", _ONE_LABELING, f"labeling {name!r}")
+            labelings.append(Labeling(name, scale, rows))
     for name in left:
-        known = [labeling.name for labeling in labelings]
-        have = ", ".join(known)
-        raise UsageError(f"scales names {name!r}, which is not a labeling (known: {have}).{nearest(name, known)}")
+        known = ", ".join(labeling.name for labeling in labelings)
+        hint = nearest(name, known.split(", "))
+        raise UsageError(f"scales names {name!r}, which is not a labeling (known: {known}).{hint}")
     return labelings
 
 
@@ -135,16 +154,11 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[DataReco
     own = origin.names["id"][0]
     if isinstance(source, pd.DataFrame):
         columns = [*map(str, source.columns)]
-        rows: Iterable[tuple[object, object]] = (
-            (None, dict(zip(columns, values, strict=True))) for values in source.itertuples(index=False, name=None)
-        )
-    elif isinstance(source, Mapping):
-        rows = source.items()
-    elif isinstance(source, Iterable) and not isinstance(source, bytes):
-        rows = ((None, item) for item in source)
-    else:
+        source = (dict(zip(columns, cells, strict=True)) for cells in source.itertuples(index=False, name=None))
+    if not isinstance(source, Iterable) or isinstance(source, bytes):
         raise UsageError(f"{expected}; got {_kind(source)}")
-    for number, (key, item) in enumerate(rows, 1):
+    keyed = source.items() if isinstance(source, Mapping) else zip(repeat(None), source)
+    for number, (key, item) in enumerate(keyed, 1):
         fields = {"text": item} if isinstance(item, str) and key is not None else _fields(item)
         if fields is None:
             raise UsageError(f"{expected}; got {_kind(source)}")
@@ -172,68 +186,47 @@ def _plain(value: object) -> object:
     return None if value is pd.NA or (isinstance(value, float) and math.isnan(value)) else value
 
 
-def _several(source: object, kind: type, expected: str) -> Iterator[tuple[object, str | None]]:
+def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, str | None]]:
     """Yield runs or labelings, each with its name where a dictionary names it."""
     source = _framed(source)
     if isinstance(source, Mapping) and not _by_query(source):
-        for name, held in source.items():
-            if not isinstance(name, str):
-                raise UsageError(f"{expected}; got {_kind(source)}")
-            yield _framed(held), name
-        return
-    if isinstance(source, kind | str | Path | pd.DataFrame | Mapping) or hasattr(source, "to_dict"):
+        if not all(isinstance(name, str) for name in source):
+            raise UsageError(f"{expected}; got {_kind(source)}")
+        yield from ((_framed(held), name) for name, held in source.items())
+    elif isinstance(source, kind | str | Path | pd.DataFrame | Mapping) or hasattr(source, "to_dict"):
         yield source, None
-        return
-    if not isinstance(source, Iterable) or isinstance(source, bytes):
+    elif not isinstance(source, Iterable) or isinstance(source, bytes):
         raise UsageError(f"{expected}; got {_kind(source)}")
-    items = list(source)
-    named = [isinstance(item, kind | str | Path) or hasattr(item, "to_dict") for item in items]
-    if not any(named):
-        yield items or source, None
-        return
-    for item, one_of_them in zip(items, named, strict=True):
-        if isinstance(item, pd.DataFrame) or not one_of_them:
-            raise UsageError(f"{expected}; got {_kind(items)}, where {_kind(item)} has no name")
-        yield item, None
+    else:
+        items = list(source)
+        named = [isinstance(item, kind | str | Path) or hasattr(item, "to_dict") for item in items]
+        for item, has_name in zip(items, named, strict=True) if any(named) else ():
+            if isinstance(item, pd.DataFrame) or not has_name:
+                raise UsageError(f"{expected}; got {_kind(items)}, where {_kind(item)} has no name")
+            yield item, None
+        if not any(named):
+            yield items or source, None
 
 
 def _by_query(source: Mapping[Any, Any]) -> bool:
     """Return whether a dictionary holds numbers by query and doc; one of names to runs does not."""
-    filled = next((docs for docs in source.values() if not isinstance(docs, Mapping) or docs), None)
-    return isinstance(filled, Mapping) and isinstance(next(iter(filled.values())), Real)
+    docs = next((docs for docs in source.values() if not isinstance(docs, Mapping) or docs), None)
+    return isinstance(docs, Mapping) and isinstance(next(iter(docs.values())), Real)
 
 
-def _name_of(source: object) -> str | None:
+def _named(held: T, name: str) -> T:
+    """Return a run or labeling under a name."""
+    named = held if held.name == name else copy.copy(held)
+    named.name = name
+    return named
+
+
+def _name_of(source: object, otherwise: str) -> str:
+    """Return the name that a file or an object has."""
     if isinstance(source, str | Path):
         return stem(source)
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) and name and not isinstance(source, pd.DataFrame) else None
-
-
-def _run(source: object, name: str | None) -> tuple[Run, str | Path | pd.DataFrame | None]:
-    """Return a run, and the file or table that it was read from."""
-    if isinstance(source, str | Path):
-        return read_run(source, name), source
-    if isinstance(source, Run):
-        run = copy.copy(source)
-        run.name = name or run.name
-        return run if name else source, None
-    name = name or _name_of(source) or "run"
-    if isinstance(source, pd.DataFrame) and "run" in source and source["run"].nunique() > 1:
-        raise UsageError(
-            f"the table of run {name!r} holds {source['run'].nunique()} runs, by its column 'run': give each by its"
-            " name, {name: rows for name, rows in table.groupby('run')}"
-        )
-    table = _rows(source, "score", _ONE_RUN, f"run {name!r}")
-    return Run.from_frame(table, name), table
-
-
-def _labeling(source: object, name: str, scale: Scale | None) -> Labeling:
-    if isinstance(source, str | Path):
-        return read_qrels(source, name, scale)
-    if isinstance(source, Labeling):
-        return source if source.name == name else Labeling(name, source.scale, source.table, declared=source.declared)
-    return Labeling(name, scale, _rows(source, "relevance", _ONE_LABELING, f"labeling {name!r}"))
+    name = None if isinstance(source, pd.DataFrame) else getattr(source, "name", None)
+    return name if isinstance(name, str) and name else otherwise
 
 
 def _rows(source: Any, value: str, expected: str, whose: str) -> pd.DataFrame:
@@ -242,7 +235,6 @@ def _rows(source: Any, value: str, expected: str, whose: str) -> pd.DataFrame:
         return source
     columns = ["query_id", "doc_id", value]
     held = source.to_dict() if hasattr(source, "to_dict") else source
-    rows: list[tuple[object, ...]]
     try:
         if isinstance(held, Mapping):
             rows = [(query_id, doc_id, number) for query_id, docs in held.items() for doc_id, number in docs.items()]
@@ -255,26 +247,20 @@ def _rows(source: Any, value: str, expected: str, whose: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
-def _row(row: Any, columns: Sequence[str]) -> tuple[object, ...]:
+def _row(row: Any, columns: Sequence[str]) -> tuple[Any, Any, Any]:
     """Return query, doc and number of a row: a dictionary, an object with these attributes, or three values."""
     if isinstance(row, Mapping):
-        return tuple(row[name] for name in columns)
-    if all(hasattr(row, name) for name in columns):
-        return tuple(getattr(row, name) for name in columns)
-    if isinstance(row, str) or len(row) != len(columns):
-        raise ValueError("not three values")
-    return tuple(row)
+        row = [row[name] for name in columns]
+    elif all(hasattr(row, name) for name in columns):
+        row = [getattr(row, name) for name in columns]
+    query_id, doc_id, number = [] if isinstance(row, str) else row
+    return query_id, doc_id, number
 
 
 def _kind(value: object) -> str:
     """Return what a value is, in words, for error messages."""
-    if value is None:
-        return "None"
-    if isinstance(value, Mapping):
-        inside = next(iter(value.values()), None)
-        return f"a dictionary of {_kind(inside)}" if value else "an empty dictionary"
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        name = type(value).__name__
-        return f"a {name} of {_kind(value[0])}" if value else f"an empty {name}"
-    name = type(value).__name__
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+    name = "dictionary" if isinstance(value, Mapping) else type(value).__name__
+    if isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes):
+        first = next(iter(value.values() if isinstance(value, Mapping) else value), None)
+        return f"a {name} of {_kind(first)}" if value else f"an empty {name}"
+    return "None" if value is None else f"an {name}" if name[0] in "aeiou" else f"a {name}"

@@ -19,23 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgekit.data.columns import (
-    RunLengthIds,
+    Pairs,
     gather,
-    join_run_lengths,
     numbers,
     objects,
     order_ids,
+    pairs_of,
     repeated,
     row_keys,
     run_lengths,
-    same_key,
     sorted_codes,
     strings,
     take,
 )
 from judgekit.data.tables import ALL, LABELS, NOT_MISSING, Status, Table
 from judgekit.errors import DataError, UsageError
-from judgekit.notebook import Shown
+from judgekit.notebook import NotebookRepr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,7 +220,21 @@ def _arrow(frame: pd.DataFrame) -> pa.Table:
     return table
 
 
-class Labeling(Shown):
+_PAIR: Final = ["query_id", "doc_id"]
+
+
+def _without_nulls(table: pa.Table) -> pa.Table:
+    """Return a labels table of Arrow's as `LABELS.check` makes one: its columns first, "" or NaN for null."""
+    for at, column in enumerate(table.column_names):
+        if table[column].null_count and LABELS.optional.get(column) == "str":
+            table = table.set_column(at, column, pc.fill_null(table[column], ""))
+        elif table[column].null_count and pa.types.is_integer(table[column].type):
+            table = table.set_column(at, column, table[column].cast(pa.float64()))
+    known = [column for column in (*LABELS.columns, *LABELS.optional) if column in table.column_names]
+    return table.select([*known, *sorted({*table.column_names} - {*known})])
+
+
+class Labeling(NotebookRepr):
     """All labels of one labeler over a pool.
 
     Rows stand in the order of the input; the attributes that sort by id do so when they are first asked for.
@@ -238,71 +251,44 @@ class Labeling(Shown):
         row_status: index into `STATUSES` per row, shape (N,).
     """
 
-    def __init__(self, name: str, scale: Scale | None, frame: pd.DataFrame, *, declared: bool = True) -> None:
-        """Build a labeling from a labels table ``query_id, doc_id, relevance, status``."""
-        stated = "status" in frame.columns
-        columns = (LABELS if stated else _OBTAINED).named(name).checked(frame)
-        status = _status_codes(name, strings(columns["status"])) if stated else np.full(len(frame), _OK, np.int8)
-        queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
-        relevance = columns["relevance"].to_numpy(np.float64)
-        self._fill(name, scale, declared, run_lengths(queries), docs, relevance, status)
-        self._columns: dict[str, pd.Series] | pa.Table | None = columns
-
-    @classmethod
-    def from_table(cls, name: str, scale: Scale, table: pa.Table) -> Self:
-        """Build a labeling from a labels table of Arrow's, which may be larger than memory (`LabelFile`).
-
-        Raises:
-            DataError: as for the constructor.
-        """
-        self = object.__new__(cls)
-        docs = pa.concat_arrays([strings([]), *map(strings, table["doc_id"].chunks)])
-        status = [_status_codes(name, strings(chunk)) for chunk in table["status"].chunks]
-        queries = join_run_lengths([run_lengths(strings(chunk)) for chunk in table["query_id"].chunks])
-        relevance = table["relevance"].to_numpy()
-        self._fill(name, scale, True, queries, docs, relevance, np.concatenate([np.empty(0, np.int8), *status]))
-        for at, column in enumerate(table.column_names):
-            if table[column].null_count and LABELS.optional.get(column) == "str":
-                table = table.set_column(at, column, pc.fill_null(table[column], ""))
-            elif table[column].null_count and pa.types.is_integer(table[column].type):
-                table = table.set_column(at, column, table[column].cast(pa.float64()))
-        known = [column for column in (*LABELS.columns, *LABELS.optional) if column in table.column_names]
-        self._columns = table.select([*known, *sorted(set(table.column_names) - set(known))])
-        return self
-
-    @classmethod
-    def from_columns(
-        cls,
-        name: str,
-        scale: Scale | None,
-        queries: RunLengthIds,
-        doc_ids: pa.StringArray,
-        relevance: npt.NDArray[np.float64],
-        status: npt.NDArray[np.int8] | None = None,
-    ) -> Self:
-        """Build a labeling from columns, one entry per label; ``status`` are codes (index into `STATUSES`).
-
-        Raises:
-            DataError: as for the constructor.
-        """
-        self = object.__new__(cls)
-        status = np.full(len(relevance), _OK, np.int8) if status is None else status
-        self._fill(name, scale, True, queries, doc_ids, relevance, status)
-        self._columns = None
-        return self
-
-    def _fill(
+    def __init__(
         self,
         name: str,
         scale: Scale | None,
-        declared: bool,
-        coded: RunLengthIds,
-        doc_ids: pa.StringArray,
-        relevance: npt.NDArray[np.float64],
-        status: npt.NDArray[np.int8],
+        rows: pd.DataFrame | pa.Table | Pairs,
+        *,
+        declared: bool = True,
+        status: npt.NDArray[np.int8] | None = None,
     ) -> None:
+        """Build a labeling from a labels table ``query_id, doc_id, relevance, status``.
+
+        Args:
+            name: how the labeling is called.
+            scale: what the numbers mean; without it they are grades up to the largest.
+            rows: the table; one of Arrow's may be larger than memory (`LabelFile`). Or pairs with their relevance.
+            declared: whether somebody declared the scale.
+            status: of pairs, index into `STATUSES` per row; all are obtained where nobody says.
+
+        Raises:
+            DataError: a label is there twice, not on the scale, or missing and yet has a relevance.
+        """
         if not name.strip():
             raise DataError("the name of a labeling is empty")
+        self._columns: dict[str, pd.Series] | pa.Table | None = None
+        stated: list[pa.StringArray] = []
+        if isinstance(rows, pa.Table):
+            self._columns, stated = _without_nulls(rows), rows["status"].chunks
+            relevance = rows["relevance"].fill_null(math.nan)
+            rows = pairs_of(rows.select(_PAIR).append_column("relevance", relevance).to_batches())
+        elif not isinstance(rows, Pairs):
+            self._columns = columns = (LABELS if "status" in rows.columns else _OBTAINED).named(name).checked(rows)
+            stated = [strings(columns["status"])] if "status" in columns else []
+            queries, docs = (strings(columns[c]) for c in _PAIR)
+            rows = Pairs(run_lengths(queries), docs, columns["relevance"].to_numpy(np.float64))
+        coded, docs, relevance = rows
+        if status is None:
+            codes = [_status_codes(name, chunk) for chunk in stated]
+            status = np.concatenate(codes) if codes else np.full(len(docs), _OK, np.int8)
         obtained = status == _OK
         if scale is None:
             try:
@@ -312,28 +298,18 @@ class Labeling(Shown):
         self.name, self.scale, self.declared = name, scale, declared
         self.row_queries = coded.ids
         self.row_codes: npt.NDArray[np.int32] = np.repeat(coded.codes, np.diff(coded.bounds))
-        self.row_docs, self.row_relevance, self.row_status = doc_ids, relevance, status
-
-        def pair(row: int) -> str:
-            query = self.row_queries[self.row_codes[row]]
-            return f"labeling {name!r}: query {query!r}, doc {doc_ids[row].as_py()!r}"
-
-        if ALL in self.row_queries:
+        self.row_docs, self.row_relevance, self.row_status = docs, relevance, status
+        self.row_keys = row_keys(coded, docs)
+        if ALL in coded.ids:
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
-        self.row_keys = row_keys(coded, doc_ids)
-        scattered = len(coded.codes) > len(coded.ids)
-        for rows in same_key(self.row_keys, np.array([0, len(doc_ids)]) if scattered else coded.bounds):
-            twice = repeated(map(pair, rows.tolist()))
-            if twice is not None:
-                raise DataError(f"{twice} is labelled twice")
-        off = np.flatnonzero(~obtained & ~np.isnan(relevance))
-        if off.size:
-            row = int(off[0])
-            raise DataError(f"{pair(row)} has a relevance, but status {STATUSES[status[row]].value!r}")
-        off = np.flatnonzero(obtained & ~scale.holds(relevance))
-        if off.size:
-            row = int(off[0])
-            raise DataError(f"{pair(row)}: relevance {scale.problem(float(relevance[row]))}")
+        if twice := repeated(rows, self.row_keys):
+            raise DataError(f"labeling {name!r}: query {twice[0]!r}, doc {twice[1]!r} is labelled twice")
+        right = np.where(obtained, scale.holds(relevance), np.isnan(relevance))
+        if not right.all():
+            row = int(np.argmin(right))
+            lost = f" has a relevance, but status {STATUSES[status[row]].value!r}"
+            why = f": relevance {scale.problem(float(relevance[row]))}" if obtained[row] else lost
+            raise DataError(f"labeling {name!r}: query {coded.at(row)!r}, doc {docs[row].as_py()!r}{why}")
 
     @cached_property
     def _sorted(self) -> npt.NDArray[np.int64]:
@@ -389,25 +365,26 @@ class Labeling(Shown):
         def wanted(column: str) -> bool:
             return not names or column in names
 
-        given = self._columns
-        if isinstance(given, pa.Table):
-            found: pd.DataFrame = gather(given.select([*filter(wanted, given.column_names)]), rows).to_pandas()
-        elif given is None:
+        if isinstance(self._columns, pa.Table):
+            labels: pd.DataFrame = gather(
+                self._columns.select([*filter(wanted, self._columns.column_names)]), rows
+            ).to_pandas()
+        elif self._columns is None:
             queries, docs = objects(self.row_queries)[self.row_codes[rows]], objects(take(self.row_docs, rows))
-            found = pd.DataFrame({"query_id": queries, "doc_id": docs, "relevance": self.row_relevance[rows]})
-            found = found[[*filter(wanted, found.columns)]]
+            labels = pd.DataFrame({"query_id": queries, "doc_id": docs, "relevance": self.row_relevance[rows]})
+            labels = labels[[*filter(wanted, labels.columns)]]
         else:
-            found = pd.DataFrame({c: column for c, column in given.items() if wanted(c)}).take(rows)
-            found = found.reset_index(drop=True)
-        if "status" in found or not wanted("status"):
-            return found
-        found = found.assign(status=objects([s.value for s in STATUSES])[self.row_status[rows]])
-        return found if names else LABELS.check(found)
+            labels = pd.DataFrame({c: column for c, column in self._columns.items() if wanted(c)}).take(rows)
+            labels = labels.reset_index(drop=True)
+        if "status" in labels or not wanted("status"):
+            return labels
+        labels = labels.assign(status=objects([s.value for s in STATUSES])[self.row_status[rows]])
+        return labels if names else LABELS.check(labels)
 
     def columns(self, rows: npt.NDArray[np.int64], *names: str) -> list[list[Any]]:
         """Return further columns that the labeling was built from, for some rows in its order; None if absent."""
-        found = self._frame(rows, ("query_id", *names))
-        return [found[name].tolist() if name in found else [None] * len(rows) for name in names]
+        labels = self._frame(rows, ("query_id", *names))
+        return [labels[name].tolist() if name in labels else [None] * len(rows) for name in names]
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
@@ -417,8 +394,9 @@ class Labeling(Shown):
     def at(self, pairs: Iterable[tuple[str, str]]) -> npt.NDArray[np.float64]:
         """Return the label of each (query id, doc id), NaN where there is none, shape (P,)."""
         queries = map(self.row_queries.__getitem__, self.row_codes.tolist())
-        said = dict(zip(zip(queries, self.row_docs.to_pylist(), strict=True), self.row_relevance.tolist(), strict=True))
-        return np.array([said.get(pair, math.nan) for pair in pairs], np.float64)
+        listed = zip(queries, self.row_docs.to_pylist(), strict=True)
+        relevance = dict(zip(listed, self.row_relevance.tolist(), strict=True))
+        return np.array([relevance.get(pair, math.nan) for pair in pairs], np.float64)
 
     def counts(self) -> dict[str, int]:
         """Return how many labels have each status, every status named."""
@@ -427,11 +405,11 @@ class Labeling(Shown):
 
     def shares(self) -> dict[str, int]:
         """Return how often each label was given, the least relevant first; fractions in ten steps of the scale."""
-        given = self.row_relevance[self.row_status == _OK]
-        if self.scale.integral or len(np.unique(given)) <= 10:
-            values, counts = np.unique(given, return_counts=True)
+        relevance = self.row_relevance[self.row_status == _OK]
+        values, counts = np.unique(relevance, return_counts=True)
+        if self.scale.integral or len(values) <= 10:
             return {f"{value:g}": int(n) for value, n in zip(values, counts, strict=True)}
-        counts, edges = np.histogram(given, 10, (self.scale.low, self.scale.high))
+        counts, edges = np.histogram(relevance, 10, (self.scale.low, self.scale.high))
         return {f"{low:.2g} to {high:.2g}": int(n) for n, low, high in zip(counts, edges, edges[1:], strict=False)}
 
     def __len__(self) -> int:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["LAYOUTS", "other_form"]
 
 _EXPECTED: Final = "values by measure and query"
+_JSON: Final = ("run", "JSON")
 LAYOUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "trec_eval": ("measure", "query_id", "value"),
     "ir_measures": ("query_id", "measure", "value"),
@@ -37,12 +38,8 @@ LAYOUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "ranking": ("query_id", "", "run", "", "value", "measure"),
 }
 """The columns of each layout of plain text."""
-_JSON: Final = {
-    "run": ("run_id", "run"),
-    "query_id": ("topic_id", "query_id"),
-    "measure": ("measure",),
-    "value": ("value",),
-}
+_ALIASES: Final = {"run_id": "run", "topic_id": "query_id"}
+"""What comes first in JSON, by name."""
 _COUNTS: Final = ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
 _NAMES: Final = {"map": "AP", "ndcg": "nDCG", "recip_rank": "RR", "bpref": "Bpref", "gm_map": "gm_map"}
 _CUT: Final = {"P": "P", "recall": "R", "ndcg_cut": "nDCG", "map_cut": "AP", "success": "Success"}
@@ -86,15 +83,15 @@ def _answers(source: str | Path, format: str) -> pd.DataFrame | None:
     """Return the answers of a nested form, each a text or a number (0 is one), "" where there is none."""
     import pandas as pd
 
-    origin, entries, form = opened(source, "answer", format)
-    if not form:
+    origin, entries = opened(source, "answer", format)
+    if not origin.form:
         return None
     rows = []
     for record in entries:
-        answer = record.fields["answer"]
+        answer = "" if record.fields["answer"] is None else record.fields["answer"]
         if isinstance(answer, list | dict):
             raise origin.error(record, f"the answer must be a text, not {kind_of(answer)}")
-        rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": "" if answer is None else answer})
+        rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})
     return pd.DataFrame(rows, columns=["query_id", "answer", *(["run"] if any("run" in row for row in rows) else [])])
 
 
@@ -104,10 +101,10 @@ def _layout(path: Path, named: str) -> tuple[str, ...]:
     if start[:1] in (b"{", b"["):
         first = next(records(path, Spec("auto"), _EXPECTED)[1], None)
         keys = set(first.fields if first else ())
-        return ("run", "json") if {"measure", "value"} <= keys and not keys & {"labeling", "run"} else ()
+        return _JSON if {"measure", "value"} <= keys and not keys & {"labeling", "run"} else ()
     last = -1 if len(start) > 60_000 else None  # it may be cut off
-    rows = [line.split() for line in start.decode(errors="replace").splitlines()[:last]]
-    rows = [row for row in rows if row and row[0] not in _COUNTS]
+    every = map(str.split, start.decode(errors="replace").splitlines()[:last])
+    rows = [row for row in every if row and row[0] not in _COUNTS]
     if not rows or not all(len(row) == len(rows[0]) for row in rows) or "," in rows[0][0]:
         return LAYOUTS.get(named, ())
     fitting = [name for name in LAYOUTS if _fits(rows, LAYOUTS[name])] if named == "auto" else [named]
@@ -123,12 +120,12 @@ def _layout(path: Path, named: str) -> tuple[str, ...]:
 
 
 def _fits(rows: list[list[str]], layout: tuple[str, ...]) -> bool:
+    """Return whether rows are of a layout; no TREC run or qrels, which look so, is taken for a leaderboard."""
     if len(rows[0]) != len(layout) or not all(math.isfinite(as_number(r[layout.index("value")])) for r in rows):
         return False
-    if layout == LAYOUTS["ranking"] and not all(row[1] == "Q0" and row[3] == "0" for row in rows):
-        return False  # a TREC run looks so; a leaderboard with ranks must not be taken for one
-    if all(row[1] == "0" for row in rows):
-        return False  # TREC qrels
+    ranked = layout == LAYOUTS["ranking"] and not all(row[1] == "Q0" and row[3] == "0" for row in rows)
+    if ranked or all(row[1] == "0" for row in rows):
+        return False
     measures = {row[layout.index("measure")] for row in rows}
     # A measure is a word, with @ and a number perhaps; the mean over queries is called all.
     return ALL not in measures and not any(math.isfinite(as_number(name)) for name in measures)
@@ -136,36 +133,30 @@ def _fits(rows: list[list[str]], layout: tuple[str, ...]) -> bool:
 
 def _values(path: Path, layout: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """Yield run, query, measure and value of each line; a file that does not say it is of its own run, over all."""
+    rows: list[tuple[int, Mapping[str, Any]]] = []
     run = stem(path)
-    for line, fields in _fields(path, layout):
-        value = as_number(fields["value"])
-        if not isinstance(fields["measure"], str):
-            reason = f"expected an object with a measure, found {fields['measure']!r} and the value {fields['value']!r}"
-            raise DataError(reason, path, line)
-        if not math.isfinite(value):
-            raise DataError(f"the value {fields['value']!r} is not a finite number", path, line)
-        own, query = fields.get("run"), fields.get("query_id")
-        yield {
-            "run": own if isinstance(own, str) else run,
-            "query_id": ALL if query is None else str(query),
-            "measure": _spelled(fields["measure"]),
-            "value": value,
-        }
-
-
-def _fields(path: Path, layout: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line and cells of each record of a leaderboard."""
-    if "json" in layout:
-        for record in records(path, Spec("auto"), _EXPECTED)[1]:
-            cells = {key: [record.fields[n] for n in names if n in record.fields] for key, names in _JSON.items()}
-            yield record.line, {key: next(iter(values), None) for key, values in cells.items()}
-        return
-    # trec_eval names the run behind the values of its queries.
-    rows = [(line, words) for line in lines(path, _EXPECTED) if (words := line.text.split())]
-    run = next((words[-1] for _, words in rows if words[0] == "runid"), None)
-    for line, words in rows:
-        if words[0] not in _COUNTS:
+    if layout == _JSON:
+        rows += ((record.line, record.fields) for record in records(path, Spec("auto"), _EXPECTED)[1])
+    for line in lines(path, _EXPECTED) if layout != _JSON else ():
+        words = line.text.split()
+        if words[:1] == ["runid"]:  # trec_eval's, behind the values of its queries
+            run = words[-1]
+        elif words and words[0] not in _COUNTS:
             if len(words) != len(layout):
                 expected = " ".join(name or "-" for name in layout)
                 raise DataError(f"has {len(words)} columns, expected {expected}: {line.text[:80]!r}", path, line.number)
-            yield line.number, {"run": run} | dict(zip(layout, words, strict=True))
+            rows.append((line.number, dict(zip(layout, words, strict=True))))
+    for number, fields in rows:
+        own, query = (fields.get(name, fields.get(column)) for name, column in _ALIASES.items())
+        measure, value = fields.get("measure"), fields.get("value")
+        if not isinstance(measure, str):
+            reason = f"expected an object with a measure, found {measure!r} and the value {value!r}"
+            raise DataError(reason, path, number)
+        if not math.isfinite(as_number(value)):
+            raise DataError(f"the value {value!r} is not a finite number", path, number)
+        yield {
+            "run": own if isinstance(own, str) else run,
+            "query_id": ALL if query is None else str(query),
+            "measure": _spelled(measure),
+            "value": as_number(value),
+        }

@@ -84,13 +84,13 @@ def _sha256(path: Path) -> str:
         before, _, known = kept.read_text().partition(" ")
         if before == key and len(known) == 64:
             return known
-    found = _hashed(path)
+    sha256 = _hashed(path)
     with suppress(OSError):
         kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = temporary(kept)
-        partial.write_text(f"{key} {found}")
+        partial.write_text(f"{key} {sha256}")
         partial.replace(kept)
-    return found
+    return sha256
 
 
 def _hashed(path: Path) -> str:
@@ -176,16 +176,16 @@ def has_manifest(path: Path) -> bool:
 def mismatches(inputs: Mapping[str, InputFile], roles: Collection[str] = ()) -> list[str]:
     """Return a sentence for each role (queries, docs, a run) in which inputs used together are of other files."""
     # The same data in another form, compressed for example, counts as another file.
-    found: dict[str, dict[str, tuple[str, InputFile]]] = {}
+    users: dict[str, dict[str, tuple[str, InputFile]]] = {}
     for role, source, user in _all(inputs, "this command"):
         if role in roles if roles else role in ("queries", "docs") or role.startswith("run "):
-            found.setdefault(role, {}).setdefault(source.sha256, (user, source))
+            users.setdefault(role, {}).setdefault(source.sha256, (user, source))
     words = {"queries": "queries", "docs": "documents"}
     return [
         f"these files were made from different {words.get(role, f'files of {role}')}: "
         + ", ".join(f"{user} from {source.file} (SHA-256 {sha[:12]})" for sha, (user, source) in versions.items())
         + ". Unless both hold the same in different forms, their numbers cannot be combined"
-        for role, versions in found.items()
+        for role, versions in users.items()
         if len(versions) > 1
     ]
 

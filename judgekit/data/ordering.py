@@ -49,9 +49,12 @@ def compared(scores: npt.NDArray[np.float64], ties: Ties) -> Floats:
 def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, ties: Ties) -> Moves:
     """Return what puts the rows of each query in order: score descending, then by the tie rule."""
     values = compared(scores, ties)
-    permutation = _by_score(bounds, values, stable=ties is Ties.RUN_ORDER)
+    inside = np.ones(max(len(values) - 1, 0), np.bool_)  # of rows (i, i + 1): whether they are of one query
+    inside[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < len(values))] - 1] = False
+    rising = (inside & (values[1:] > values[:-1])).any()
+    permutation = _by_score(bounds, values, stable=ties is Ties.RUN_ORDER) if rising else None
     ranked = values if permutation is None else values[permutation]
-    tied = _inner(bounds, ranked[1:] == ranked[:-1])
+    tied = inside & (ranked[1:] == ranked[:-1])
     if ties is not Ties.RUN_ORDER and tied.any():
         moves = _break_ties(tied, docs, permutation, ascending=ties is Ties.DOC_ASC)
         if permutation is None:
@@ -62,16 +65,8 @@ def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, t
     return Moves(np.arange(len(permutation)), permutation)
 
 
-def _inner(bounds: Ints, adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Clear, in an array about rows (i, i + 1), the pairs that span two queries."""
-    inner = bounds[1:-1]
-    adjacent[inner[(inner > 0) & (inner <= len(adjacent))] - 1] = False
-    return adjacent
-
-
-def _by_score(bounds: Ints, values: Floats, *, stable: bool) -> Ints | None:
-    if not _inner(bounds, values[1:] > values[:-1]).any():
-        return None
+def _by_score(bounds: Ints, values: Floats, *, stable: bool) -> Ints:
+    """Return the rows of each query by descending score."""
     lengths = np.diff(bounds)
     width = int(lengths.max())
     if width * len(lengths) == len(values):

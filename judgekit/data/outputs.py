@@ -77,21 +77,19 @@ def cache_folder() -> Path:
     """Return where replies and indexes lie unless the user says: ``$JUDGEKIT_CACHE``, else the platform's cache."""
     if named := os.environ.get("JUDGEKIT_CACHE"):
         return Path(named).expanduser()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "judgekit"
+    variable, place = _CACHES.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
+    return Path(os.environ.get(variable) or Path.home() / place) / "judgekit"
+
+
+_CACHES: Final = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Library/Caches")}
+"""By platform: the variable that names the folder of caches, and where it is in the home unless that is set."""
 
 
 def is_results_folder(folder: Path) -> bool:
     """Return whether a folder holds results of judgekit, those of a run that was killed included."""
     for name, mark in _MARKS.items():
-        path = folder / name
-        if path.is_file():
-            with path.open("rb") as stream:
+        if (folder / name).is_file():
+            with (folder / name).open("rb") as stream:
                 if stream.read(len(mark)) == mark:
                     return True
     return False

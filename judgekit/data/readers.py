@@ -49,8 +49,7 @@ def read_queries(files: Files, format: str = "auto") -> Queries:
     """
     queries: dict[str, Query] = {}
     for file in _each(files):
-        source, records, _ = opened(file, "query", format)
-        some = queries_of(source, records)
+        some = queries_of(*opened(file, "query", format))
         place = located(file, "query", format).path
         if place.name.startswith("queries.jsonl") and (place.parent / "qrels").is_dir() and place != Path(file):
             judged = set(read_qrels(file, format=format).row_queries)
@@ -63,16 +62,16 @@ def read_queries(files: Files, format: str = "auto") -> Queries:
 
 def read_column(path: str | Path, column: str) -> dict[str, str]:
     """Return a further column of a query file, by query id."""
-    source, records, _ = opened(path, "query")
-    out: dict[str, str] = {}
+    source, records = opened(path, "query")
+    cells: dict[str, str] = {}
     for record in records:
-        value = record.fields.get(column)
-        if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
-            if column in record.fields:
-                raise source.error(record, f"{column!r} must be a text or a whole number here, not {value!r}")
+        if column not in record.fields:
             raise source.error(record, not_among("column", column, map(str, record.fields)))
-        out[source.get(record, "id")] = str(value)
-    return out
+        value = record.fields[column]
+        if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+            raise source.error(record, f"{column!r} must be a text or a whole number here, not {value!r}")
+        cells[source.get(record, "id")] = str(value)
+    return cells
 
 
 def read_docs(
@@ -117,16 +116,16 @@ def _docs(file: str | Path, format: str, memory_limit: int | None, index: str | 
         return GivenDocs(look_up)
     if large(place.path, memory_limit):
         return on_disk(place, f"{file} {format}", index)
-    source, records, form = contents(place, "doc")
-    return docs_of(source, records, again=bool(form))
+    source, records = contents(place, "doc")
+    return docs_of(source, records, again=bool(source.form))
 
 
 def check_numbers(file: str | Path, queries: Queries) -> None:
     """Refuse a run in retrieval JSON whose questions have no ids and are in another order than the queries."""
     place = located(file, "run")
-    if place.format.name not in ("auto", "dpr", "json", "jsonl") or contents(place, "run").form != "dpr":
+    if place.format.name not in ("auto", "dpr", "json", "jsonl") or contents(place, "run")[0].form != "dpr":
         return
-    source, records, _ = opened(file, "query")
+    source, records = opened(file, "query")
     for number, record in enumerate(records, 1):
         own = any(name in record.fields for name in QUERY["id"][1:]) or record.fields["query_id"] != f"q{number}"
         known = queries.get(f"q{number}")

@@ -17,10 +17,15 @@ import inspect
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
 
 from judgekit.data.streams import (
     Line,
@@ -30,7 +35,7 @@ from judgekit.data.streams import (
     head,
     lines,
     note_read,
-    open_arrow,
+    packing,
     parquet_parts,
     read_bytes,
 )
@@ -39,10 +44,12 @@ from judgekit.registry import register
 from judgekit.spec import Spec, Value, run_file, split_file, user_code
 
 __all__ = [
+    "HALF",
     "SYNTAXES",
     "DataRecord",
     "as_number",
     "batches",
+    "delimiter_of",
     "kind_of",
     "parquet_columns",
     "parquet_file",
@@ -53,6 +60,10 @@ __all__ = [
 ]
 
 _READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
+
+
+HALF: Final = re.compile("[\\ud800-\\udfff]")
+"""Half of a surrogate pair, which JSON can spell and no file can hold."""
 
 
 class DataRecord(NamedTuple):
@@ -70,11 +81,8 @@ class DataRecord(NamedTuple):
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key {key!r} appears twice")
-            seen.add(key)
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {key!r} appears twice")
     return fields
 
 
@@ -95,10 +103,8 @@ def _object(value: Any, path: str | Path, line: int) -> dict[str, Any]:
 
 def kind_of(value: object) -> str:
     """Return what a JSON value is, in words, for error messages."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, int | float):
         return f"the number {value}"
     names: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
@@ -135,60 +141,49 @@ def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
 
 def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read an array of objects, or an object's members, one by one, so that an error has its line."""
-    try:
-        text = read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        line = 1 + error.object.count(b"\n", 0, error.start)
-        raise DataError(f"is not UTF-8 text ({error.reason})", path, line) from error
+    text = "".join(line.text for line in lines(path, ends=True))
     position, line, counted, what = 0, 1, 0, "array"
 
-    def skip(expected: str) -> str:
-        """Move to the next token, which has to be one of ``expected``."""
+    def token(expected: str) -> str:
+        """Move to the next character, and behind it where it has to be one of ``expected``."""
         nonlocal position, line, counted
         while position < len(text) and text[position] in " \t\r\n":
             position += 1
-        line += text.count("\n", counted, position)
-        counted = position
-        found = text[position : position + 1]
-        if not found:
+        line, counted = line + text.count("\n", counted, position), position
+        if position == len(text):
             raise DataError(f"the JSON {what} ends early: the file was cut off", path, line)
-        if expected and found not in expected:
-            raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {found!r}", path, line)
+        mark = text[position]
+        if expected and mark not in expected:
+            raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {mark!r}", path, line)
         position += bool(expected)
-        return found
+        return mark
 
     def value() -> Any:
         nonlocal position
-        skip("")
+        token("")
         try:
-            found, position = _DECODER.raw_decode(text, position)
-        except json.JSONDecodeError as error:
-            raise DataError(f"is not valid JSON: {error.msg} at character {error.colno}", path, error.lineno) from error
+            decoded, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            raise DataError(_json_problem(error), path, line) from error
-        return found
+            raise DataError(_json_problem(error), path, getattr(error, "lineno", line)) from error
+        return decoded
 
     end, keys = "]", set[str]()
-    if skip("[{") == "{":
+    if token("[{") == "{":
         end, what = "}", "object"
-    if skip("") == end:
-        position += 1
-    else:
-        while True:
-            found = value()
-            start = line
-            if end == "]":
-                yield DataRecord(start, _object(found, path, start))
-            else:
-                if not isinstance(found, str) or found in keys:
-                    raise DataError(f"is not valid JSON: {kind_of(found)} as a key, or a key twice", path, start)
-                keys.add(found)
-                skip(":")
-                yield DataRecord(start, {found: value()})
-            if skip("," + end) == end:
-                break
-    rest = text[position:].lstrip()
-    if rest:
+    more = token("") != end
+    position += not more
+    while more:
+        member, start = value(), line
+        if end == "]":
+            yield DataRecord(start, _object(member, path, start))
+        else:
+            if not isinstance(member, str) or member in keys:
+                raise DataError(f"is not valid JSON: {kind_of(member)} as a key, or a key twice", path, start)
+            keys.add(member)
+            token(":")
+            yield DataRecord(start, {member: value()})
+        more = token("," + end) == ","
+    if rest := text[position:].lstrip():
         line += text.count("\n", counted, len(text) - len(rest))
         raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line)
 
@@ -230,84 +225,81 @@ def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
             tag = name
             fields[tag] = _SAYS.sub("", text.removesuffix(f"</{name}>").strip(), count=1)
         elif tag and text.strip():
-            more = text.strip().removesuffix(f"</{tag}>")
-            fields[tag] = f"{fields[tag]} {more}".strip()
+            fields[tag] = f"{fields[tag]} {text.strip().removesuffix(f'</{tag}>')}".strip()
         elif text.strip():
             raise DataError(f"stands outside a topic (<top> ... </top>): {text.strip()[:40]!r}", path, line.number)
     if start:
         raise DataError("this topic has no end (</top>): the file was cut off", path, start)
 
 
-def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator[DataRecord]]:
-    def read(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
-        quote = str(options.get("quote", "csv"))
-        if quote not in ("csv", "none"):
-            raise UsageError(f"quote={quote}: expected quote=none, quote=csv, or nothing")
-        source = (line.text for line in without_trailing_blanks(lines(path, ends=True)))
-        csv.field_size_limit(_LARGEST_CELL)
-        taken = list[str]()  # the lines of one row
+def delimiter_of(syntax: str, start: bytes) -> str:
+    """Return what separates the cells of a table that begins so: the first line decides between ``,`` and ``;``."""
+    row = start.lstrip().split(b"\n", 1)[0]
+    return "\t" if syntax == "tsv" else ";" if b";" in row and b"," not in row else ","
 
-        def noted() -> Iterator[str]:
-            for text in source:
-                taken.append(text)
-                yield text
 
-        rows = csv.reader(
-            noted(),
-            delimiter=delimiter,
-            quoting=csv.QUOTE_NONE if quote == "none" else csv.QUOTE_MINIMAL,
-            strict=True,
-        )
-        header = [name.strip() for name in str(options["header"]).split(",")] if "header" in options else None
-        while True:
-            line = rows.line_num + 1
-            taken.clear()
-            try:
-                row = next(rows, None)
-            except csv.Error as error:
-                hint = "" if quote == "none" else " (if quotes are plain characters here: quote=none)"
-                raise DataError(f"is not a valid row: {error}{hint}", path, line) from error
-            if row is None:
-                return
-            if header is None:
-                header = row
-                twice = {name for name in header if header.count(name) > 1}
-                if twice:
-                    raise DataError(f"the header names column {sorted(twice)[0]!r} twice", path, line)
-            elif len(row) != len(header):
-                columns = f"the header has {len(header)} columns, this row {len(row)}"
-                raise DataError(columns if row else "is empty where a row was expected", path, line)
-            elif delimiter == "\t" and "quote" not in options and len(taken) > 1 and _each_a_row(taken, len(header)):
-                raise DataError(
-                    f"begins a cell with a quote that ends {len(taken) - 1} lines below, but each of these lines looks"
-                    " like a row: write quote=none if quotes are plain characters, or quote=csv if this is one cell",
-                    path,
-                    line,
-                )
-            else:
-                yield DataRecord(line, dict(zip(header, row, strict=True)))
+def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
+    quote = str(options.get("quote", "csv"))
+    if quote not in ("csv", "none"):
+        raise UsageError(f"quote={quote}: expected quote=none, quote=csv, or nothing")
+    csv.field_size_limit(_LARGEST_CELL)
+    texts = list[str]()  # the lines of one row
 
-    return read
+    def noted() -> Iterator[str]:
+        for line in without_trailing_blanks(lines(path, ends=True)):
+            texts.append(line.text)
+            yield line.text
+
+    delimiter = delimiter_of(syntax, head(path))
+    rows = csv.reader(
+        noted(),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if quote == "none" else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    header = [name.strip() for name in str(options["header"]).split(",")] if "header" in options else None
+    while True:
+        start = rows.line_num + 1
+        texts.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            hint = "" if quote == "none" else " (if quotes are plain characters here: quote=none)"
+            raise DataError(f"is not a valid row: {error}{hint}", path, start) from error
+        if row is None:
+            return
+        each_a_row = len(texts) > 1 and all(text.count(delimiter) == len(row) - 1 > 0 for text in texts)
+        if header is None:
+            header = row
+            twice = sorted(name for name in header if header.count(name) > 1)
+            if twice:
+                raise DataError(f"the header names column {twice[0]!r} twice", path, start)
+        elif len(row) != len(header):
+            columns = f"the header has {len(header)} columns, this row {len(row)}"
+            raise DataError(columns if row else "is empty where a row was expected", path, start)
+        elif syntax == "tsv" and "quote" not in options and each_a_row:
+            raise DataError(
+                f"begins a cell with a quote that ends {len(texts) - 1} lines below, but each of these lines looks"
+                " like a row: write quote=none if quotes are plain characters, or quote=csv if this is one cell",
+                path,
+                start,
+            )
+        else:
+            yield DataRecord(start, dict(zip(header, row, strict=True)))
 
 
 _LARGEST_CELL = (1 << 31) - 1
 """Bytes of a cell; Python's limit of 128 KiB is less than a long document."""
 
 
-def _each_a_row(taken: list[str], columns: int) -> bool:
-    return columns > 1 and all(line.count("\t") == columns - 1 for line in taken)
-
-
 def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     rows = (fields for batch in _row_groups(path) for fields in batch.to_pylist())
-    for number, fields in enumerate(rows, 1):
-        yield DataRecord(number, fields)
+    return starmap(DataRecord, enumerate(rows, 1))
 
 
 @contextmanager
 def parquet_file(part: Path, expected: str = _READABLE) -> Iterator[Any]:
     """Open a Parquet file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -348,7 +340,6 @@ def batches(
     Raises:
         ArrowException, ValueError: as the batches are read, for what has to be read record by record.
     """
-    import pyarrow as pa
     import pyarrow.csv as pacsv
 
     types = [pa.string(), pa.string(), pa.float64(), *[pa.string()] * (len(wanted) - 3)]
@@ -366,15 +357,13 @@ def batches(
     # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
     # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
     # under the number of this one. It is closed when the last of them lets go of it.
-    stream = open_arrow(path) if delimiter else _single_spaced(path)
+    stream = pa.input_stream(str(path), compression=packing(path)) if delimiter else _single_spaced(path)
     reader: Iterator[Any] = pacsv.open_csv(stream, reading, parsing, converting)
     return reader
 
 
 def _single_spaced(path: Path) -> Any:
     """Return a TREC file as a stream of Arrow's with one space between its columns, and no empty lines."""
-    import pyarrow as pa
-
     copy = pa.BufferOutputStream()
     copy.write(_ENDS.sub(b"\n", _SPACES.sub(b" ", read_bytes(path))).strip() + b"\n")
     return pa.BufferReader(copy.getvalue())
@@ -386,26 +375,22 @@ _ENDS: Final = re.compile(rb" ?\n[ \n]*")
 
 def _typed(batch: Any, names: Sequence[str], types: Sequence[Any]) -> Any:
     """Return columns of a batch with the types that they should have; a text is no number, and a number no text."""
-    import pyarrow as pa
-
-    columns = []
-    for name, wanted in zip(names, types, strict=True):
-        column = batch.column(name)
+    columns = [*map(batch.column, names)]
+    for column, wanted in zip(columns, types, strict=True):
         held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         texts, digits = pa.types.is_string(held) or pa.types.is_large_string(held), pa.types.is_floating(held)
         if not (texts if wanted == pa.string() else digits or pa.types.is_integer(held)):
-            raise ValueError(f"{name} holds {held}")
-        columns.append(column.cast(wanted))
-    return pa.record_batch(columns, [*names])
+            raise ValueError(f"{held} for {wanted}")
+    return pa.record_batch([*map(pa.Array.cast, columns, types)], [*names])
 
 
 SYNTAXES: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[DataRecord]]] = {
-    "csv": _delimited(","),
+    "csv": partial(_delimited, "csv"),
     "json": _json,
     "jsonl": _jsonl,
     "parquet": _parquet,
     "topics": _topics,
-    "tsv": _delimited("\t"),
+    "tsv": partial(_delimited, "tsv"),
 }
 """The built-in syntaxes by name."""
 
@@ -425,10 +410,8 @@ def as_number(value: Any) -> float:
 
 def sniff(path: Path, start: bytes, expected: str) -> str:
     """Return the name of the built-in syntax of a file, by its beginning."""
-    if path.is_dir():
+    if path.is_dir() or start.startswith(b"PAR1"):
         parquet_parts(path)
-        return "parquet"
-    if start.startswith(b"PAR1"):
         return "parquet"
     start = start.lstrip()
     if not start:
@@ -439,12 +422,10 @@ def sniff(path: Path, start: bytes, expected: str) -> str:
         return "jsonl" if start[:1] == b"{" and (b"\n" not in start or row.rstrip().endswith(b"}")) else "json"
     if row.lower().startswith(b"<top>"):
         return "topics"
-    for name, delimiter in (("tsv", b"\t"), ("csv", b",")):
+    for name, delimiter in (("tsv", b"\t"), ("csv", b","), ("csv", b";")):
         if delimiter in row:
             return name
-    hint = "; its cells are separated by semicolons: save it with commas or tabs" if b";" in row else ""
-    begins = row[:40].decode(errors="replace").rstrip()
-    raise DataError(f"begins with {begins!r}; expected {expected}{hint}", path, 1)
+    raise DataError(f"begins with {row[:40].decode(errors='replace').rstrip()!r}; expected {expected}", path, 1)
 
 
 def records(path: Path, spec: Spec, expected: str, more: Iterable[str] = ()) -> tuple[str, Iterator[DataRecord]]:
@@ -470,5 +451,4 @@ def records(path: Path, spec: Spec, expected: str, more: Iterable[str] = ()) -> 
 
 def _own(name: str, read: Callable[[Path], Iterable[Any]], path: Path) -> Iterator[DataRecord]:
     with user_code(lambda: f"{path}, read as {name}", read.__code__.co_filename if inspect.isfunction(read) else ""):
-        for record in read(path):
-            yield DataRecord(*record)
+        yield from starmap(DataRecord, read(path))

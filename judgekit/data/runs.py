@@ -13,13 +13,13 @@ import pyarrow as pa
 from judgekit.data.columns import (
     Floats,
     Ints,
+    Pairs,
     RunLengthIds,
     numbers,
     objects,
     repeated,
     row_keys,
     run_lengths,
-    same_key,
     sorted_codes,
     strings,
     take,
@@ -74,9 +74,8 @@ class Run:
             raise DataError(f"run {name!r} has a query with the reserved id {ALL!r}")
         finite = np.isfinite(values)
         if not finite.all():
-            row = int(np.flatnonzero(~finite)[0])
-            stretch = int(np.searchsorted(coded.bounds, row, side="right")) - 1
-            pair = f"query {coded.ids[coded.codes[stretch]]!r}, doc {docs[row].as_py()!r}"
+            row = int(np.argmin(finite))
+            pair = f"query {coded.at(row)!r}, doc {docs[row].as_py()!r}"
             raise DataError(f"run {name!r}: the score of {pair} is {values[row]}; scores must be finite")
         if len(coded.codes) > len(coded.ids):
             # The rows of some query are scattered: bring them together, keeping their order.
@@ -85,13 +84,13 @@ class Run:
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
             coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
-        self._set_queries(coded.ids, coded.bounds)
+        ascending, at = sorted_codes(coded.ids)
+        self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
+        self.starts, self.counts = np.empty((2, len(at)), np.int64)
+        self.starts[at], self.counts[at] = coded.bounds[:-1], np.diff(coded.bounds)
         keys = row_keys(coded, docs)
-        for rows in same_key(keys, coded.bounds):
-            query = coded.ids[int(np.searchsorted(coded.bounds, rows[0], side="right")) - 1]
-            twice = repeated(docs[row].as_py() for row in rows)
-            if twice is not None:
-                raise DataError(f"run {name!r} lists doc {twice!r} twice for query {query!r}")
+        if twice := repeated(Pairs(coded, docs, values), keys):
+            raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
         places, rows = self._moves = order(coded.bounds, values, docs, self.ties)
         if (values[places] != values[rows]).any():
             values = values.copy()
@@ -100,14 +99,6 @@ class Run:
         self.docs_as_read: pa.StringArray = docs
         self.ranked_scores: Floats = values
         self.ranked_keys: npt.NDArray[np.uint64] = keys
-
-    def _set_queries(self, ids: list[str], bounds: Ints) -> None:
-        """Set the query attributes from ids in the order of the rows and the rows' bounds."""
-        ascending, places = sorted_codes(ids)
-        self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
-        self.starts: Ints = np.empty(len(ids), np.int64)
-        self.counts: Ints = np.empty(len(ids), np.int64)
-        self.starts[places], self.counts[places] = bounds[:-1], np.diff(bounds)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
@@ -205,7 +196,7 @@ class Run:
         kept.docs_as_read, kept.ranked_scores = self.docs_as_read, self.ranked_scores[rows]
         kept._moves = Moves(np.arange(len(rows)), self.as_read(rows))
         kept.ranked_keys = self.ranked_keys[rows]
-        kept._set_queries(query_ids.tolist(), bounds)
+        kept.query_ids, kept.starts, kept.counts = query_ids, bounds[:-1], counts
         return kept
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,13 +19,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judgekit.data.columns import Pairs, pairs_of, run_lengths, strings
+from judgekit.data.columns import Pairs, pairs_of, plain, run_lengths, strings
 from judgekit.data.fields import DECLARED, Declaration, Names, Source, rows_of
 from judgekit.data.forms import ASKED, ENTRY, FORMS, dataset_records, unfolded
 from judgekit.data.records import (
     DataRecord,
     as_number,
     batches,
+    delimiter_of,
     parquet_columns,
     records,
     sniff,
@@ -34,7 +36,7 @@ from judgekit.data.streams import given, head
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import Spec, form_of, split_file, split_form
 
-__all__ = ["Contents", "Located", "contents", "located", "opened", "pairs", "pairs_by_record", "resolved"]
+__all__ = ["Located", "contents", "located", "opened", "pairs", "pairs_by_record", "resolved"]
 
 _AUTO: Final = Spec("auto")
 _OPTIONS: Final = ("header", "quote")
@@ -116,11 +118,12 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
         syntax = sniff(path, start, declared.expected)
     if syntax not in ("csv", "tsv"):
         return _Layout(syntax, names)
-    delimiter, columns = "," if syntax == "csv" else "\t", spec.options.get("header")
+    delimiter, columns = delimiter_of(syntax, start), spec.options.get("header")
     if columns is not None:
         return _Layout(syntax, names, tuple(name.strip() for name in str(columns).split(",")), delimiter)
-    guessed = _without_header(path, kind, names, row.split(delimiter), delimiter)
-    return _Layout(syntax, names, guessed or tuple(row.split(delimiter)), delimiter, not guessed, bool(guessed))
+    cells = row.split(delimiter)
+    guessed = _without_header(path, kind, names, cells, syntax)
+    return _Layout(syntax, names, guessed or tuple(cells), delimiter, not guessed, bool(guessed))
 
 
 def _is_trec(start: bytes, words: list[str], declared: Declaration) -> bool:
@@ -132,24 +135,19 @@ def _is_trec(start: bytes, words: list[str], declared: Declaration) -> bool:
     return len(words) == len(declared.trec) and not math.isnan(as_number(number))
 
 
-def _without_header(path: Path, kind: str, names: Names, cells: list[str], delimiter: str) -> tuple[str, ...]:
+def _without_header(path: Path, kind: str, names: Names, cells: list[str], syntax: str) -> tuple[str, ...]:
     """Return the columns of a TSV (of runs and qrels also CSV) file without a header line; () if it has one."""
-    known = {
-        name
-        for some in (names, *(declared.names for declared in DECLARED.values()))
-        for aliases in some.values()
-        for name in aliases
-    }
+    declared = DECLARED[kind]
+    known = {*chain(*names.values(), *(name for other in DECLARED.values() for name in other.names.values()))}
     plain = [cell.strip().strip('"') for cell in cells]
-    if len(cells) < 2 or known.intersection(plain) or (delimiter == "," and not DECLARED[kind].number):
+    if len(cells) < 2 or known.intersection(plain) or (syntax == "csv" and not declared.number):
         return ()
     if kind == "query" and len(cells) == 2 and " " in cells[0] and cells[1].lstrip('"').startswith("["):
         return _QA
-    columns, number = next((b for b in DECLARED[kind].bare if len(b) == len(cells)), ()), DECLARED[kind].number
-    if columns and number and not math.isfinite(as_number(plain[2])):
-        roles = zip(("query", "doc", number), cells, strict=True)
-        named = ",".join(f"{role}={cell.strip()}" for role, cell in roles)
-        form = f"{'csv' if delimiter == ',' else 'tsv'}({named}):{path}"
+    columns = next((names for names in declared.bare if len(names) == len(cells)), ())
+    if columns and declared.number and not math.isfinite(as_number(plain[2])):
+        roles = zip(("query", "doc", declared.number), cells, strict=True)
+        form = f"{syntax}({','.join(f'{role}={cell.strip()}' for role, cell in roles)}):{path}"
         raise DataError(
             f"{cells[2].strip()!r} is neither a number nor a known name of a column. If this line is a header, say"
             f" which column is which: {form!r}",
@@ -159,36 +157,22 @@ def _without_header(path: Path, kind: str, names: Names, cells: list[str], delim
     return columns
 
 
-class Contents(NamedTuple):
-    """A file that is being read.
-
-    Attributes:
-        source: the file and the names of its fields.
-        records: the records of one kind.
-        form: the nested form's name, or "".
-    """
-
-    source: Source
-    records: Iterator[DataRecord]
-    form: str
-
-
-def opened(source: str | Path, kind: str, format: str = "auto") -> Contents:
+def opened(source: str | Path, kind: str, format: str = "auto") -> tuple[Source, Iterator[DataRecord]]:
     """Open what is named for the records of one kind."""
     return contents(located(source, kind, format), kind)
 
 
-def contents(place: Located, kind: str) -> Contents:
+def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     """Open a file for the records of one kind."""
     path, spec = place
     declared = DECLARED[kind]
     if spec.name == "ir_datasets":
-        return Contents(Source(None, "frame", declared.names, declared.one), dataset_records(str(path), declared), "")
+        return Source(None, "frame", declared.names, declared.one), dataset_records(str(path), declared)
     layout = _layout(path, spec, kind)
     names = layout.names
     origin = Source(path, layout.syntax, names, declared.one)
     if layout.syntax == "trec":
-        return Contents(origin, trec_records(path, declared.trec, declared.expected), "")
+        return origin, trec_records(path, declared.trec, declared.expected)
     options = {key: value for key, value in spec.params if key in _OPTIONS}
     if layout.columns and not layout.header:
         options["header"] = ",".join(layout.columns)
@@ -201,13 +185,14 @@ def contents(place: Located, kind: str) -> Contents:
         if not form and names is declared.names:
             form = next((name for name, nested in FORMS.items() if nested.marks(first.fields)), "")
     if not form:
-        return Contents(origin, _numbered(origin, rows) if layout.columns == _QA else rows, "")
+        return origin, _numbered(origin, rows) if layout.columns == _QA else rows
     if kind not in FORMS[form].kinds:
         raise DataError(f"is of the form {form!r}, which holds no {declared.many}; expected {declared.expected}", path)
     if kind == "query":
         text = ENTRY["text"] if names["text"] is declared.names["text"] else names["text"]
-        origin = origin.of({**ENTRY, **names, "text": text}, declared.one)
-    return Contents(origin, unfolded(form, origin, rows, kind), form)
+        names = {**ENTRY, **names, "text": text}
+    origin = replace(origin, names=names, form=form)
+    return origin, unfolded(origin, rows, kind)
 
 
 def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
@@ -246,7 +231,7 @@ def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
 
 def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | None] = lambda _: None) -> Pairs:
     """Return the same from records, each of which is checked; ``problem`` looks at the numbers."""
-    origin, records, _ = contents(place, kind)
+    origin, records = contents(place, kind)
     queries, docs, values = rows_of(origin, records, DECLARED[kind].number, problem)
     return Pairs(run_lengths(strings(queries)), strings(docs), np.array(values, np.float64))
 
@@ -265,11 +250,10 @@ def _columns(path: Path, layout: _Layout, kind: str) -> Pairs | None:
     for delimiter in (layout.delimiter, "") if trec else (layout.delimiter,):
         try:
             read = batches(path, columns, wanted, delimiter, header=layout.header, trec=trec)
-            rows = pairs_of(read, quotes=trec or not delimiter)
+            rows = pairs_of(plain(read, quotes=trec or not delimiter))
         except (pa.ArrowException, OSError, ValueError):
-            rows = None
-        if rows is not None:
-            return rows._replace(values=-rows.values) if ranked else rows
+            continue
+        return rows._replace(values=-rows.values) if ranked else rows
     return None
 
 

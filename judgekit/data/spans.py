@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,13 +35,13 @@ class Spans(NamedTuple):
 
 def evidence_of(text: str) -> list[tuple[int, int]]:
     """Return the spans that a label's column ``evidence`` names: ``title 120-127 340-347``."""
-    wrong = next((word for word in text.split() if not re.fullmatch(r"title|\d+-\d+", word)), None)
-    if wrong is not None:
-        raise DataError(
-            f"evidence must be named like 'title 120-127 340-347', in characters of the page, not {wrong!r}"
-        )
-    spans = [word.split("-") for word in text.split()]
-    return [(int(span[0]), int(span[1])) if span[1:] else _TITLE for span in spans]
+    spans = []
+    for word in text.split():
+        if not (match := re.fullmatch(r"title|(\d+)-(\d+)", word)):
+            reason = f"evidence must be named like 'title 120-127 340-347', in characters of the page, not {word!r}"
+            raise DataError(reason)
+        spans.append((int(match[1]), int(match[2])) if match[1] else _TITLE)
+    return spans
 
 
 def where(doc: Doc) -> dict[str, str | float]:
@@ -55,37 +55,32 @@ def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
     """Return where on its page a document holds something: the shortest stretches of words that do; or nothing."""
     if doc.start is None or doc.end is None or len(doc.text) != doc.end - doc.start:
         return set()
-    found: list[tuple[int, int]] = []
+    evidence: list[tuple[int, int]] = []
     places = [match.span() for match in re.finditer(r"\S+", doc.text)]
     for length in range(words):
         for (start, _), (_, end) in zip(places, places[length:], strict=False):
-            inside = any(start <= a and b <= end for a, b in found)
+            inside = any(start <= a and b <= end for a, b in evidence)
             if not inside and holds(doc.text[start:end]):
-                found.append((start, end))
+                evidence.append((start, end))
     title = {"title"} if doc.title and holds(doc.title) else set()
-    return {f"{doc.start + a}-{doc.start + b}" for a, b in found} | title
+    return {f"{doc.start + a}-{doc.start + b}" for a, b in evidence} | title
 
 
 def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
     """Return where the evidence of some rows of a labeling stands; nothing of those where it is unknown."""
     pages: dict[str, int] = {}
-    found = [(row, pages.setdefault(page, len(pages)), a, b) for row, page, a, b in _spans_of(labeling, rows, docs)]
-    columns = np.array(found, np.int64).reshape(-1, 4).T
-    return Spans(*columns)
-
-
-def _spans_of(labeling: Labeling, rows: Ints, docs: Docs | None) -> Iterator[tuple[int, str, int, int]]:
+    spans: list[tuple[int, int, int, int]] = []
     columns = labeling.columns(rows, "page_id", "start", "end", "evidence")
-    lacking = [] if docs is None else [row for row, page in zip(rows.tolist(), columns[0], strict=True) if not page]
-    found = docs.get([labeling.row_docs[row].as_py() for row in lacking]) if docs is not None else []
-    spans = iter(found)
+    lacking = [row for row, page in zip(rows.tolist(), columns[0], strict=True) if docs is not None and not page]
+    placed = iter(docs.get([labeling.row_docs[row].as_py() for row in lacking]) if docs is not None else ())
     for number, (page, start, end, evidence) in enumerate(zip(*columns, strict=True)):
         if not page and docs is not None:
-            doc = next(spans)
+            doc = next(placed)
             page, start, end = doc.page_id, doc.start, doc.end
         if page and start is not None and end is not None and start == start:
-            for a, b in evidence_of(evidence or "") or [(start, end)]:
-                yield number, page, int(a), int(b)
+            named = evidence_of(evidence or "") or [(start, end)]
+            spans += ((number, pages.setdefault(page, len(pages)), int(a), int(b)) for a, b in named)
+    return Spans(*np.array(spans, np.int64).reshape(-1, 4).T)
 
 
 def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
@@ -108,9 +103,9 @@ def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
         common = np.minimum(end[one], end[other]) - start[other]
         enough = common >= overlap * np.minimum(length[one], length[other])
         edges.append((row[one[enough]], row[other[enough]]))
-    least, before = np.arange(len(group)), None
+    least, before = np.arange(len(group)), np.arange(0)
     one, other = (np.concatenate(x) for x in zip(*edges, strict=True)) if edges else (one, one)
-    while before is None or not np.array_equal(least, before):
+    while not np.array_equal(least, before):
         before = least.copy()
         low = np.minimum(least[one], least[other])
         np.minimum.at(least, one, low)

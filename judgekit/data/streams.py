@@ -19,10 +19,11 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
+from itertools import product
 from os.path import exists, samefile  # False, not an error, for a name that is too long
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
@@ -41,7 +42,6 @@ __all__ = [
     "lines",
     "note_read",
     "noting_reads",
-    "open_arrow",
     "open_atomic",
     "open_binary",
     "packing",
@@ -85,8 +85,7 @@ _READ: Final[ContextVar[dict[Path, None] | None]] = ContextVar("_READ", default=
 @contextmanager
 def noting_reads() -> Iterator[Collection[Path]]:
     """Note the files that are opened for reading inside of the ``with`` block; an inner block adds to the outer one."""
-    outer = _READ.get()
-    noted: dict[Path, None] = {} if outer is None else outer
+    noted = {} if (outer := _READ.get()) is None else outer
     token = _READ.set(noted)
     try:
         yield noted.keys()
@@ -96,51 +95,42 @@ def noting_reads() -> Iterator[Collection[Path]]:
 
 def note_read(path: Path) -> None:
     """Note that a file is read."""
-    noted = _READ.get()
-    if noted is not None:
+    if (noted := _READ.get()) is not None:
         noted[path] = None
 
 
 def check_outputs(*paths: Path) -> None:
     """Refuse to write where something was read, also through a link, or into a folder that was read as one table."""
     noted = [read for read in _READ.get() or () if exists(read)]
-    for path in paths:
-        for place in filter(exists, (path, path.parent)):
-            read = next((read for read in noted if samefile(place, read)), None)
-            if read is not None:
-                name = "" if path == read else f" ({read})"
-                raise UsageError(f"{path} is an input of this command{name} and is never replaced: choose another name")
+    for path, read in product(paths, noted):
+        if any(samefile(place, read) for place in filter(exists, (path, path.parent))):
+            name = "" if path == read else f" ({read})"
+            raise UsageError(f"{path} is an input of this command{name} and is never replaced: choose another name")
 
 
 @cache
-def _standard_input() -> Path:
-    """Copy standard input to a file that disappears with the process; it can be read only once."""
+def _standard_input() -> tempfile.TemporaryDirectory[str]:
+    """Copy standard input, which can be read only once, into a folder that disappears with the process."""
     if sys.stdin is None:
         raise DataError("standard input ('-') is closed")
     folder = tempfile.TemporaryDirectory(prefix="judgekit-")
-    path = Path(folder.name, "stdin")
-    _KEPT.append(folder)
-    with path.open("wb") as copy:
+    with Path(folder.name, "stdin").open("wb") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
-    return path
-
-
-_KEPT: Final[list[tempfile.TemporaryDirectory[str]]] = []
+    return folder
 
 
 def given(path: str | Path) -> Path:
     """Return the file that a path stands for: itself, or what came in through standard input for ``-``."""
-    return _standard_input() if str(path) == "-" else Path(path)
+    return Path(_standard_input().name, "stdin") if str(path) == "-" else Path(path)
 
 
 def _missing(path: Path, expected: str) -> DataError:
     split_form(path)  # of an address it says how to download it
     slashed = Path(str(path).replace("\\", "/"))
+    hint = f" Its folder {str(path.parent)!r} does not exist either."
     if slashed != path and slashed.exists():
         hint = f" Did you mean {str(slashed)!r}?"
-    elif not path.parent.is_dir():
-        hint = f" Its folder {str(path.parent)!r} does not exist either."
-    else:
+    elif path.parent.is_dir():
         hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     return DataError(f"no such file; expected {expected}.{hint}", path)
 
@@ -149,13 +139,14 @@ def file_error(error: OSError, path: Path, expected: str) -> DataError:
     """Return the sentence for what the operating system or an unpacker said about a file."""
     if isinstance(error, FileNotFoundError):
         return _missing(path, expected)
+    reason = f"cannot be opened: {error.strerror or error}; expected {expected}"
     if isinstance(error, IsADirectoryError):
-        return DataError(f"is a folder; expected {expected}", path)
-    if "truncated" in str(error).lower():
-        return DataError("the compressed data ends early: the file was cut off", path)
-    if error.errno is None:
-        return DataError(f"the compressed data is damaged: {error}", path)
-    return DataError(f"cannot be opened: {error.strerror or error}; expected {expected}", path)
+        reason = f"is a folder; expected {expected}"
+    elif "truncated" in str(error).lower():
+        reason = "the compressed data ends early: the file was cut off"
+    elif error.errno is None:
+        reason = f"the compressed data is damaged: {error}"
+    return DataError(reason, path)
 
 
 def check_file(path: Path, expected: str) -> None:
@@ -173,17 +164,12 @@ def check_file(path: Path, expected: str) -> None:
 
 
 @contextmanager
-def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO]:
+def open_binary(path: Path, expected: str = "a file") -> Iterator[BinaryIO]:
     """Open a file for reading bytes, unpacked if it is gzip, bzip2 or zstd (by its first bytes, whatever its name)."""
-    path = given(path)
     try:
         check_file(path, expected)
+        packed = packing(path, expected)
         with path.open("rb") as raw:
-            magic = raw.peek(6)[:6]
-            for start, kind in _FOREIGN.items():
-                if magic.startswith(start):
-                    raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
-            packed = packing(magic)
             if packed is None:
                 yield raw
             else:
@@ -195,30 +181,25 @@ def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO
         raise file_error(error, path, expected) from error
 
 
-def packing(start: bytes) -> str | None:
+def packing(path: Path, expected: str = "a file") -> str | None:
     """Return how a file is packed, ``gzip``, ``bz2`` or ``zstd``, by its first bytes; None if it is not."""
-    for magic, name in _PACKED.items():
-        if start.startswith(magic):
-            return name
-    return None
-
-
-def open_arrow(path: Path) -> Any:
-    """Return a file as a stream of Arrow's, unpacked."""
-    import pyarrow as pa
-
     with path.open("rb") as raw:
-        packed = packing(raw.read(4))
-    return pa.input_stream(str(path), compression=packed)
+        start = raw.read(6)
+    for magic, kind in (_FOREIGN | _PACKED).items():
+        if start.startswith(magic):
+            if magic in _FOREIGN:
+                raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
+            return kind
+    return None
 
 
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:
     """Return the content of a file, unpacked, without a UTF-8 byte order mark."""
-    with open_binary(path, expected) as stream:
+    with open_binary(given(path), expected) as stream:
         return stream.read().removeprefix(_BOM)
 
 
-def head(path: str | Path, expected: str = "a file", size: int = 1 << 16) -> bytes:
+def head(path: Path, expected: str = "a file", size: int = 1 << 16) -> bytes:
     """Return the first ``size`` bytes of a file, unpacked, without a UTF-8 byte order mark."""
     with open_binary(path, expected) as stream:
         return stream.read(size).removeprefix(_BOM)
@@ -227,8 +208,8 @@ def head(path: str | Path, expected: str = "a file", size: int = 1 << 16) -> byt
 def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False) -> Iterator[Line]:
     r"""Yield the lines of a UTF-8 file; packing and byte order mark as above."""
     # Only \n ends a line, never the other separators of Unicode. A NUL character is refused with its line.
+    path, start = given(path), 0
     with open_binary(path, expected) as stream:
-        start = 0
         for number, raw in enumerate(stream, 1):
             try:
                 text = (raw.removeprefix(_BOM) if number == 1 else raw).decode()
@@ -277,6 +258,13 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+_PACKERS: Final[Mapping[str, Callable[[BinaryIO], AbstractContextManager[Any]]]] = {
+    ".gz": lambda stream: gzip.GzipFile("", "wb", fileobj=stream, mtime=0),
+    ".bz2": lambda stream: bz2.BZ2File(stream, "wb"),
+}
+"""How a file is packed whose name ends so."""
+
+
 @contextmanager
 def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that appears under its name only once it is whole."""
@@ -294,24 +282,16 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
             with target.open("wb") as stream:
                 yield stream
             return
-        partial, whole = temporary(target), False
+        partial = temporary(target)
         try:
             with partial.open("xb") as stream:
-                if target.suffix == ".gz":
-                    with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
-                        yield cast(BinaryIO, packed)
-                elif target.suffix == ".bz2":
-                    with bz2.BZ2File(stream, "wb") as packed:
-                        yield cast(BinaryIO, packed)
-                else:
-                    yield stream
+                with _PACKERS.get(target.suffix, nullcontext)(stream) as packed:
+                    yield packed
                 stream.flush()
                 os.fsync(stream.fileno())
             partial.replace(target)
-            whole = True
         finally:
-            if not whole:
-                partial.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
         sync_folder(target.parent)
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror or error}", path) from error

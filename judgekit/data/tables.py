@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -135,10 +136,6 @@ _COMMONEST: Final = 3
 _REASON: Final = 120
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _REASON else f"{text[:_REASON]}…"
-
-
 def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return tables of the same columns below each other; the first one if none has rows."""
     # Without rows a column has no type to keep, and pandas warns that it will decide another.
@@ -150,10 +147,11 @@ def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def reasons(table: pd.DataFrame) -> str:
     """Return the commonest reasons for what is missing from labels or answers, with counts; "" where none is given."""
     lost = table[~table["status"].isin(NO_FAILURE)]
-    given = lost["reason"].fillna("") if "reason" in lost else lost["status"].map(lambda _: "")
-    texts = given.where(given != "", lost["status"]).map(lambda text: " ".join(_VARYING.sub("", str(text)).split()))
+    reason = lost.get("reason", lost["status"]).fillna("")
+    texts = reason.where(reason != "", lost["status"]).map(lambda text: " ".join(_VARYING.sub("", str(text)).split()))
     counts = texts.value_counts()
-    parts = [f"{n:,} × {_shortened(str(text))}" for text, n in counts.iloc[:_COMMONEST].items()]
+    commonest = ((str(text), n) for text, n in counts.iloc[:_COMMONEST].items())
+    parts = [f"{n:,} × {text[:_REASON]}{'…' * (len(text) > _REASON)}" for text, n in commonest]
     more = counts.iloc[_COMMONEST:].sum()
     return "; ".join(parts + [f"{more:,} for other reasons"] * bool(more))
 
@@ -180,16 +178,14 @@ class Table:
 
     def known(self, columns: Iterable[object], path: str | Path | None = None) -> dict[str, str]:
         """Return this table's columns and their kinds, with those optional ones that ``columns`` holds."""
-        names = [str(c) for c in columns]
-        for name in self.columns:
-            if name not in names:
-                have = ", ".join(names) or "none"
-                hint = nearest(name, names)
+        times = Counter(map(str, columns))
+        known = {c: kind for c, kind in {**self.columns, **self.optional}.items() if c in self.columns or times[c]}
+        for name in known:
+            if not times[name]:
+                have, hint = ", ".join(times) or "none", nearest(name, times)
                 raise DataError(f"the {self.name} table lacks column {name!r} (it has: {have}).{hint}", path)
-        known = {**self.columns, **{c: kind for c, kind in self.optional.items() if c in names}}
-        twice = [c for c in known if names.count(c) > 1]
-        if twice:
-            raise DataError(f"the {self.name} table has column {twice[0]!r} twice", path)
+            if times[name] > 1:
+                raise DataError(f"the {self.name} table has column {name!r} twice", path)
         return known
 
     def check(
@@ -246,13 +242,12 @@ class Table:
         infinite = np.isinf(numbers.to_numpy())
         if infinite.any():
             raise fail(int(np.argmax(infinite)), "is infinite")
-        if kind == "int":
-            odd = (numbers != np.trunc(numbers)).to_numpy()
-            if odd.any():
-                row = int(np.argmax(odd))
-                raise fail(row, f"{numbers.iloc[row]} is not a whole number")
-            return numbers.astype("int64")
-        return numbers
+        if kind != "int":
+            return numbers
+        odd = (numbers != np.trunc(numbers)).to_numpy()
+        if odd.any():
+            raise fail(int(np.argmax(odd)), f"{numbers[odd].iloc[0]} is not a whole number")
+        return numbers.astype("int64")
 
     def empty(self) -> pd.DataFrame:
         """Return the table without rows."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from judgekit.data.columns import join_run_lengths, run_lengths, strings
+from judgekit.data.columns import Pairs, join_run_lengths, run_lengths, strings
+from judgekit.data.fields import Source
 from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, grade_problem
 from judgekit.data.ordering import Ties
 from judgekit.data.records import as_number, parquet_columns, records
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["convert", "first_rows", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
 
-_MISSING: Final = ("query_id", "doc_id", "status")
-"""The columns of a table of missing labels."""
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
@@ -64,7 +63,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
 
 def first_rows(path: str | Path, rows: int) -> list[tuple[str, float, float]]:
     """Return query, rank and score of the first rows of a run file; NaN for a number that is not there."""
-    source, records_of_run, _ = opened(path, "run")
+    source, records_of_run = opened(path, "run")
 
     def cell(record: DataRecord, key: str) -> object:
         name = source.find(record, key)
@@ -103,15 +102,18 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         return Labeling(name or stem(place), scale, table)
     side = missing_path(place)
     missing = _read_missing(side) if side.exists() else []
-    queries, docs, values = pairs(source, "qrels", may_be_empty=bool(missing))
-    status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
+    labels = pairs(source, "qrels", may_be_empty=bool(missing))
+    status = np.full(len(labels.values) + len(missing), STATUSES.index(Status.OK), np.int8)
     if missing:
-        queries = join_run_lengths([queries, run_lengths(strings([query for query, _, _ in missing]))])
-        docs = pa.concat_arrays([docs, strings([doc for _, doc, _ in missing])])
-        values = np.append(values, np.full(len(missing), np.nan))
-        status = np.append(status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8))
+        queries, docs, statuses = zip(*missing, strict=True)
+        status[len(labels.values) :] = [*map(STATUSES.index, statuses)]
+        labels = Pairs(
+            join_run_lengths([labels.queries, run_lengths(strings(queries))]),
+            pa.concat_arrays([labels.docs, strings(docs)]),
+            np.append(labels.values, np.full(len(missing), np.nan)),
+        )
     try:
-        return Labeling.from_columns(name or stem(place), scale, queries, docs, values, status)
+        return Labeling(name or stem(place), scale, labels, status=status)
     except DataError as error:
         pairs_by_record(source, "qrels", grade_problem if scale is None else scale.problem)
         raise DataError(error.reason, side if missing else place) from None
@@ -124,22 +126,18 @@ def missing_path(qrels: str | Path) -> Path:
 
 def _read_missing(path: Path) -> list[tuple[str, str, Status]]:
     """Read a table of missing labels."""
-    from judgekit.data.fields import Source
-
-    source = Source(
-        path, "tsv", dict(zip(("query", "doc", "text"), ((name,) for name in _MISSING), strict=True)), "row"
-    )
+    source = Source(path, "tsv", {"query": ("query_id",), "doc": ("doc_id",), "text": ("status",)}, "row")
     known = [s.value for s in STATUSES if s is not Status.OK]
-    rows: list[tuple[str, str, Status]] = []
+    missing: list[tuple[str, str, Status]] = []
     for record in records(path, Spec("tsv", (("quote", "none"),)), "a table of missing labels")[1]:
-        query, doc, status = (source.get(record, key) for key in ("query", "doc", "text"))
+        query, doc, status = (source.get(record, key) for key in source.names)
         if status not in known:
             reason = f"{status!r} is not a status of a missing label ({', '.join(known)}).{nearest(status, known)}"
             raise source.error(record, reason)
-        rows.append((query, doc, Status(status)))
-    if not rows:
+        missing.append((query, doc, Status(status)))
+    if not missing:
         raise source.nothing("missing labels")
-    return rows
+    return missing
 
 
 def write_run(run: Run, path: str | Path) -> None:
@@ -199,7 +197,7 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
     some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
     if some_lost:
         with open_atomic(side) as stream:
-            stream.write("\t".join(_MISSING).encode() + b"\n")
+            stream.write(b"query_id\tdoc_id\tstatus\n")
             stream.writelines(rows(lost=True))
     with open_atomic(path) as stream:
         stream.writelines(rows(lost=False))

@@ -141,13 +141,13 @@ def _is_text(path: Path) -> bool:
 
 def _holds(file: Input, kind: str) -> bool:
     """Return whether the first record of a kind has what that kind needs."""
-    source, found, form = opened(file.path, kind)
-    record = next(found, None)
+    source, rows = opened(file.path, kind)
+    record = next(rows, None)
     if record is None or any(source.find(record, key) is None for key in _NEED[kind]):
         return False
     if kind == "run":
         return source.find(record, "score") is not None or source.find(record, "rank") is not None
-    if kind == "answer" and not form:
+    if kind == "answer" and not source.form:
         return not {"doc_id", "docid"} & set(record.fields)
     return True
 
@@ -171,8 +171,8 @@ def _decide(file: Input) -> None:
 
 def is_docs(file: Input, ids: set[str], doc_ids: set[str]) -> bool:
     """Return whether a file that may be questions or passages is the latter: by ids, else by its name."""
-    source, found, _ = opened(file.path, "query")
-    some = {source.get(record, "id") for record in islice(found, 1000)}
+    source, queries = opened(file.path, "query")
+    some = {source.get(record, "id") for record in islice(queries, 1000)}
     if len(some & ids) != len(some & doc_ids):
         return len(some & doc_ids) > len(some & ids)
     return any(part in file.path.name.lower() for part in _NAMED["doc"])
@@ -184,8 +184,8 @@ def _judges(file: Input) -> bool:
         return True
     if "run" in file.fields or ({"score", "sim", "similarity", "rank"} & file.fields and "score" not in file.fields):
         return False
-    source, found, _ = opened(file.path, "qrels")
-    names = ((record, source.find(record, "relevance")) for record in islice(found, 1000))
+    source, rows = opened(file.path, "qrels")
+    names = ((record, source.find(record, "relevance")) for record in islice(rows, 1000))
     values = [as_number(None if name is None else record.fields[name]) for record, name in names]
     few = all(value == int(value) and -2 <= value <= 4 for value in values if value == value)
     return few and (len(set(values)) < 5 or any(part in file.path.name.lower() for part in _NAMED["qrels"]))

@@ -48,7 +48,7 @@ from judgekit.experiment.file import Config, kept_of, labels_file, load, of_anot
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.step import State, Step
 from judgekit.metrics import Measure, incomparable
-from judgekit.notebook import Shown
+from judgekit.notebook import NotebookRepr
 from judgekit.progress import Event, Progress, silent
 from judgekit.registry import register
 from judgekit.report import Results, write_html
@@ -275,7 +275,7 @@ def _check_kept(folder: Path, prepared: Prepared) -> None:
 
 
 @dataclass(frozen=True)
-class Finished(Shown):
+class Finished(NotebookRepr):
     """A finished experiment.
 
     Attributes:

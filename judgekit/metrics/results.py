@@ -13,7 +13,7 @@ from judgekit.data.tables import ALL, SCORES
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Bools, Floats, Ints, Join
 from judgekit.metrics.measures import Measure
-from judgekit.notebook import Shown
+from judgekit.notebook import NotebookRepr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class Mean(NamedTuple):
     """Why the measure is not defined under this labeling at all, else empty."""
 
 
-class Evaluation(Shown):
+class Evaluation(NotebookRepr):
     """Scores of every measure of every run under every labeling, for every query.
 
     Attributes:

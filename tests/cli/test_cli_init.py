@@ -320,7 +320,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data: Path, judgekit: Judgeki
         (["langfuse.jsonl"], ["judgekit traces langfuse.jsonl --out data"]),
         (["gold.qrels"], ["gold.qrels  not used: it looks like judgments, but there are no questions and no passages"]),
         (["fragen.csv"], ['queries = "csv(id=…,text=…):fragen.csv"', "with (query=…,doc=…,score=…)"]),
-        (["halb.csv"], ["begins with 'Nr;Frage'; expected data; its cells are separated by semicolons"]),
+        (["halb.csv"], ['queries = "csv(id=…,text=…):halb.csv"']),
     ],
 )
 def test_what_is_lacking_is_said(names: list[str], words: list[str], data: Path, judgekit: Judgekit) -> None:

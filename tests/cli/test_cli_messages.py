@@ -35,16 +35,6 @@ def _by_numpy(folder: Path) -> None:
 
 NOTHING = _write("unused", "x")
 CASES = {
-    "a run with semicolons": (
-        _write("run.csv", "query_id;doc_id;score\nq0;d0a;1\n"),
-        ["score", "--run", "run.csv", "--qrels", "gold.qrels"],
-        ["run.csv, line 1", "separated by semicolons: save it with commas or tabs"],
-    ),
-    "queries with semicolons": (
-        _write("queries.csv", "query_id;text\nq0;Who?\n"),
-        ["label", "containment", "--queries", "queries.csv", *DATA[2:], "--out", "x.qrels"],
-        ["queries.csv, line 1", "separated by semicolons"],
-    ),
     "an address": (
         NOTHING,
         ["score", "--run", "https://example.org/runs/bm25.trec", "--qrels", "gold.qrels"],

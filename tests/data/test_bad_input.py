@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a case stands in one line
 """Every malformed input is an error that names file, line and reason: one table of cases per kind of file."""
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.tables import QUALITY, SCORES
-from judgekit.data.trec import read_run
+from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import ConfigError, DataError, UsageError
 from judgekit.experiment.file import load
 from judgekit.reading.prompts import load_prompt
@@ -193,52 +194,67 @@ TABLES: list[Case] = [
     ("JSON, further field", score() + score(x=2), 2, "has a field 'x' that earlier records lack"),
     ("Parquet cut off", b"PAR1" + b"\0" * 40, None, "is not a readable Parquet file"),
 ]
+TREC_RUN: list[Case] = [
+    ("no score", b"q Q0 d 1 5 t\nq Q0 e 2 t\n", 2, "has 5 columns, expected 6"),
+    ("no tag", b"q Q0 d 1 5\n", 1, "has 5 columns"),
+    ("no tag, two spaces", b"q Q0 d  1 5\n", 1, "has 5 columns"),
+    ("a column too many", b"q Q0 d 1 5 t x\n", 1, "has 7 columns"),
+    ("a word for a score", b"q Q0 d 1 5 t\n\nq Q0 e 2 high t\n", 3, "'score' must be a finite number, not 'high'"),
+    ("not a number", b"q Q0 d 1 nan t\n", 1, "'score' must be a finite number, not 'nan'"),
+    ("infinite", b"q Q0 d 1 inf t\n", 1, "'score' must be a finite number, not 'inf'"),
+    ("too large", b"q Q0 d 1 1e999 t\n", 1, "'score' must be a finite number, not '1e999'"),
+    ("digits with underscores", b"q Q0 d 1 1_0 t\n", 1, "'score' must be a finite number, not '1_0'"),
+    ("pair twice", b"q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, "doc 'd' appears twice for query 'q' (first on line 1)"),
+    ("reserved query id", b"q Q0 d 1 5 t\nall Q0 d 1 5 t\n", 2, "'all' is reserved"),
+    ("no UTF-8", b"q Q0 d 1 5 t\nq Q0 \xff 1 5 t\n", 2, "not UTF-8"),
+    ("NUL", b"q Q0 d\x00 1 5 t\n", 1, "NUL"),
+    ("no run", b'{"query_id": "q"}\n', 1, "lacks the field 'doc_id'"),
+    ("empty", b"", None, "is empty; expected a TREC run"),
+    ("only empty lines", b"\n \n", None, "is empty; expected a TREC run"),
+]
+TREC_QRELS: list[Case] = [
+    ("no relevance", b"q 0 d 1\nq 0 e\n", 2, "has 3 columns, expected 4"),
+    ("no number", b"q 0 d x\n", 1, "'relevance' must be a finite number, not 'x'"),
+    ("hexadecimal", b"q 0 d 1\nq 0 e 0x1\n", 2, "'relevance' must be a finite number, not '0x1'"),
+    ("no iteration", b"q 0 d 1\nq  e 2\n", 2, "has 3 columns"),
+    ("pair twice", b"q 0 d 1\nq 0 d 2\n", 2, "appears twice"),
+    ("a mean", b"q 0 d 1\nq 0 e 1.8\n", 2, "--scale NAME=means:5:2"),
+    ("a fraction", b"q 0 d 1\nq 0 e 0.5\n", 2, "0.5 is not a whole number: declare what decimals mean"),
+    ("reserved query id", b"all 0 d 1\n", 1, "reserved"),
+    ("empty", b"", None, "is empty; expected a TREC qrels"),
+    ("only empty lines", b"\n \n", None, "is empty; expected a TREC qrels"),
+]
 # fmt: on
 
 
-def cases(table: list[Case]) -> list[object]:
-    assert len({case[0] for case in table}) == len(table)
-    return [pytest.param(*case[1:], id=case[0].replace(" ", "-")) for case in table]
+KINDS: dict[str, tuple[Callable[[Path], object], Callable[[bytes], bytes], list[Case]]] = {
+    "queries": (read_queries, bytes, QUERIES),
+    "docs": (lambda path: read_docs(path, memory_limit=1 << 30), bytes, DOCS),
+    "docs on disk": (lambda path: read_docs(path, memory_limit=0), bytes, DOCS),
+    "packed docs": (lambda path: read_docs(path, memory_limit=1 << 30), gzip.compress, DOCS),
+    "packed docs on disk": (lambda path: read_docs(path, memory_limit=0), gzip.compress, DOCS),
+    "DPR": (read_dpr, bytes, DPR),
+    "scores": (scores, bytes, TABLES),
+    "TREC run": (read_run, bytes, TREC_RUN),
+    "TREC qrels": (read_qrels, bytes, TREC_QRELS),
+}
 
 
-@pytest.mark.parametrize(("content", "line", "reason"), cases(QUERIES))
-def test_a_bad_query_file_is_an_error_with_its_line(
-    content: bytes, line: int | None, reason: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("read", "content", "line", "reason"),
+    [
+        pytest.param(read, pack(content), line, reason, id=f"{kind}: {what}")
+        for kind, (read, pack, table) in KINDS.items()
+        for what, content, line, reason in table
+    ],
+)
+def test_a_bad_file_is_an_error_with_its_line(
+    read: Callable[[Path], object], content: bytes, line: int | None, reason: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "queries"
+    path = tmp_path / "data"
     path.write_bytes(content)
-    error = fails(read_queries, path)
-    assert (error.line, reason in error.reason) == (line, True), error
-
-
-@pytest.mark.parametrize("memory_limit", [0, 1 << 30], ids=["disk", "memory"])
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-@pytest.mark.parametrize(("content", "line", "reason"), cases(DOCS))
-def test_a_bad_doc_file_is_an_error_with_its_line(
-    content: bytes, line: int | None, reason: str, packed: bool, memory_limit: int, tmp_path: Path
-) -> None:
-    path = tmp_path / "docs"
-    path.write_bytes(gzip.compress(content) if packed else content)
-    error = fails(lambda p: read_docs(p, memory_limit=memory_limit), path)
-    assert (error.line, reason in error.reason) == (line, True), error
-
-
-@pytest.mark.parametrize(("content", "line", "reason"), cases(DPR))
-def test_bad_retrieval_json_is_an_error_with_its_line(
-    content: bytes, line: int | None, reason: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "nq.json"
-    path.write_bytes(content)
-    error = fails(read_dpr, path)
-    assert (error.line, reason in error.reason) == (line, True), error
-
-
-@pytest.mark.parametrize(("content", "line", "reason"), cases(TABLES))
-def test_a_bad_table_is_an_error_with_its_line(content: bytes, line: int | None, reason: str, tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_bytes(content)
-    error = fails(scores, path)
-    assert (error.line, reason in error.reason) == (line, True), error
+    error = fails(read, path)
+    assert (error.path, error.line, reason in error.reason) == (path, line, True), error
 
 
 @pytest.mark.parametrize(

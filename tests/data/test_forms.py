@@ -23,7 +23,7 @@ from judgekit.data.files import read_table
 from judgekit.data.forms import content_id
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.streams import given
-from judgekit.data.tables import ANSWERS
+from judgekit.data.tables import ANSWERS, RATINGS
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
 
@@ -466,6 +466,7 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TREC)))
     assert pairs_of_run("-") == RUN
     assert pairs_of_run("-") == RUN
+    given.__globals__["_standard_input"]().cleanup()
     given.__globals__["_standard_input"].cache_clear()
 
 
@@ -544,6 +545,18 @@ def test_a_text_of_several_lines_in_tsv_is_read_where_told_or_plain(tmp_path: Pa
     assert list(read_queries(path, "tsv(quote=csv)")) == ["1", "3"]
     assert [q.text for q in read_queries(path, "tsv(quote=none)").values()] == ['"a', 'b"', "c"]
     assert [q.text for q in read_queries(put(tmp_path, b'id\ttext\n1\t"a\nb"\n')).values()] == ["a\nb"]
+
+
+def test_the_first_line_decides_between_commas_and_semicolons(tmp_path: Path) -> None:
+    queries = put(tmp_path, b'query_id;text;answers\nq1;"who; and when?";Ann\nq2;a, b;\n')
+    assert [(q.text, q.answers) for q in read_queries(queries).values()] == [("who; and when?", ("Ann",)), ("a, b", ())]
+    for run in (b"query_id;doc_id;score\nq1;d1;2\nq1;d2;1\nq2;d2;.5\n", b"q1;d1;2\nq1;d2;1\nq2;d2;.5\n"):
+        assert pairs_of_run(put(tmp_path, run)) == RUN
+    table = put(tmp_path, b'query_id;value;note\nq1;0.5;a,b\nq2;1;"x;y"\n')
+    assert read_table(RATINGS, table)["note"].tolist() == ["a,b", "x;y"]
+    assert pairs_of_run(put(tmp_path, b"query_id,doc_id,score\nq1;x,d1,2\n")) == {("q1;x", "d1"): 2.0}
+    with pytest.raises(DataError, match=r"line 2: 'score' must be a finite number, not '0,5'"):
+        read_run(put(tmp_path, b"query_id;doc_id;score\nq1;d1;0,5\n"))
 
 
 def test_a_long_document_fits_into_a_cell(tmp_path: Path) -> None:

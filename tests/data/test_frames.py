@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,22 +23,6 @@ from judgekit.stages import Collection
 
 QUERIES = {"007": Query("007", "who?", ("Ann", "A. B.")), "NA": Query("NA", "what?")}
 DOCS = [Doc("d1", "one", "A", "p1"), Doc("d2", "")]
-
-
-@pytest.mark.parametrize("answers", [["Ann", "A. B."], ("Ann", "A. B."), np.array(["Ann", "A. B."], dtype=object)])
-@pytest.mark.parametrize("none", [[], None, np.nan, pd.NA])
-def test_queries_come_from_a_table(answers: object, none: object) -> None:
-    frame = pd.DataFrame({"query_id": ["007", "NA"], "text": ["who?", "what?"]})
-    frame["answers"] = pd.Series([answers, none], dtype=object)
-    assert as_queries(frame) == QUERIES
-    assert as_queries(frame.rename(columns={"query_id": "id", "text": "question"}).set_index(frame["text"])) == QUERIES
-
-
-def test_queries_come_from_arrow_columns_and_with_one_answer() -> None:
-    table = pa.table({"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [["Ann", "A. B."], []]})
-    assert as_queries(table.to_pandas(types_mapper=pd.ArrowDtype)) == QUERIES
-    one = pd.DataFrame({"query_id": ["q"], "text": ["x"], "answer": ["Ann"]})
-    assert as_queries(one)["q"].answers == ("Ann",)
 
 
 class Capsule:
@@ -65,10 +50,56 @@ def test_whatever_speaks_arrows_interface_is_a_table(made: Any) -> None:
         as_queries(made({"query_id": [7], "text": ["x"]}))
 
 
-def test_docs_come_from_a_table() -> None:
-    frame = pd.DataFrame({"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]})
-    assert as_docs(frame).get(["d1", "d2"]) == DOCS
-    assert as_docs(frame[["text", "doc_id"]]).get(["d1"]) == [Doc("d1", "one")]
+class GenericQuery(NamedTuple):
+    """As ir_datasets holds a query."""
+
+    query_id: str
+    text: str
+
+
+def query_table(answers: object, none: object) -> pd.DataFrame:
+    frame = pd.DataFrame({"query_id": ["007", "NA"], "text": ["who?", "what?"]})
+    return frame.assign(answers=pd.Series([answers, none], dtype=object))
+
+
+ANSWERS = ["Ann", "A. B."]
+ARROW = pa.table({"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [ANSWERS, []]})
+QUERY_FORMS: list[Any] = [
+    *(query_table(some, no) for some in (ANSWERS, tuple(ANSWERS), np.array(ANSWERS, object)) for no in ([], None)),
+    *(query_table(ANSWERS, no) for no in (np.nan, pd.NA)),
+    query_table(ANSWERS, []).rename(columns={"query_id": "id", "text": "question"}).set_index(np.array(["x", "y"])),
+    ARROW.to_pandas(types_mapper=pd.ArrowDtype),
+    list(QUERIES.values()),
+    tuple(QUERIES.values()),
+    iter(QUERIES.values()),
+    [{"query_id": "007", "text": "who?", "answers": ANSWERS}, GenericQuery("NA", "what?")],
+    [QUERIES["007"], {"id": "NA", "question": "what?"}],
+    {"007": {"text": "who?", "answers": tuple(ANSWERS)}, "NA": "what?"},
+    {"007": QUERIES["007"], "NA": {"query_id": "NA", "text": "what?"}},
+]
+DOC_FORMS: list[Any] = [
+    pd.DataFrame({"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]}),
+    DOCS,
+    iter(DOCS),
+    [{"doc_id": "d1", "text": "one", "title": "A", "page_id": "p1"}, {"docid": "d2", "contents": ""}],
+    {"d1": {"text": "one", "title": "A", "page_id": "p1"}, "d2": ""},
+    {doc.doc_id: doc for doc in DOCS},
+]
+
+
+@pytest.mark.parametrize("given", QUERY_FORMS)
+def test_queries_come_in_any_form(given: Any) -> None:
+    assert as_queries(given) == QUERIES
+
+
+@pytest.mark.parametrize("given", DOC_FORMS)
+def test_docs_come_in_any_form(given: Any) -> None:
+    assert as_docs(given).get(["d1", "d2"]) == DOCS
+
+
+def test_fields_may_lack_and_one_answer_is_one() -> None:
+    assert as_queries(pd.DataFrame({"query_id": ["q"], "text": ["x"], "answer": ["Ann"]}))["q"].answers == ("Ann",)
+    assert as_docs(DOC_FORMS[0][["text", "doc_id"]]).get(["d1"]) == [Doc("d1", "one")]
 
 
 def test_files_and_what_was_read_are_taken_too(tmp_path: Path) -> None:
@@ -127,54 +158,6 @@ def test_runs_come_by_name_or_as_runs(tmp_path: Path) -> None:
     assert all(r.frame().equals(run.frame()) for r in found)
     assert run.name == "x"
     assert as_runs([run]) == [run]
-
-
-class GenericQuery(NamedTuple):
-    """As ir_datasets holds a query."""
-
-    query_id: str
-    text: str
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        list(QUERIES.values()),
-        tuple(QUERIES.values()),
-        iter(QUERIES.values()),
-        [{"query_id": "007", "text": "who?", "answers": ["Ann", "A. B."]}, {"id": "NA", "question": "what?"}],
-        {"007": {"text": "who?", "answers": ("Ann", "A. B.")}, "NA": "what?"},
-        {"007": QUERIES["007"], "NA": {"query_id": "NA", "text": "what?"}},
-    ],
-)
-def test_queries_come_as_objects_and_as_dictionaries(given: Any) -> None:
-    assert as_queries(given) == QUERIES
-
-
-def test_queries_come_as_named_tuples() -> None:
-    assert as_queries([GenericQuery("NA", "what?")]) == {"NA": QUERIES["NA"]}
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        DOCS,
-        iter(DOCS),
-        [{"doc_id": "d1", "text": "one", "title": "A", "page_id": "p1"}, {"docid": "d2", "contents": ""}],
-        {"d1": {"text": "one", "title": "A", "page_id": "p1"}, "d2": ""},
-        {doc.doc_id: doc for doc in DOCS},
-    ],
-)
-def test_docs_come_as_objects_and_as_dictionaries(given: Any) -> None:
-    assert as_docs(given).get(["d1", "d2"]) == DOCS
-
-
-@pytest.mark.parametrize("given", [None, 5, b"x", [5], ["who?"], {"a": 5}, {"a": None}, [[1]], Run])
-def test_what_is_neither_queries_nor_docs_is_told_what_was_expected(given: Any) -> None:
-    with pytest.raises(UsageError, match=r"queries must be a file, a DataFrame .*; got "):
-        as_queries(given)
-    with pytest.raises(UsageError, match=r"docs must be a file, a DataFrame .*; got "):
-        as_docs(given)
 
 
 def test_a_query_that_is_not_right_is_an_error_that_says_which() -> None:
@@ -240,12 +223,6 @@ def test_runs_come_as_a_list_of_files_of_runs_and_of_what_has_a_name(tmp_path: P
     assert [run.name for run in as_runs(given)] == ["dense", "run", "ranx"]
     assert [run.name for run in as_runs(tmp_path / "dense.trec.gz")] == ["dense"]
     assert [run.name for run in as_runs({"a": BM25, "b": {"q1": {}, "q2": {"d1": 1}}})] == ["a", "b"]
-
-
-@pytest.mark.parametrize("given", [None, 5, b"x", {"a": 5}, {"a": None}, [5], [BM25], {1: RUNS["Run"]}, [(1, 2)]])
-def test_what_is_not_a_run_is_told_what_was_expected(given: Any) -> None:
-    with pytest.raises(UsageError, match=r"a run must be a file, a DataFrame .*; got "):
-        as_runs(given)
 
 
 @pytest.mark.parametrize(
@@ -342,10 +319,21 @@ def test_a_scale_for_no_labeling_is_an_error() -> None:
         as_labelings({"gold": GOLD}, {"gould": "grades:3"})
 
 
-@pytest.mark.parametrize("given", [None, 5, {"a": 5}, [5], [table(GOLD, "relevance")], [(1, 2)]])
-def test_what_is_not_a_labeling_is_told_what_was_expected(given: Any) -> None:
-    with pytest.raises(UsageError, match=r"a labeling must be a TREC qrels file, a DataFrame .*; got "):
-        as_labelings(given)
+NEITHER: dict[Callable[[Any], object], tuple[str, list[Any]]] = {
+    as_queries: ("queries", [None, 5, b"x", [5], ["who?"], {"a": 5}, {"a": None}, [[1]], Run]),
+    as_docs: ("docs", [None, 5, b"x", [5], ["who?"], {"a": 5}, {"a": None}, [[1]], Run]),
+    as_runs: ("a run", [None, 5, b"x", {"a": 5}, {"a": None}, [5], [BM25], {1: RUNS["Run"]}, [(1, 2)]]),
+    as_labelings: ("a labeling", [None, 5, {"a": 5}, [5], [table(GOLD, "relevance")], [(1, 2)]]),
+}
+
+
+@pytest.mark.parametrize(
+    ("read", "what", "given"),
+    [(read, what, given) for read, (what, values) in NEITHER.items() for given in values],
+)
+def test_what_is_something_else_is_told_what_was_expected(read: Callable[[Any], object], what: str, given: Any) -> None:
+    with pytest.raises(UsageError, match=rf"{what} must be a (TREC qrels )?file, a DataFrame .*; got "):
+        read(given)
 
 
 @pytest.mark.parametrize("measures", ["nDCG@2 P@1", ["nDCG@2", "P@1"], [ir_measures.nDCG @ 2, ir_measures.P @ 1]])

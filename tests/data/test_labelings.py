@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgekit.data.columns import (
+    Pairs,
     equal,
     find,
     join_run_lengths,
@@ -103,13 +104,8 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
         "not_applicable": 1,
     }
     assert (len(labeling), repr(labeling)) == (4, "Labeling('x', scale=binary, labels=4)")
-    columns = (
-        run_lengths(strings(frame["query_id"])),
-        strings(frame["doc_id"]),
-        labeling.row_relevance,
-        labeling.row_status,
-    )
-    same = Labeling.from_columns("x", labeling.scale, *columns)
+    pairs = Pairs(run_lengths(strings(frame["query_id"])), strings(frame["doc_id"]), labeling.row_relevance)
+    same = Labeling("x", labeling.scale, pairs, status=labeling.row_status)
     pd.testing.assert_frame_equal(same.table, labeling.table.drop(columns="raw"))
     assert Labeling("x", labeling.scale, frame[["query_id", "doc_id", "relevance"]].dropna()).counts()["ok"] == 2
 
@@ -227,8 +223,11 @@ print(faults[2] - faults[1])
 
 
 def test_an_id_that_is_repeated_is_found() -> None:
-    assert repeated(["a", "b"]) is None
-    assert repeated(["a", "b", "a"]) == "a"
+    pairs = Pairs(run_lengths(strings(["q", "q", "r", "q"])), strings(["a", "b", "a", "a"]), np.ones(4))
+    assert repeated(pairs, np.arange(4, dtype=np.uint64)) is None
+    assert repeated(pairs, np.zeros(4, np.uint64)) == ("q", "a")
+    apart = Pairs(run_lengths(strings(["q", "q", "r"])), strings(["a", "b", "a"]), np.ones(3))
+    assert repeated(apart, np.zeros(3, np.uint64)) is None
 
 
 LABELLED = [
@@ -252,7 +251,7 @@ def test_labels_that_were_kept_on_disk_make_the_same_table_and_file(tmp_path: Pa
             kept.add(frame_of(part))
             assert not any((tmp_path / "kept").iterdir())
         table = kept.table(frame_of(last))
-    labeling = Labeling.from_table("l", Scale("binary"), table)
+    labeling = Labeling("l", Scale("binary"), table)
     pd.testing.assert_frame_equal(labeling.table, whole.table)
     pd.testing.assert_frame_equal(pd.concat(labeling.blocks(rows=2), ignore_index=True), whole.table)
     assert [list(block) for block in labeling.blocks("status", "judged")] == [["status"]]
