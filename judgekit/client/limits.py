@@ -19,7 +19,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from judgekit.wire.responses import Retry
+from judgekit.wire.quirks import Retry
 from judgekit.wire.types import Endpoint
 
 __all__ = ["Limiter", "Patience", "Watch"]

@@ -40,7 +40,7 @@ from judgekit.errors import StoreError
 from judgekit.store.records import Record, looked_up
 from judgekit.store.recovery import Remains
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.responses import unusable
+from judgekit.wire.quirks import unusable
 from judgekit.wire.types import Reply
 
 __all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
