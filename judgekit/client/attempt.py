@@ -109,6 +109,7 @@ class Client:
     Attributes:
         transport: carries the bytes.
         asked: how many requests wait for their outcome.
+        sending: when each attempt was sent that is, the oldest first.
         connected: whether a response ever came.
     """
 
@@ -129,8 +130,10 @@ class Client:
         limited = (spending.budget.max_tokens, spending.budget.max_cost) != (None, None)
         self.estimates = limited or self.limiter.counts_tokens
         self.asked = 0
+        self.sending: dict[Attempt, float] = {}
         self.connected = self._looked = False
         self._readying: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._streak = 0
         self._signature = ""
 
@@ -147,6 +150,23 @@ class Client:
             self._looked = True
             self.quirks.replies += self.shared.knows(self.endpoint)
         return self.quirks.replies > 0
+
+    def sent(self, attempt: Attempt) -> None:
+        """Note that an attempt is being sent, so that it ends in time; one timer serves all that are."""
+        self.sending[attempt] = self.watch.now()
+        if self._timer is None:
+            self._look()
+
+    def _look(self) -> None:
+        """End attempts that take too long, tell of a silence, and come again when either is due."""
+        self._timer, now = None, self.watch.now()
+        late = [attempt for attempt, begun in self.sending.items() if now - begun >= self.endpoint.timeout_s]
+        for attempt in late:
+            attempt.time_out()
+        oldest = next((begun for attempt, begun in self.sending.items() if not attempt.late), None)
+        if oldest is not None:
+            due = min(self.watch.tell_silence_since(oldest), oldest + self.endpoint.timeout_s)
+            self._timer = asyncio.get_running_loop().call_later(due - now, self._look)
 
     def negotiate(self, param: str) -> bool:
         """Leave a parameter out from now on, or send it by another name; say whether that can be done."""
@@ -210,15 +230,29 @@ class Attempt:
         request: what is asked.
         sending: whether it is being paid for.
         stopped: whether it must not be sent again.
+        late: whether it took longer than it may.
+        task: what carries it out.
         record: what is to be kept of its response, if anything.
     """
 
-    __slots__ = ("_client", "_incurred", "_patience", "_status", "record", "request", "sending", "stopped")
+    __slots__ = (
+        "_client",
+        "_incurred",
+        "_patience",
+        "_status",
+        "late",
+        "record",
+        "request",
+        "sending",
+        "stopped",
+        "task",
+    )
 
     def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
         """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
         self.request = request
-        self.sending = self.stopped = False
+        self.sending = self.stopped = self.late = False
+        self.task: asyncio.Task[None] | None = None
         self.record: Record | None = None
         self._client = client
         self._incurred = incurred
@@ -262,6 +296,11 @@ class Attempt:
             retry_error_callback=lambda _: patience.last,
         )(attempt)
         return client.given_up(self.request, patience) if isinstance(outcome, Retry) else outcome
+
+    def time_out(self) -> None:
+        """End what is being sent, which may be tried again."""
+        if self.task is not None:
+            self.late = self.task.cancel()
 
     def _go_on(self) -> None:
         if self.stopped:
@@ -326,10 +365,11 @@ class Attempt:
             finally:
                 self.sending = False
                 used = usage or (estimate if worked else (0, 0))
-                if worked and usage is None and any(estimate):
-                    client.warnings.unreported()
                 spending.settle(reserved, spending.needed(used, client.price))
-                limiter.correct_tokens(sum(estimate), sum(used))
+                if client.estimates:
+                    limiter.correct_tokens(sum(estimate), sum(used))
+                    if worked and usage is None:
+                        client.warnings.unreported()
                 self._incurred.add(usage, client.price, time.perf_counter() - begun)
         finally:
             limiter.release()
@@ -360,13 +400,16 @@ class Attempt:
         """Send a body, and say what came of it."""
         client, self._status = self._client, 0
         endpoint, watch = client.endpoint, client.watch
-        silent_s, sent = watch.silent_s, watch.now()
-        silence = asyncio.get_running_loop().call_later(silent_s, watch.tell_silence, silent_s)
+        client.sent(self)
         try:
-            async with asyncio.timeout(endpoint.timeout_s):
-                status, headers, data = await client.transport.send(endpoint, body)
-            watch.heard(watch.now() - sent)
-        except TimeoutError:
+            status, headers, data = await client.transport.send(endpoint, body)
+            watch.heard(watch.now() - client.sending[self])
+        except (asyncio.CancelledError, TimeoutError) as problem:
+            if isinstance(problem, asyncio.CancelledError) and not (
+                self.late and self.task and not self.task.uncancel()
+            ):
+                raise
+            self.late = False
             client.limiter.overloaded(started)
             return Retry(f"no answer within {endpoint.timeout_s:g} s", worked=True, down=True)
         except NotConnectedError as problem:
@@ -382,7 +425,7 @@ class Attempt:
         except OSError as problem:
             return Retry(str(problem) or type(problem).__name__, down=True)
         finally:
-            silence.cancel()
+            del client.sending[self]
         client.connected, self._status = True, status
         data = client.secret.cut_response(decoded(data))
         if status in (400, 422):

@@ -119,6 +119,8 @@ class InFlight:
 
     def _start(self, attempt: Attempt | None) -> None:
         task = asyncio.create_task(self._run(attempt))
+        if attempt is not None:
+            attempt.task = task
         self._tasks[task] = attempt
         task.add_done_callback(self._ended)
 
