@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
@@ -160,9 +160,9 @@ class Client:
     def _look(self) -> None:
         """End attempts that take too long, tell of a silence, and come again when either is due."""
         self._timer, now = None, self.watch.now()
-        late = [attempt for attempt, begun in self.sending.items() if now - begun >= self.endpoint.timeout_s]
-        for attempt in late:
-            attempt.time_out()
+        for attempt, begun in self.sending.items():
+            if not attempt.late and now - begun >= self.endpoint.timeout_s:
+                attempt.time_out()
         oldest = next((begun for attempt, begun in self.sending.items() if not attempt.late), None)
         if oldest is not None:
             due = min(self.watch.tell_silence_since(oldest), oldest + self.endpoint.timeout_s)
@@ -228,10 +228,7 @@ class Attempt:
 
     Attributes:
         request: what is asked.
-        sending: whether it is being paid for.
-        stopped: whether it must not be sent again.
         late: whether it took longer than it may.
-        task: what carries it out.
         record: what is to be kept of its response, if anything.
     """
 
@@ -239,29 +236,30 @@ class Attempt:
         "_client",
         "_incurred",
         "_patience",
+        "_sending",
         "_status",
+        "_stopped",
+        "_task",
         "late",
         "record",
         "request",
-        "sending",
-        "stopped",
-        "task",
     )
 
     def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
         """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
         self.request = request
-        self.sending = self.stopped = self.late = False
-        self.task: asyncio.Task[None] | None = None
+        self.late = False
         self.record: Record | None = None
         self._client = client
         self._incurred = incurred
         self._patience = Patience(client.endpoint)
         self._status = 0
+        self._sending = self._stopped = False
+        self._task: asyncio.Task[Any] | None = None
 
     async def run(self) -> Outcome:
         """Return the reply, or why there is none."""
-        client = self._client
+        client, self._task = self._client, asyncio.current_task()
         if not client.asked:
             client.watch.answered()  # what failed before an idle time says nothing of what comes
         client.asked += 1
@@ -297,13 +295,18 @@ class Attempt:
         )(attempt)
         return client.given_up(self.request, patience) if isinstance(outcome, Retry) else outcome
 
+    def stop(self, paid: bool = True) -> None:
+        """Send nothing more; break off what is ``paid`` for as well, or wait for it."""
+        self._stopped = True
+        if self._task is not None and (paid or not (self._sending or self.record)):  # cancelled unbegun, it never ends
+            self._task.cancel()
+
     def time_out(self) -> None:
         """End what is being sent, which may be tried again."""
-        if self.task is not None:
-            self.late = self.task.cancel()
+        self.late = self._task is not None and self._task.cancel()
 
     def _go_on(self) -> None:
-        if self.stopped:
+        if self._stopped:
             raise asyncio.CancelledError
 
     async def _try(self) -> Outcome | Retry:
@@ -348,7 +351,7 @@ class Attempt:
             # Only now: others may have learned while this one waited.
             body = client.quirks.apply(request.body, request.constraint)
             usage: tuple[int, int] | None = None
-            worked, self.sending = False, True
+            worked, self._sending = False, True
             begun = time.perf_counter()
             try:
                 response = await self._exchange(body, started)
@@ -363,7 +366,7 @@ class Attempt:
                 elif isinstance(response, Refused):
                     worked = self._status < 300
             finally:
-                self.sending = False
+                self._sending = False
                 used = usage or (estimate if worked else (0, 0))
                 spending.settle(reserved, spending.needed(used, client.price))
                 if client.estimates:
@@ -405,9 +408,8 @@ class Attempt:
             status, headers, data = await client.transport.send(endpoint, body)
             watch.heard(watch.now() - client.sending[self])
         except (asyncio.CancelledError, TimeoutError) as problem:
-            if isinstance(problem, asyncio.CancelledError) and not (
-                self.late and self.task and not self.task.uncancel()
-            ):
+            ours = self.late and self._task is not None and not self._task.uncancel()
+            if isinstance(problem, asyncio.CancelledError) and not ours:
                 raise
             self.late = False
             client.limiter.overloaded(started)

@@ -63,10 +63,11 @@ class InFlight:
         self._shared = shared
         self._store = store
         self._elsewhere: dict[str, Request] = {}
-        self._tasks: dict[asyncio.Task[None], Attempt | None] = {}
+        self._tasks: dict[Attempt, asyncio.Task[None]] = {}
         self._claims = Claims(store.sink) if store.shared and not store.refreshes else None
         self._sharing: asyncio.Task[None] | None = None
         self._pending: list[tuple[Attempt, Outcome | None]] = []
+        self._flushing: asyncio.Task[None] | None = None
 
     @property
     def appetite(self) -> int:
@@ -76,7 +77,7 @@ class InFlight:
     @property
     def ended(self) -> bool:
         """Whether nothing more will come."""
-        return self.error is not None and not self._tasks
+        return self.error is not None and not (self._tasks or self._pending)
 
     def submit(self, requests: Mapping[str, Request], waiter: Waiter) -> None:
         """Have requests answered, unless nothing more is sent."""
@@ -113,16 +114,10 @@ class InFlight:
                 if request.endpoint not in self.clients:
                     self.clients[request.endpoint] = Client(request.endpoint, self._shared)
                 usage = self.flights[key][1][0].charged(request.endpoint)
-                self._start(Attempt(self.clients[request.endpoint], request, usage.incurred))
+                attempt = Attempt(self.clients[request.endpoint], request, usage.incurred)
+                self._tasks[attempt] = asyncio.create_task(self._run(attempt))
         if self._elsewhere:
             self._shared.note(_ELSEWHERE, once=True)
-
-    def _start(self, attempt: Attempt | None) -> None:
-        task = asyncio.create_task(self._run(attempt))
-        if attempt is not None:
-            attempt.task = task
-        self._tasks[task] = attempt
-        task.add_done_callback(self._ended)
 
     async def _run(self, attempt: Attempt | None) -> None:
         """Carry out an attempt, or without one store what came."""
@@ -133,6 +128,10 @@ class InFlight:
                 await self._ask(attempt)
         except Exception as problem:  # noqa: BLE001  # every resolve that waits raises it
             self._fail(problem)
+        finally:
+            if attempt is not None:
+                del self._tasks[attempt]
+            self._wake()
 
     async def _ask(self, attempt: Attempt) -> None:
         outcome: Outcome | None = None
@@ -141,7 +140,7 @@ class InFlight:
         finally:
             if attempt.record is not None:
                 if not self._pending:
-                    self._start(None)
+                    self._flushing = asyncio.create_task(self._run(None))
                 self._pending.append((attempt, outcome))
             elif outcome is not None:
                 self._deliver(attempt.request, outcome)
@@ -180,15 +179,8 @@ class InFlight:
         """Send nothing more; what is in flight is paid for, and waited for."""
         if self.error is None:
             self.error = problem
-            for task, attempt in self._tasks.items():
-                if attempt is not None:
-                    attempt.stopped = True
-                    if not attempt.sending and attempt.record is None:
-                        task.cancel()
-        self._wake()
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
+            for attempt in self._tasks:
+                attempt.stop(paid=False)
         self._wake()
 
     def _wake(self) -> None:
@@ -203,9 +195,9 @@ class InFlight:
         if self._sharing is not None:
             self._sharing.cancel()
         while self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            for attempt in self._tasks:
+                attempt.stop()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         with suppress(StoppedError):  # they are written beside the store, and whoever waited was told why
             self.flush()
         if self._sharing is not None and self._claims is not None:

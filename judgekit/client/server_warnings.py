@@ -164,8 +164,8 @@ class ServerWarnings:
                 "thinking",
                 "thinks before it answers, and a reply had no room left after that. It is asked for again with more"
                 " room, so you pay twice. Turn thinking off: params = {chat_template_kwargs = {enable_thinking ="
-                ' false}} (vLLM, SGLang, llama.cpp) or params = {reasoning_effort = "none"} (Ollama; elsewhere "low"); or give'
-                " it room at once: params = {max_tokens = 4096}",
+                ' false}} (vLLM, SGLang, llama.cpp) or params = {reasoning_effort = "none"} (Ollama; elsewhere "low");'
+                " or give it room at once: params = {max_tokens = 4096}",
             )
         whole = reply.finish_reason in (None, "stop") and not reply.refusal
         if whole and (action := self._quirks.ignored(request.body, sent, reply.text, request.constraint)):

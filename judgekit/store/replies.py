@@ -117,8 +117,9 @@ _REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
 _BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
 _IN: Final = 512
 _PUT: Final = (
-    "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?) ON CONFLICT (key, raw)"
-    " DO UPDATE SET store_time = excluded.store_time, mode = excluded.mode, value = excluded.value"
+    "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?)"
+    " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, mode = excluded.mode,"
+    " value = excluded.value"
 )
 """A row as diskcache writes it, many at a time."""
 

@@ -242,6 +242,8 @@ def read_response(
 
 def decoded(data: bytes) -> bytes:
     """Return a response body in UTF-8, unpacked where a server packed it twice or more."""
+    if data[:1] == b"{" and data[1:2] != b"\0":
+        return data
     for _ in range(_PACKED):
         if not data.startswith(b"\x1f\x8b"):
             break
@@ -467,8 +469,10 @@ class ServerQuirks:
             return None
         held = own or orjson.loads(asked).get("structured_outputs")
         words = held.get("choice") if isinstance(held, dict) else None
+        if not words or said in words:
+            return None
         text = without_reasoning(said).strip()
-        if not (words and text) or text in words or form not in orjson.loads(sent):
+        if not text or text in words or form not in orjson.loads(sent):
             return None
         self._ignored.add(form)
         then = next((other for other in WORDS if other not in self._ignored | self.dropped), None)
