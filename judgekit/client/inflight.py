@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict, deque
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -30,13 +30,13 @@ class Waiter:
     """Whoever waits for outcomes.
 
     Attributes:
-        charged: returns what is charged for attempts at an endpoint.
+        usages: what is charged for attempts, by the name of the endpoint.
         arrived: (request, outcome, whether it was replayed) of what came.
         wake: set when something came, or nothing more will.
     """
 
-    def __init__(self, charged: Callable[[Endpoint], Usage]) -> None:
-        self.charged = charged
+    def __init__(self, usages: defaultdict[str, Usage]) -> None:
+        self.usages = usages
         self.arrived: deque[tuple[Request, Outcome, bool]] = deque()
         self.wake = asyncio.Event()
 
@@ -113,7 +113,7 @@ class InFlight:
                 self._elsewhere.pop(key, None)
                 if request.endpoint not in self.clients:
                     self.clients[request.endpoint] = Client(request.endpoint, self._shared)
-                usage = self.flights[key][1][0].charged(request.endpoint)
+                usage = self.flights[key][1][0].usages[request.endpoint.name]
                 attempt = Attempt(self.clients[request.endpoint], request, usage.incurred)
                 self._tasks[attempt] = asyncio.create_task(self._run(attempt))
         if self._elsewhere:

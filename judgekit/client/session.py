@@ -265,7 +265,7 @@ class _Resolve(Generic[U]):
         self._lookup = session.lookup
         self._in_flight = in_flight
         self._program = program
-        self._waiter = Waiter(lambda endpoint: stage.usages[endpoint.name])
+        self._waiter = Waiter(stage.usages)
         self._waiting: dict[str, list[Job[U]]] = {}
 
     def start(self, units: Iterable[U]) -> list[Job[U]]:
