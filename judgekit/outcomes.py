@@ -14,7 +14,7 @@ from judgekit.answers.answerer import MODES, Answerer, make_answerer
 from judgekit.answers.imported import UNCHECKED, Imported, check_contexts, completed, read_answers, read_ratings
 from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.quality import metric as answer_metric
-from judgekit.client.origins import origin
+from judgekit.client.model_drift import origin
 from judgekit.data.documents import Queries, Unit
 from judgekit.data.runs import Run
 from judgekit.data.spans import where

@@ -15,7 +15,7 @@ import pandas as pd
 
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.analysis.money import Pool
-from judgekit.client.origins import origin
+from judgekit.client.model_drift import origin
 from judgekit.data.checks import check_runs, twins
 from judgekit.data.documents import Docs, Fields, Queries, Unit
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs

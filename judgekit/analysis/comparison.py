@@ -28,7 +28,7 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary, Rule
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.analysis.words import Decision, Situation, put
 from judgekit.answers.imported import UNCHECKED, named, read_ratings
-from judgekit.client.origins import mixed_answers
+from judgekit.client.model_drift import mixed_answers
 from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among

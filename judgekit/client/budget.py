@@ -191,15 +191,14 @@ class Spending:
                 f" [prices.{endpoint.model!r}] with prompt and completion, money per million tokens"
             )
 
-    def needed(self, endpoint: Endpoint, estimate: tuple[int, int]) -> Amounts:
+    @staticmethod
+    def needed(tokens: tuple[int, int], price: Price | None) -> Amounts:
         """Return what a request of that many (prompt, completion) tokens takes."""
-        price = self.price(endpoint)
-        return 1, sum(estimate), price.of(*estimate) if price else 0.0
+        return 1, sum(tokens), price.of(*tokens) if price else 0.0
 
-    async def reserve(self, endpoint: Endpoint, estimate: tuple[int, int]) -> None:
-        """Set aside what the next request may cost, (prompt, completion) tokens estimated."""
-        need = self.needed(endpoint, estimate)
-        while not self._reserved(need):
+    async def reserve(self, need: Amounts) -> None:
+        """Set aside what the next request may take."""
+        while self.budget and not self._reserved(need):
             settled = asyncio.get_running_loop().create_future()
             self._waiting.append(settled)
             await settled
@@ -214,14 +213,15 @@ class Spending:
         self._in_flight = _sum(self._in_flight, need)
         return True
 
-    def settle(self, endpoint: Endpoint, estimate: tuple[int, int], usage: tuple[int, int] | None) -> None:
-        """Replace an estimate by what was used, as far as that is known; None is nothing."""
-        self._in_flight = _sum(self._in_flight, self.needed(endpoint, estimate), -1)
-        self.spent = _sum(self.spent, self.needed(endpoint, usage or (0, 0)))
-        for settled in self._waiting:
-            if not settled.done():
-                settled.set_result(None)
-        self._waiting.clear()
+    def settle(self, need: Amounts, used: Amounts) -> None:
+        """Replace what was set aside by what was used, as far as that is known."""
+        self.spent = _sum(self.spent, used)
+        if self.budget:
+            self._in_flight = _sum(self._in_flight, need, -1)
+            for settled in self._waiting:
+                if not settled.done():
+                    settled.set_result(None)
+            self._waiting.clear()
 
 
 def _sum(some: Amounts, others: Amounts, times: int = 1) -> Amounts:

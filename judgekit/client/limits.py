@@ -19,7 +19,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from judgekit.wire.responses import Retry
+from judgekit.wire.quirks import Retry
 from judgekit.wire.types import Endpoint
 
 __all__ = ["Limiter", "Patience", "Watch"]
@@ -76,16 +76,18 @@ class Limiter:
                 raise
         else:
             self.active += 1
+        now = self._clock()
+        if not (self._request_s or self._token_s or self._resume_at > now):
+            return now
         try:
-            await self._pace(tokens)
+            await self._pace(now, tokens)
         except asyncio.CancelledError:
             self.release()
             raise
         return self._clock()
 
-    async def _pace(self, tokens: int) -> None:
+    async def _pace(self, now: float, tokens: int) -> None:
         if self._request_s or self._token_s:
-            now = self._clock()
             at = max(now, self._next_request, self._next_token)
             self._next_request = at + self._request_s
             self._next_token = max(self._next_token, now) + tokens * self._token_s
@@ -261,6 +263,14 @@ class Watch:
                 "silence",
                 f"{self._endpoint.name}: no answer for {_span(silent_s)}; waits until {ends} at the latest (timeout_s)",
             )
+
+    def tell_silence_since(self, begun: float) -> float:
+        """Tell of a silence since something was sent, if it is one; return when to look again."""
+        silence, now = self.now() - max(begun, self._heard_at), self.now()
+        if silence < self.silent_s:
+            return now + self.silent_s - silence
+        self.tell_silence(silence)
+        return now + self.silent_s
 
     def left(self, patience: Patience) -> float:
         """Return the seconds in which a request that failed may be tried again, so that no wait goes beyond them."""

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from judgekit.client.transports import http_options
-from judgekit.client.waves import Lacking
+from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError, JudgekitError
 from judgekit.wire.access import Secret, api_key, headers_of, url_below
 from judgekit.wire.jsontext import parse_json
@@ -157,7 +157,7 @@ def _root(problem: BaseException, handled: BaseException | None) -> str:
     return os.strerror(number) if number is not None and number > 0 else str(problem) or type(problem).__name__
 
 
-async def bytes_per_token(lacking: Mapping[Endpoint, Lacking]) -> dict[Endpoint, float]:
+async def bytes_per_token(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, float]:
     """Return the bytes of request for a token of its prompt, counted by the servers that can."""
     found = {}
     for endpoint, one in lacking.items():

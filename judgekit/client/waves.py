@@ -18,7 +18,7 @@ import numpy as np
 from judgekit.client.budget import Price
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
 
-__all__ = ["CHUNK", "Distinct", "Job", "Lacking", "Plan", "begin", "follow", "missing"]
+__all__ = ["CHUNK", "Followed", "Job", "Plan", "SeenKeys", "Unsent", "begin", "follow", "missing"]
 
 CHUNK: Final = 64
 """Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
@@ -61,34 +61,46 @@ def begin(units: Iterable[U], program: Program[U]) -> list[Job[U]]:
     return [Job(unit, program.requests(unit, ())) for unit in units]
 
 
-def follow(
-    jobs: list[Job[U]],
-    program: Program[U],
-    lookup: Lookup,
-    looked: Callable[[dict[str, Request], dict[str, Reply]], None],
-) -> tuple[list[Job[U]], list[Job[U]]]:
-    """Answer waves from a store as far as it goes; return the jobs that ended and those that lack replies."""
-    ended: list[Job[U]] = []
-    waiting: list[Job[U]] = []
+@dataclass(slots=True)
+class Followed(Generic[U]):
+    """How far a store answers the waves of jobs.
+
+    Attributes:
+        ended: the jobs that need nothing more.
+        waiting: those that lack replies.
+        wanted: all requests of their waves, by key.
+        replies: what is stored of them.
+    """
+
+    ended: list[Job[U]] = field(default_factory=list)
+    waiting: list[Job[U]] = field(default_factory=list)
+    wanted: dict[str, Request] = field(default_factory=dict)
+    replies: dict[str, Reply] = field(default_factory=dict)
+
+
+def follow(jobs: list[Job[U]], program: Program[U], lookup: Lookup) -> Followed[U]:
+    """Answer waves from a store as far as it goes."""
+    followed = Followed[U]()
     while jobs:
         wanted = {request.key: request for job in jobs for request in job.wave}
         replies = lookup(list(wanted))
-        looked(wanted, replies)
+        followed.wanted |= wanted
+        followed.replies |= replies
         going: list[Job[U]] = []
         for job in jobs:
             job.got = {request.key: replies[request.key] for request in job.wave if request.key in replies}
             if job.lacking():
-                waiting.append(job)
+                followed.waiting.append(job)
                 continue
             if job.wave:
                 job.next_wave(program)
-            (going if job.wave else ended).append(job)
+            (going if job.wave else followed.ended).append(job)
         jobs = going
-    return ended, waiting
+    return followed
 
 
 @dataclass(slots=True)
-class Lacking:
+class Unsent:
     """Requests to one endpoint that a store lacks.
 
     Attributes:
@@ -138,7 +150,7 @@ class Plan:
     requests: int = 0
     cached: int = 0
     further: int | None = 0
-    lacking: dict[Endpoint, Lacking] = field(default_factory=dict)
+    lacking: dict[Endpoint, Unsent] = field(default_factory=dict)
     bytes_per_token: Mapping[Endpoint, float] = field(default_factory=dict)
 
     @property
@@ -186,30 +198,25 @@ class Plan:
 
 def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan) -> Iterator[list[Request]]:
     """Yield the requests that a store lacks, each once, some units at a time; count what there is in ``plan``."""
-    distinct = Distinct()
-    lacking: list[Request] = []
-
-    def count(wanted: dict[str, Request], stored: dict[str, Reply]) -> None:
-        for (key, request), new in zip(wanted.items(), distinct.add(wanted), strict=True):
-            if new:
-                plan.requests += 1
-                if key in stored:
-                    plan.cached += 1
-                else:
-                    plan.lacking.setdefault(request.endpoint, Lacking()).add(request.body)
-                    lacking.append(request)
-
+    seen = SeenKeys()
     source = iter(units)
     while jobs := begin(islice(source, CHUNK), program):
         plan.units += len(jobs)
-        for job in follow(jobs, program, lookup, count)[1]:
+        followed, unsent = follow(jobs, program, lookup), []
+        for job in followed.waiting:
             most = most_requests(program, job.unit)
             plan.expect(None if most is None else most - len(job.outcomes) - len(job.wave))
-        yield lacking.copy()
-        lacking.clear()
+        for (key, request), new in zip(followed.wanted.items(), seen.add(followed.wanted), strict=True):
+            plan.requests += new
+            if new and key in followed.replies:
+                plan.cached += 1
+            elif new:
+                plan.lacking.setdefault(request.endpoint, Unsent()).add(request.body)
+                unsent.append(request)
+        yield unsent
 
 
-class Distinct:
+class SeenKeys:
     """A set of identities that takes eight bytes for each, so that a million of them are 8 MB.
 
     It holds a hash of 64 bits of each; two of a million identities share theirs with a chance of 3e-8.

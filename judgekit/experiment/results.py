@@ -550,5 +550,5 @@ def summarise(made: State) -> Results:
         note=" ".join(note for url, note in _NOTES.items() if url in urls),
         warnings=tuple(dict.fromkeys(warnings)),
         notices=(*dict.fromkeys(note for note in session.notes if note not in session.doubts), *_unread(made)),
-        retries=tuple(session.retries.items()),
+        retries=tuple(session.shared.retries.items()),
     )

@@ -61,15 +61,15 @@ class Canary(Step):
         wanted, session = state.prepared.config.table("canary", CanaryConfig), state.session
         if wanted is None:
             return
-        spending = session.spending
+        spending = session.shared.spending
         anew = Session(
             None,
             mode="off",
             budget=spending.budget,
             prices=state.prepared.config.price_list(),
             progress=state.progress,
-            transports=session.transports,
-            wait_s=session.wait_s,
+            transports=session.shared.transports,
+            wait_s=session.shared.wait_s,
         )
         async with anew:
             asked = [(name, one) for name, one in state.prepared.labelers.items() if one.needs.asked]
@@ -83,7 +83,7 @@ class Canary(Step):
 
 async def _flips(name: str, labeler: Labeler, prepared: Prepared, pairs: int, store: Session, anew: Session) -> str:
     """Return a line: how the labels of one labeling came out when they were asked for again."""
-    from judgekit.client.origins import origin
+    from judgekit.client.model_drift import origin
     from judgekit.data.tables import Status
     from judgekit.labelers.base import checked
     from judgekit.labelers.human import wilson

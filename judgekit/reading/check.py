@@ -13,15 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from judgekit.client.negotiation import WORDS, Negotiated, in_words
-from judgekit.client.noticing import Thinking
 from judgekit.client.routes import has_routes, open_server
+from judgekit.client.server_warnings import Thinking
 from judgekit.client.transports import open_transport
 from judgekit.errors import nearest
 from judgekit.reading.verdict import Form, Unread, read, unfinished
 from judgekit.wire.access import Secret
 from judgekit.wire.jsontext import canonical, parse_json
-from judgekit.wire.responses import Accepted, Unsupported, decoded, read_response
+from judgekit.wire.quirks import WORDS, Accepted, ServerQuirks, Unsupported, decoded, in_words, read_response
 from judgekit.wire.shapes import APIS, shaped
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport
 
@@ -67,7 +66,7 @@ class _Probe:
     def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
         self.endpoint = endpoint
         self.transport = transport
-        self.negotiated = Negotiated()
+        self.negotiated = ServerQuirks()
         self.secret = Secret.of(endpoint)
 
     async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:

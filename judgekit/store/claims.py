@@ -49,7 +49,9 @@ class Claims:
         for process, heard in rows.execute(others, (self._process,)).fetchall():
             if now - heard > _SILENT_S or _dead(process):
                 rows.execute("DELETE FROM Claims WHERE process = ?", (process,))
-        return {key for key in keys if rows.execute(_TAKE, (key, self._process, now)).rowcount}
+        rows.executemany(_TAKE, [(key, self._process, now) for key in keys])
+        mine = rows.execute("SELECT key FROM Claims WHERE process = ? AND time >= ?", (self._process, now))
+        return {key for (key,) in mine} & set(keys)
 
     def end(self, key: str) -> None:
         """Give a request back, once its reply is stored or there will be none."""

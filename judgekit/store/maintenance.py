@@ -27,7 +27,7 @@ from judgekit.errors import DataError, UsageError
 from judgekit.store.records import Record, member
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.responses import unusable
+from judgekit.wire.quirks import unusable
 from judgekit.wire.shapes import SHOWN, chosen
 from judgekit.wire.types import NO_TEXT
 

@@ -4,8 +4,8 @@ Two of diskcache's defaults are traps, and are switched off here: values are pic
 runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever exceeds 1 GiB is dropped in silence
 (``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone does not).
 
-diskcache makes the file and writes it. Look-ups go straight to its table, many rows at a time: its own ``get`` is
-several times slower.
+diskcache makes the file. Rows are written to its table and looked up in it many at a time: its own ``add`` and ``get``
+are several times slower.
 
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
@@ -40,7 +40,7 @@ from judgekit.errors import StoreError
 from judgekit.store.records import Record, looked_up
 from judgekit.store.recovery import Remains
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.responses import unusable
+from judgekit.wire.quirks import unusable
 from judgekit.wire.types import Reply
 
 __all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
@@ -60,6 +60,9 @@ _SETTINGS: Final[dict[str, Any]] = {
     "sqlite_cache_size": -8000,
     "sqlite_wal_autocheckpoint": 2000,  # 16 MB of log, four times SQLite's default: fewer pages are written twice
 }
+
+_PRAGMAS: Final = "PRAGMA synchronous = 1; PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 2000"
+"""The settings that each connection makes for itself."""
 
 _PAGE: Final = 8192
 """Bytes. Rows of a kilobyte or two leave a third of SQLite's usual pages empty; larger ones are slower to write, since
@@ -113,6 +116,12 @@ _ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
 _REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
 _BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
 _IN: Final = 512
+_PUT: Final = (
+    "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?)"
+    " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, mode = excluded.mode,"
+    " value = excluded.value"
+)
+"""A row as diskcache writes it, many at a time."""
 
 _DAMAGE: Final = ("malformed", "not a database", "UTF-8", "too big", "no such table", "no such column", "file format")
 """What SQLite says of damaged files."""
@@ -142,7 +151,6 @@ class Store:
         self._log = self.path / f"{self._database.name}-wal"
         self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
         self._lock = threading.RLock()
-        self._owner = threading.get_ident()
         self._opened = ExitStack()
         try:
             self._guarded(self._open)
@@ -160,10 +168,10 @@ class Store:
             # Says what is damaged before diskcache opens the file and leaves a connection open.
             self._look_for_damage()
             try:
-                self._cache = diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
+                diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS).close()
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
                 raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
-            self._opened.enter_context(self._cache)
+            self._rows.executescript(_PRAGMAS)
             self._make_private()
         self._rows.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
         self._inode = self._database.stat().st_ino
@@ -366,12 +374,12 @@ class Store:
         """Store records in one transaction: all of them are there when it returns."""
         # A reply that is there already stays, so that everybody who shares the store goes on with the same one.
         self._must_write()
-        there = self._guarded(self._put, records, replace)
+        there = self._put(records, replace)
         if not there:
             return {}
         kept = self.get_many(there)
         damaged = [record for record in records if record.key in there and record.key not in kept]
-        self._guarded(self._put, damaged, replace=True)
+        self._put(damaged, replace=True)
         return kept
 
     def _must_write(self) -> None:
@@ -386,18 +394,7 @@ class Store:
 
     def _set(self, values: Mapping[str, bytes | str], replace: bool) -> list[str]:
         """Store values in one transaction; return the names of those that were there already."""
-        with self._lock:
-            self._follow()
-            store = self._cache.set if replace else self._cache.add
-            try:
-                with self._cache.transact():
-                    there = [name for name, value in values.items() if not store(name, value)]
-            except BaseException:
-                self._cache.close()  # ends the transaction, whatever state it is in
-                raise
-            if threading.get_ident() != self._owner:
-                self._cache.close()  # diskcache has a connection for each thread, which nobody else can close
-            return there
+        return self.written(_insert, values, replace)
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
@@ -433,7 +430,7 @@ class Store:
     def note_submission(self, name: str, text: str) -> None:
         """Keep a note of what was submitted to a batch service, replacing an earlier one of that name."""
         self._must_write()
-        self._guarded(self._set, {_SUBMITTED + name: text}, replace=True)
+        self._set({_SUBMITTED + name: text}, replace=True)
 
     def forget_submission(self, name: str) -> None:
         """Delete the note of that name."""
@@ -499,6 +496,18 @@ class Store:
         """Close the files."""
         with self._lock:
             self._opened.close()
+
+
+def _insert(rows: sqlite3.Connection, values: Mapping[str, bytes | str], replace: bool) -> list[str]:
+    """Store values as diskcache does; return the names of those that were there already and stay."""
+    names, there = list(values), set[str]()
+    for start in range(0, 0 if replace else len(names), _IN):
+        part = names[start : start + _IN]
+        query = f"SELECT key FROM Cache WHERE key IN ({','.join('?' * len(part))}) AND raw = 1"
+        there.update(key for (key,) in rows.execute(query, part))
+    now = time.time()
+    rows.executemany(_PUT, [(name, now, now, _MODE_RAW, value) for name, value in values.items() if name not in there])
+    return [name for name in names if name in there]
 
 
 def _name(record: Record) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
 
 __all__ = [
+    "RECORDED_URL",
     "Secret",
     "address_problem",
     "api_key",
@@ -29,6 +30,9 @@ __all__ = [
     "variable_problem",
     "without_password",
 ]
+
+RECORDED_URL: Final = "recorded:"
+"""The base_url of the replies that a real model gave to the bundled sample's requests; no socket, no key."""
 
 _KINDS: Final = "api|access|account|auth|bearer|hf|id|private|refresh|sas|secret|security|session|shared|subscription"
 _KEY_NAME: Final = re.compile(
@@ -168,7 +172,7 @@ def api_key(endpoint: Endpoint) -> str | None:
     own = getattr(endpoint.transport, "api_key", None)  # of a client of openai's
     if isinstance(own, str) and own:
         return own
-    if endpoint.api_key_env is None or endpoint.built_in:
+    if endpoint.api_key_env is None or endpoint.base_url == RECORDED_URL:
         return None
     where = f"endpoints.{endpoint.name}.api_key_env"
     key = _variable(endpoint.api_key_env, where)
@@ -186,7 +190,7 @@ def headers_of(endpoint: Endpoint) -> dict[str, str]:
         name.lower(): _variable(value.removeprefix(_FROM_ENV), f"{where}.{name}")
         if value.startswith(_FROM_ENV)
         else value
-        for name, value in ({} if endpoint.built_in else endpoint.headers).items()
+        for name, value in ({} if endpoint.base_url == RECORDED_URL else endpoint.headers).items()
     }
 
 

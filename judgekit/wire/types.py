@@ -19,7 +19,7 @@ from judgekit.data.streams import note_read
 from judgekit.data.tables import UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError
 from judgekit.spec import split_file
-from judgekit.wire.access import address_problem, header_problem, key_among, variable_problem
+from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN, Api, chosen, shaped
 
@@ -44,9 +44,6 @@ __all__ = [
 
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
-
-RECORDED_URL: Final = "recorded:"
-"""The base_url of the replies that a real model gave to the bundled sample's requests; opens no socket."""
 
 NO_TEXT: Final = "bytes that are no text"
 """The ``finish_reason`` of what is stored in the place of such a reply, with the bytes beside it."""

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.client.negotiation import WORDS, Negotiated, in_words
-from judgekit.client.noticing import Cuts
+from judgekit.client.server_warnings import Cuts
 from judgekit.reading.check import check_endpoint
+from judgekit.wire.quirks import WORDS, ServerQuirks, in_words
 from judgekit.wire.types import Endpoint
 from tests.mock import MockTransport
 from tests.programs import Run
@@ -222,7 +222,7 @@ def test_many_requests_in_flight_change_the_form_once() -> None:
 
 
 def test_what_is_refused_instead_is_left_out() -> None:
-    learned = Negotiated()
+    learned = ServerQuirks()
     body = json.dumps({"model": "m", **CHOICE}).encode()
     assert learned.ignored(body, body, "Sure!") == "the choices are sent as regex"
     assert json.loads(learned.apply(body))["regex"] == "(relevant|irrelevant)"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from judgekit.analysis import Rules, compare
-from judgekit.client.origins import origin
+from judgekit.client.model_drift import origin
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, MemoryDocs, Query

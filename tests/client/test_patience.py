@@ -14,7 +14,7 @@ from aiohttp import web
 from judgekit.client import limits
 from judgekit.client.limits import Patience, Watch
 from judgekit.errors import ConfigError, EndpointError
-from judgekit.wire.responses import Retry
+from judgekit.wire.quirks import Retry
 from judgekit.wire.types import Endpoint
 from tests.programs import Run
 from tests.scripted import Scripted, error

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from judgekit.client.routes import bytes_per_token, count_tokens, wait_ready
-from judgekit.client.waves import Lacking
+from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint
 from tests.mock import URL, MockTransport
@@ -137,7 +137,7 @@ def test_the_mock_counts_what_it_then_reports() -> None:
 
 
 def test_a_sample_is_spread_over_all_requests_and_stays_small() -> None:
-    lacking = Lacking()
+    lacking = Unsent()
     for i in range(1000):
         lacking.add(body(f"word {i}"))
     assert 16 <= len(lacking.sample) <= 32

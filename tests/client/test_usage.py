@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.client.budget import Amount, Budget, Price
-from judgekit.client.waves import Distinct
+from judgekit.client.waves import SeenKeys
 from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
 from tests.programs import Run
@@ -178,7 +178,7 @@ def test_an_empty_budget_is_no_budget() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 50)), max_size=20), st.integers(1, 8))
 def test_distinct_keys_are_counted_as_a_set_would(batches: list[list[int]], recent: int) -> None:
-    distinct, reference = Distinct(recent), set()
+    distinct, reference = SeenKeys(recent), set()
     for batch in batches:
         expected = []
         for number in batch:

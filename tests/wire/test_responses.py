@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.wire.responses import Accepted, Fatal, Refused, Retry, Unsupported, read_response
+from judgekit.wire.quirks import Accepted, Fatal, Refused, Retry, Unsupported, read_response
 
 
 def body(**fields: object) -> bytes:

@@ -25,7 +25,7 @@ from judgekit.reading.prompts import load_prompt
 from judgekit.report.queries import _prompt
 from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
-from judgekit.wire.responses import Accepted, Retry, read_response
+from judgekit.wire.quirks import Accepted, Retry, read_response
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN
 from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
 from tests.labelers.scripted import DOC, OTHER, PARIS, Here

@@ -24,7 +24,7 @@ from judgekit.spec import slug
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.responses import Accepted, Response, read_response
+from judgekit.wire.quirks import Accepted, Response, read_response
 from judgekit.wire.shapes import ROUTES
 from judgekit.wire.types import Endpoint, Program, Request, tokens_used
 

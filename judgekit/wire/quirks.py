@@ -1,7 +1,18 @@
-"""What a server's response means: one pure function, so that every fault has a test without a server.
+"""What is known of odd servers: one file of rules, each with the case that taught it.
 
-Nothing here knows model names. The order of the questions matters: a 400 about the length of one prompt may also
-mention ``max_tokens``, and a 429 about an empty account will not heal by waiting.
+`read_response` says what a response means: one pure function, so that every fault has a test without a server. Nothing
+here knows model names. The order of the questions matters: a 400 about the length of one prompt may also mention
+``max_tokens``, and a 429 about an empty account will not heal by waiting.
+
+`ServerQuirks` holds what was learned of one model at one endpoint. A 400 or 422 that names a parameter of the body
+swaps ``max_tokens`` and ``max_completion_tokens``, or ``response_format`` and ``structured_outputs`` where both can say
+the same (a JSON schema), or drops the parameter; that is remembered for the endpoint and model, told once and stored
+with each reply (the body really sent). The identity of a request does not change by it.
+
+A server may also take a constraint and ignore it, which a reply shows that is none of the choices. Then the choices are
+sent in another field, SGLang's ``regex`` and ``ebnf`` and llama.cpp's ``grammar``, and if these are ignored, too, as
+they were. A constraint is added here to what was asked for, so that it is no part of a request's identity: a server
+that does not take it is sent what was asked for alone.
 """
 
 from __future__ import annotations
@@ -14,66 +25,104 @@ import zlib
 from base64 import b64encode
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
 
 from judgekit.data.tables import Status
 from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import SHOWN, chosen
 from judgekit.wire.types import CONSTRAINTS, NO_TEXT, tokens_used
 
 __all__ = [
+    "WORDS",
     "Accepted",
     "Complaint",
     "Fatal",
     "Refused",
     "Response",
     "Retry",
+    "ServerQuirks",
     "Unsupported",
     "decoded",
+    "in_words",
     "read_response",
     "retry_after",
     "unusable",
 ]
 
-_CONTEXT = re.compile(
+_CONTEXT: Final = re.compile(
     r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"
     r"|too many (input )?tokens|reduce the length|input validation error: .inputs. tokens"
     r"|exceeds? .{0,40}(token|context) limit",
     re.IGNORECASE,
 )
-_MODERATED = re.compile(r"content[ _](filter|policy|management)|moderation|safety system|flagged", re.IGNORECASE)
-_UNPAID = re.compile(r"insufficient[ _]quota|billing|exceeded your current quota|credit balance", re.IGNORECASE)
-_MISCONFIGURED = re.compile(
+"""One prompt is too long. OpenAI and vLLM: "maximum context length is 9 tokens"; llama.cpp: "exceeds the available
+context size"; TGI: "Input validation error: `inputs` tokens"; LiteLLM says it with 500: "prompt is too long"."""
+
+_MODERATED: Final = re.compile(r"content[ _](filter|policy|management)|moderation|safety system|flagged", re.IGNORECASE)
+"""One prompt is not answered. Azure: code ``content_filter`` with 400; OpenRouter: "flagged" with 403."""
+
+_UNPAID: Final = re.compile(r"insufficient[ _]quota|billing|exceeded your current quota|credit balance", re.IGNORECASE)
+"""A 429 that waiting does not heal. OpenAI: "check your plan and billing details"; gateways: "credit balance"."""
+
+_MISCONFIGURED: Final = re.compile(
     r"(invalid|incorrect|missing|wrong|expired|revoked|no|valid) (\w+ )?api[ _-]?key|invalid_api_key|model_not_found"
     r"|api[ _-]?key (\w+ )?(not|is|invalid|incorrect|missing|expired|required)\b|(unknown|invalid|no such) model\b"
     r"|model \S{1,80} (is )?(not found|not loaded|does not exist|doesn't exist)",
     re.IGNORECASE,
 )
-_WRONG_CODE = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
-_ONE_VALUE = r"(set to|strictly|positive|> ?0|1\b|null|none|unset|omitted|absent|false|empty|the default)"
-_WRONG_VALUE = re.compile(
+"""A 400 about the settings, though the server answered before: a key that expired, a model that was unloaded."""
+
+_WRONG_CODE: Final = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
+_ONE_VALUE: Final = r"(set to|strictly|positive|> ?0|1\b|null|none|unset|omitted|absent|false|empty|the default)"
+_WRONG_VALUE: Final = re.compile(
     r"too (large|big|high|long|small|low)|(less|greater|more|smaller|larger|lower|higher) than|at (most|least)\b"
     rf"|valid range|out of range|exceeds|must be (?!{_ONE_VALUE})|should be (an? |at |in |between)",
     re.IGNORECASE,
 )
 """What is said of a value that is wrong, as another's may not be; but where a server takes a single value of a
-parameter, or none that is zero, leaving the parameter out is what heals."""
+parameter, or none that is zero (TGI: "temperature must be strictly positive"), leaving the parameter out heals."""
 
-_ECHO = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
-"""Several words in quotes: taken from the request, so that what they mention is not what the error is about."""
+_ECHO: Final = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
+"""Several words in quotes: taken from the request, so that what they mention is not what the error is about. A prompt
+with control characters "near 'the temperature of'" says nothing of the temperature."""
 
-_LOCATION = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
-_SAID = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
-_NO_PARAM = frozenset({"", "none", "null", "body"})
-_AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store"})
-_FIXED = frozenset({"model", "n", "stream", *SHOWN.values()})
-_SHOWN = 300
-_FEW = 16
-_PACKED = 3
-_UNPACKED = 2**25
-_BINARY = re.compile(rb"\s*[^\s -~]")
+_LOCATION: Final = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
+_SAID: Final = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
+"""FastAPI's detail, which vLLM sends as Python writes it: the parameter, and what is said without the input."""
+
+_NO_PARAM: Final = frozenset({"", "none", "null", "body"})
+_AMBIGUOUS: Final = frozenset({"n", "stop", "user", "seed", "tools", "store"})
+"""Parameters that are words as well ("please stop asking, dear user"): only quoted they are meant."""
+
+_FIXED: Final = frozenset({"model", "n", "stream", *SHOWN.values()})
+"""What no request can do without."""
+
+_SHOWN: Final = 300
+_FEW: Final = 16
+_PACKED: Final = 3
+_UNPACKED: Final = 2**25
+"""Proxies pack what is packed already; more than this is a bomb."""
+
+_BINARY: Final = re.compile(rb"\s*[^\s -~]")
+
+_SWAP: Final = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+    "response_format": "structured_outputs",
+}
+"""OpenAI's newer models take no ``max_tokens``, most servers know nothing else; vLLM takes a schema by both names."""
+
+WORDS: Final = ("structured_outputs", "regex", "ebnf", "grammar")
+"""The fields that say which words a reply may be: vLLM's, SGLang's two, and llama.cpp's."""
+
+_TOGETHER: Final = {"logprobs": ("logprobs", "top_logprobs")}
+"""Without the first the second is an error of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +242,8 @@ def read_response(
 
 def decoded(data: bytes) -> bytes:
     """Return a response body in UTF-8, unpacked where a server packed it twice or more."""
+    if data[:1] == b"{" and data[1:2] != b"\0":
+        return data
     for _ in range(_PACKED):
         if not data.startswith(b"\x1f\x8b"):
             break
@@ -342,3 +393,98 @@ def _date(text: str) -> float | None:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def in_words(form: str, words: list[str]) -> Any:
+    """Return the value of one of `WORDS` that allows these words alone."""
+    if form == "regex":
+        return f"({'|'.join(map(re.escape, words))})"
+    if form in ("ebnf", "grammar"):
+        return f"root ::= {' | '.join(json.dumps(word, ensure_ascii=False) for word in words)}"
+    return {"choice": words}
+
+
+@dataclass
+class ServerQuirks:
+    """What an endpoint turned out to refuse or ignore, for one model.
+
+    Attributes:
+        swapped: parameters that it takes under another name.
+        dropped: parameters that it does not take.
+        replies: how many of its replies were seen, replayed ones included; with one, it is proven to answer.
+        held: whether it ever answered where a constraint was added.
+    """
+
+    swapped: dict[str, str] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+    replies: int = 0
+    held: bool = False
+    _ignored: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.swapped or self.dropped)
+
+    def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
+        """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
+        if not (self or constraint):
+            return body
+        asked = {**constraint, **orjson.loads(body)}
+        if not self:
+            return canonical(asked)
+        fields = (self._field(*item) for item in asked.items())
+        return canonical({name: value for name, value in fields if name not in self.dropped})
+
+    def _field(self, name: str, value: Any) -> tuple[str, Any]:
+        swapped = self.swapped.get(name, name)
+        if name == "structured_outputs":
+            words = value.get("choice") if isinstance(value, dict) else None
+            return (swapped, in_words(swapped, words)) if words else (name, value)
+        if swapped != "structured_outputs" or name == swapped:
+            return swapped, value
+        schema = value.get("json_schema", {}).get("schema") if isinstance(value, dict) else None
+        return (swapped, {"json": schema}) if schema else (name, value)
+
+    def note(self, sent: bytes, constraint: Mapping[str, Any]) -> None:
+        """Note that a body was answered, whether or not a constraint was in it."""
+        self.held = self.held or any(f'"{self.swapped.get(name, name)}":'.encode() in sent for name in constraint)
+
+    def release(self, constraint: Mapping[str, Any]) -> bool:
+        """Leave a constraint out from now on, if that may be why a server rejects what it never answered with it."""
+        if self.held or not constraint:
+            return False
+        self.dropped.update(self.swapped.get(name, name) for name in constraint)
+        return True
+
+    def hold(self, constraint: Mapping[str, Any]) -> None:
+        """Add a constraint again that was left out for nothing."""
+        self.dropped.difference_update(self.swapped.get(name, name) for name in constraint)
+
+    def ignored(
+        self, asked: bytes, sent: bytes, said: str, constraint: Mapping[str, Any] = MappingProxyType({})
+    ) -> str | None:
+        """Note a reply that is none of the words that the body allows; return what is done about it, if anything."""
+        form = self.swapped.get("structured_outputs", "structured_outputs")
+        own = constraint.get("structured_outputs")
+        if (own is None and b'"structured_outputs":' not in asked) or form in self._ignored or form in self.dropped:
+            return None
+        held = own or orjson.loads(asked).get("structured_outputs")
+        words = held.get("choice") if isinstance(held, dict) else None
+        if not words or said in words:
+            return None
+        text = without_reasoning(said).strip()
+        if not text or text in words or form not in orjson.loads(sent):
+            return None
+        self._ignored.add(form)
+        then = next((other for other in WORDS if other not in self._ignored | self.dropped), None)
+        self.swapped["structured_outputs"] = then or "structured_outputs"
+        return f"the choices are sent as {then}" if then else "replies are read as they come"
+
+    def learn(self, param: str) -> str | None:
+        """Note that a parameter is refused; return what is done about it, or None if nothing can be."""
+        if param in self.swapped.values() and param not in CONSTRAINTS:
+            return None
+        if param in _SWAP and param not in self.swapped:
+            self.swapped[param] = _SWAP[param]
+            return f"{param} is sent as {_SWAP[param]}"
+        self.dropped.update(_TOGETHER.get(param, (param,)))
+        return f"{param} is left out"

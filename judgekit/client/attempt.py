@@ -1,0 +1,450 @@
+"""An attempt at one request: wait for a slot, send, decide what the response means, and name what is to be kept of it.
+
+What a complaint that is not understood means depends on whether the model ever answered there, now or in an earlier
+run: if it did, the complaint is about that request, and a run that was finished can be run again; if it did not,
+something is wrong with the settings, and the run stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
+
+from judgekit.client.budget import Amount, Spending
+from judgekit.client.limits import Limiter, Patience, Watch
+from judgekit.client.routes import wait_ready
+from judgekit.client.server_warnings import ServerWarnings
+from judgekit.client.transports import open_transport
+from judgekit.errors import EndpointError
+from judgekit.store.records import Record
+from judgekit.wire.access import Secret
+from judgekit.wire.quirks import (
+    Accepted,
+    Complaint,
+    Fatal,
+    Refused,
+    Response,
+    Retry,
+    ServerQuirks,
+    Unsupported,
+    decoded,
+    read_response,
+)
+from judgekit.wire.types import (
+    RECORDED_URL,
+    Endpoint,
+    Failure,
+    NotConnectedError,
+    Outcome,
+    Reply,
+    Request,
+    TooLargeError,
+    Transport,
+)
+
+__all__ = ["Attempt", "Client", "Shared"]
+
+_NEVER_CONNECTED_RETRIES: Final = 2
+_FIRST_ALIKE: Final = 8
+_LATER_ALIKE: Final = 20
+_LONGEST: Final = 60
+_NOT_TAKEN: Final = frozenset({400, 422, 500, 501})
+_REJECTED_ALIKE: Final = 50
+_REJECTED_LATER: Final = 200
+_VARYING: Final = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
+"""What differs between messages that say the same: numbers, request ids, what is quoted."""
+
+
+@dataclass
+class Shared:
+    """What the clients of a session share, in whatever event loop they are.
+
+    Attributes:
+        spending: keeps to the budget.
+        note: tells the user something, and whether it casts ``doubt`` on what replies say.
+        knows: whether the store holds a reply of an endpoint's model.
+        transports: makes the transport of an endpoint; None for `open_transport`.
+        backoff_s: the first wait between two attempts, on average half of it.
+        wait_s: how long to wait for a server that is not ready.
+        retries: how often a request was sent again because no reply came, by endpoint and kind of reason.
+    """
+
+    spending: Spending
+    note: Callable[..., None]
+    knows: Callable[[Endpoint], bool]
+    transports: Callable[[Endpoint], Transport] | None
+    backoff_s: float
+    wait_s: float
+    retries: Counter[str] = field(default_factory=Counter)
+    _limiters: dict[Endpoint, Limiter] = field(default_factory=dict)
+    _models: dict[tuple[str, str, str], tuple[ServerQuirks, ServerWarnings]] = field(default_factory=dict)
+
+    def limiter(self, endpoint: Endpoint) -> Limiter:
+        """Return the gate in front of an endpoint."""
+        if endpoint not in self._limiters:
+            limits = (endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute)
+            self._limiters[endpoint] = Limiter(*limits)
+        return self._limiters[endpoint]
+
+    def learned(self, endpoint: Endpoint) -> tuple[ServerQuirks, ServerWarnings]:
+        """Return what is known of the model behind an endpoint, and what watches its replies."""
+        model = (endpoint.identity, endpoint.model, endpoint.api)
+        if model not in self._models:
+            quirks = ServerQuirks()
+            self._models[model] = quirks, ServerWarnings(endpoint, self.note, quirks, self.transports is None)
+        return self._models[model]
+
+
+class Client:
+    """What the attempts at one endpoint have in common: the way there, its limits, and how its server is.
+
+    Attributes:
+        transport: carries the bytes.
+        asked: how many requests wait for their outcome.
+        sending: when each attempt was sent that is, the oldest first.
+        connected: whether a response ever came.
+    """
+
+    def __init__(self, endpoint: Endpoint, shared: Shared) -> None:
+        """Prepare for one endpoint."""
+        spending = shared.spending
+        spending.check(endpoint)
+        self.endpoint = endpoint
+        self.shared = shared
+        self.spending = spending
+        self.price = spending.price(endpoint)
+        self.secret = Secret.of(endpoint)
+        self.transport = shared.transports(endpoint) if shared.transports else open_transport(endpoint, shared.note)
+        self.limiter = shared.limiter(endpoint)
+        self.quirks, self.warnings = shared.learned(endpoint)
+        self.watch = Watch(endpoint, lambda text: shared.note(self.secret.cut(text)), lambda: self.proven)
+        self.backoff = wait_random_exponential(multiplier=shared.backoff_s, max=_LONGEST * shared.backoff_s)
+        limited = (spending.budget.max_tokens, spending.budget.max_cost) != (None, None)
+        self.estimates = limited or self.limiter.counts_tokens
+        self.asked = 0
+        self.sending: dict[Attempt, float] = {}
+        self.connected = self._looked = False
+        self._readying: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._streak = 0
+        self._signature = ""
+
+    async def ready(self) -> None:
+        """Wait for the server, once for all."""
+        if self._readying is None:
+            self._readying = asyncio.create_task(wait_ready(self.endpoint, self.shared.wait_s, self.shared.note))
+        await asyncio.shield(self._readying)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the model ever answered there, now or in an earlier run."""
+        if not self.quirks.replies and not self._looked:
+            self._looked = True
+            self.quirks.replies += self.shared.knows(self.endpoint)
+        return self.quirks.replies > 0
+
+    def sent(self, attempt: Attempt) -> None:
+        """Note that an attempt is being sent, so that it ends in time; one timer serves all that are."""
+        self.sending[attempt] = self.watch.now()
+        if self._timer is None:
+            self._look()
+
+    def _look(self) -> None:
+        """End attempts that take too long, tell of a silence, and come again when either is due."""
+        self._timer, now = None, self.watch.now()
+        for attempt, begun in self.sending.items():
+            if not attempt.late and now - begun >= self.endpoint.timeout_s:
+                attempt.time_out()
+        oldest = next((begun for attempt, begun in self.sending.items() if not attempt.late), None)
+        if oldest is not None:
+            due = min(self.watch.tell_silence_since(oldest), oldest + self.endpoint.timeout_s)
+            self._timer = asyncio.get_running_loop().call_later(due - now, self._look)
+
+    def negotiate(self, param: str) -> bool:
+        """Leave a parameter out from now on, or send it by another name; say whether that can be done."""
+        action = self.quirks.learn(param)
+        if action is not None:
+            self.warnings.tell(param, f"refuses {param}: {action} from now on")
+        return action is not None
+
+    def answered(self, body: bytes, request: Request) -> None:
+        """Note a reply to what was sent."""
+        self.quirks.replies += 1
+        if request.constraint:
+            self.quirks.note(body, request.constraint)
+        self._streak = 0
+        self.limiter.succeeded()
+
+    def failed(self, failure: Retry, patience: Patience) -> None:
+        """Note a failure that may pass, unless nothing but failures came for too long."""
+        self.shared.retries[f"{self.endpoint.name}: {failure.kind}"] += 1
+        patience.failed(failure, self.watch.now())
+        if why := self.watch.failed(failure):
+            raise self.stopped(why)
+        if failure.after is not None:
+            self.limiter.pause(failure.after)
+            self.watch.tell_pause(failure, patience)
+
+    def stopped(self, reason: str) -> EndpointError:
+        """Return the error that stops a run."""
+        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self.secret.cut(reason)}")
+
+    def given_up(self, request: Request, patience: Patience) -> Failure:
+        """Return the failure of a request that was tried as often as it may be."""
+        reason = patience.last.reason
+        refused = Refused(reason + patience.told)
+        if self.proven:
+            return self._failure(request, refused, reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))
+        # Nothing was ever answered: whatever the server says each time, it does not answer.
+        return self._failure(request, refused, "", _FIRST_ALIKE)
+
+    def rejected(self, request: Request, refused: Refused) -> Failure:
+        """Return the failure of a request that is rejected: that costs nothing, and a re-run asks only those again."""
+        enough = max(_REJECTED_LATER, self.quirks.replies) if self.proven else _REJECTED_ALIKE
+        if self.proven and refused.plain:
+            return Failure(request.key, refused.status, self.secret.cut(refused.reason))
+        return self._failure(request, refused, refused.reason, enough)
+
+    def _failure(self, request: Request, refused: Refused, signature: str, enough: int) -> Failure:
+        """Return a failure, unless ``enough`` in a row were alike: then the run stops."""
+        signature = _VARYING.sub("", signature)
+        self._streak = self._streak + 1 if signature == self._signature else 1
+        self._signature = signature
+        if self._streak >= enough:
+            raise self.stopped(f"{self._streak} requests in a row failed in the same way: {refused.reason}")
+        return Failure(request.key, refused.status, self.secret.cut(refused.reason))
+
+
+class Attempt:
+    """A request on its way to one outcome.
+
+    Attributes:
+        request: what is asked.
+        late: whether it took longer than it may.
+        record: what is to be kept of its response, if anything.
+    """
+
+    __slots__ = (
+        "_client",
+        "_incurred",
+        "_patience",
+        "_sending",
+        "_status",
+        "_stopped",
+        "_task",
+        "late",
+        "record",
+        "request",
+    )
+
+    def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
+        """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
+        self.request = request
+        self.late = False
+        self.record: Record | None = None
+        self._client = client
+        self._incurred = incurred
+        self._patience = Patience(client.endpoint)
+        self._status = 0
+        self._sending = self._stopped = False
+        self._task: asyncio.Task[Any] | None = None
+
+    async def run(self) -> Outcome:
+        """Return the reply, or why there is none."""
+        client, self._task = self._client, asyncio.current_task()
+        if not client.asked:
+            client.watch.answered()  # what failed before an idle time says nothing of what comes
+        client.asked += 1
+        try:
+            if client.shared.wait_s:
+                await client.ready()
+            outcome = await self._try()
+            return await self._try_again(outcome) if isinstance(outcome, Retry) else outcome
+        finally:
+            client.asked -= 1
+
+    async def _try_again(self, failure: Retry) -> Outcome:
+        """Try as often and as long as patience allows; tenacity's machinery would be a fifth of a success's cost."""
+        client, patience, first = self._client, self._patience, [failure]
+
+        async def attempt() -> Outcome | Retry:
+            return first.pop() if first else await self._try()
+
+        def seconds(state: RetryCallState) -> float:
+            wait = min(client.backoff(state), client.watch.left(patience))
+            return max(patience.last.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
+
+        def over(state: RetryCallState) -> bool:
+            self._go_on()
+            return patience.over(state.upcoming_sleep)
+
+        outcome: Outcome | Retry = await AsyncRetrying(
+            retry=retry_if_result(lambda found: isinstance(found, Retry)),
+            wait=seconds,
+            stop=over,
+            before_sleep=lambda _: client.watch.tell_retry(patience.last, patience),
+            retry_error_callback=lambda _: patience.last,
+        )(attempt)
+        return client.given_up(self.request, patience) if isinstance(outcome, Retry) else outcome
+
+    def stop(self, paid: bool = True) -> None:
+        """Send nothing more; break off what is ``paid`` for as well, or wait for it."""
+        self._stopped = True
+        if self._task is not None and (paid or not (self._sending or self.record)):  # cancelled unbegun, it never ends
+            self._task.cancel()
+
+    def time_out(self) -> None:
+        """End what is being sent, which may be tried again."""
+        self.late = self._task is not None and self._task.cancel()
+
+    def _go_on(self) -> None:
+        if self._stopped:
+            raise asyncio.CancelledError
+
+    async def _try(self) -> Outcome | Retry:
+        """Send the request until its response decides it: once, or again as the server turns out to take it."""
+        client, request, released = self._client, self.request, False
+        while True:
+            response = await self._send()
+            if isinstance(response, Reply):
+                client.watch.answered()
+                if released:
+                    client.warnings.tell("form", "rejects constrained replies: judgekit asks for free text from now on")
+                return response
+            if released:
+                client.quirks.hold(request.constraint)  # it was not why
+            elif not isinstance(response, Unsupported) and self._status in _NOT_TAKEN:
+                released = client.quirks.release(request.constraint)
+                if released:
+                    continue
+            if isinstance(response, Retry):
+                client.failed(response, self._patience)
+                return response
+            client.watch.answered()
+            if isinstance(response, Refused):
+                return client.rejected(request, response)
+            if isinstance(response, Unsupported):
+                if client.negotiate(response.param):
+                    continue
+                if client.proven:
+                    return client.rejected(request, Refused(response.reason, plain=False))
+            raise client.stopped(response.reason)
+
+    async def _send(self) -> Reply | Complaint:
+        """Wait for a slot and for money, send, and account for what was sent."""
+        self._go_on()
+        client, request = self._client, self.request
+        limiter, spending = client.limiter, client.spending
+        estimate = _estimate(request.body) if client.estimates else (0, 0)
+        reserved = spending.needed(estimate, client.price)
+        started = await limiter.acquire(sum(estimate), again=self._patience.attempts > 0)
+        try:
+            await spending.reserve(reserved)
+            # Only now: others may have learned while this one waited.
+            body = client.quirks.apply(request.body, request.constraint)
+            usage: tuple[int, int] | None = None
+            worked, self._sending = False, True
+            begun = time.perf_counter()
+            try:
+                response = await self._exchange(body, started)
+                seconds = time.perf_counter() - begun
+                if isinstance(response, Accepted):
+                    # The time to find a recorded reply is not the time that its model took.
+                    timed = client.endpoint.base_url != RECORDED_URL
+                    reply = Reply(request.key, response.raw, body=response.json, seconds=seconds if timed else None)
+                    usage, worked = reply.usage, True
+                elif isinstance(response, Retry):
+                    usage, worked = response.usage, response.worked
+                elif isinstance(response, Refused):
+                    worked = self._status < 300
+            finally:
+                self._sending = False
+                used = usage or (estimate if worked else (0, 0))
+                spending.settle(reserved, spending.needed(used, client.price))
+                if client.estimates:
+                    limiter.correct_tokens(sum(estimate), sum(used))
+                    if worked and usage is None:
+                        client.warnings.unreported()
+                self._incurred.add(usage, client.price, time.perf_counter() - begun)
+        finally:
+            limiter.release()
+        if isinstance(response, Refused) and response.raw:
+            self._keep(body, response.raw, usage, None)
+        if not isinstance(response, Accepted):
+            return response
+        self._keep(body, response.raw, usage, reply.seconds)
+        client.answered(body, request)
+        await client.warnings.look(request, body, reply, response.json)
+        return reply
+
+    def _keep(self, body: bytes, raw: str, usage: tuple[int, int] | None, seconds: float | None) -> None:
+        request = self.request
+        self.record = Record(
+            request.key,
+            request.endpoint.identity,
+            request.sample,
+            request.body.decode(),
+            None if body == request.body else body.decode(),
+            raw,
+            usage,
+            time.time(),
+            seconds,
+        )
+
+    async def _exchange(self, body: bytes, started: float) -> Response:
+        """Send a body, and say what came of it."""
+        client, self._status = self._client, 0
+        endpoint, watch = client.endpoint, client.watch
+        client.sent(self)
+        try:
+            status, headers, data = await client.transport.send(endpoint, body)
+            watch.heard(watch.now() - client.sending[self])
+        except (asyncio.CancelledError, TimeoutError) as problem:
+            ours = self.late and self._task is not None and not self._task.uncancel()
+            if isinstance(problem, asyncio.CancelledError) and not ours:
+                raise
+            self.late = False
+            client.limiter.overloaded(started)
+            return Retry(f"no answer within {endpoint.timeout_s:g} s", worked=True, down=True)
+        except NotConnectedError as problem:
+            tried = self._patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
+            if not client.connected and tried:
+                return Fatal(
+                    f"no connection was made: {problem}. Is the server running, and is the address right?"
+                    f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
+                )
+            return Retry(f"no connection: {problem}", down=True)
+        except TooLargeError as problem:
+            return Retry(str(problem), oversized=True, worked=True)
+        except OSError as problem:
+            return Retry(str(problem) or type(problem).__name__, down=True)
+        finally:
+            del client.sending[self]
+        client.connected, self._status = True, status
+        data = client.secret.cut_response(decoded(data))
+        if status in (400, 422):
+            # Nothing can be left out of a question to an application, whatever its error names.
+            params = () if endpoint.application else orjson.loads(body)
+            response = read_response(status, headers, data, params, client.proven or endpoint.application)
+        else:
+            response = read_response(status, headers, data)
+        if isinstance(response, Retry):
+            if response.throttled:
+                client.limiter.overloaded(started)
+            response = replace(response, worked=status < 300)
+        return response
+
+
+def _estimate(body: bytes) -> tuple[int, int]:
+    """Return how many tokens a request and its reply may have."""
+    values = orjson.loads(body)
+    longest = next(filter(None, map(values.get, ("max_tokens", "max_completion_tokens"))), 0)
+    return (len(body) // 4, longest if isinstance(longest, int) else 0)

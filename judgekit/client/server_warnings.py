@@ -1,0 +1,210 @@
+"""What replies say about their server, beside what they answer: observers of attempts, which change no label or number.
+
+The user is told once, with the setting that mends it: that the model thinks, that prompts are cut silently, that it
+ignores the list of allowed replies, that it reports no tokens. Only a server that gives no log-probabilities where they
+are read stops the run, since none of its replies could be used.
+
+*Thinking.* A model that thinks first may use up its tokens before it says anything. Such a reply is cut off, says
+nothing but reasoning, and is asked for again with more room, so that each label is paid for twice. One such reply is
+proof where it holds reasoning or reports tokens of reasoning; where it is merely empty, three are.
+
+*Prompts cut silently.* A server whose context is too short may drop what does not fit and answer all the same, as
+Ollama does beyond ``num_ctx``. Then prompts of any length report the very same number of tokens, the most there is.
+Texts may share a number by chance, and passages that were cut to a number of tokens do so on purpose; so what counts is
+that they have more bytes than their tokens can hold: `_BYTES` each, or fewer where shorter prompts of the same run show
+that fewer are usual. Five prompts of different lengths, the longest a quarter longer than the shortest, have to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from judgekit.client.routes import count_tokens
+from judgekit.errors import EndpointError
+from judgekit.wire.quirks import ServerQuirks
+from judgekit.wire.reasoning import without_reasoning
+from judgekit.wire.shapes import shown_text
+from judgekit.wire.types import Endpoint, Reply, Request
+
+__all__ = ["Cuts", "ServerWarnings", "Thinking"]
+
+_CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
+_EMPTY: Final = 3
+
+_BYTES: Final = 6.0
+"""More bytes of text than a token of a language model holds on average, in any language."""
+
+_FACTOR: Final = 1.25
+_ALIKE: Final = 5
+_LEAST: Final = 256
+_SHORTER: Final = 0.9
+_ENOUGH: Final = 20
+_KEPT: Final = 256
+
+
+@dataclass(slots=True)
+class Thinking:
+    """Watches for replies that are used up by thinking."""
+
+    empty: int = 0
+    told: bool = False
+
+    def uses_up(self, reply: Reply, body: Mapping[str, Any]) -> bool:
+        """Say once that replies are: with the reply that proves it. ``body`` is the parsed reply."""
+        if self.told or reply.finish_reason not in _CUT_OFF or reply.refusal is not None:
+            return False
+        if without_reasoning(reply.text).strip():
+            return False
+        self.empty += 1
+        self.told = bool(reply.text.strip()) or _reasons(body) or self.empty >= _EMPTY
+        return self.told
+
+
+def _reasons(body: Mapping[str, Any]) -> bool:
+    """Whether a reply holds reasoning beside its text, or counts tokens of it."""
+    usage, choices = body.get("usage"), body.get("choices")
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    if isinstance(details, dict) and details.get("reasoning_tokens"):
+        return True
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return isinstance(message, dict) and bool(message.get("reasoning_content") or message.get("reasoning"))
+
+
+@dataclass(slots=True)
+class Cuts:
+    """Watches for prompts that are cut silently.
+
+    Attributes:
+        tokens: the most that a prompt was reported to have.
+        lengths: the lengths in bytes of the prompts that were.
+        done: whether nothing is to be watched any more: it was told, or proven wrong.
+    """
+
+    tokens: int = 0
+    lengths: set[int] = field(default_factory=set)
+    done: bool = False
+    _seen: list[tuple[int, float]] = field(default_factory=list)
+    _usual: float | None = None
+
+    def suspects(self, size: int, tokens: int, exact: Callable[[], int] | None = None) -> bool:
+        """Note a prompt of ``size`` bytes that was reported to have ``tokens``; say whether prompts seem to be cut."""
+        if self.done:
+            return False
+        if len(self._seen) < _KEPT and tokens:
+            self._seen.append((tokens, size / tokens))
+            self._usual = None
+        if tokens < max(_LEAST, self.tokens):
+            return False
+        if tokens > self.tokens:
+            self.tokens, self.lengths, self._usual = tokens, set(), None
+        if self._usual is None:
+            self._usual = self._density()
+        least = self._usual * tokens
+        if size <= least or (exact and (size := exact()) <= least):
+            return False
+        self.lengths.add(size)
+        long = [one for one in self.lengths if one > least]
+        return len(long) >= _ALIKE and max(long) >= _FACTOR * min(long)
+
+    def _density(self) -> float:
+        """Return more bytes for a token than a prompt has that is not cut."""
+        shorter = [density for tokens, density in self._seen if tokens <= _SHORTER * self.tokens]
+        return min(_BYTES, _FACTOR * max(shorter)) if len(shorter) >= _ENOUGH else _BYTES
+
+
+_CUT: Final = 1.05
+"""How many more tokens a prompt has than are reported, where it is cut."""
+
+_FIRST_ALIKE: Final = 8
+
+
+class ServerWarnings:
+    """Watches the replies of one model at one endpoint, and tells the user what they say about its server."""
+
+    def __init__(self, endpoint: Endpoint, note: Callable[..., None], quirks: ServerQuirks, counts: bool) -> None:
+        """Tell by ``note``; ``counts`` is whether the server may be asked to count tokens."""
+        self._endpoint = endpoint
+        self._note = note
+        self._quirks = quirks
+        self._counts = counts
+        self._whom = f"{endpoint.name}: the model {endpoint.model!r}"
+        self._thinking, self._cuts = Thinking(), Cuts()
+        self._marks = b'"logprobs":' if endpoint.api == "completions" else b'"top_logprobs":'
+        self._without: int | None = 0
+        self._told: set[str] = set()
+
+    def tell(self, what: str, text: str) -> None:
+        """Tell something of the model, once for each ``what``."""
+        if what not in self._told:
+            self._told.add(what)
+            self._note(f"{self._whom} {text}")
+
+    def unreported(self) -> None:
+        """Say once that the estimate for a reply stands, since its server reports no tokens."""
+        if "tokens" not in self._told:
+            self._told.add("tokens")
+            self._note(
+                f"{self._endpoint.name} reports no tokens: budgets and limits use an estimate (four bytes a token, and"
+                " the largest allowed reply)"
+            )
+
+    async def look(self, request: Request, sent: bytes, reply: Reply, body: Mapping[str, Any]) -> None:
+        """Look at a reply to what was sent; ``body`` is the parsed reply.
+
+        Raises:
+            EndpointError: the log-probabilities that were asked for are not there.
+        """
+        if self._thinking.uses_up(reply, body):
+            self.tell(
+                "thinking",
+                "thinks before it answers, and a reply had no room left after that. It is asked for again with more"
+                " room, so you pay twice. Turn thinking off: params = {chat_template_kwargs = {enable_thinking ="
+                ' false}} (vLLM, SGLang, llama.cpp) or params = {reasoning_effort = "none"} (Ollama; elsewhere "low");'
+                " or give it room at once: params = {max_tokens = 4096}",
+            )
+        whole = reply.finish_reason in (None, "stop") and not reply.refusal
+        if whole and (action := self._quirks.ignored(request.body, sent, reply.text, request.constraint)):
+            self._note(f"{self._whom} ignores the list of allowed replies: {action} from now on")
+        if self._without is not None and self._marks in request.body:
+            self._look_for_logprobs(reply)
+        if reply.usage is not None and not self._endpoint.application:
+            await self._look_for_cuts(sent, reply.usage[0])
+
+    async def _look_for_cuts(self, sent: bytes, reported: int) -> None:
+        def size() -> int:
+            return len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))
+
+        if not self._cuts.suspects(len(sent), reported, size):
+            return
+        self._cuts.done = True
+        counts = await count_tokens(self._endpoint, [sent]) if self._counts else None
+        if not counts or counts[0] > _CUT * reported:
+            self._note(
+                f"{self._whom} seems to see only a part of long prompts: prompts of different lengths, up to"
+                f" {max(self._cuts.lengths):,} bytes, all count as {reported:,} tokens. Its replies may rest on half of"
+                " the text. Give the server a longer context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx of the model),"
+                " or show fewer documents",
+                doubt=True,
+            )
+
+    def _look_for_logprobs(self, reply: Reply) -> None:
+        """Stop a run whose first replies all lack the log-probabilities that were asked for: they cannot be used."""
+        if reply.refusal is not None or not reply.text:
+            return
+        tops = [entry.get("top_logprobs") for entry in reply.logprobs or () if isinstance(entry, dict)]
+        if any(isinstance(top, list) and len(top) > 1 for top in tops):
+            self._without = None  # it can: one reply without them says nothing about the server
+            return
+        assert self._without is not None
+        self._without += 1
+        if self._without >= _FIRST_ALIKE:
+            raise EndpointError(
+                f"endpoint {self._endpoint.name!r} (model {self._endpoint.model!r}) gives no log-probabilities"
+                + (" of alternative tokens" if reply.logprobs else "")
+                + ", which read=logprobs needs; use read=text or another endpoint"
+            )
