@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from judgekit.report.notebook import figures as figures
     from judgekit.wire.types import Endpoint as Endpoint
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     name: home
