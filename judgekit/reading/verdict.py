@@ -309,6 +309,7 @@ def _object(text: str, form: Form) -> Verdict | None:
     try:
         body = fenced["body"] if fenced else text.strip(BLANK)
         found = json.loads(body, object_pairs_hook=noted, parse_float=_exact)
+        texts = [*_texts(beside)]
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or [name for name in names if key in name and name not in others] != [key]:
@@ -319,7 +320,7 @@ def _object(text: str, form: Form) -> Verdict | None:
     if not isinstance(verdict, (str, int)):
         return None
     value = form.values.get(_plain(str(verdict)))  # a truth value is True or False
-    if value is None or any(contests(text, form.values, value, form.graded, bool(others)) for text in _texts(beside)):
+    if value is None or any(contests(text, form.values, value, form.graded, bool(others)) for text in texts):
         return None
     return Verdict(value)
 
