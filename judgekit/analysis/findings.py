@@ -405,7 +405,7 @@ class _About:
                 if (
                     ahead + behind < MIN_DIFFERING
                     and gap.sum() > 2 * np.sqrt((gap**2).sum())
-                    and flipped(gap, 1) / 2 <= 1 - alone
+                    and flipped(gap) / 2 <= 1 - alone
                 ):
                     surely |= set() if grouped or self.panel.unbounded else {(series[a].name, series[b].name)}
         return self._told_apart(series, "concordance", freedom, enough, n) | surely

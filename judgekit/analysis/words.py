@@ -237,11 +237,12 @@ def _why(it: Situation, found: Findings, best: Finding) -> Iterator[str]:
         rival = next(one for one in others if one not in behind)
         if _r(best.r.value) == _r(rival.r.value):
             yield f"Equal r so far, {_r(best.r.value)}: {name} and {_short(rival.labeling)}, not shown apart."
-            yield "The costliest is safer."
         else:
-            second = f"{_short(rival.labeling)} {_r(rival.r.value)}"
-            yield f"Highest r: {name} {_r(best.r.value)}, {second}; not shown to differ."
-            yield "The costliest is safer."
+            yield (
+                f"Highest r: {name} {_r(best.r.value)}, {_short(rival.labeling)} {_r(rival.r.value)};"
+                " not shown to differ."
+            )
+        yield "The costliest is safer."
     yield f"{name} puts the better-answered run first {_times(best.concordance)} times in 100."
 
 
