@@ -35,3 +35,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         # The reader of our output (head, less) went away: nothing is wrong, and nobody is left to be told.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        # A name that the system refuses (too long, a link to itself), wherever it is first looked at.
+        if error.filename is None:
+            raise
+        sys.stderr.write(f"judgekit: {clean(str(error.filename))}: cannot be used: {clean(str(error.strerror))}\n")
+        sys.exit(2)

@@ -55,6 +55,12 @@ CASES = {
         ["plan", "https://example.org/experiment.toml"],
         ["https://example.org/experiment.toml: judgekit reads files on this machine. Download it first: curl -LO"],
     ),
+    "a name that is too long": (
+        _edit("experiment.toml", '"docs.jsonl"', f'"{"docs" * 100}.jsonl"'),
+        ["run", "experiment.toml", "--dry-run"],
+        ["docsdocs.jsonl: cannot be used: File name too long"],
+    ),
+    "a folder with such a name": (NOTHING, ["init", "data" * 100], ["datadata: cannot be used: File name too long"]),
     "one pair of brackets": (
         lambda folder: (
             (folder / "experiment.toml").write_text(
