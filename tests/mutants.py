@@ -1,7 +1,8 @@
 """Mutants of a room under the room's own tests: ``make mutants ROOM=metrics`` (also ``N=30 SEED=1``).
 
 cosmic-ray (MIT) lists mutants before it runs them, so that a random sample can be taken; mutmut runs a whole
-package and has no sample. Unions in annotations are no operators: exchanging them changes nothing that runs.
+package and has no sample. A mutant is tried on the tests that run its line, or on all of the room's if its line runs at
+import only. Unions in annotations are no operators: exchanging them changes nothing that runs.
 """
 
 from __future__ import annotations
@@ -14,59 +15,73 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.tools.filters.operators_filter import OperatorsFilter
 from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
+from cosmic_ray.work_item import MutationSpec, TestOutcome
+from coverage import CoverageData
 
 ROOT = Path(__file__).parent.parent
 TREE = ("judgekit", "prompts", "tests", "examples", "docs", "pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
 NO_OPERATORS = r"core/ReplaceBinaryOperator_BitOr_.*"
 CONFIG = """[cosmic-ray]
 module-path = "judgekit/{room}"
-timeout = {timeout}
-test-command = "{python} -m pytest -q -x -n 0 -p no:cacheprovider tests/{room}"
+timeout = 0
+test-command = ""
 
 [cosmic-ray.distributor]
 name = "local"
 """
+TIMEOUT_S = 300.0
 
 
-def sampled(session: WorkDB, n: int, seed: int) -> None:
-    """Leave one mutant of each of n places, drawn with equal chances, and skip the others."""
+def sampled(session: WorkDB, n: int, seed: int) -> list[MutationSpec]:
+    """Return a mutant of each of n places, drawn with equal chances."""
     OperatorsFilter()._skip_filtered(session, [NO_OPERATORS])
-    places: dict[tuple[str, tuple[int, int]], list[str]] = {}
+    places: dict[tuple[str, tuple[int, int]], list[MutationSpec]] = {}
     for item in session.pending_work_items:
         (mutation,) = item.mutations
-        places.setdefault((str(mutation.module_path), mutation.start_pos), []).append(item.job_id)
+        places.setdefault((str(mutation.module_path), mutation.start_pos), []).append(mutation)
     chance = random.Random(seed)
-    drawn = {chance.choice(places[place]) for place in chance.sample(sorted(places), min(n, len(places)))}
-    for item in list(session.pending_work_items):
-        if item.job_id not in drawn:
-            session.set_result(item.job_id, WorkResult(WorkerOutcome.SKIPPED))
+    return [chance.choice(places[place]) for place in chance.sample(sorted(places), min(n, len(places)))]
 
 
-def main(room: str, n: int, seed: int, timeout: float) -> None:
+def tests_of(mutant: MutationSpec, covered: CoverageData) -> list[str]:
+    """Return the tests that run a mutant's lines; none if these run at import only."""
+    contexts = covered.contexts_by_lineno(str(Path(mutant.module_path).resolve()))
+    lines = range(mutant.start_pos[0], mutant.end_pos[0] + 1)
+    return sorted({context.rpartition("|")[0] for line in lines for context in contexts.get(line, ()) if context})
+
+
+def main(room: str, n: int, seed: int) -> None:
     """Print which of n mutants of a room its tests kill, with the change of each that survives."""
     with TemporaryDirectory() as folder:
         for name in TREE:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             copy(ROOT / name, Path(folder, name))
-        Path(folder, "mutants.toml").write_text(CONFIG.format(room=room, timeout=timeout, python=sys.executable))
-        env = {**os.environ, "PYTHONPATH": folder, "JUDGEKIT_SHARED": str(ROOT.parent / "shared")}
-        ray = [str(Path(sys.executable).with_name("cosmic-ray"))]
-        session = str(Path(folder, "session.sqlite"))
-        for step in (["baseline", "mutants.toml"], ["init", "mutants.toml", session]):
-            subprocess.run([*ray, *step], cwd=folder, env=env, check=True)
-        with use_db(session, mode=WorkDB.Mode.open) as db:
-            sampled(db, n, seed)
-        subprocess.run([*ray, "exec", "mutants.toml", session], cwd=folder, env=env, check=True)
-        with use_db(session, mode=WorkDB.Mode.open) as db:
-            results = [result for _, result in db.results if result.worker_outcome == WorkerOutcome.NORMAL]
-        survivors = [result for result in results if result.test_outcome == TestOutcome.SURVIVED]
-        for result in survivors:
-            print(result.diff, "\n")
-        print(f"{room}: {len(results) - len(survivors)} of {len(results)} mutants killed")
+        os.chdir(folder)
+        os.environ |= {"PYTHONPATH": folder, "JUDGEKIT_SHARED": str(ROOT.parent / "shared"), "CI": "1"}
+        Path("mutants.toml").write_text(CONFIG.format(room=room))
+        pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+        contexts = [f"--cov=judgekit/{room}", "--cov-context=test", "--cov-report="]
+        subprocess.run([*pytest, *contexts, f"tests/{room}"], check=True)
+        subprocess.run(
+            [Path(sys.executable).with_name("cosmic-ray"), "init", "mutants.toml", "session.sqlite"], check=True
+        )
+        with use_db("session.sqlite", mode=WorkDB.Mode.open) as session:
+            mutants = sampled(session, n, seed)
+        covered, killed = CoverageData(".coverage"), 0
+        covered.read()
+        for mutant in mutants:
+            Path("tests.txt").write_text("\n".join(tests_of(mutant, covered) or [f"tests/{room}"]))
+            result = mutate_and_test([mutant], " ".join([*pytest, "@tests.txt"]), TIMEOUT_S)
+            if "ERROR: not found" in (result.output or ""):  # it changes what tests there are
+                result = mutate_and_test([mutant], " ".join([*pytest, f"tests/{room}"]), TIMEOUT_S)
+            killed += result.test_outcome == TestOutcome.KILLED
+            if result.test_outcome != TestOutcome.KILLED:
+                print(result.diff or result.output, "\n", flush=True)
+        print(f"{room}: {killed} of {len(mutants)} mutants killed")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), timeout=300)
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
