@@ -107,6 +107,9 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         raise StoreError("the store holds a row that judgekit did not write (its value is pickled); it is not read")
 
 
+_ERRORS: Final = (diskcache.Timeout, sqlite3.DatabaseError, UnicodeDecodeError)
+"""The last where SQLite quotes a damaged list of tables in its message, which Python then cannot read."""
+
 _WAITING: Final = "batch:"
 _SUBMITTED: Final = "submitted:"
 _VALUE: Final = "CAST(value AS BLOB)"
@@ -251,7 +254,7 @@ class Store:
         for attempt in (1, 2):
             try:
                 return action(*args, **kwargs)
-            except (diskcache.Timeout, sqlite3.DatabaseError) as problem:
+            except _ERRORS as problem:
                 text = _said(problem)
                 if attempt == 1 and any(word in text for word in _DAMAGE):
                     self.recover(text)
@@ -300,7 +303,7 @@ class Store:
         self._reason = reason
         try:
             self._open()
-        except (diskcache.Timeout, sqlite3.DatabaseError) as problem:
+        except _ERRORS as problem:
             raise self._sentence(_said(problem)) from None
 
     def _save_rows(self, folder: Path) -> None:
@@ -486,7 +489,7 @@ class Store:
         with self._lock:
             try:
                 rows = self._rows.execute("PRAGMA integrity_check(5)").fetchall()
-            except sqlite3.DatabaseError as problem:
+            except _ERRORS as problem:
                 return _said(problem)
         if Remains(self._database).log_damaged():
             return "its log is malformed"
@@ -519,4 +522,4 @@ def _said(problem: Exception) -> str:
     if isinstance(problem, diskcache.Timeout) or "rollback" in str(problem):
         problem = problem.__context__ if isinstance(problem.__context__, Exception) else problem
     # What SQLite says of a text that is not UTF-8 quotes that text.
-    return "it holds text that is not UTF-8" if "UTF-8" in str(problem) else str(problem)
+    return "it holds text that is not UTF-8" if "UTF-8" in str(problem).upper() else str(problem)

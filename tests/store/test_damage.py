@@ -240,3 +240,15 @@ def test_two_processes_that_begin_a_store_at_once_have_the_same(tmp_path: Path) 
     with closing(Store(tmp_path / "s")) as store:
         assert store.count() == 4
     assert not list((tmp_path / "s").glob("new-*"))
+
+
+def test_a_list_of_tables_that_is_no_text_is_damage(whole: bytes, tmp_path: Path) -> None:
+    name = b"CREATE TABLE"
+    at = whole.index(name)
+    database = whole[:at] + b"CREATE \x8bABLE" + whole[at + len(name) :]
+    (tmp_path / "cache.db").write_bytes(database)
+    with pytest.raises(StoreError, match=r"is damaged \(.*verify --repair"):
+        Store(tmp_path, readonly=True)
+    rows, notes = opened(tmp_path / "again", database)
+    assert rows == ROWS
+    assert accounted(rows, notes)
