@@ -43,7 +43,7 @@ class Cell:
     """One labeling under one measure: the headline coefficient with its interval, the others beside it.
 
     ``value`` is NaN where the coefficient is undefined; ``reason`` then says why. ``others`` holds the further
-    coefficients, ``remarks`` the flags that those have and the headline has not.
+    coefficients.
     """
 
     labeling: str
@@ -56,7 +56,6 @@ class Cell:
     reason: str = ""
     flags: tuple[str, ...] = ()
     others: dict[str, float] = field(default_factory=dict)
-    remarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def defined(self) -> bool:
@@ -185,11 +184,10 @@ def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]]) -> Cell:
     others = {r["coefficient"]: r["value"] for r in rows if r["coefficient"] != HEADLINE}
     main = next((r for r in rows if r["coefficient"] == HEADLINE), None)
     flags = tuple(split_flags(main["flags"])) if main else ()
-    remarks = {r["coefficient"]: tuple(f for f in split_flags(r["flags"]) if f not in flags) for r in rows}
     if main is None:
-        return Cell(*key, reason="not computed", others=others, remarks=remarks)
+        return Cell(*key, reason="not computed", others=others)
     ends, reason = (main["ci_low"], main["ci_high"]), main["undefined_reason"]
-    return Cell(*key, main["value"], *ends, main["ci_method"], main["n"], reason, flags, others, remarks)
+    return Cell(*key, main["value"], *ends, main["ci_method"], main["n"], reason, flags, others)
 
 
 COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
