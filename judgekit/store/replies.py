@@ -118,6 +118,12 @@ _VALUE: Final = "CAST(value AS BLOB)"
 _ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
 _REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
 _BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
+_MISCOUNTED: Final = (
+    "SELECT 1 FROM Settings NOT INDEXED WHERE key = 'count' AND typeof(value) = 'integer'"
+    " AND value != (SELECT count(key) FROM Cache INDEXED BY Cache_key_raw)"
+)
+"""Whether the index lacks rows that diskcache counted: what it lacks is never found, and SQLite does not notice."""
+
 _IN: Final = 512
 _PUT: Final = (
     "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?)"
@@ -177,6 +183,8 @@ class Store:
             self._rows.executescript(_PRAGMAS)
             self._make_private()
         self._rows.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
+        if self._rows.execute(_MISCOUNTED).fetchone():
+            raise sqlite3.DatabaseError("its index is malformed")
         self._inode = self._database.stat().st_ino
         if not self.readonly:
             for folder in self.path.glob(f"{_UNFINISHED}*"):

@@ -194,8 +194,9 @@ def test_an_index_whose_pages_are_out_of_order_is_damage(tmp_path: Path, whole: 
         data[one : one + PAGE], data[other : other + PAGE] = data[other : other + PAGE], data[one : one + PAGE]
     (tmp_path / "cache.db").write_bytes(data)
     signal.alarm(10)
-    with closing(Store(tmp_path)) as store:
-        assert not verify_or_error(store)
+    told: list[str] = []
+    with closing(Store(tmp_path, note=told.append)) as store:
+        assert told or not verify_or_error(store)
     rows, notes = opened(tmp_path / "store", bytes(data))
     assert (rows, accounted(rows, notes)) == (ROWS, True)
 
@@ -252,3 +253,16 @@ def test_a_list_of_tables_that_is_no_text_is_damage(whole: bytes, tmp_path: Path
     rows, notes = opened(tmp_path / "again", database)
     assert rows == ROWS
     assert accounted(rows, notes)
+
+
+def test_an_index_that_lacks_rows_is_damage(whole: bytes, tmp_path: Path) -> None:
+    (tmp_path / "cache.db").write_bytes(whole)
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as rows:
+        query = "SELECT rootpage FROM sqlite_master WHERE name IN ('Cache_key_raw', 'Cache_expire_time') ORDER BY name"
+        (empty,), (index,) = rows.execute(query)
+    data = bytearray(whole)
+    data[(index - 1) * PAGE : index * PAGE] = whole[(empty - 1) * PAGE : empty * PAGE]
+    rows_left, notes = opened(tmp_path / "again", bytes(data))
+    assert "its index is malformed" in notes
+    assert accounted(rows_left, notes)
+    assert rows_left == ROWS
