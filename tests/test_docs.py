@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib.util
 import io
 import json
 import re
@@ -45,10 +44,11 @@ from judgekit.console.printing import Command
 from judgekit.experiment.file import parse_config
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Endpoint
-from tests.commands import Judgekit, in_process
+from tests.commands import Judgekit, in_process, script
 from tests.mock import URL, MockTransport
 from tests.scripted import Scripted
 from tests.servers import FaultServer
+from tests.small import toml
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -84,44 +84,19 @@ def _lines(block: Block) -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-EXPERIMENT = """\
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 10
-
-[runs]
-bm25 = "runs/bm25.trec"
-dense = "runs/dense.trec"
-
-[endpoints.local]
-base_url = "http://localhost:8000/v1"
-model = "my-model"
-concurrency = 64
-
-[[labelers]]
-kind = "containment"
-[[labelers]]
-name = "judge"
-kind = "judge"
-prompt = "graded"
-[[labelers]]
-name = "erag"
-kind = "utility"
-quality = "em"
-[[labelers]]
-name = "people"
-kind = "provenance"
-qrels = "gold.qrels"
-
-[answers]
-depths = [1, 5, 10]
-metrics = ["em", "f1"]
-
-[analysis]
-primary = "nDCG@5"
-primary_metric = "em"
-"""
+EXPERIMENT = toml(
+    data={"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 10},
+    runs={"bm25": "runs/bm25.trec", "dense": "runs/dense.trec"},
+    endpoints={"local": {"base_url": SERVER, "model": "my-model", "concurrency": 64}},
+    labelers=[
+        {"kind": "containment"},
+        {"name": "judge", "kind": "judge", "prompt": "graded"},
+        {"name": "erag", "kind": "utility", "quality": "em"},
+        {"name": "people", "kind": "provenance", "qrels": "gold.qrels"},
+    ],
+    answers={"depths": [1, 5, 10], "metrics": ["em", "f1"]},
+    analysis={"primary": "nDCG@5", "primary_metric": "em"},
+)
 """The experiment of pages that show none of their own."""
 
 
@@ -143,7 +118,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-QUESTIONS = 30
+QUESTIONS = 12
 RUNS = {"runs/bm25.trec": "bm25", "runs/dense.trec": "rrf", "base.trec": "bm25", "new.trec": "tfidf"}
 
 
@@ -364,21 +339,12 @@ def test_every_command_in_the_text_of_the_page_exists(page: Path) -> None:
         _exists(shlex.split(found[1].replace("\n", " "))[1:])
 
 
-def _script(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
 def test_the_drawing_of_the_concepts_is_what_its_script_draws() -> None:
-    assert _script("draw").concepts() == (ROOT / "docs" / "_static" / "concepts.svg").read_text()
+    assert script(ROOT / "docs" / "draw.py").concepts() == (ROOT / "docs" / "_static" / "concepts.svg").read_text()
 
 
 def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
-    generate = _script("generate")
+    generate = script(ROOT / "docs" / "generate.py")
     taken = set()
     for page in PAGES:
         text = page.read_text()
@@ -416,3 +382,22 @@ def test_every_link_inside_of_the_project_leads_somewhere(page: Path) -> None:
         target = (page.parent / file) if file else page
         assert target.exists(), link
         assert not anchor or anchor in _anchors(target), link
+
+
+def test_the_first_commands_stand_on_the_first_screen_and_the_readme_is_read_in_one_go() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    for command in ("$ pip install .", "$ make demo", "$ make test"):
+        assert next(i for i, line in enumerate(lines) if line.startswith(command)) < 20
+    assert len(lines) <= 170
+    shown = next(block.text for block in _blocks(ROOT / "README.md") if block.language == "text")
+    assert max(map(len, shown.splitlines())) <= 100, "the output does not fit 100 columns"
+    assert shown in [block.text for block in _blocks(ROOT / "docs" / "index.md")], "which the README's demo prints"
+
+
+def test_a_gate_errs_as_rarely_as_its_page_promises() -> None:
+    found = pd.read_csv(ROOT / "benchmarks" / "guard.csv")
+    plain = found[found["kind"].isin(["no loss", "clusters, no loss"])]
+    assert plain["fail"].max() <= 0.065
+    assert (plain["fail"] > 0.055).sum() <= 3, "only where many lose little and few win all"
+    at_margin = found[found["kind"].isin(["margin", "clusters, margin"])]
+    assert at_margin["pass"].max() <= 0.06

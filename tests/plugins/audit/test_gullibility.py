@@ -18,6 +18,7 @@ from judgekit.plugins.audit import gullibility
 from judgekit.plugins.audit.material import read
 from judgekit.plugins.audit.numbers import Number, share_change
 from judgekit.plugins.audit.probes import DEFAULT, probe
+from tests.plugins.audit.conftest import RUNS, TOWNS
 
 QUERY = Query("q", "When was the bridge built?")
 DOC = Doc("d", "One two three. Four five six. Seven eight nine ten. Eleven twelve. And more.", "A title")
@@ -85,7 +86,7 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
         wide = scores[scores["labeling"] == name].pivot(index="run", columns="query_id", values="value")
         each = []
         for query in quality.columns:
-            pairs = [(a, b) for a in RUN_NAMES for b in RUN_NAMES if quality.loc[a, query] > quality.loc[b, query]]
+            pairs = [(a, b) for a in RUNS for b in RUNS if quality.loc[a, query] > quality.loc[b, query]]
             hits = [np.sign(wide.loc[a, query] - wide.loc[b, query]) / 2 + 0.5 for a, b in pairs]
             each += [np.mean(hits)] if hits else []
         shares[name] = np.mean(each)
@@ -94,13 +95,10 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
     assert "of the pool attacked" in found["verdict"]
 
 
-RUN_NAMES = ("exact", "close", "fair", "weak", "poor")
-
-
 def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path) -> None:
     material = read(finished / "out")
     sample = gullibility.draw(material)
-    gold = {(f"q{i:02}", f"gold{i:02}") for i in range(40)}
+    gold = {(f"q{i:02}", f"gold{i:02}") for i in range(TOWNS)}
     pool = set(material.pairs)
     assert not gold & set(sample.nonrelevant)
     assert set(sample.nonrelevant) <= pool
@@ -120,14 +118,10 @@ def test_a_probe_has_one_spelling_and_changes_the_text_alone(name: str) -> None:
     assert made.attacked(QUERY, DOC) == doc, "the same every time, so that the store knows the request"
 
 
-def test_stuffing_adds_the_words_of_the_question_and_keeps_those_of_the_passage() -> None:
-    words = probe("stuff(times=2, words=query)").attacked(QUERY, DOC).text.split()
-    assert sorted(words) == sorted(DOC.text.split() + 2 * QUERY.text.split())
-
-
-def test_shuffling_keeps_every_sentence() -> None:
-    text = probe("shuffle").attacked(QUERY, DOC).text
-    assert sorted(text.split()) == sorted(DOC.text.split())
+@pytest.mark.parametrize(("spelling", "times"), [("stuff(times=2, words=query)", 2), ("shuffle", 0)])
+def test_stuffing_adds_the_words_of_the_question_and_both_keep_those_of_the_passage(spelling: str, times: int) -> None:
+    words = probe(spelling).attacked(QUERY, DOC).text.split()
+    assert sorted(words) == sorted(DOC.text.split() + times * QUERY.text.split())
 
 
 def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
@@ -206,19 +200,9 @@ def test_the_interval_of_a_change_is_newcombes(table: tuple[int, int, int, int])
         assert newcombe(*table) == pytest.approx((-0.507, -0.026), abs=5e-4)
 
 
-def test_a_planted_effect_is_covered() -> None:
-    rng, hits, rounds = np.random.default_rng(3), 0, 400
-    for _ in range(rounds):
-        before = rng.random(120) < 0.05
-        after = before | (rng.random(120) < 0.2)
-        _, low, high = share_change(before, after, np.arange(120), 0.95)
-        hits += low <= 0.2 * 0.95 <= high
-    assert 0.92 <= hits / rounds <= 0.985, "benchmarks/gullibility.csv has it with more rounds"
-
-
 def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
     material = read(finished / "out")
-    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
+    pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
     control, attacked = np.zeros(40), (np.arange(40) < 6).astype(float)
 
     def flips(tried: int) -> Number:
@@ -232,7 +216,7 @@ def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
 
 def test_pairs_without_a_label_are_left_out_and_counted(finished: Path) -> None:
     material = read(finished / "out")
-    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
+    pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
     attacked = np.where(np.arange(40) < 5, np.nan, 1.0)
     first = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), attacked, 1)[0]
     assert (first.value, first.n) == (1, 35)

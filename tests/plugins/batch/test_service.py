@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -33,13 +32,6 @@ def service() -> Iterator[BatchService]:
 def here(service: BatchService, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     monkeypatch.setenv("SOME_KEY", KEY)
     return Endpoint("here", f"{service.url}/v1", "m", api_key_env="SOME_KEY")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "store")
-    yield opened
-    opened.close()
 
 
 def fetch(store: Store, endpoints: list[Endpoint]) -> list[Fetched]:
