@@ -100,26 +100,27 @@ EXPERIMENT = toml(
 """The experiment of pages that show none of their own."""
 
 
-@pytest.fixture(scope="session")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
+QUESTIONS, MANY = 12, 30
+LARGE = ("[ground-truth]", "[labelers]")
+"""The pages that draw a pilot or a sample out of `MANY` questions."""
+RUNS = {"runs/bm25.trec": "bm25", "runs/dense.trec": "rrf", "base.trec": "bm25", "new.trec": "tfidf"}
+
+
+@pytest.fixture
+def material(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The first questions of the sample, the passages that two of its runs find, and what the pages call them."""
-    folder = tmp_path_factory.mktemp("material")
-    queries = (SAMPLE / "queries.jsonl").read_text().splitlines(keepends=True)[:QUESTIONS]
+    folder = tmp_path / "here"
+    (folder / "runs").mkdir(parents=True)
+    queries = (SAMPLE / "queries.jsonl").read_text().splitlines(keepends=True)
+    queries = queries[: MANY if request.node.name.endswith(LARGE) else QUESTIONS]
     wanted = {json.loads(line)["query_id"] for line in queries}
     (folder / "queries.jsonl").write_text("".join(queries))
-    (folder / "runs").mkdir()
-    for name, source in RUNS.items():
-        lines = (SAMPLE / "runs" / f"{source}.trec").read_text().splitlines(keepends=True)
+    files = {name: f"runs/{source}.trec" for name, source in RUNS.items()} | {"gold.qrels": "provenance.qrels"}
+    for name, source in files.items():
+        lines = (SAMPLE / source).read_text().splitlines(keepends=True)
         (folder / name).write_text("".join(line for line in lines if line.split()[0] in wanted))
     shutil.copy(SAMPLE / "docs.jsonl", folder)
-    gold = (SAMPLE / "provenance.qrels").read_text().splitlines(keepends=True)
-    (folder / "gold.qrels").write_text("".join(line for line in gold if line.split()[0] in wanted))
-    (folder / "experiment.toml").write_text(EXPERIMENT)
     return folder
-
-
-QUESTIONS = 12
-RUNS = {"runs/bm25.trec": "bm25", "runs/dense.trec": "rrf", "base.trec": "bm25", "new.trec": "tfidf"}
 
 
 @pytest.fixture
@@ -278,16 +279,13 @@ class _Page:
 
 
 @pytest.fixture
-def folder(material: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(material: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder to read a page in, which is the working directory; its modules can be imported."""
-    made = tmp_path / "here"
-    shutil.copytree(material, made)
-    experiment = made / "experiment.toml"
-    experiment.write_text(_here(experiment.read_text(), server))
-    monkeypatch.chdir(made)
-    monkeypatch.syspath_prepend(made)
-    yield made
-    for name in [name for name, one in sys.modules.items() if str(made) in str(getattr(one, "__file__", ""))]:
+    (material / "experiment.toml").write_text(_here(EXPERIMENT, server))
+    monkeypatch.chdir(material)
+    monkeypatch.syspath_prepend(material)
+    yield material
+    for name in [name for name, one in sys.modules.items() if str(material) in str(getattr(one, "__file__", ""))]:
         del sys.modules[name]
 
 

@@ -8,29 +8,27 @@ seconds a kind.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
 
 from judgekit.store.maintenance import records_of
 from judgekit.store.replies import Store
-from tests.mock import URL, MockTransport
-from tests.small import make_experiment
+from tests.mock import URL, Handler, serve
+from tests.small import edited, make_experiment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = Path(__file__).with_name("kept.txt")
@@ -95,42 +93,15 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
     return bytes(new)
 
 
-class Server:
-    """Answers as the mock does, but once with the bytes that it is given."""
+class Answers(Handler):
+    """Answers as the mock does, but once with the bytes that it is given, and each time on a connection of its own."""
 
-    def __init__(self) -> None:
-        self.odd: bytes | None = None
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
-        threading.Thread(target=self._serve, daemon=True).start()
+    odd: ClassVar[bytes | None] = None
 
-    def _serve(self) -> None:
-        with suppress(OSError):  # it is closed
-            while True:
-                connection, _ = self._socket.accept()
-                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        import asyncio
-
-        with suppress(OSError, ValueError), connection, connection.makefile("rb") as stream:
-            connection.settimeout(10)
-            head = b""
-            while not head.endswith(b"\r\n\r\n"):
-                line = stream.readline()
-                if not line:
-                    return
-                head += line
-            length = re.search(rb"(?i)content-length: (\d+)", head)
-            body = stream.read(int(length[1])) if length else b""
-            odd, self.odd = self.odd, None
-            if odd is None:
-                _, _, reply = asyncio.run(MockTransport().send(None, body))  # type: ignore[arg-type]
-                odd = whole(reply)
-            connection.sendall(odd)
-
-    def close(self) -> None:
-        self._socket.close()
+    def reply(self, said: Mapping[str, Any]) -> None:
+        odd, Answers.odd = Answers.odd, None
+        self.wfile.write(whole(json.dumps(said).encode()) if odd is None else odd)
+        self.close_connection = True
 
 
 def whole(body: bytes) -> bytes:
@@ -145,7 +116,7 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         self.counts: Counter[str] = Counter()
         self.folder = folder
-        self.server = Server()
+        url = serve(Answers)
         command = [sys.executable, "-m", "tests.lab.bench"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*", "JUDGEKIT_CACHE": str(folder / "cache")}
         self.bench = subprocess.Popen(
@@ -154,20 +125,13 @@ class Lab:
         self.base = folder / "base"
         self.base.mkdir()
         make_experiment(self.base)
-        text = (self.base / "experiment.toml").read_text()
-        lean = text.replace(f'"{URL}"', f'"{self.server.url}"\nmax_retries = 1\ntimeout_s = 2')
-        (self.base / "experiment.toml").write_text(lean)
+        edited(self.base / "experiment.toml", f'"{URL}"', f'"{url}"\nmax_retries = 1\ntimeout_s = 2')
         made = ["annotate", "sample", "results", "--n", "6", "--prompt", "binary", "--assessors", "ann"]
         for argv in (RUN, [*made, "-o", "sheet.jsonl", "--sheet", "csv"]):
             code, said = self.run(self.base, argv)
             assert code == 0, said
-        with (self.base / "sheet.csv").open(newline="") as stream:
-            header, *rows = csv.reader(stream)
-        place = header.index("rating")
-        with (self.base / "sheet.csv").open("w", newline="") as stream:
-            csv.writer(stream).writerows(
-                [header, *([*r[:place], str(n % 2), *r[place + 1 :]] for n, r in enumerate(rows))]
-            )
+        sheet = pd.read_csv(self.base / "sheet.csv", dtype=str, keep_default_na=False)
+        sheet.assign(rating=[str(n % 2) for n in range(len(sheet))]).to_csv(self.base / "sheet.csv", index=False)
         log = self.base / "logged"
         with closing(Store(self.base / "store")) as store, closing(Store(folder / "open")) as opened:
             for start in range(20):
@@ -195,7 +159,6 @@ class Lab:
         return ended["code"], said
 
     def close(self) -> None:
-        self.server.close()
         for stream in (self.bench.stdin, self.bench.stdout):
             if stream is not None:
                 stream.close()
@@ -260,9 +223,9 @@ def replied(lab: Lab, rng: random.Random, folder: Path) -> None:
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     reply = json.dumps({"model": "mock", "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 2}})
     if rng.random() < 0.5:
-        lab.server.odd = whole(mutated(rng, reply.encode()))
+        Answers.odd = whole(mutated(rng, reply.encode()))
     else:
-        lab.server.odd = mutated(rng, whole(reply.encode()))
+        Answers.odd = mutated(rng, whole(reply.encode()))
     code, said = lab.run(folder, RUN)
     if code in (0, 1):
         tables = [*(folder / "results/labels").glob("*.parquet"), *(folder / "results/answers").glob("*.parquet")]
