@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -111,10 +110,9 @@ def whole(body: bytes) -> bytes:
 
 
 class Lab:
-    """Materials, a server, and the process that runs command lines; counts what it saw."""
+    """Materials, a server, and the process that runs command lines."""
 
     def __init__(self, folder: Path) -> None:
-        self.counts: Counter[str] = Counter()
         self.folder = folder
         url = serve(Answers)
         command = [sys.executable, "-m", "tests.lab.bench"]
@@ -149,10 +147,6 @@ class Lab:
         self.bench.stdin.flush()
         ended = json.loads(self.bench.stdout.readline())
         said = (folder / "said").read_text(errors="replace") if (folder / "said").exists() else ""
-        self.counts["commands"] += 1
-        self.counts["hangs"] += ended["code"] is None or ended["code"] < 0
-        self.counts["tracebacks"] += "Traceback" in said
-        self.counts["too much memory"] += ended["mib"] > MIB
         assert ended["code"] in CODES, (argv, ended, said[-3000:])
         assert "Traceback" not in said, (argv, said[-3000:])
         assert ended["mib"] <= MIB, (argv, ended)
@@ -171,7 +165,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     made = Lab(tmp_path_factory.mktemp("lab"))
     yield made
     made.close()
-    print(dict(made.counts))
 
 
 def case(lab: Lab, kind: str, seed: int) -> None:
@@ -181,7 +174,6 @@ def case(lab: Lab, kind: str, seed: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     left_out = ("said", "results", "logged", *(() if kind == "experiment" else ("store",)))
     shutil.copytree(lab.base, folder, ignore=shutil.ignore_patterns(*left_out))
-    lab.counts["cases"] += 1
     if kind in ("store", "log"):
         stored(lab, kind, rng, folder)
     elif kind == "reply":
@@ -211,9 +203,7 @@ def stored(lab: Lab, kind: str, rng: random.Random, folder: Path) -> None:
         lab.run(folder, ["cache", *argv, "--cache", "store"])
     code, said = lab.run(folder, RUN)
     again = sum(int(count.replace(",", "")) for count in re.findall(r"([\d,]+) sent", said))
-    silent = code == 0 and bool(again) and "damaged" not in said
-    lab.counts["lost in silence"] += silent
-    assert not silent, said
+    assert code != 0 or not again or "damaged" in said, said
 
 
 def replied(lab: Lab, rng: random.Random, folder: Path) -> None:
@@ -232,9 +222,7 @@ def replied(lab: Lab, rng: random.Random, folder: Path) -> None:
         lost = sum(
             int((~pd.read_parquet(t)["status"].isin(["ok", "abstained", "not_applicable"])).sum()) for t in tables
         )
-        silent = bool(lost) and "missing" not in said
-        lab.counts["lost in silence"] += silent
-        assert not silent, said
+        assert not lost or "missing" in said, said
 
 
 def kept(kind: str) -> list[int]:
@@ -254,12 +242,10 @@ def test_no_bytes_make_a_command_hang_fall_or_lose_in_silence(lab: Lab, kind: st
 def test_no_bytes_do_however_long_one_tries(lab: Lab, kind: str) -> None:
     failed, seed = {}, time.time_ns()
     end = time.monotonic() + float(os.environ.get("JUDGEKIT_LAB_S", "60"))
-    before = lab.counts.copy()
     while time.monotonic() < end:
         seed += 1
         try:
             case(lab, kind, seed)
         except AssertionError as problem:
             failed[f"{kind} {seed}"] = str(problem)[-1500:]
-    print(kind, dict(lab.counts - before))
     assert not failed, f"put these into {KEPT.name}: {failed}"
