@@ -9,11 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from judgekit.errors import UsageError
 from judgekit.registry import Register
-from tests.small import make_experiment
+from tests.small import edited, make_experiment
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
 MORE = '''
@@ -87,13 +88,15 @@ def ran(package: Path, code: str, *lines: str) -> str:
 
 
 def test_a_package_adds_a_step_with_its_file_its_table_and_its_section(package: Path) -> None:
-    text = (make_experiment(package) / "experiment.toml").read_text()
+    edited(make_experiment(package) / "experiment.toml", "[answers]", '[answers]\nprompt = "answer-long"')
+    text = (package / "experiment.toml").read_text()
     (package / "experiment.toml").write_text(text + "\n[words]\nleast = 2\n")
     (package / "misspelt.toml").write_text(text + "\n[words]\nleats = 2\n")
     said = ran(package, "", "run experiment.toml --out out --cache store", "run misspelt.toml")
     rows = (package / "out" / "words.csv").read_text().splitlines()
     assert rows[0] == "run,query_id,words"
-    assert min(float(row.split(",")[2]) for row in rows[1:]) == 2
+    assert {float(row.split(",")[2]) for row in rows[1:]} == {11}, "without those that say that nothing is known"
+    assert len(rows) - 1 < len(pd.read_parquet(package / "out" / "answers" / "answer-long.parquet"))
     sections = json.loads((package / "out" / "report.json").read_text())["sections"]
     assert "Words" in [one["title"] for one in sections]
     assert "[words]\nleast = 2\n" in (package / "out" / "resolved.toml").read_text()

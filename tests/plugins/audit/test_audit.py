@@ -30,6 +30,8 @@ def test_by_default_nobody_is_asked(copied: Path) -> None:
     assert not events
     assert set(found.table["check"]) == {*FREE}
     assert list(found.cards) == ["keyword", "oracle", "hash", "long", "jury", "gold"]
+    models = {name: dict(card.facts)["Model"] for name, card in found.cards.items()}
+    assert models == {**dict.fromkeys(models, "none"), "keyword": "mock", "jury": "mock"}
 
 
 def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does(audited: jk.Audit) -> None:

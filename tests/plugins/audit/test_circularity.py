@@ -91,6 +91,14 @@ def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() ->
     assert "is unknown" in numbers[0].verdict
 
 
+@pytest.mark.parametrize(("full", "flag"), [(3, ""), (4, "saturated")])
+def test_labels_are_saturated_if_more_than_half_of_the_runs_reach_the_maximum(full: int, flag: str) -> None:
+    base = np.random.default_rng(2).random((6, 30))
+    again = np.concatenate([np.full((full, 30), 2.0), base[full:]])
+    (_, most) = circularity(base, again, np.full(30, 2.0), None, weights=resample_matrix(30, 200, 1))
+    assert (most.value, most.flag) == (full, flag)
+
+
 def test_re_ranking_keeps_the_order_of_ties_and_puts_what_has_no_label_last(finished) -> None:
     material = read(finished / "out")
     query = material.queries[0]

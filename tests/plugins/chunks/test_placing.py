@@ -71,3 +71,8 @@ def test_every_stretch_of_a_page_is_found_where_it_stands(data: st.DataObject) -
 def test_spans_outside_of_their_pages_are_errors(doc: Doc, expected: str) -> None:
     with pytest.raises(DataError, match=expected):
         jk.chunks(PAGES, [doc])
+
+
+def test_of_pages_with_the_same_text_the_first_by_name_is_taken() -> None:
+    (doc,) = jk.chunks([Doc("z", PAGE), Doc("a", PAGE)], [Doc("d", "In 1741 the ice broke, and boats")]).docs
+    assert doc.page_id == "a"

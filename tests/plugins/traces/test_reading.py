@@ -165,7 +165,7 @@ def test_what_cannot_be_used_is_counted_and_the_rest_is_used(tmp_path: Path) -> 
     asked_again = spans("t4", "When did it burn?", "1852", 30, run="sparse")
     silent = spans("t5", "x", "y", 40)
     for span in silent:
-        span["attributes"]["input"] = {"value": ""}
+        span["attributes"]["input"] = {"value": None}
     bare = [span for span in spans("t6", "Where?", "Here.", 50) if span["span_kind"] != "RETRIEVER"]
     stray = {"span_id": "elsewhere", "name": "helpful", "annotator_kind": "HUMAN", "result": {"score": 1}}
     found = jk.read_traces(lines(tmp_path / "spans.jsonl", [*PHOENIX, *asked_again, *silent, *bare, stray]))
