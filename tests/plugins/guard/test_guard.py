@@ -61,6 +61,7 @@ def test_twenty_questions_are_inconclusive_and_it_is_said_how_many_would_settle_
     assert "questions like these would settle it; --suite decides only about these." in said.out
     assert "bounds" not in said.out.splitlines()[0], "of so few that differ they would say nothing"
     assert "Fewer than five questions differ, too few for bounds." in said.out
+    assert "missing labels" not in said.out
 
 
 def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit, repository: Path) -> None:
