@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgekit as jk
+from judgekit.analysis.coefficients import Floats
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError
 from judgekit.plugins.audit import gullibility
@@ -186,27 +187,24 @@ def test_the_interval_of_a_change_is_newcombes(table: tuple[int, ...], interval:
     assert share_change(before, after, np.arange(sum(table)), 0.95)[1:] == pytest.approx(interval, abs=5e-4)
 
 
-def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
-    material = read(finished / "out")
+def padded(finished: Path, control: Floats, attacked: Floats, tried: int = 1) -> list[Number]:
+    """What padding did to the labels of 40 pairs."""
     pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
-    control, attacked = np.zeros(40), (np.arange(40) < 6).astype(float)
+    return gullibility.effect(read(finished / "out"), "hash", probe("pad"), pairs, control, attacked, tried)
 
-    def flips(tried: int) -> Number:
-        return gullibility.effect(material, "hash", probe("pad"), pairs, control, attacked, tried)[0]
 
-    assert flips(1).flag == "fooled"
-    assert flips(100).low == flips(1).low > 0
-    assert not flips(100).flag
-    assert "may be chance" in flips(100).verdict
+def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
+    attacked = (np.arange(40) < 6).astype(float)
+    alone, of_many = (padded(finished, np.zeros(40), attacked, tried)[0] for tried in (1, 100))
+    assert alone.flag == "fooled"
+    assert of_many.low == alone.low > 0
+    assert not of_many.flag
+    assert "may be chance" in of_many.verdict
 
 
 def test_pairs_without_a_label_are_left_out_and_counted(finished: Path) -> None:
-    material = read(finished / "out")
-    pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
-    attacked = np.where(np.arange(40) < 5, np.nan, 1.0)
-    first = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), attacked, 1)[0]
+    first, *_ = padded(finished, np.zeros(40), np.where(np.arange(40) < 5, np.nan, 1.0))
     assert (first.value, first.n) == (1, 35)
     assert "5 more have no label" in first.verdict
-    none = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), np.full(40, np.nan), 1)
-    assert len(none) == 1
-    assert "unknown" in none[0].verdict
+    (none,) = padded(finished, np.zeros(40), np.full(40, np.nan))
+    assert "unknown" in none.verdict

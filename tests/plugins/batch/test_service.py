@@ -102,20 +102,7 @@ def test_a_batch_that_was_never_created_is_submitted_again(service: BatchService
     assert submit(store, UNITS, Ask(here), [here]).requests == 40
 
 
-def test_what_an_expired_batch_leaves_is_told_and_submitted_again(
-    service: BatchService, here: Endpoint, store: Store
-) -> None:
-    submit(store, UNITS, Ask(here), [here])
-    service.finish("expired")
-    (one,) = fetch(store, [here])
-    assert (one.status, one.done, one.failed) == ("expired", 20, 20)
-    assert [(part.imported, len(part.failed)) for part in one.imports] == [(20, 0), (0, 20)]
-    assert "Too late." in one.imports[1].failed[0][2]
-    again = submit(store, UNITS, Ask(here), [here])
-    assert (again.requests, again.cached) == (20, 20)
-
-
-def test_a_batch_that_the_service_refuses_as_a_whole_is_told_and_submitted_again(
+def test_what_a_batch_leaves_that_expires_or_is_refused_as_a_whole_is_told_and_submitted_again(
     service: BatchService, here: Endpoint, store: Store
 ) -> None:
     submit(store, UNITS, Ask(here), [here])
@@ -123,6 +110,13 @@ def test_a_batch_that_the_service_refuses_as_a_whole_is_told_and_submitted_again
     (one,) = fetch(store, [here])
     assert (one.status, one.problems, one.imports) == ("failed", ("The model has no batches.",), ())
     assert submit(store, UNITS, Ask(here), [here]).requests == 40
+    service.finish("expired")
+    (one,) = fetch(store, [here])
+    assert (one.status, one.done, one.failed) == ("expired", 20, 20)
+    assert [(part.imported, len(part.failed)) for part in one.imports] == [(20, 0), (0, 20)]
+    assert "Too late." in one.imports[1].failed[0][2]
+    again = submit(store, UNITS, Ask(here), [here])
+    assert (again.requests, again.cached) == (20, 20)
 
 
 def test_every_endpoint_fetches_its_own_batches(service: BatchService, here: Endpoint, store: Store) -> None:
