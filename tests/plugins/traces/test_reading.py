@@ -19,7 +19,7 @@ DOCS = [("d1", "The mill burnt in 1850."), ("d2", "The mill is tall.")]
 Record = dict[str, Any]
 
 
-def spans(trace: str, question: str, answer: str, start: int, run: str = "dense", session: str = "") -> list[Record]:
+def spans(trace: str, question: str, answer: Any, start: int, run: str = "dense", session: str = "") -> list[Record]:
     """A trace as Phoenix' client gives its spans: nested attributes."""
 
     def span(name: str, kind: str, second: int, **attributes: Any) -> Record:
@@ -162,7 +162,7 @@ def test_traces_of_langfuse_in_three_files(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_counted_and_the_rest_is_used(tmp_path: Path) -> None:
-    asked_again = spans("t4", "When did it burn?", "1852", 30, run="sparse")
+    asked_again = spans("t4", "When did it burn?", 1852, 30, run="sparse")
     silent = spans("t5", "x", "y", 40)
     for span in silent:
         span["attributes"]["input"] = {"value": None}
