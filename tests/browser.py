@@ -113,11 +113,6 @@ class Browser:
             self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **code)
             self.send("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
 
-    def screenshot(self, path: Path) -> None:
-        import base64
-
-        path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))
-
     def downloaded(self, pattern: str) -> Path:
         """Return the newest download once it is whole."""
 

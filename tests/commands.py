@@ -1,9 +1,12 @@
-"""A command line that runs in this process."""
+"""A command line, and a script that belongs to no package, in this process."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -37,3 +40,13 @@ def in_process(capfd: pytest.CaptureFixture[str]) -> Judgekit:
         return Said(left, captured.out, captured.err)
 
     return call
+
+
+def script(path: Path) -> ModuleType:
+    """Return the module of a file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -20,7 +20,7 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.shapes import SHOWN
 from judgekit.wire.types import Endpoint
 
-__all__ = ["URL", "MockTransport"]
+__all__ = ["URL", "Handler", "MockTransport", "serve"]
 
 _BLOCK: Final = re.compile(r"<(question|passage|references|answer)>(.*?)</\1>", re.DOTALL)
 _OBJECT: Final = re.compile(r"\{[^{}]*:[^{}]*\}")
@@ -170,21 +170,21 @@ def _tokens(pieces: Sequence[str], chances: Mapping[str, float], most: int | Non
     return tokens
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        self._reply({"data": [{"id": "mock"}]})
+        self.reply({"data": [{"id": "mock"}]})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         if self.path == "/tokenize":
-            self._reply({"count": MockTransport.count(json.loads(body))})
+            self.reply({"count": MockTransport.count(json.loads(body))})
         else:
-            self._reply(json.loads(asyncio.run(MockTransport().send(_ANY, body))[2]))
+            self.reply(json.loads(asyncio.run(MockTransport().send(_ANY, body))[2]))
 
-    def _reply(self, said: Mapping[str, Any]) -> None:
+    def reply(self, said: Mapping[str, Any]) -> None:
         data = json.dumps(said).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(data)))
@@ -199,12 +199,13 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
 
-def _serve() -> str:
-    server = _Server(("127.0.0.1", 0), _Handler)
+def serve(handler: type[Handler] = Handler) -> str:
+    """Start a server that lasts as long as this process; return its address."""
+    server = _Server(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}/v1"
 
 
 _ANY: Final = Endpoint("mock", "http://mock/v1", "mock")
-URL: Final = _serve()
+URL: Final = serve()
 """The address of the server, one for each process that runs tests."""

@@ -96,24 +96,18 @@ class FaultServer:
 
 
 @contextmanager
-def serving(server: FaultServer) -> Iterator[FaultServer]:
-    """Run a server in a thread of its own while the block lasts."""
+def running(app: web.Application) -> Iterator[str]:
+    """Run an application in a thread of its own while the block lasts, and yield its address."""
     started = threading.Event()
-    stop: list[Callable[[], None]] = []
+    made: list[tuple[str, Callable[[], object]]] = []
 
     async def serve() -> None:
-        app = web.Application()
-        for route in ROUTES.values():
-            app.router.add_post(route, server.handle)
-        app.router.add_route("*", "/{path:.*}", server.beside)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        done = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        stop.append(lambda: loop.call_soon_threadsafe(done.set))
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        done, loop = asyncio.Event(), asyncio.get_running_loop()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        made.append((url, lambda: loop.call_soon_threadsafe(done.set)))
         started.set()
         await done.wait()
         await runner.cleanup()
@@ -121,9 +115,24 @@ def serving(server: FaultServer) -> Iterator[FaultServer]:
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     assert started.wait(10)
-    yield server
-    stop[0]()
-    thread.join(10)
+    url, stop = made[0]
+    try:
+        yield url
+    finally:
+        stop()
+        thread.join(10)
+
+
+@contextmanager
+def serving(server: FaultServer) -> Iterator[FaultServer]:
+    """Run a server in a thread of its own while the block lasts."""
+    app = web.Application()
+    for route in ROUTES.values():
+        app.router.add_post(route, server.handle)
+    app.router.add_route("*", "/{path:.*}", server.beside)
+    with running(app) as url:
+        server.base_url = f"{url}/v1"
+        yield server
 
 
 @pytest.fixture

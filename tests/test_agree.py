@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.cli import main
 from judgekit.errors import UsageError
+from tests.commands import in_process
 
 
 def qrels(seed: int = 0, queries: int = 30, docs: int = 8) -> dict[str, dict[str, dict[str, int]]]:
@@ -30,15 +32,6 @@ def pairs(made: dict[str, dict[str, dict[str, int]]]) -> tuple[np.ndarray, np.nd
     keys = [(q, d) for q in made["people"] for d in made["people"][q]]
     first, second = (np.array([made[name][q][d] for q, d in keys]) for name in ("judge", "people"))
     return first, second
-
-
-def write(folder, made) -> list[str]:
-    out = []
-    for name, rows in made.items():
-        lines = [f"{q} 0 {d} {g}\n" for q, row in rows.items() for d, g in row.items()]
-        (folder / f"{name}.qrels").write_text("".join(lines))
-        out += ["--qrels", f"{name}={folder / name}.qrels"]
-    return out
 
 
 def test_every_label_has_the_precision_and_recall_of_its_definition_and_bias_is_the_mean_difference() -> None:
@@ -101,19 +94,15 @@ def test_one_labeling_and_unknown_people_are_refused_by_name() -> None:
         jk.agree(made, people=["humans"])
 
 
-def test_the_command_says_what_the_function_says(tmp_path, capsys) -> None:
-    made = qrels()
-    args = write(tmp_path, made)
-    with pytest.raises(SystemExit) as left:
-        main(["agree", *args, "--people", "people", "--out", str(tmp_path / "a.csv")])
-    assert not left.value.code
-    said = capsys.readouterr()
+def test_the_command_says_what_the_function_says(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made, args = qrels(), ["agree"]
+    for name, rows in made.items():
+        lines = [f"{q} 0 {d} {g}\n" for q, row in rows.items() for d, g in row.items()]
+        (tmp_path / f"{name}.qrels").write_text("".join(lines))
+        args += ["--qrels", f"{name}={tmp_path / name}.qrels"]
+    said = in_process(capfd)(*args, "--people", "people", "--out", tmp_path / "a.csv", code=0)
     assert "kappa_quadratic" in said.out
     assert "240 documents have labels by both judge and people" in said.err
     table = pd.read_csv(tmp_path / "a.csv")
     expected = jk.agree(made, people="people").table
     assert table["value"].to_list() == pytest.approx(expected["value"].to_list(), nan_ok=True)
-    with pytest.raises(SystemExit) as left:
-        main(["agree", *args[:2]])
-    assert left.value.code == 2
-    assert "two or more labelings" in capsys.readouterr().err

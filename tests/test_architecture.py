@@ -1,4 +1,4 @@
-"""The rooms import downwards only, and the habits of the house hold in every module."""
+"""The rooms import downwards only, and what ruff cannot see of the habits of the house holds in every module."""
 
 from __future__ import annotations
 
@@ -45,12 +45,10 @@ ONLY = {"metrics": {"data", "spec", "notebook", "errors"}}
 
 RELAYS = {
     "client/inflight.py": 1,  # hands it to every caller that waits for a reply
-    "spec.py": 1,  # says with it what a user's own code could not do, and on which line
 }
-"""The modules that catch everything without raising it themselves, and in how many places."""
+"""The modules that catch everything and go on, and in how many places."""
 
 LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
-PICKLERS = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 SUPPRESSIONS = re.compile(
     r"#\s*(?:noqa|type:\s*ignore)(?::\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*|\[[a-z, -]+\])?(?P<reason>.*)"
 )
@@ -109,6 +107,14 @@ def upward(path: Path) -> Iterator[str]:
             yield f"{path.relative_to(PACKAGE.parent)}, line {line}: {room} imports {other}"
 
 
+def other_plugins(path: Path) -> Iterator[str]:
+    """Yield a sentence for each import of a plug-in by what is not of it."""
+    own = name_of(path).split(".")[:3]
+    for line, module in imported(path):
+        if module.startswith("judgekit.plugins.") and module.split(".")[:3] != own:
+            yield f"{path.relative_to(PACKAGE.parent)}, line {line}: imports the plug-in {module}"
+
+
 def found(problems: Iterator[str]) -> None:
     listed = list(problems)
     assert not listed, "\n".join(listed)
@@ -126,14 +132,6 @@ def test_contributing_says_what_every_room_is_for_in_the_order_of_the_list() -> 
     assert re.findall(r"`(\w+)`", told[-1]) == [room for rooms in ROOMS[-2:] for room in rooms]
 
 
-def other_plugins(path: Path) -> Iterator[str]:
-    """Yield a sentence for each import of a plug-in by what is not of it."""
-    own = name_of(path).split(".")[:3]
-    for line, module in imported(path):
-        if module.startswith("judgekit.plugins.") and module.split(".")[:3] != own:
-            yield f"{path.relative_to(PACKAGE.parent)}, line {line}: imports the plug-in {module}"
-
-
 def test_nothing_imports_a_plugin_but_itself() -> None:
     # judgekit/__init__.py names what plug-ins add to type checkers alone.
     types = [node for node in tree_of(PACKAGE / "__init__.py").body if isinstance(node, ast.If)]
@@ -142,26 +140,6 @@ def test_nothing_imports_a_plugin_but_itself() -> None:
     assert len(list(other_plugins(PACKAGE / "__init__.py"))) == sum(
         "judgekit.plugins" in ast.unparse(node) for node in types[0].body
     ), "at run time the register finds them"
-
-
-@pytest.mark.parametrize(
-    ("place", "source", "allowed"),
-    [
-        ("plugins/mine/x.py", "from judgekit.plugins.mine import y", True),
-        ("plugins/mine/x.py", "from judgekit.plugins.yours import y", False),
-        ("plugins/mine.py", "import judgekit.plugins.yours", False),
-        ("cli/x.py", "def f():\n    from judgekit.plugins.yours.y import z", False),
-        ("cli/x.py", "from judgekit.registry import register", True),
-    ],
-)
-def test_the_check_of_plugins_sees_them(
-    place: str, source: str, allowed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
-    path = tmp_path / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(source)
-    assert bool(list(other_plugins(path))) != allowed
 
 
 def test_imports_go_down_the_list_of_rooms_only() -> None:
@@ -186,6 +164,11 @@ def test_imports_go_down_the_list_of_rooms_only() -> None:
         ("stages.py", "from judgekit.labelers.base import build", True),
         ("stages.py", "from judgekit.cli import main", False),
         ("__init__.py", "from judgekit.stages import label", True),
+        ("plugins/mine/x.py", "from judgekit.plugins.mine import y", True),
+        ("plugins/mine/x.py", "from judgekit.plugins.yours import y", False),
+        ("plugins/mine.py", "import judgekit.plugins.yours", False),
+        ("cli/x.py", "def f():\n    from judgekit.plugins.yours.y import z", False),
+        ("cli/x.py", "from judgekit.registry import register", True),
     ],
 )
 def test_the_check_of_imports_sees_them(
@@ -193,82 +176,24 @@ def test_the_check_of_imports_sees_them(
 ) -> None:
     monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
     path = tmp_path / place
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source)
-    assert bool(list(upward(path))) != allowed
+    assert bool([*upward(path), *other_plugins(path)]) != allowed
 
 
-def rank(name: str) -> tuple[int, str]:
-    """The order that the linter keeps: constants, then classes, then functions."""
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
-
-
-def test_every_module_names_what_it_gives_to_others_in_order() -> None:
-    def problems() -> Iterator[str]:
-        for path in MODULES:
-            body = tree_of(path).body
-            lists = [
-                ast.literal_eval(node.value)
-                for node in body
-                if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]
-            ]
-            defined = [n.name for n in body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
-            if not lists and [n for n in defined if not n.startswith("_")]:
-                yield f"{name_of(path)} has no __all__"
-            for names in lists:
-                if names != sorted(names, key=rank):
-                    yield f"{name_of(path)}: __all__ is not sorted"
-
-    found(problems())
-
-
-def test_library_code_keeps_the_habits_of_the_house() -> None:
-    def problems() -> Iterator[str]:
-        for path in MODULES:
-            for node in nodes_of(path):
-                for reason in offences(node):
-                    yield f"{path.relative_to(PACKAGE.parent)}, line {getattr(node, 'lineno', 0)}: {reason}"
-
-    found(problems())
-
-
-def offences(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id == "print":
-            yield "print() in library code"
-        if any(k.arg == "allow_pickle" and getattr(k.value, "value", True) for k in node.keywords):
-            yield "allow_pickle runs code from a file"
-    elif isinstance(node, ast.Attribute) and node.attr in ("read_pickle", "to_pickle"):
-        yield "pickle runs code from a file"
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-        yield from (f"imports {name}, which runs code from a file" for name in names if name.split(".")[0] in PICKLERS)
-    elif isinstance(node, ast.Global):
-        yield "state of the module, changed by a function"
-
-
-def broad(path: Path) -> Iterator[str]:
-    """Yield the places that catch everything and go on."""
-    for node in nodes_of(path):
-        kinds: list[ast.expr] = []
-        if isinstance(node, ast.ExceptHandler):
-            if node.type is None:
-                kinds = [ast.Name("BaseException")]
-            else:
-                kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-            last = node.body[-1]
-            if isinstance(last, ast.Raise) and last.exc is None:
-                continue
-        elif isinstance(node, ast.Call) and called(node) == "suppress":
-            kinds = node.args
-        if any(ast.unparse(kind) in ("Exception", "BaseException") for kind in kinds):
-            yield f"{path.relative_to(PACKAGE.parent)}, line {node.lineno}"
+def test_every_module_names_what_it_gives_to_others() -> None:
+    for path in MODULES:
+        body = tree_of(path).body
+        defined = [n.name for n in body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+        lists = [n for n in body if isinstance(n, ast.Assign) and ast.unparse(n).startswith("__all__")]
+        assert lists or all(name.startswith("_") for name in defined), f"{name_of(path)} has no __all__"
 
 
 def test_nothing_swallows_every_exception() -> None:
-    places = {path.relative_to(PACKAGE).as_posix(): list(broad(path)) for path in MODULES}
-    found(place for module, there in places.items() if module not in RELAYS for place in there)
-    assert {module: len(places[module]) for module in RELAYS} == RELAYS
+    # Ruff refuses it (BLE001) where it is not allowed by name, except by suppress.
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in MODULES}
+    assert {module: text.count("BLE001") for module, text in texts.items() if "BLE001" in text} == RELAYS
+    assert not [module for module, text in texts.items() if re.search(r"suppress\((Base)?Exception\b", text)]
 
 
 def test_what_is_hidden_from_the_checkers_has_its_reason_beside_it() -> None:

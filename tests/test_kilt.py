@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shlex
 import shutil
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
 
-from judgekit.cli import main
-from tests.commands import in_process
+from tests.commands import in_process, script
 
 KILT = Path(__file__).parent.parent / "examples" / "kilt"
 SETS = ("nq", "triviaqa", "hotpotqa", "fever", "wow")
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"kilt_{name}", KILT / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
 def kilt(tmp_path: Path) -> Path:
     """A folder as the README makes it, with two pages and one question for each data set."""
     long = " ".join(f"word{n}" for n in range(150))
-    pages = [
-        {
-            "wikipedia_id": "12",
-            "wikipedia_title": "Ada",
-            "text": ["Ada\n", "Section::::Life.\n", "BULLET::::- a\n", long],
-        },
-        {"wikipedia_id": "7", "wikipedia_title": "Bo", "text": ["Bo\n", "Bo was born in Rome.\n"]},
-    ]
+    texts = {"12": ["Ada\n", "Section::::Life.\n", "BULLET::::- a\n", long], "7": ["Bo\n", "Bo was born in Rome.\n"]}
+    pages = [{"wikipedia_id": i, "wikipedia_title": text[0].strip(), "text": text} for i, text in texts.items()]
     (tmp_path / "source.json").write_text("".join(json.dumps(page) + "\n" for page in pages))
-    script("passages").main(str(tmp_path / "source.json"), str(tmp_path / "passages.jsonl"))
+    script(KILT / "passages.py").main(str(tmp_path / "source.json"), str(tmp_path / "passages.jsonl"))
     for name in SETS:
         shutil.copy(KILT / f"{name}.toml", tmp_path)
         experiment = tomllib.loads((KILT / f"{name}.toml").read_text())
@@ -87,7 +69,7 @@ def test_the_page_of_the_provenance_makes_its_passages_relevant(kilt: Path, capf
 
 
 def test_the_480_cells_of_the_paper_stand_beside_ones_own(tmp_path: Path, shared: Path) -> None:
-    beside = script("beside")
+    beside = script(KILT / "beside.py")
     published = json.loads((shared / "vectors" / "erag_table1.json").read_text())
     assert sorted(beside.paper()["paper"].dropna()) == sorted(value for *_, value in published if value is not None)
     keys = ["labeling", "measure", "run", "level", "depth", "coefficient", "value", "ci_low", "ci_high"]
@@ -101,24 +83,12 @@ def test_the_480_cells_of_the_paper_stand_beside_ones_own(tmp_path: Path, shared
     cells = beside.main([str(tmp_path / "triviaqa")])
     assert len(cells) == 480
     (mine,) = cells.dropna(subset="here").to_dict("records")
-    assert mine == {
-        "dataset": "TriviaQA",
-        "run": "BM25",
-        "labeling": "erag",
-        "measure": "AP",
-        "coefficient": "tau_b",
-        "paper": 0.474,
-        "here": 0.4,
-        "ci_low": 0.3,
-        "ci_high": 0.5,
-    }
+    assert list(mine.values()) == ["TriviaQA", "BM25", "erag", "AP", "tau_b", 0.474, 0.4, 0.3, 0.5]
 
 
 def test_the_commands_of_the_recipe_exist(capfd: pytest.CaptureFixture[str]) -> None:
     commands = re.findall(r"^ *judgekit (\w+)([^#\n]*)", (KILT / "README.md").read_text(), re.M)
     assert {command for command, _ in commands} == {"run", "report"}
     for command, rest in commands:
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        known = capfd.readouterr().out
+        known = in_process(capfd)(command, "--help").out
         assert all(word in known for word in shlex.split(rest) if word.startswith("--"))

@@ -9,11 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from judgekit.errors import UsageError
 from judgekit.registry import Register
-from judgekit.sample import EXPERIMENT
+from tests.small import edited, make_experiment
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
 MORE = '''
@@ -75,39 +76,40 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def judgekit(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def ran(package: Path, code: str, *lines: str) -> str:
+    """Return what a fresh Python says that sees the package, from code and then from command lines."""
+    code += "\nimport sys\nfrom judgekit.cli import main\nfor line in sys.argv[1:]:"
+    code += "\n    try: main(line.split())\n    except SystemExit as left: print('left with', left.code)"
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, *(arguments if arguments[0] == "-c" else ("-m", "judgekit", *arguments))]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=package)
+    command = [sys.executable, "-c", code, *lines]
+    done = subprocess.run(command, stdout=-1, stderr=subprocess.STDOUT, text=True, env=environment, cwd=package)
+    return done.stdout
 
 
 def test_a_package_adds_a_step_with_its_file_its_table_and_its_section(package: Path) -> None:
-    text = re.sub(r'"(?=[\w/]+\.(jsonl|trec|qrels))', f'"{EXPERIMENT.parent}/', EXPERIMENT.read_text())
+    edited(make_experiment(package) / "experiment.toml", "[answers]", '[answers]\nprompt = "answer-long"')
+    text = (package / "experiment.toml").read_text()
     (package / "experiment.toml").write_text(text + "\n[words]\nleast = 2\n")
-    said = judgekit(package, "run", "experiment.toml", "--limit", "12", "--out", "out", "--cache", "store")
-    assert said.returncode in (0, 1), said.stderr
+    (package / "misspelt.toml").write_text(text + "\n[words]\nleats = 2\n")
+    said = ran(package, "", "run experiment.toml --out out --cache store", "run misspelt.toml")
     rows = (package / "out" / "words.csv").read_text().splitlines()
     assert rows[0] == "run,query_id,words"
-    assert min(float(row.split(",")[2]) for row in rows[1:]) == 2
+    assert {float(row.split(",")[2]) for row in rows[1:]} == {11}, "without those that say that nothing is known"
+    assert len(rows) - 1 < len(pd.read_parquet(package / "out" / "answers" / "answer-long.parquet"))
     sections = json.loads((package / "out" / "report.json").read_text())["sections"]
     assert "Words" in [one["title"] for one in sections]
     assert "[words]\nleast = 2\n" in (package / "out" / "resolved.toml").read_text()
     assert "words.csv" in json.loads((package / "out" / "manifest.json").read_text())["results"]
-    (package / "experiment.toml").write_text(text + "\n[words]\nleats = 2\n")
-    said = judgekit(package, "run", "experiment.toml")
-    assert said.returncode == 2
-    assert "[words.leats]" in said.stderr
-    assert "Did you mean 'least'?" in said.stderr
+    assert "[words.leats]" in said
+    assert "Did you mean 'least'?" in said
+    assert said.endswith("left with 2\n")
 
 
 def test_a_package_adds_a_command_a_form_and_a_name(package: Path) -> None:
-    said = judgekit(package, "greet", "--name", "world")
-    assert (said.returncode, said.stdout) == (0, "hello world\n"), said.stderr
-    assert "greet" in judgekit(package, "--help").stdout
     (package / "queries.txt").write_text("q1=Why?\nq2=When?\n")
     code = "import judgekit as jk; print(jk.twice(21), [q.text for q in jk.read_queries('pairs:queries.txt').values()])"
-    said = judgekit(package, "-c", code)
-    assert said.stdout == "42 ['Why?', 'When?']\n", said.stderr
-    said = judgekit(package, "-c", "import judgekit as jk; jk.thrice")
-    assert "module 'judgekit' has no attribute 'thrice'" in said.stderr
+    said = ran(package, code, "greet --name world", "--help")
+    assert said.startswith("42 ['Why?', 'When?']\nhello world\n")
+    assert re.search("greet +Greet", said)
+    assert "module 'judgekit' has no attribute 'thrice'" in ran(package, "import judgekit as jk; jk.thrice")

@@ -62,22 +62,18 @@ def test_a_listed_file_is_read_at_its_commit_whatever_the_work_tree_holds(put: P
     assert source.trec(REPO, "a b/one.txt", "query_id _").to_dict("list") == {"query_id": ["1"]}
 
 
-def test_another_content_is_told(put: Put) -> None:
-    put({"one.txt": "as it is"}, {"one.txt": "as it was"})
-    with pytest.raises(source.SourceError, match=r"'one\.txt' in .* has changed: its SHA-256"):
-        source.text(REPO, "one.txt")
-
-
-def test_a_missing_file_is_told(put: Put) -> None:
-    put({"one.txt": "x"}, {"gone.txt": "x"})
-    with pytest.raises(source.SourceError, match=r"'gone\.txt' is missing in .* at [0-9a-f]{7}: .*gone"):
-        source.text(REPO, "gone.txt")
-
-
-def test_a_file_that_is_not_listed_is_not_read(put: Put) -> None:
-    put({"one.txt": "x", "two.txt": "x"}, {"one.txt": "x"})
-    with pytest.raises(source.SourceError, match=r"'two\.txt' is not in files\.tsv"):
-        source.text(REPO, "two.txt")
+@pytest.mark.parametrize(
+    ("listed", "path", "says"),
+    [
+        ({"one.txt": "as it was"}, "one.txt", r"'one\.txt' in .* has changed: its SHA-256"),
+        ({"gone.txt": "x"}, "gone.txt", r"'gone\.txt' is missing in .* at [0-9a-f]{7}: .*gone"),
+        ({"one.txt": "x"}, "two.txt", r"'two\.txt' is not in files\.tsv"),
+    ],
+)
+def test_what_is_not_as_listed_is_not_read(put: Put, listed: dict[str, str], path: str, says: str) -> None:
+    put({"one.txt": "x", "two.txt": "x"}, listed)
+    with pytest.raises(source.SourceError, match=says):
+        source.text(REPO, path)
 
 
 def test_a_copy_that_is_not_below_studies_is_told(put: Put, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

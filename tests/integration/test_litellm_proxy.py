@@ -22,9 +22,7 @@ def _key(litellm_proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(server: Any, model: str = "mock", **options: Any) -> Run:
-    return Run(
-        server.base_url, UNITS, None, **{"model": model, "api_key_env": "PROXY_KEY", "timeout_s": 30.0, **options}
-    )
+    return Run(server.base_url, UNITS, **{"model": model, "api_key_env": "PROXY_KEY", "timeout_s": 30.0, **options})
 
 
 def test_the_proxy_answers_and_reports_tokens(litellm_proxy: Any) -> None:
@@ -51,7 +49,6 @@ def test_its_errors_are_understood(litellm_proxy: Any) -> None:
         ({"api_key_env": "WRONG_KEY"}, "No connected db"),
         ({"api_key_env": None, "max_retries": 1}, "500: Internal Server Error"),
     ],
-    ids=["unknown model", "wrong key", "no key"],
 )
 def test_what_cannot_work_stops_the_run_whatever_the_status(
     litellm_proxy: Any, options: dict[str, Any], words: str

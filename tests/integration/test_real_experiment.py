@@ -16,6 +16,7 @@ from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.experiment import run as experiments
 from judgekit.experiment.asking import plan as plan_of
+from tests.small import FILES, QUICK, toml
 
 QUERIES, DEPTH = 8, 4
 RUNS = ("bm25", "dense", "bm25_shuffled200")
@@ -23,43 +24,23 @@ RUNS = ("bm25", "dense", "bm25_shuffled200")
 
 def _experiment(folder: Path, shared: Path, base_url: str) -> Path:
     data = shared / "data" / "dev"
-    runs = "\n".join(f'{name} = "{data}/runs/{name}.trec"' for name in RUNS)
-    path = folder / "experiment.toml"
-    path.write_text(
-        f"""
-[data]
-queries = "{data}/queries.jsonl"
-docs = "{data}/docs.jsonl"
-depth = {DEPTH}
-limit = {QUERIES}
-[runs]
-{runs}
-[endpoints.reader]
-base_url = "{base_url}"
-namespace = "reader"
-model = "minilm-l6-reader"
-concurrency = 4
-[[labelers]]
-kind = "containment"
-[[labelers]]
-name = "judge"
-kind = "judge"
-[[labelers]]
-name = "erag"
-kind = "utility"
-[[labelers]]
-name = "provenance"
-kind = "provenance"
-qrels = "{data}/provenance.qrels"
-[answers]
-depths = [1, {DEPTH}]
-[metrics]
-measures = ["nDCG", "P", "RR"]
-[analysis]
-resamples = 200
-"""
+    reader = {"base_url": base_url, "namespace": "reader", "model": "minilm-l6-reader", "concurrency": 4}
+    text = toml(
+        data={**{name: f"{data}/{file}" for name, file in FILES.items()}, "depth": DEPTH, "limit": QUERIES},
+        runs={name: f"{data}/runs/{name}.trec" for name in RUNS},
+        endpoints={"reader": reader},
+        labelers=[
+            {"kind": "containment"},
+            {"name": "judge", "kind": "judge"},
+            {"name": "erag", "kind": "utility"},
+            {"name": "provenance", "kind": "provenance", "qrels": f"{data}/provenance.qrels"},
+        ],
+        answers={"depths": [1, DEPTH]},
+        metrics={"measures": ["nDCG", "P", "RR"]},
+        analysis=QUICK,
     )
-    return path
+    (folder / "experiment.toml").write_text(text)
+    return folder / "experiment.toml"
 
 
 def test_a_real_experiment_pays_once_and_says_the_same_under_faults(

@@ -35,21 +35,15 @@ def _write_tokenizer(folder: Path) -> list[str]:
     tokens = [*_bytes(), *(left + right for left, right in merges), _END]
     end = {"id": len(tokens) - 1, "content": _END, "special": True, "single_word": False}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    (folder / "tokenizer.json").write_text(
-        json.dumps(
-            {
-                "version": "1.0",
-                "added_tokens": [{**end, "lstrip": False, "rstrip": False, "normalized": False}],
-                "pre_tokenizer": level,
-                "decoder": level,
-                "model": {
-                    "type": "BPE",
-                    "vocab": {token: number for number, token in enumerate(tokens)},
-                    "merges": [list(merge) for merge in merges],
-                },
-            }
-        )
-    )
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [{**end, "lstrip": False, "rstrip": False, "normalized": False}],
+        "pre_tokenizer": level,
+        "decoder": level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": [list(merge) for merge in merges]},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": _END, "chat_template": _CHAT}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return tokens

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import judgekit as jk
-from tests.small import FILES, MOCK, toml
+from tests.small import FILES, MOCK, QUICK, toml
 
-TOWNS = 40
+TOWNS = 20
 RUNS = {"exact": 0.0, "close": 1.0, "fair": 2.0, "weak": 3.5, "poor": 6.0}
 
 LABELERS = '''
@@ -64,23 +64,28 @@ def lonely(question):
     return question
 '''
 
-EXPERIMENT = toml(
-    data=FILES | {"depth": 6},
-    runs={name: f"{name}.trec" for name in RUNS},
-    endpoints={"mock": MOCK},
-    prices={"mock": {"prompt": 2.0, "completion": 4.0}},
-    labelers=[
-        {"name": "keyword", "kind": "judge"},
-        {"name": "oracle", "kind": "mine.py:Oracle"},
-        {"name": "hash", "kind": "mine.py:Hash"},
-        {"name": "long", "kind": "mine.py:Long"},
-        {"name": "jury", "kind": "judge", "samples": 3},
-        {"name": "gold", "kind": "provenance", "qrels": "gold.qrels"},
-    ],
-    answers={"depths": [3], "metrics": ["em"]},
-    metrics={"measures": ["nDCG", "P"]},
-    analysis={"resamples": 200},
-)
+TABLES = {
+    "data": FILES | {"depth": 6},
+    "runs": {name: f"{name}.trec" for name in RUNS},
+    "endpoints": {"mock": MOCK},
+    "prices": {"mock": {"prompt": 2.0, "completion": 4.0}},
+    "answers": {"depths": [3], "metrics": ["em"]},
+    "metrics": {"measures": ["nDCG", "P"]},
+    "analysis": QUICK,
+}
+KINDS = {
+    "keyword": {"kind": "judge"},
+    "oracle": {"kind": "mine.py:Oracle"},
+    "hash": {"kind": "mine.py:Hash"},
+    "long": {"kind": "mine.py:Long"},
+    "jury": {"kind": "judge", "samples": 3},
+    "gold": {"kind": "provenance", "qrels": "gold.qrels"},
+}
+
+
+def experiment(*labelers: str, **tables: object) -> str:
+    """An experiment file with some of the labelers; ``tables`` replace others."""
+    return toml(**TABLES | tables, labelers=[{"name": name, **KINDS[name]} for name in labelers])
 
 
 def write(folder: Path) -> None:
@@ -109,7 +114,7 @@ def write(folder: Path) -> None:
         (folder / f"{name}.trec").write_text("".join(lines))
     (folder / "gold.qrels").write_text("".join(f"q{i:02} 0 gold{i:02} 1\n" for i in range(TOWNS)))
     (folder / "mine.py").write_text(LABELERS)
-    (folder / "experiment.toml").write_text(EXPERIMENT)
+    (folder / "experiment.toml").write_text(experiment(*KINDS))
 
 
 @pytest.fixture(scope="session")
@@ -121,12 +126,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def copied(finished: Path, tmp_path: Path) -> Path:
-    """A copy of it for a test to change; its paths lead to the copy."""
-    return copy(finished, tmp_path / "copy")
-
-
 def copy(finished: Path, folder: Path) -> Path:
     """Copy an experiment with its results; the paths in them lead to the copy."""
     shutil.copytree(finished, folder)
@@ -134,6 +133,12 @@ def copy(finished: Path, folder: Path) -> Path:
         path = folder / "out" / name
         path.write_text(path.read_text().replace(str(finished), str(folder)))
     return folder
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it for a test to change."""
+    return copy(finished, tmp_path / "copy")
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,11 +14,9 @@ import judgekit as jk
 from judgekit.client.budget import Budget
 from judgekit.errors import DataError, JudgekitError, StoppedError, UsageError
 from judgekit.plugins.audit.flow import CHECKS, FREE, card, plan_audit
-from judgekit.plugins.audit.numbers import groups_of
-from judgekit.plugins.audit.probes import DEFAULT
-from tests.small import Judgekit, edited
-from tests.small import folder as folder
-from tests.small import judgekit as judgekit
+from judgekit.plugins.audit.numbers import Card, Number, groups_of
+from tests.plugins.audit.conftest import TOWNS, experiment
+from tests.small import Judgekit
 
 
 def sent(events: list) -> int:
@@ -25,12 +24,23 @@ def sent(events: list) -> int:
     return sum(last.values())
 
 
-def test_by_default_nobody_is_asked(copied: Path) -> None:
+def test_by_default_nobody_is_asked_and_the_report_has_a_section_once(copied: Path) -> None:
     events: list = []
-    found = jk.audit(copied / "out", cache=copied / "cache", progress=events.append)
+    out = copied / "out"
+    comparison = (out / "comparison.csv").read_bytes()
+    for _ in range(2):
+        found = jk.audit(out, cache=copied / "cache", progress=events.append)
     assert not events
     assert set(found.table["check"]) == {*FREE}
     assert list(found.cards) == ["keyword", "oracle", "hash", "long", "jury", "gold"]
+    models = {name: dict(card.facts)["Model"] for name, card in found.cards.items()}
+    assert models == {**dict.fromkeys(models, "none"), "keyword": "mock", "jury": "mock"}
+    sections = json.loads((out / "report.json").read_text())["sections"]
+    assert [one["title"] for one in sections].count("Audit") == 1
+    assert "they count against a labeling" in (out / "report.html").read_text()
+    assert (out / "comparison.csv").read_bytes() == comparison
+    assert (out / "cards" / "keyword.md").exists()
+    assert len(pd.read_csv(out / "audit.csv")) > 40
 
 
 def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does(audited: jk.Audit) -> None:
@@ -46,8 +56,10 @@ def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does
 
 
 def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
-    options = {"checks": ["gullibility,consistency"], "probes": DEFAULT, "cache": copied / "cache"}
+    options = {"checks": ["gullibility,consistency"], "probes": ["inject"], "cache": copied / "cache"}
+    before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
     counted = plan_audit(copied / "out", **options)
+    assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before, "a plan writes nothing"
     to_send = counted["all"].requests - counted["all"].cached
     assert to_send > 0
     assert counted["audit keyword, control"].cached > 0, "the control was asked when the labels were made"
@@ -63,12 +75,6 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     assert left.requests == left.cached > 0
 
 
-def test_a_dry_run_writes_nothing(copied: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
-    plan_audit(copied / "out", ["all"], DEFAULT, cache=copied / "cache")
-    assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before
-
-
 def test_an_audit_stops_at_its_budget_and_goes_on_from_there(copied: Path) -> None:
     options = {"checks": ["gullibility"], "probes": ["claim", "pad"], "cache": copied / "cache"}
     with pytest.raises(StoppedError):
@@ -81,7 +87,8 @@ def test_a_repeat_that_never_differs_leaves_a_floor_of_what_the_interval_allows(
     table = audited.table
     rows = table[(table["labeling"] == "keyword") & (table["subject"] == "asked again")].set_index("statistic")
     assert rows.loc["flips", "value"] == 0
-    assert 0 < rows.loc["flips", "high"] < 0.2, "of 20 pairs"
+    assert 0 < rows.loc["flips", "high"] < 0.25, "of so few pairs"
+    assert not rows.loc["flips", "flag"]
     assert rows.loc["noise floor of nDCG@3", "value"] == 0
     assert rows.loc["noise floor of nDCG@3", "high"] > 0
     drawn = table[(table["labeling"] == "jury") & (table["check"] == "consistency")]
@@ -110,15 +117,8 @@ def test_a_judge_with_samples_is_looked_at_as_a_jury(audited: jk.Audit) -> None:
     ],
 )
 def test_changed_data_are_refused(copied: Path, change: str, says: str) -> None:
-    path = copied / change
-    if path.suffix == ".parquet":
-        table = pd.read_parquet(path)
-        table.assign(relevance=1 - table["relevance"]).to_parquet(path)
-    else:
-        text = path.read_text()
-        path.write_text(
-            text.replace("\n", "\n\n") if path.suffix == ".py" else text.replace(" 0 ", " 00 ").replace(": ", ":  ")
-        )
+    content = (copied / change).read_bytes()
+    (copied / change).write_bytes(content.replace(b" ", b"  "))
     with pytest.raises(DataError, match=says):
         jk.audit(copied / "out", cache=copied / "cache")
 
@@ -144,53 +144,33 @@ def test_a_card_is_that_of_the_labels_that_are_there(copied: Path) -> None:
     assert card(copied / "out", "hash").startswith("# hash")
 
 
-def test_the_audit_is_a_section_of_the_report_and_stands_there_once(copied: Path) -> None:
-    comparison = (copied / "out" / "comparison.csv").read_bytes()
-    for _ in range(2):
-        jk.audit(copied / "out", cache=copied / "cache")
-    sections = json.loads((copied / "out" / "report.json").read_text())["sections"]
-    assert [one["title"] for one in sections].count("Audit") == 1
-    page = (copied / "out" / "report.html").read_text()
-    assert "they count against a labeling" in page
-    assert (copied / "out" / "comparison.csv").read_bytes() == comparison
-    assert (copied / "out" / "cards" / "keyword.md").exists()
-    assert len(pd.read_csv(copied / "out" / "audit.csv")) > 40
-
-
 def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> None:
-    path = copied / "experiment.toml"
-    text = path.read_text()
-    start, end = text.index('[[labelers]]\nname = "gold"'), text.index("[answers]")
-    path.write_text(text[:start] + text[end:])
+    (copied / "experiment.toml").write_text(experiment("keyword", "oracle"))
     out, cache = copied / "other", copied / "cache"
-    jk.run(path, out=out, cache=cache)
+    jk.run(copied / "experiment.toml", out=out, cache=cache)
     found = jk.audit(out, cache=cache, checks="all", probes=["stuff(words=query)"])
     assert "--reference" in found.notes[0]
     assert not set(found.table["check"]) & {"surface", "overrating", "jury"}
     stuffed = found.table[(found.table["labeling"] == "keyword") & (found.table["statistic"] == "flips to relevant")]
     assert (stuffed["value"] == 1).all(), "of passages of other questions"
     assert "change of concordance" not in set(found.table["statistic"]), "these are not in the pool"
-    named = jk.audit(out, reference="oracle", cache=cache)
-    assert not named.notes
+    assert not jk.audit(out, reference="oracle", cache=cache).notes
 
 
 def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) -> None:
-    path = copied / "experiment.toml"
-    edited(path, '["nDCG", "P"]', '["AP", "P"]')
+    (copied / "experiment.toml").write_text(experiment("long", "gold", metrics={"measures": ["AP", "P"]}))
     out, cache = copied / "ap", copied / "cache"
-    jk.run(path, out=out, cache=cache)
+    jk.run(copied / "experiment.toml", out=out, cache=cache)
     table = jk.audit(out, cache=cache, probes=["claim"], checks="all").table
     rows = table[(table["labeling"] == "long") & (table["check"] == "circularity")]
     assert rows["value"].isna().all()
-    assert rows["verdict"].str.contains("unknown: only 0 of 40 queries").all()
+    assert rows["verdict"].str.contains(f"unknown: only 0 of {TOWNS} queries").all()
     attacked = table[(table["labeling"] == "long") & (table["check"] == "gullibility")]
     assert "flips to relevant" in set(attacked["statistic"])
     assert "change of decision gain" not in set(attacked["statistic"])
 
 
 def test_groups_keep_the_queries_of_a_unit_together() -> None:
-    import numpy as np
-
     units = np.repeat(np.arange(30), 3)
     groups = groups_of(units, 1)
     assert len(np.unique(groups)) == 20
@@ -229,35 +209,19 @@ def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copie
     counted = judgekit("audit", out, "--cache", cache, "--checks", "all", "--dry-run", code=0)
     assert "audit keyword, inject" in counted.out
     assert "Nothing was sent" in counted.out
-    said = judgekit(
-        "audit",
-        out,
-        "--cache",
-        cache,
-        "--checks",
-        "overrating,gullibility",
-        "--probe",
-        "claim",
-    )
-    assert said.code == 0, said.err
+    asked = ["--checks", "overrating,gullibility", "--probe", "claim"]
+    said = judgekit("audit", out, "--cache", cache, *asked, code=0)
     assert "Gullibility" in said.out
     assert "hash:" in said.out
     card = judgekit("audit", out, "--card", "hash")
     assert card.out.startswith("# hash\n")
     assert "| called relevant |" in card.out
     assert card.out.strip() == (copied / "out" / "cards" / "hash.md").read_text().strip()
-    for arguments, says in (
-        (("audit", out, "--card", "hsh"), "Did you mean 'hash'"),
-        (("audit", str(tmp_path), "--card", "hash"), "holds no audit yet"),
-    ):
-        wrong = judgekit(*arguments, code=2)
-        assert says in wrong.err
-        assert "Traceback" not in wrong.err
+    assert "Did you mean 'hash'" in judgekit("audit", out, "--card", "hsh", code=2).err
+    assert "holds no audit yet" in judgekit("audit", tmp_path, "--card", "hash", code=2).err
 
 
 def test_a_card_escapes_what_a_name_says() -> None:
-    from judgekit.plugins.audit.numbers import Card, Number
-
     number = Number("surface", "<script>alert(1)</script>|x", "slope", 0.5, 0.4, 0.6, 3, "a | b", "biased")
     card = Card("<b>judge</b>", (("Spelling", "a<b"),), (number,))
     assert "<script>" not in card.markdown()

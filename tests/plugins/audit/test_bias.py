@@ -14,12 +14,12 @@ N = 900
 GROUPS = np.repeat(np.arange(20), 45)
 
 
+SCALES = {"length": 3.0, "overlap": 0.1, "rank": 1.0, "title match": 1.0}
+
+
 def looks(seed: int = 1) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return {
-        name: rng.normal(size=N) * scale
-        for name, scale in (("length", 3.0), ("overlap", 0.1), ("rank", 1.0), ("title match", 1.0))
-    }
+    return {name: rng.normal(size=N) * scale for name, scale in SCALES.items()}
 
 
 def test_slopes_are_those_of_a_regression_with_the_reference_in_it() -> None:
@@ -37,9 +37,8 @@ def test_slopes_are_those_of_a_regression_with_the_reference_in_it() -> None:
 def test_the_two_strongest_are_said_in_words_and_nothing_else_is() -> None:
     rng, found = np.random.default_rng(2), looks()
     truth = (rng.random(N) < 0.3).astype(float)
-    label = (
-        0.5 * truth + 0.02 * found["length"] - 0.3 * found["overlap"] + 0.01 * found["rank"] + rng.normal(size=N) * 0.05
-    )
+    weights = {"length": 0.02, "overlap": -0.3, "rank": 0.01}
+    label = 0.5 * truth + sum(by * found[name] for name, by in weights.items()) + rng.normal(size=N) * 0.05
     numbers = {number.subject: number for number in slopes(label, truth, found, GROUPS)}
     assert [name for name, number in numbers.items() if number.flag] == ["length", "overlap"]
     assert "labels rise by" in numbers["length"].verdict

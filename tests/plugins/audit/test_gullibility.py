@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgekit as jk
+from judgekit.analysis.coefficients import Floats
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError
 from judgekit.plugins.audit import gullibility
 from judgekit.plugins.audit.material import read
 from judgekit.plugins.audit.numbers import Number, share_change
 from judgekit.plugins.audit.probes import DEFAULT, probe
+from tests.plugins.audit.conftest import RUNS, TOWNS
 
 QUERY = Query("q", "When was the bridge built?")
 DOC = Doc("d", "One two three. Four five six. Seven eight nine ten. Eleven twelve. And more.", "A title")
@@ -85,7 +86,7 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
         wide = scores[scores["labeling"] == name].pivot(index="run", columns="query_id", values="value")
         each = []
         for query in quality.columns:
-            pairs = [(a, b) for a in RUN_NAMES for b in RUN_NAMES if quality.loc[a, query] > quality.loc[b, query]]
+            pairs = [(a, b) for a in RUNS for b in RUNS if quality.loc[a, query] > quality.loc[b, query]]
             hits = [np.sign(wide.loc[a, query] - wide.loc[b, query]) / 2 + 0.5 for a, b in pairs]
             each += [np.mean(hits)] if hits else []
         shares[name] = np.mean(each)
@@ -94,13 +95,10 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
     assert "of the pool attacked" in found["verdict"]
 
 
-RUN_NAMES = ("exact", "close", "fair", "weak", "poor")
-
-
 def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path) -> None:
     material = read(finished / "out")
     sample = gullibility.draw(material)
-    gold = {(f"q{i:02}", f"gold{i:02}") for i in range(40)}
+    gold = {(f"q{i:02}", f"gold{i:02}") for i in range(TOWNS)}
     pool = set(material.pairs)
     assert not gold & set(sample.nonrelevant)
     assert set(sample.nonrelevant) <= pool
@@ -120,14 +118,10 @@ def test_a_probe_has_one_spelling_and_changes_the_text_alone(name: str) -> None:
     assert made.attacked(QUERY, DOC) == doc, "the same every time, so that the store knows the request"
 
 
-def test_stuffing_adds_the_words_of_the_question_and_keeps_those_of_the_passage() -> None:
-    words = probe("stuff(times=2, words=query)").attacked(QUERY, DOC).text.split()
-    assert sorted(words) == sorted(DOC.text.split() + 2 * QUERY.text.split())
-
-
-def test_shuffling_keeps_every_sentence() -> None:
-    text = probe("shuffle").attacked(QUERY, DOC).text
-    assert sorted(text.split()) == sorted(DOC.text.split())
+@pytest.mark.parametrize(("spelling", "times"), [("stuff(times=2, words=query)", 2), ("shuffle", 0)])
+def test_stuffing_adds_the_words_of_the_question_and_both_keep_those_of_the_passage(spelling: str, times: int) -> None:
+    words = probe(spelling).attacked(QUERY, DOC).text.split()
+    assert sorted(words) == sorted(DOC.text.split() + times * QUERY.text.split())
 
 
 def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
@@ -178,65 +172,39 @@ def test_the_interval_of_a_change_holds_the_change_and_has_a_width(cases: list[t
     assert (-turned, -ahead, -back) == pytest.approx((value, low, high))
 
 
-def newcombe(both: int, first: int, second: int, neither: int) -> tuple[float, float]:
-    """Method 10 as it is printed, from whole counts; (1, 1, 7, 12) is the example of Fagerland et al. (2014)."""
-
-    def wilson(x: int) -> tuple[float, float]:
-        z2 = 1.959963984540054**2
-        half = math.sqrt(z2) * math.sqrt(z2 + 4 * x * (n - x) / n)
-        return (2 * x + z2 - half) / (2 * (n + z2)), (2 * x + z2 + half) / (2 * (n + z2))
-
-    n = both + first + second + neither
-    p1, p2 = (both + first) / n, (both + second) / n
-    (l1, u1), (l2, u2) = wilson(both + first), wilson(both + second)
-    ahead = both * neither - first * second
-    ahead = ahead - n / 2 if ahead > n / 2 else min(ahead, 0)
-    phi = ahead / math.sqrt((both + first) * (second + neither) * (both + second) * (first + neither))
-    low = p1 - p2 - math.sqrt((p1 - l1) ** 2 - 2 * phi * (p1 - l1) * (u2 - p2) + (u2 - p2) ** 2)
-    return low, p1 - p2 + math.sqrt((p2 - l2) ** 2 - 2 * phi * (p2 - l2) * (u1 - p1) + (u1 - p1) ** 2)
+@pytest.mark.parametrize(
+    ("table", "interval"),
+    [
+        ((1, 1, 7, 12), (-0.507, -0.026)),  # the example of Fagerland et al. (2014), their method 10
+        ((59, 6, 16, 80), (-0.119, -0.005)),
+        ((20, 12, 2, 16), (0.056, 0.329)),
+        ((3, 4, 9, 1), (-0.605, 0.110)),
+    ],
+)
+def test_the_interval_of_a_change_is_newcombes(table: tuple[int, ...], interval: tuple[float, float]) -> None:
+    cases = [(True, True), (True, False), (False, True), (False, False)]
+    after, before = np.repeat(np.array(cases), table, axis=0).T
+    assert share_change(before, after, np.arange(sum(table)), 0.95)[1:] == pytest.approx(interval, abs=5e-4)
 
 
-@pytest.mark.parametrize("table", [(1, 1, 7, 12), (59, 6, 16, 80), (20, 12, 2, 16), (3, 4, 9, 1)])
-def test_the_interval_of_a_change_is_newcombes(table: tuple[int, int, int, int]) -> None:
-    cases = [(True, True)] * table[0] + [(True, False)] * table[1] + [(False, True)] * table[2]
-    cases += [(False, False)] * table[3]
-    after, before = (np.array(column) for column in zip(*cases, strict=True))
-    assert share_change(before, after, np.arange(len(cases)), 0.95)[1:] == pytest.approx(newcombe(*table))
-    if table == (1, 1, 7, 12):
-        assert newcombe(*table) == pytest.approx((-0.507, -0.026), abs=5e-4)
-
-
-def test_a_planted_effect_is_covered() -> None:
-    rng, hits, rounds = np.random.default_rng(3), 0, 400
-    for _ in range(rounds):
-        before = rng.random(120) < 0.05
-        after = before | (rng.random(120) < 0.2)
-        _, low, high = share_change(before, after, np.arange(120), 0.95)
-        hits += low <= 0.2 * 0.95 <= high
-    assert 0.92 <= hits / rounds <= 0.985, "benchmarks/gullibility.csv has it with more rounds"
+def padded(finished: Path, control: Floats, attacked: Floats, tried: int = 1) -> list[Number]:
+    """What padding did to the labels of 40 pairs."""
+    pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
+    return gullibility.effect(read(finished / "out"), "hash", probe("pad"), pairs, control, attacked, tried)
 
 
 def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
-    material = read(finished / "out")
-    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
-    control, attacked = np.zeros(40), (np.arange(40) < 6).astype(float)
-
-    def flips(tried: int) -> Number:
-        return gullibility.effect(material, "hash", probe("pad"), pairs, control, attacked, tried)[0]
-
-    assert flips(1).flag == "fooled"
-    assert flips(100).low == flips(1).low > 0
-    assert not flips(100).flag
-    assert "may be chance" in flips(100).verdict
+    attacked = (np.arange(40) < 6).astype(float)
+    alone, of_many = (padded(finished, np.zeros(40), attacked, tried)[0] for tried in (1, 100))
+    assert alone.flag == "fooled"
+    assert of_many.low == alone.low > 0
+    assert not of_many.flag
+    assert "may be chance" in of_many.verdict
 
 
 def test_pairs_without_a_label_are_left_out_and_counted(finished: Path) -> None:
-    material = read(finished / "out")
-    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
-    attacked = np.where(np.arange(40) < 5, np.nan, 1.0)
-    first = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), attacked, 1)[0]
+    first, *_ = padded(finished, np.zeros(40), np.where(np.arange(40) < 5, np.nan, 1.0))
     assert (first.value, first.n) == (1, 35)
     assert "5 more have no label" in first.verdict
-    none = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), np.full(40, np.nan), 1)
-    assert len(none) == 1
-    assert "unknown" in none[0].verdict
+    (none,) = padded(finished, np.zeros(40), np.full(40, np.nan))
+    assert "unknown" in none.verdict

@@ -9,104 +9,89 @@ import pytest
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.plugins.audit.jury import jury
-from judgekit.plugins.audit.numbers import Number
+from judgekit.plugins.audit.numbers import Ints, Number
 
 QUERIES, EACH = 60, 20
 GROUPS = np.repeat(np.arange(QUERIES) % 20, EACH)
+RIGHT = (np.random.default_rng(0).random(QUERIES * EACH) < 0.4).astype(float)
 
 
-def truth(seed: int = 0) -> Floats:
-    return (np.random.default_rng(seed).random(QUERIES * EACH) < 0.4).astype(float)
-
-
-def erring(right: Floats, members: int, rate: float, together: float, seed: int = 1) -> Floats:
+def erring(members: int, rate: float, together: float, seed: int = 1) -> Floats:
     """Return votes that are wrong at a rate; with a chance ``together`` a member copies one common error."""
     rng = np.random.default_rng(seed)
-    common = rng.random(len(right)) < rate
-    own = rng.random((members, len(right))) < rate
-    wrong = np.where(rng.random((members, len(right))) < together, common, own)
-    return np.where(wrong, 1 - right, right)
+    common = rng.random(len(RIGHT)) < rate
+    own = rng.random((members, len(RIGHT))) < rate
+    wrong = np.where(rng.random((members, len(RIGHT))) < together, common, own)
+    return np.where(wrong, 1 - RIGHT, RIGHT)
 
 
-def by_statistic(numbers: list[Number]) -> dict[str, Number]:
-    return {number.statistic: number for number in numbers}
+def looked_at(votes: Floats, right: Floats = RIGHT, groups: Ints = GROUPS) -> dict[str, Number]:
+    names = [f"judge {i}" for i in range(len(votes))]
+    return {number.statistic: number for number in jury(votes, right, groups, names)}
 
 
-def kappa(said: Floats, right: Floats) -> float:
+def kappa(said: Floats, right: Floats = RIGHT) -> float:
     agree = (said == right).mean()
     chance = said.mean() * right.mean() + (1 - said.mean()) * (1 - right.mean())
     return float((agree - chance) / (1 - chance))
 
 
-def names(count: int) -> list[str]:
-    return [f"judge {i}" for i in range(count)]
-
-
 @pytest.mark.parametrize("together", [0.0, 0.7, 0.95])
 def test_the_numbers_are_those_of_the_formulas(together: float) -> None:
-    right = truth()
-    votes = erring(right, 9, 0.25, together)
-    found = by_statistic(jury(votes, right, GROUPS, names(9)))
-    errors = votes != right
+    votes = erring(9, 0.25, together)
+    found = looked_at(votes)
+    errors = votes != RIGHT
     shared = np.mean([np.corrcoef(errors[i], errors[j])[0, 1] for i, j in combinations(range(9), 2)])
     assert found["mean correlation of errors"].value == pytest.approx(shared)
     assert found["effective votes"].value == pytest.approx(9 / (1 + 8 * shared))
-    assert found["kappa of the majority"].value == pytest.approx(kappa((votes.sum(axis=0) > 4).astype(float), right))
-    assert found["kappa of the best single"].value == pytest.approx(max(kappa(row, right) for row in votes))
+    assert found["kappa of the majority"].value == pytest.approx(kappa((votes.sum(axis=0) > 4).astype(float)))
+    assert found["kappa of the best single"].value == pytest.approx(max(map(kappa, votes)))
     for number in found.values():
         assert number.low <= number.value <= number.high
 
 
 def test_the_best_single_is_chosen_where_it_is_not_tested() -> None:
-    right = truth()
-    votes = erring(right, 5, 0.3, 0.5)
-    found = by_statistic(jury(votes, right, GROUPS, names(5)))
-    said = np.empty_like(right)
+    votes = erring(5, 0.3, 0.5)
+    said = np.empty_like(RIGHT)
     for group in range(20):
         inside = group == GROUPS
-        best = max(range(5), key=lambda m: kappa(votes[m, ~inside], right[~inside]))
+        best = max(range(5), key=lambda m: kappa(votes[m, ~inside], RIGHT[~inside]))
         said[inside] = votes[best, inside]
-    expected = kappa((votes.sum(axis=0) > 2).astype(float), right) - kappa(said, right)
-    assert found["majority minus best single"].value == pytest.approx(expected)
+    expected = kappa((votes.sum(axis=0) > 2).astype(float)) - kappa(said)
+    assert looked_at(votes)["majority minus best single"].value == pytest.approx(expected)
 
 
 def test_nine_judges_that_err_alike_vote_like_two_and_add_nothing() -> None:
-    right = truth()
-    votes = erring(right, 9, 0.25, 0.62)
-    found = by_statistic(jury(votes, right, GROUPS, names(9)))
+    votes = erring(9, 0.25, 0.62)
+    found = looked_at(votes)
     assert 1.5 < found["effective votes"].value < 3
     assert found["effective votes"].low <= 2.2 <= found["effective votes"].high
-    copies = np.tile(votes[0], (9, 1))
-    alike = by_statistic(jury(copies, right, GROUPS, names(9)))
+    alike = looked_at(np.tile(votes[0], (9, 1)))
     assert alike["effective votes"].value == pytest.approx(1)
-    assert alike["majority minus best single"].value == 0
-    assert alike["majority minus best single"].flag == "jury adds nothing"
-    assert "use judge 0 alone" in alike["majority minus best single"].verdict
+    gain = alike["majority minus best single"]
+    assert (gain.value, gain.flag) == (0, "jury adds nothing")
+    assert "use judge 0 alone" in gain.verdict
 
 
 def test_a_jury_with_one_good_member_falls_behind_it() -> None:
-    right = truth()
-    votes = np.concatenate([erring(right, 1, 0.02, 0), erring(right, 4, 0.4, 0.9, seed=3)])
-    gain = by_statistic(jury(votes, right, GROUPS, names(5)))["majority minus best single"]
+    votes = np.concatenate([erring(1, 0.02, 0), erring(4, 0.4, 0.9, seed=3)])
+    gain = looked_at(votes)["majority minus best single"]
     assert gain.high < 0
     assert gain.flag == "jury adds nothing"
     assert "is behind" in gain.verdict
 
 
 def test_independent_judges_are_worth_their_number_and_beat_the_best_of_them() -> None:
-    right = truth()
-    found = by_statistic(jury(erring(right, 9, 0.25, 0.0), right, GROUPS, names(9)))
+    found = looked_at(erring(9, 0.25, 0.0))
     assert found["effective votes"].value == pytest.approx(9, abs=1)
     gain = found["majority minus best single"]
     assert gain.low > 0.2
     assert not gain.flag
 
 
-def test_the_published_correlation_gives_the_published_number_of_votes() -> None:
+def test_the_interval_of_effective_votes_is_that_of_the_correlation() -> None:
     # 33 judgment sets with a mean correlation of .436 are worth 2.2 votes, see the text of the check.
-    right = truth()
-    votes = erring(right, 33, 0.25, 0.66)
-    found = by_statistic(jury(votes, right, GROUPS, names(33)))
+    found = looked_at(erring(33, 0.25, 0.66))
     assert pytest.approx(2.2, abs=0.01) == 33 / (1 + 32 * 0.436)
     r = found["mean correlation of errors"]
     assert found["effective votes"].value == pytest.approx(33 / (1 + 32 * r.value))
@@ -114,26 +99,20 @@ def test_the_published_correlation_gives_the_published_number_of_votes() -> None
 
 
 def test_a_tied_majority_says_no() -> None:
-    right = truth()
-    votes = erring(right, 4, 0.3, 0.0)
-    found = by_statistic(jury(votes, right, GROUPS, names(4)))
-    assert found["kappa of the majority"].value == pytest.approx(kappa((votes.sum(axis=0) > 2).astype(float), right))
+    votes = erring(4, 0.3, 0.0)
+    expected = kappa((votes.sum(axis=0) > 2).astype(float))
+    assert looked_at(votes)["kappa of the majority"].value == pytest.approx(expected)
 
 
 def test_a_member_that_never_errs_correlates_with_nobody() -> None:
-    right = truth()
-    found = by_statistic(jury(np.stack([right, 1 - right]), right, GROUPS, names(2)))
-    assert "fewer than two members ever err" in found["effective votes"].verdict
+    assert "fewer than two members ever err" in looked_at(np.stack([RIGHT, 1 - RIGHT]))["effective votes"].verdict
 
 
 def test_pairs_without_a_vote_or_a_reference_are_left_out() -> None:
-    right = truth()
-    votes = erring(right, 3, 0.2, 0.3)
+    votes, right = erring(3, 0.2, 0.3), RIGHT.copy()
     votes[1, :100], right[100:150] = np.nan, np.nan
-    full = jury(votes[:, 150:], right[150:], GROUPS[150:], names(3))
-    assert by_statistic(jury(votes, right, GROUPS, names(3)))["effective votes"].value == pytest.approx(
-        by_statistic(full)["effective votes"].value
-    )
-    nothing = jury(votes, np.full_like(right, np.nan), GROUPS, names(3))
-    assert np.isnan(nothing[0].value)
-    assert "unknown" in nothing[0].verdict
+    full = looked_at(votes[:, 150:], right[150:], GROUPS[150:])
+    assert looked_at(votes, right)["effective votes"].value == pytest.approx(full["effective votes"].value)
+    (nothing, *_) = looked_at(votes, np.full_like(right, np.nan)).values()
+    assert np.isnan(nothing.value)
+    assert "unknown" in nothing.verdict

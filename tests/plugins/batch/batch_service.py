@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.scripted import completion
+from tests.servers import running
 
 
 @dataclass
@@ -105,31 +104,12 @@ class BatchService:
 @contextmanager
 def serving() -> Iterator[BatchService]:
     """Run a batch service in a thread."""
-    service, started, stop = BatchService(), threading.Event(), []
-
-    async def serve() -> None:
-        app = web.Application()
-        for root in ("/v1", "/openai"):
-            app.router.add_post(f"{root}/files", service.upload)
-            app.router.add_get(f"{root}/files/{{name}}/content", service.content)
-            app.router.add_post(f"{root}/batches", service.create)
-            app.router.add_get(f"{root}/batches", service.list)
-            app.router.add_get(f"{root}/batches/{{name}}", service.retrieve)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        service.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        done, loop = asyncio.Event(), asyncio.get_running_loop()
-        stop.append(lambda: loop.call_soon_threadsafe(done.set))
-        started.set()
-        await done.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert started.wait(10)
-    try:
+    service, app = BatchService(), web.Application()
+    for root in ("/v1", "/openai"):
+        app.router.add_post(f"{root}/files", service.upload)
+        app.router.add_get(f"{root}/files/{{name}}/content", service.content)
+        app.router.add_post(f"{root}/batches", service.create)
+        app.router.add_get(f"{root}/batches", service.list)
+        app.router.add_get(f"{root}/batches/{{name}}", service.retrieve)
+    with running(app) as service.url:
         yield service
-    finally:
-        stop[0]()
-        thread.join(10)

@@ -49,9 +49,8 @@ def label(store: Path, program: Ask) -> tuple[dict[str, list[str]], int]:
     return {unit: texts(outcomes[unit]) for unit in UNITS}, len(transport.sent)
 
 
-def test_export_answer_import_then_label_without_a_request(tmp_path: Path) -> None:
+def test_export_answer_import_then_label_without_a_request(store: Store, tmp_path: Path) -> None:
     program = Ask(HERE, max_tokens=5)
-    store = Store(tmp_path / "store")
     exported = export_batch(store, UNITS, program, tmp_path / "batch.jsonl")
     assert (exported.units, exported.requests, exported.cached, exported.at_least) == (300, 300, 0, False)
     assert exported.files == [tmp_path / "batch.jsonl"]
@@ -66,7 +65,6 @@ def test_export_answer_import_then_label_without_a_request(tmp_path: Path) -> No
     assert (store.count(), store.count(waiting=True)) == (300, 0)
     again = import_batch(store, tmp_path / "result.jsonl")
     assert (again.imported, again.there) == (0, 300)
-    store.close()
     batched, sent = label(tmp_path / "store", program)
     assert sent == 0
     online, sent = label(tmp_path / "other", program)
@@ -74,9 +72,8 @@ def test_export_answer_import_then_label_without_a_request(tmp_path: Path) -> No
     assert batched == online
 
 
-def test_later_waves_follow_once_the_first_is_imported(tmp_path: Path) -> None:
+def test_later_waves_follow_once_the_first_is_imported(store: Store, tmp_path: Path) -> None:
     program = Ask(HERE, waves=2)
-    store = Store(tmp_path / "store")
     for wave in range(2):
         exported = export_batch(store, UNITS, program, tmp_path / f"{wave}.jsonl")
         assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, wave == 0)
@@ -84,13 +81,11 @@ def test_later_waves_follow_once_the_first_is_imported(tmp_path: Path) -> None:
         import_batch(store, tmp_path / "result.jsonl")
     assert export_batch(store, UNITS, program, tmp_path / "rest.jsonl").files == []
     assert not (tmp_path / "rest.jsonl").exists()
-    store.close()
     assert label(tmp_path / "store", program)[1] == 0
 
 
-def test_errors_are_told_by_line_and_exported_again(tmp_path: Path) -> None:
+def test_errors_are_told_by_line_and_exported_again(store: Store, tmp_path: Path) -> None:
     program = Ask(HERE)
-    store = Store(tmp_path / "store")
     export_batch(store, UNITS[:5], program, tmp_path / "batch.jsonl")
     keys = [row["custom_id"] for row in rows(tmp_path / "batch.jsonl")]
     good = json.loads(completion("yes").body)
@@ -110,19 +105,24 @@ def test_errors_are_told_by_line_and_exported_again(tmp_path: Path) -> None:
     assert result.unknown == [(5, "somebody else's")]
     again = export_batch(store, UNITS[:5], program, tmp_path / "again.jsonl")
     assert (again.requests, again.cached, again.again) == (4, 1, 4)
-    store.close()
 
 
-def test_files_are_split_at_the_limits_and_by_endpoint(tmp_path: Path) -> None:
-    class Both:
-        def most(self, unit: str, /) -> int:
-            return 2
+class Several(Ask):
+    """The same request to several endpoints."""
 
-        def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
-            return [r for e in (HERE, Endpoint("b/c", "http://i/v1", "n")) for r in Ask(e).requests(unit, replies)]
+    def __init__(self, *ends: Endpoint) -> None:
+        self.ends = ends
 
-    store = Store(tmp_path / "store")
-    exported = export_batch(store, UNITS, Both(), tmp_path / "batch.jsonl", most=140)
+    def most(self, unit: str, /) -> int:
+        return len(self.ends)
+
+    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+        return [request for end in self.ends for request in Ask(end).requests(unit, replies)]
+
+
+def test_files_are_split_at_the_limits_and_by_endpoint(store: Store, tmp_path: Path) -> None:
+    both = Several(HERE, Endpoint("b/c", "http://i/v1", "n"))
+    exported = export_batch(store, UNITS, both, tmp_path / "batch.jsonl", most=140)
     assert [len(rows(path)) for path in exported.files] == [140, 140, 20] * 2
     assert [path.name for path in exported.files[:3]] == ["batch.jsonl", "batch-002.jsonl", "batch-003.jsonl"]
     assert {row["body"]["model"] for path in exported.files[3:] for row in rows(path)} == {"n"}
@@ -130,30 +130,18 @@ def test_files_are_split_at_the_limits_and_by_endpoint(tmp_path: Path) -> None:
     split = export_batch(store, UNITS, Ask(HERE), tmp_path / "small.jsonl", size=size)
     assert len(split.files) == 6
     assert all(path.stat().st_size <= size for path in split.files)
-    store.close()
 
 
-def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(tmp_path: Path) -> None:
-    models = ("m", "small", "SMALL", "org/large", "m-002")
-
-    class All:
-        def most(self, unit: str, /) -> int:
-            return 2
-
-        def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
-            names = [*(("local", model) for model in models), ("local-m", "x")]
-            ends = [Endpoint(name, "http://h/v1", m, params={"seed": s}) for name, m in names for s in (1, 2)]
-            return [request for end in ends for request in Ask(end).requests(unit, replies)]
-
-    store = Store(tmp_path / "store")
-    exported = export_batch(store, UNITS[:100], All(), tmp_path / "b.jsonl", most=150)
+def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(store: Store, tmp_path: Path) -> None:
+    names = [("local", model) for model in ("m", "small", "SMALL", "org/large", "m-002")] + [("local-m", "x")]
+    every = Several(*(Endpoint(name, "http://h/v1", m, params={"seed": s}) for name, m in names for s in (1, 2)))
+    exported = export_batch(store, UNITS[:100], every, tmp_path / "b.jsonl", most=150)
     assert len({path.name.casefold() for path in exported.files}) == len(exported.files) == 12
     assert {len({row["body"]["model"] for row in rows(path)}) for path in exported.files} == {1}
     keys = {row["custom_id"] for path in exported.files for row in rows(path)}
     assert len(keys) == exported.requests == store.count(waiting=True) == 1200
     first = ["b.jsonl", "b-002.jsonl", "b-local-small.jsonl", "b-local-small-002.jsonl", "b-local-SMALL-2.jsonl"]
     assert [path.name for path in exported.files][:5] == first
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -166,8 +154,9 @@ def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(t
         ('{"custom_id": "x", "resp\n', "not JSON"),
     ],
 )
-def test_a_malformed_line_is_named_and_nothing_is_imported(tmp_path: Path, text: str, reason: str) -> None:
-    store = Store(tmp_path / "store")
+def test_a_malformed_line_is_named_and_nothing_is_imported(
+    store: Store, tmp_path: Path, text: str, reason: str
+) -> None:
     export_batch(store, UNITS[:2], Ask(HERE), tmp_path / "batch.jsonl")
     answer(rows(tmp_path / "batch.jsonl"), tmp_path / "result.jsonl")
     with (tmp_path / "result.jsonl").open("a") as file:
@@ -176,11 +165,9 @@ def test_a_malformed_line_is_named_and_nothing_is_imported(tmp_path: Path, text:
         import_batch(store, tmp_path / "result.jsonl")
     assert caught.value.line == 3
     assert store.count() == 0
-    store.close()
 
 
-def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_imported(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
+def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_imported(store: Store, tmp_path: Path) -> None:
     export_batch(store, UNITS[:3], Ask(HERE), tmp_path / "batch.jsonl")
     result = tmp_path / "result.jsonl"
     answer(rows(tmp_path / "batch.jsonl"), result)
@@ -191,11 +178,8 @@ def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_importe
     result.write_bytes(whole)
     found = import_batch(store, result)
     assert (found.imported, found.there, found.cut) == (1, 2, None)
-    store.close()
 
 
-def test_a_batch_file_has_its_ending(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
+def test_a_batch_file_has_its_ending(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.jsonl"):
         export_batch(store, UNITS, Ask(HERE), tmp_path / "batch.json")
-    store.close()

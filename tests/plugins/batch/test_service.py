@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -33,13 +32,6 @@ def service() -> Iterator[BatchService]:
 def here(service: BatchService, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     monkeypatch.setenv("SOME_KEY", KEY)
     return Endpoint("here", f"{service.url}/v1", "m", api_key_env="SOME_KEY")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "store")
-    yield opened
-    opened.close()
 
 
 def fetch(store: Store, endpoints: list[Endpoint]) -> list[Fetched]:
@@ -110,20 +102,7 @@ def test_a_batch_that_was_never_created_is_submitted_again(service: BatchService
     assert submit(store, UNITS, Ask(here), [here]).requests == 40
 
 
-def test_what_an_expired_batch_leaves_is_told_and_submitted_again(
-    service: BatchService, here: Endpoint, store: Store
-) -> None:
-    submit(store, UNITS, Ask(here), [here])
-    service.finish("expired")
-    (one,) = fetch(store, [here])
-    assert (one.status, one.done, one.failed) == ("expired", 20, 20)
-    assert [(part.imported, len(part.failed)) for part in one.imports] == [(20, 0), (0, 20)]
-    assert "Too late." in one.imports[1].failed[0][2]
-    again = submit(store, UNITS, Ask(here), [here])
-    assert (again.requests, again.cached) == (20, 20)
-
-
-def test_a_batch_that_the_service_refuses_as_a_whole_is_told_and_submitted_again(
+def test_what_a_batch_leaves_that_expires_or_is_refused_as_a_whole_is_told_and_submitted_again(
     service: BatchService, here: Endpoint, store: Store
 ) -> None:
     submit(store, UNITS, Ask(here), [here])
@@ -131,6 +110,13 @@ def test_a_batch_that_the_service_refuses_as_a_whole_is_told_and_submitted_again
     (one,) = fetch(store, [here])
     assert (one.status, one.problems, one.imports) == ("failed", ("The model has no batches.",), ())
     assert submit(store, UNITS, Ask(here), [here]).requests == 40
+    service.finish("expired")
+    (one,) = fetch(store, [here])
+    assert (one.status, one.done, one.failed) == ("expired", 20, 20)
+    assert [(part.imported, len(part.failed)) for part in one.imports] == [(20, 0), (0, 20)]
+    assert "Too late." in one.imports[1].failed[0][2]
+    again = submit(store, UNITS, Ask(here), [here])
+    assert (again.requests, again.cached) == (20, 20)
 
 
 def test_every_endpoint_fetches_its_own_batches(service: BatchService, here: Endpoint, store: Store) -> None:

@@ -71,3 +71,15 @@ def test_every_stretch_of_a_page_is_found_where_it_stands(data: st.DataObject) -
 def test_spans_outside_of_their_pages_are_errors(doc: Doc, expected: str) -> None:
     with pytest.raises(DataError, match=expected):
         jk.chunks(PAGES, [doc])
+
+
+def test_of_pages_with_the_same_text_the_first_by_name_is_taken() -> None:
+    (doc,) = jk.chunks([Doc("z", PAGE), Doc("a", PAGE)], [Doc("d", "In 1741 the ice broke, and boats")]).docs
+    assert doc.page_id == "a"
+
+
+def test_of_three_pages_with_all_its_words_a_document_is_on_the_one_that_has_them_in_a_row() -> None:
+    pages = [Doc(name, "one two three four x two three four five y three four five six") for name in "ab"]
+    pages.append(Doc("c", "zero one two three four five six seven"))
+    (doc,) = jk.chunks(pages, [Doc("d", "one two three four five six")]).docs
+    assert (doc.page_id, doc.start) == ("c", 5)

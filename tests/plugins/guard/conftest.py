@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,10 @@ def write_run(path: Path, n: int, worse: set[int] = frozenset(), tied: set[int] 
     return path
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="session")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """queries.jsonl, docs.jsonl, gold.qrels, base.trec, worse.trec, harmless.trec, and all for 20 questions, too."""
+    folder = tmp_path_factory.mktemp("guard")
     queries = [
         {"query_id": f"q{i}", "text": f"What is town {i}?", "answers": [f"town{i}"], "language": LANGUAGES[i % 2]}
         for i in range(N)
@@ -44,13 +46,20 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for c in "abcde"
     ]
     for name, rows in (("queries", queries), ("docs", docs), ("few", queries[:20])):
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     gold = [f"q{i} 0 d{i}{c} {int(c == 'a')}\n" for i in range(N) for c in "abcde"]
-    (tmp_path / "gold.qrels").write_text("".join(gold))
+    (folder / "gold.qrels").write_text("".join(gold))
     for name, n in (("", N), ("few-", 20)):
-        write_run(tmp_path / f"{name}base.trec", n)
-        write_run(tmp_path / f"{name}worse.trec", n, worse=set(range(0, n, 20)))
-        write_run(tmp_path / f"{name}harmless.trec", n, tied=set(range(0, n, 5)))
+        write_run(folder / f"{name}base.trec", n)
+        write_run(folder / f"{name}worse.trec", n, worse=set(range(0, n, 20)))
+        write_run(folder / f"{name}harmless.trec", n, tied=set(range(0, n, 5)))
+    return folder
+
+
+@pytest.fixture
+def repository(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, which is the working directory."""
+    shutil.copytree(committed, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -21,14 +20,15 @@ from judgekit.errors import DataError, UsageError
 from tests import small
 from tests.conftest import ROOT
 from tests.mock import URL
-from tests.plugins.guard.conftest import Judgekit, docs_of, write_run
+from tests.plugins.guard.conftest import docs_of, write_run
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
+from tests.small import Judgekit
 
 FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
 
 
-def test_a_planted_loss_fails_the_build(judgekit: Judgekit, repository: Path) -> None:
+def test_a_planted_loss_fails_the_build_and_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
     said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment", code=1)
     assert said.out.startswith(
         "fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)"
@@ -36,6 +36,8 @@ def test_a_planted_loss_fails_the_build(judgekit: Judgekit, repository: Path) ->
     assert "nDCG@10 by 'containment', base against worse, 300 questions: 15 worse, 285 unchanged." in said.out
     assert "q0  loses 61.31  moved d0a [1] 1 → 5, d0b [0] 2 → 1 and 3 more  What is town 0?" in said.out
     assert len(said.out.splitlines()) <= 10
+    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0)
+    assert said.out.startswith("pass: the loss is shown to be below the limit.")
 
 
 def test_docs_may_stand_in_several_files(judgekit: Judgekit, repository: Path) -> None:
@@ -49,31 +51,17 @@ def test_docs_may_stand_in_several_files(judgekit: Judgekit, repository: Path) -
     assert "If the docs are in several files, give all of them" in lacking.err
 
 
-def test_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
-    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0)
-    assert said.out.startswith("pass: the loss is shown to be below the limit.")
-
-
 @pytest.mark.parametrize("new", ["few-harmless.trec", "few-worse.trec"])
 def test_twenty_questions_are_inconclusive_and_it_is_said_how_many_would_settle_it(
     new: str, judgekit: Judgekit, repository: Path
 ) -> None:
-    asked = [
-        "guard",
-        "few-base.trec",
-        new,
-        "--queries",
-        "few.jsonl",
-        "--docs",
-        "docs.jsonl",
-        "--labeler",
-        "containment",
-    ]
-    said = judgekit(*asked, code=5)
+    asked = ["--queries", "few.jsonl", "--docs", "docs.jsonl", "--labeler", "containment"]
+    said = judgekit("guard", "few-base.trec", new, *asked, code=5)
     assert said.out.startswith("inconclusive: the data show neither a loss nor that any loss is below the limit.")
     assert "questions like these would settle it; --suite decides only about these." in said.out
     assert "bounds" not in said.out.splitlines()[0], "of so few that differ they would say nothing"
     assert "Fewer than five questions differ, too few for bounds." in said.out
+    assert "missing labels" not in said.out
 
 
 def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit, repository: Path) -> None:
@@ -119,20 +107,13 @@ def limited(path: Path, limits: dict[int, object], n: int = 20) -> str:
 @pytest.mark.parametrize(
     ("new", "max_drop", "limits", "code", "says"),
     [
-        (
-            "few-worse.trec",
-            1,
-            {},
-            1,
-            "fail: the mean loss is above the limit. The mean loss is 3.07 points; the limit is 1.",
-        ),
-        ("few-worse.trec", 4, {}, 0, "pass: within the limits. The mean loss is 3.07 points; the limit is 4."),
-        ("few-worse.trec", 1, {0: 5}, 1, "fail: the mean loss is above the limit, and so is 1 question. The mean"),
-        ("few-worse.trec", 4, {0: 5, 1: 0}, 1, "fail: 1 question is above its limit. The mean loss is 3.07 points"),
-        ("few-worse.trec", 4, {}, 0, "\n  No question has a limit of its own.\n"),
-        ("few-worse.trec", 4, {0: 62, 1: 0}, 0, "pass: within the limits."),
-        ("few-harmless.trec", 0, {0: 0}, 0, "pass: within the limits. The mean loss is 0 points; the limit is 0."),
-        ("few-worse.trec", 4, {0: "much"}, 2, "max_drop of question 'q0' must be 0 to 100 points, not 'much'"),
+        ("worse", 1, {}, 1, "fail: the mean loss is above the limit. The mean loss is 3.07 points; the limit is 1."),
+        ("worse", 4, {}, 0, "pass: within the limits. The mean loss is 3.07 points; the limit is 4."),
+        ("worse", 1, {0: 5}, 1, "fail: the mean loss is above the limit, and so is 1 question. The mean"),
+        ("worse", 4, {0: 5, 1: 0}, 1, "fail: 1 question is above its limit. The mean loss is 3.07 points"),
+        ("worse", 4, {0: 62, 1: 0}, 0, "pass: within the limits."),
+        ("harmless", 0, {0: 0}, 0, "pass: within the limits. The mean loss is 0 points; the limit is 0."),
+        ("worse", 4, {0: "much"}, 2, "max_drop of question 'q0' must be 0 to 100 points, not 'much'"),
     ],
 )
 def test_a_fixed_suite_is_about_its_questions_alone(
@@ -140,7 +121,7 @@ def test_a_fixed_suite_is_about_its_questions_alone(
 ) -> None:
     queries = limited(repository / "suite.jsonl", limits)
     asked = ["--qrels", "gold.qrels", "--queries", queries, "--suite", "--max-drop", max_drop]
-    said = judgekit("guard", "few-base.trec", new, *asked)
+    said = judgekit("guard", "few-base.trec", f"few-{new}.trec", *asked)
     assert (said.code, says in said.out + said.err) == (code, True), said.out + said.err
     assert bool(limits) != ("No question has a limit of its own." in said.out)
 
@@ -188,22 +169,17 @@ def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, reposito
 
 
 @pytest.mark.parametrize(("base", "new"), [(1.0, None), (None, 0.0), (None, None)])
-def test_missing_answers_can_be_anything(repository: Path, base: float | None, new: float | None) -> None:
-    import pandas as pd
-
-    versions = [
-        pd.DataFrame({"query_id": [f"q{i}" for i in range(300)], "value": [first] * 12 + [1.0] * 288})
-        for first in (base, new)
-    ]
+@pytest.mark.parametrize("suite", [False, True])
+def test_missing_answers_can_be_anything(suite: bool, base: float | None, new: float | None) -> None:
+    ids = [f"q{i}" for i in range(300)]
+    versions = [pd.DataFrame({"query_id": ids, "value": [first] * 12 + [1.0] * 288}) for first in (base, new)]
     lacking = [table.dropna() for table in versions]
-    for base_table, new_table in (versions, lacking):
-        for suite in (False, True):
-            guarded = jk.guard(base_table, new_table, suite=suite)
-            if base is new and base_table is lacking[0]:
-                assert len(guarded.losses.query_ids) == 288, "nobody answered the others"
-                continue
-            assert (guarded.outcome, guarded.mean.open) == ("inconclusive", True)
-            assert "12 questions lack the rated answer of a version, which may be anything from 0 to 1." in str(guarded)
+    if base is new:
+        assert len(jk.guard(*lacking, suite=suite).losses.query_ids) == 288, "nobody answered the others"
+    for tables in (versions, lacking) if base is not new else (versions,):
+        guarded = jk.guard(*tables, suite=suite)
+        assert (guarded.outcome, guarded.mean.open) == ("inconclusive", True)
+        assert "12 questions lack the rated answer of a version, which may be anything from 0 to 1." in str(guarded)
 
 
 def test_json_holds_everything_and_markdown_is_a_comment(judgekit: Judgekit, repository: Path) -> None:
@@ -306,11 +282,6 @@ def test_a_measure_where_lower_is_better_or_a_whole_list_counts_is_turned_round(
     assert found.mean.least == pytest.approx(0.05 * 0.8)
 
 
-def test_measures_that_look_at_documents_get_them(repository: Path) -> None:
-    found = jk.guard("base.trec", "worse.trec", labels="gold.qrels", docs="docs.jsonl", measure="nDCG@20")
-    assert found.outcome == "fail"
-
-
 def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     judgekit: Judgekit, repository: Path, fault_server: FaultServer
 ) -> None:
@@ -331,27 +302,25 @@ def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     assert "10 replies from the store" in said.out
 
 
-@pytest.mark.parametrize(("new", "code"), [("harmless.trec", 0), ("worse.trec", 1)])
-def test_the_fixture_of_the_page_guards_a_repository(new: str, code: int, repository: Path) -> None:
-    page = (ROOT / "docs" / "guard.md").read_text()
-    (repository / "test_answers.py").write_text(page.split("```python\n")[1].split("```")[0])
-    (repository / "runs").mkdir()
-    (repository / "base.trec").rename(repository / "runs" / "main.trec")
-    (repository / new).rename(repository / "runs" / "branch.trec")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "test_answers.py"]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=repository, check=False)
-    assert ran.returncode == code, ran.stdout + ran.stderr
-    assert code == 0 or "fail: a loss is shown" in ran.stdout
+def test_the_fixture_of_the_page_guards_a_repository(repository: Path) -> None:
+    code = (ROOT / "docs" / "guard.md").read_text().split("```python\n")[1].split("```")[0]
+    fixture = '@pytest.fixture(scope="session")\n'
+    assert fixture in code
+    names: dict[str, Any] = {}
+    exec(code.replace(fixture, "").replace("runs/main", "base").replace("runs/branch", "new"), names)
+    Path("harmless.trec").rename("new.trec")
+    names["test_answers_do_not_get_worse"](names["guarded"]())
+    Path("worse.trec").rename("new.trec")
+    with pytest.raises(AssertionError, match="fail: a loss is shown"):
+        names["test_answers_do_not_get_worse"](names["guarded"]())
 
 
-@pytest.mark.parametrize(
-    ("column", "said"), [("answers", "must be a text or a whole number"), ("answer", "Did you mean")]
-)
-def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(tmp_path: Path, column: str, said: str) -> None:
-    path = tmp_path / "queries.jsonl"
-    path.write_text('{"query_id": "q1", "text": "where", "answers": ["here"]}\n')
+@pytest.mark.parametrize(("column", "said"), [("answers", "a text or a whole number"), ("answer", "Did you mean")])
+def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(
+    column: str, said: str, repository: Path
+) -> None:
     with pytest.raises(DataError, match=said):
-        read_column(path, column)
+        read_column("queries.jsonl", column)
 
 
 def test_questions_that_neither_version_lists_do_not_water_a_loss_down() -> None:
@@ -401,12 +370,7 @@ def test_what_makes_a_pass_worthless_is_said(judgekit: Judgekit, repository: Pat
     rows = [f"q{i} Q0 {doc} {rank} {rank} far\n" for i in range(20) for rank, doc in enumerate(docs_of(i))]
     Path("few-harmless.trec").write_text("".join(rows))
     assert "its scores contradict its ranks" in judgekit(*asked, "gold.qrels").out
-    held = {
-        name: pd.read_csv(name, sep=" ", header=None).set_axis(
-            ["query_id", "Q0", "doc_id", "rank", "score", "tag"], axis=1
-        )
-        for name in asked[1:3]
-    }
-    assert "run 'run': its scores contradict its ranks" in str(
-        jk.guard(*held.values(), labels="gold.qrels", suite=True)
-    )
+    columns = ["query_id", "Q0", "doc_id", "rank", "score", "tag"]
+    held = [pd.read_csv(name, sep=" ", names=columns) for name in asked[1:3]]
+    found = jk.guard(*held, labels="gold.qrels", suite=True)
+    assert "run 'run': its scores contradict its ranks" in str(found)

@@ -19,7 +19,7 @@ DOCS = [("d1", "The mill burnt in 1850."), ("d2", "The mill is tall.")]
 Record = dict[str, Any]
 
 
-def spans(trace: str, question: str, answer: str, start: int, run: str = "dense", session: str = "") -> list[Record]:
+def spans(trace: str, question: str, answer: Any, start: int, run: str = "dense", session: str = "") -> list[Record]:
     """A trace as Phoenix' client gives its spans: nested attributes."""
 
     def span(name: str, kind: str, second: int, **attributes: Any) -> Record:
@@ -116,38 +116,44 @@ def test_spans_as_opentelemetry_writes_them(tmp_path: Path) -> None:
     check(jk.read_traces(lines(tmp_path / "otlp.jsonl", [batch, *PHOENIX[9:]])))
 
 
-def langfuse() -> list[Record]:
+def as_langfuse(rows: list[Record]) -> list[Record]:
     """The same traces as Langfuse exports them one by one, with their observations and scores inside."""
     out = []
-    for trace in ("t1", "t2", "t3"):
-        llm, found, root = (span for span in PHOENIX[:9] if span["context"]["trace_id"] == trace)
-        rating = {"t1": {"stringValue": "up"}, "t3": {"value": 0}}.get(trace)
-        documents = [{"id": name, "page_content": text, "metadata": {}} for name, text in DOCS]
+    ratings = {row["span_id"].partition("-")[0]: row for row in rows if "result" in row}
+    each = iter([row for row in rows if "context" in row])
+    for llm, found, root in zip(each, each, each, strict=True):
+        trace, documents = root["context"]["trace_id"], found["attributes"]["retrieval"]["documents"]
         inside = [
             {"type": "GENERATION", "name": "llm", "startTime": llm["start_time"], "model": "model-a"},
-            {"type": "RETRIEVER", "name": found["name"], "startTime": found["start_time"], "output": documents},
+            {"type": "RETRIEVER", "name": found["name"], "startTime": found["start_time"]},
         ]
+        inside[1]["output"] = [
+            {"id": one["document"]["id"], "page_content": one["document"]["content"], "metadata": {}}
+            for one in documents
+        ]
+        rated = ratings[trace]["result"] if trace in ratings else {}
+        said = {"stringValue": rated.get("label")} if rated.get("score") is None else {"value": rated["score"]}
         out.append(
             {
                 "id": trace,
                 "timestamp": root["start_time"],
-                "sessionId": "s" if trace != "t3" else None,
+                "sessionId": root["attributes"]["session"]["id"] or None,
                 "input": json.loads(root["attributes"]["input"]["value"]),
                 "output": root["attributes"]["output"]["value"],
                 "observations": [{"id": f"o{i}", "parentObservationId": None, **one} for i, one in enumerate(inside)],
-                "scores": [{"id": "s1", "name": "helpful", **rating}] if rating else [],
+                "scores": [{"id": "s1", "name": "helpful", **said}] if rated else [],
             }
         )
     return out
 
 
 def test_traces_of_langfuse_with_all_inside(tmp_path: Path) -> None:
-    check(jk.read_traces(lines(tmp_path / "traces.jsonl", langfuse())))
+    check(jk.read_traces(lines(tmp_path / "traces.jsonl", as_langfuse(PHOENIX))))
 
 
 def test_traces_of_langfuse_in_three_files(tmp_path: Path) -> None:
     traces, observations, scores = [], [], []
-    for trace in langfuse():
+    for trace in as_langfuse(PHOENIX):
         observations += [{**one, "trace_id": trace["id"]} for one in trace.pop("observations")]
         scores += [{**one, "trace_id": trace["id"]} for one in trace.pop("scores")]
         traces.append(trace)
@@ -156,10 +162,10 @@ def test_traces_of_langfuse_in_three_files(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_counted_and_the_rest_is_used(tmp_path: Path) -> None:
-    asked_again = spans("t4", "When did it burn?", "1852", 30, run="sparse")
+    asked_again = spans("t4", "When did it burn?", 1852, 30, run="sparse")
     silent = spans("t5", "x", "y", 40)
     for span in silent:
-        span["attributes"]["input"] = {"value": ""}
+        span["attributes"]["input"] = {"value": None}
     bare = [span for span in spans("t6", "Where?", "Here.", 50) if span["span_kind"] != "RETRIEVER"]
     stray = {"span_id": "elsewhere", "name": "helpful", "annotator_kind": "HUMAN", "result": {"score": 1}}
     found = jk.read_traces(lines(tmp_path / "spans.jsonl", [*PHOENIX, *asked_again, *silent, *bare, stray]))
