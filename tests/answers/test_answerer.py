@@ -61,10 +61,8 @@ def test_documents_stand_in_the_prompt_as_they_are_ranked() -> None:
 
 def test_documents_can_be_reversed_or_shuffled_by_a_seed() -> None:
     assert shown(answerer(order="reversed").requests(UNIT, [])[0]) == [f"text {i}" for i in reversed(range(5))]
-    orders = [shown(answerer(order="shuffled", seed=s).requests(UNIT, [])[0]) for s in (0, 0, 1, 2)]
-    assert orders[0] == orders[1]
+    orders = [shown(answerer(order="shuffled", seed=s).requests(UNIT, [])[0]) for s in (0, 1, 2)]
     assert len({tuple(o) for o in orders}) == 3
-    assert all(sorted(o) == sorted(orders[0]) for o in orders)
 
 
 @given(st.integers(0, 50), st.integers(1, 5), st.permutations(DOCS))
@@ -80,8 +78,7 @@ def test_a_shuffled_order_depends_on_nothing_but_seed_query_and_documents(seed: 
 @pytest.mark.parametrize("mode", ["together", "vote"])
 def test_without_documents_the_closed_book_prompt_is_asked_and_shows_no_passage(prompt: str, mode: str) -> None:
     _, ((request,),) = ask(answerer(prompt, mode=mode), Unit(QUERY, ()), ["REFUTES"])
-    assert "passage" not in request.body.decode().casefold()
-    assert "document" not in request.body.decode().casefold()
+    assert not re.search("passage|document", content(request), re.IGNORECASE)
     assert "Which city?" in content(request)
 
 
@@ -109,44 +106,6 @@ def test_an_answer_that_was_cut_off_is_asked_for_once_more() -> None:
     first, second = (json.loads(w[0].body) for w in waves)
     assert second["max_tokens"] > first["max_tokens"]
     assert ask(answerer(), UNIT, [CUT, CUT])[0].status is Status.TRUNCATED
-
-
-# Reading.
-
-
-@pytest.mark.parametrize(
-    ("prompt", "says", "text", "abstained"),
-    [
-        ("answer-short", " Paris\n", "Paris", False),
-        ("answer-short", "<think>Lyon?</think>\n\nParis", "Paris", False),
-        ("answer-short", "Answer: Paris", "Paris", False),
-        ("answer-short", "It says so.\n**Final answer:** Paris", "Paris", False),
-        ("answer-short", '"Paris"', "Paris", False),
-        ("answer-short", "**Paris**", "Paris", False),
-        ("answer-short", '"Rome" and "Paris"', '"Rome" and "Paris"', False),
-        ("answer-short", "unknown", "unknown", True),
-        ("answer-short", "Unknown.", "Unknown.", True),
-        ("answer-short", "I don't know the answer.", "I don't know the answer.", True),
-        ("answer-short", "The passages do not mention it.", "The passages do not mention it.", False),
-        ("answer-short", "Not enough information", "Not enough information", True),
-        ("answer-short", "Cannot be determined", "Cannot be determined", True),
-        ("answer-short", "Unknown Pleasures", "Unknown Pleasures", False),
-        ("answer-short", "No", "No", False),
-        ("answer-long", "Answer: It is Paris. It says so.", "Answer: It is Paris. It says so.", False),
-        ("answer-long", "unknown", "unknown", True),
-        ("classify-claim", "supports", "SUPPORTS", False),
-        ("classify-claim", "REFUTES.", "REFUTES", False),
-        ("classify-claim", "NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
-    ],
-)
-def test_an_answer_is_read_from_the_reply(prompt: str, says: str, text: str, abstained: bool) -> None:
-    answer, _ = ask(answerer(prompt), UNIT, [says])
-    assert (answer.text, answer.abstained, answer.status, answer.raw) == (text, abstained, Status.OK, says)
-
-
-def test_a_class_that_is_none_is_not_parsed() -> None:
-    answer, _ = ask(answerer("classify-claim"), UNIT, ["It is about Paris.", "Paris."])
-    assert (answer.status, answer.text) == (Status.UNPARSED, "")
 
 
 # One document at a time.
@@ -210,11 +169,12 @@ def test_a_merging_that_was_cut_off_is_asked_for_once_more() -> None:
 
 
 def test_no_merging_is_asked_for_while_an_answer_per_document_is_missing() -> None:
-    program = answerer(mode="merge")
-    answer, waves = ask(program, Unit(QUERY, DOCS[:3]), ["Rome", REFUSED, "Paris"])
-    assert (answer.status, [len(w) for w in waves]) == (Status.REFUSED, [3])
-    answer, waves = ask(program, Unit(QUERY, DOCS[:3]), ["Rome", CUT, "Paris", CUT])
-    assert (answer.status, [len(w) for w in waves]) == (Status.TRUNCATED, [3, 1])
+    for says, status, sizes in (
+        (["Rome", REFUSED, "Paris"], Status.REFUSED, [3]),
+        (["Rome", CUT, "Paris", CUT], Status.TRUNCATED, [3, 1]),
+    ):
+        answer, waves = ask(answerer(mode="merge"), Unit(QUERY, DOCS[:3]), says)
+        assert (answer.status, [len(w) for w in waves]) == (status, sizes)
 
 
 # The context budget.
@@ -236,7 +196,8 @@ def test_what_does_not_fit_is_cut_and_counted() -> None:
 
 def test_the_worst_ranked_go_first_whatever_the_order_in_the_prompt() -> None:
     docs = tuple(Doc(f"d{i}", f"text {i} " * 20) for i in range(3))
-    ranked, reversed_ = (answerer(context_tokens=80, order=o).shown(Unit(QUERY, docs)) for o in ("ranked", "reversed"))
+    unit = Unit(QUERY, docs)
+    ranked, reversed_ = (answerer(context_tokens=80, order=order).shown(unit) for order in ("ranked", "reversed"))
     assert [d.doc_id for d in ranked] == ["d0", "d1"]
     assert reversed_ == ranked[::-1]
 
