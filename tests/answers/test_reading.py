@@ -38,7 +38,7 @@ PARIS = [
     *("The passage says so. Answer: Paris", "It says so.\n**Final answer:** Paris", "> Answer: Paris"),
     *("ANSWER: Paris", "My answer: Paris", "Short answer: Paris", "- **Answer:** Paris", 'Answer: "Paris"'),
     *("Answer: Paris\nExplanation: The answer is given in 1.", "**Answer: **Paris", "**Answer** : Paris"),
-    *("Answer:Paris", "_Answer:_ Paris", "`Answer: Paris`", "The answer is `Paris`"),
+    *("Answer:Paris", "_Answer:_ Paris", "`Answer: Paris`", "The answer is `Paris`", "**Answer: **Paris**"),
 ]
 OTHERS = [
     *(("The answer is Washington D.C.", "Washington D.C."), ("The answer is Dr. Strange.", "Dr. Strange")),
