@@ -206,6 +206,7 @@ def test_an_llm_says_whether_an_answer_is_correct() -> None:
 
 def test_nothing_is_asked_where_nothing_can_be_said() -> None:
     docs, gave_up = (Doc("d", "It is Paris."),), Answer("unknown", abstained=True)
+    assert not metric("grounded", Here()).needs_references
     assert judged(gave_up) == judged(gave_up, spec="grounded", docs=docs) == ((0.0, Status.OK, ""), [])
     assert judged(Answer("", Status.FAILED, reason="down")) == ((None, Status.FAILED, "down"), [])
     assert judged(Answer("Paris"), query=Query("q", "?"))[0].status is Status.NOT_APPLICABLE

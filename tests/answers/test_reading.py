@@ -61,7 +61,7 @@ KEPT = [
     *("*", "C++", '"Rome" and "Paris"', "**Rome** and **Paris**", "Paris\nLyon", "The Answer", "The answer"),
     *("The Answer Is Blowing", "Answer Me", "'Til Tuesday", "Rock 'n'", "'90s", "Who's Afraid of Virginia Woolf?"),
     *("U.S.", "Star Wars: Episode IV", "Answer to Job", "2:15", "Note: This", "Paris (France)", '"Paris" (France)'),
-    *("Paris.", "Answer - Paris", "5 a.m."),
+    *("Paris.", "Answer - Paris", "5 a.m.", '{"city": "Paris"}', '{"answer": ["Paris"]}'),
 ]
 
 

@@ -57,10 +57,8 @@ def test_answering_from_one_document_is_the_same_request(prompt: str, options: d
     labeler = build(f"utility(prompt='{prompt}')", Here())
     (first,) = answerer.requests(UNIT, [])
     again = answerer.requests(UNIT, [outcome(first, CUT)])
-    assert [[r.key for r in wave] for wave in play(labeler, UNIT, [CUT, "Paris"]).waves] == [
-        [first.key],
-        [again[0].key],
-    ]
+    waves = play(labeler, UNIT, [CUT, "Paris"]).waves
+    assert [[r.key for r in wave] for wave in waves] == [[first.key], [again[0].key]]
     gain = build(f"utility(prompt='{prompt}', variant=gain)", Here()).requests(UNIT, [])
     assert {first.key} < {request.key for request in gain}
 

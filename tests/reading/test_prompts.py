@@ -157,6 +157,7 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
 
 BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'
 ANSWER = BASE.replace("judge", "answer")
+CLOSED = 'closed_book = "closed-book"\n'
 YES = '[output]\ntype = "yes/no"\n'
 GRADES = BASE + '[output]\ntype = "grade"\n'
 
@@ -179,7 +180,7 @@ GRADES = BASE + '[output]\ntype = "grade"\n'
         ('kind = "judge"\nuser = "{question}"\n' + YES, r"lacks the placeholder \{passages\}"),
         ('kind = "judge"\nuser = "{query} {passages}"\n' + YES, r"\{query\} is not a placeholder of a judge prompt"),
         ('kind = "judge"\n' + YES, r"\[user\] is missing"),
-        (BASE + 'closed_book = "closed-book"\n' + YES, "makes sense only for an answer prompt"),
+        (BASE + CLOSED + YES, "makes sense only for an answer prompt"),
         (ANSWER + '[output]\ntype = "short"', r"\[closed_book\] is missing"),
         (GRADES + 'names = ["x"]', "at least two distinct texts"),
         (GRADES + 'names = ["x", "X"]', "at least two distinct texts"),
@@ -191,7 +192,7 @@ GRADES = BASE + '[output]\ntype = "grade"\n'
         (GRADES + 'low = 1\nnames = ["a", "b"]', r"\[output\.min_rel\] 1 must lie above"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1 }', "at least two different grades"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1, b = 0.5 }', "at least two different grades"),
-        (ANSWER + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
+        (ANSWER + CLOSED + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
         (BASE + YES + '[params]\nmodel = "other"', r"\[params\.model\] is not a prompt's to set: the model is"),
         (BASE + YES + "[params]\nmessages = []", r"\[params\.messages\] is not a prompt's to set"),
         (BASE + YES + "[params]\nn = 3", r"\[params\.n\] is not a prompt's to set: .*samples"),
