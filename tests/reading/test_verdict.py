@@ -51,11 +51,9 @@ def test_a_second_grade_or_another_scale_above_the_last_line_leaves_no_verdict()
         assert found(f"{line}\nFinal grade: 3", GRADE) is None
 
 
-@pytest.mark.parametrize("line", ["Match: 2", "**Trust:** 1.", "2. Match: all", "2) Match: 1", "Trust: points to 2013"])
-def test_declared_steps_may_have_grades_and_numbers_of_their_own(line: str) -> None:
-    lines = {"Intent": "Intent: the date", "Match": "Match: most of it", "Trust": "Trust: fine"}
-    lines[next(step for step in lines if step in line)] = line
-    assert found("\n".join([*lines.values(), "Final grade: 3"]), GRADE) == 3
+def test_declared_steps_may_have_grades_and_numbers_of_their_own() -> None:
+    for match in ("Match: 2", "2. Match: all", "2) Match: 1", "**Match:** 1.", "Match: points to 2013"):
+        assert found(f"Intent: the date\n{match}\nTrust: fine\nFinal grade: 3", GRADE) == 3
 
 
 def test_the_steps_are_all_there_and_in_their_order_or_there_are_none() -> None:
