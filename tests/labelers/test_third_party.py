@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,19 +73,15 @@ def test_fields_are_the_options_and_the_spelling_follows_from_the_defaults() -> 
     assert about(Longest) == About(does, options={"least": ""})
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (Longest(least="3"), "longest.*least must be a whole number, not '3'"),  # type: ignore[arg-type]  # that is it
-        (Longest(least=True), "least must be a whole number, not True"),
-        (Longest(least=None), "least must be a whole number, not None"),  # type: ignore[arg-type]
+def test_what_is_no_labeler_ends_in_a_sentence() -> None:
+    mistakes: list[tuple[Any, str]] = [
+        *((Longest(least=odd), f"longest.*least must be a whole number, not {odd!r}") for odd in ("3", True, None)),  # type: ignore[arg-type]
         (Longest, "a labeler is a spelling or an instance, such as Mine"),
         (3, "a labeler is a spelling or an instance"),
-    ],
-)
-def test_what_is_no_labeler_ends_in_a_sentence(given: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        build(given, Here())
+    ]
+    for given, message in mistakes:
+        with pytest.raises(UsageError, match=message):
+            build(given, Here())
 
 
 class Silent(jk.Labeler):
@@ -244,6 +241,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.more
 def test_an_installed_package_adds_a_labeler_a_metric_a_step_and_a_command(site: Path, tmp_path: Path) -> None:
     code = f"""
 import contextlib, os; os.chdir({str(tmp_path)!r})
@@ -274,6 +272,28 @@ for words in (["lengths", "out"], ["list", "labelers"]):
     assert "least=    the fewest characters (10)" in done.stdout
 
 
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """Have a package on the path that offers a class under a name: ``offer("labelers", "short", "Longest")``."""
+
+    def make(group: str, name: str, target: str) -> None:
+        info = tmp_path / "lengths-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[judgekit.{group}]\n{name} = judgekit_lengths:{target}\n")
+
+    (tmp_path / "judgekit_lengths.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
+    monkeypatch.syspath_prepend(tmp_path)
+    return make
+
+
+def test_an_entry_point_is_found_by_its_name(offer: Callable[[str, str, str], None]) -> None:
+    offer("labelers", "longest", "Longest")
+    assert "longest" in LABELERS.kinds()
+    assert LABELERS.catalog()["longest"].options == {"least": "the fewest characters (10)"}
+    assert str(build("longest(least=3)", None).spec) == "longest(least=3)"
+
+
 @pytest.mark.parametrize(
     ("group", "name", "target", "message"),
     [
@@ -284,13 +304,8 @@ for words in (["lengths", "out"], ["list", "labelers"]):
     ],
 )
 def test_an_entry_point_is_held_to_what_it_says(
-    group: str, name: str, target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    group: str, name: str, target: str, message: str, offer: Callable[[str, str, str], None]
 ) -> None:
-    (tmp_path / "judgekit_lengths.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
-    info = tmp_path / "lengths-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[judgekit.{group}]\n{name} = judgekit_lengths:{target}\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    offer(group, name, target)
     with pytest.raises(UsageError, match=message):
         (LABELERS if group == "labelers" else METRICS).catalog()
