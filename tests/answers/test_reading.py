@@ -152,18 +152,14 @@ def test_what_it_finished_is_one() -> None:
 
 
 SAID = [
-    (SHORT, "**Answer:**\nunknown", "unknown", True),
-    (SHORT, "The answer is unknown.", "unknown", True),
+    *((SHORT, "**Answer:**\nunknown", "unknown", True), (SHORT, "The answer is unknown.", "unknown", True)),
     (SHORT, "<scratchpad>Lyon?</scratchpad>\nParis", "Paris", False),
     (SHORT, "<|begin_of_thought|>x<|end_of_thought|><|begin_of_solution|>Paris<|end_of_solution|>", "Paris", False),
-    (SHORT, '"Paris\u200b"', "Paris", False),
-    (SHORT, "Answer: \u200bParis\u200b", "Paris", False),
+    *((SHORT, '"Paris\u200b"', "Paris", False), (SHORT, "Answer: \u200bParis\u200b", "Paris", False)),
     (SHORT, "\u200bunknown\u200b", "unknown", True),
     (LONG, "Answer: It is Paris. It says so.", "Answer: It is Paris. It says so.", False),
-    (LONG, "unknown", "unknown", True),
-    (CLASS, "Not enough info.", "NOT ENOUGH INFO", True),
-    (CLASS, "**NOT ENOUGH INFO**", "NOT ENOUGH INFO", True),
-    (CLASS, "\u200bsupports\u200b", "SUPPORTS", False),
+    *((LONG, "unknown", "unknown", True), (CLASS, "Not enough info.", "NOT ENOUGH INFO", True)),
+    *((CLASS, "**NOT ENOUGH INFO**", "NOT ENOUGH INFO", True), (CLASS, "\u200bsupports\u200b", "SUPPORTS", False)),
     (CLASS, "REFUTES.", "REFUTES", False),
 ]
 

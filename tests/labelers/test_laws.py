@@ -13,11 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judgekit.answers import quality
 from judgekit.data.documents import Doc, Fields, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
+from judgekit.kinds import About, about
 from judgekit.labelers import base
-from judgekit.labelers.base import Label, Labeler, build, checked, kinds
+from judgekit.labelers.base import Label, Labeler, build, checked
 from judgekit.spec import Spec, parse
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, play
@@ -107,10 +109,6 @@ def labels(labeler: Labeler, query: Query, docs: list[Doc]) -> list[Label]:
     return [label for unit in labeler.units(query, docs) for label in play(labeler, unit, speaks).labels]
 
 
-def test_every_built_in_kind_is_under_these_laws() -> None:
-    assert set(OPTIONS) == set(kinds())
-
-
 @quiet
 @given(spec=specs, fields=st.sampled_from(["title+text", "text"]))
 def test_the_canonical_spelling_builds_an_equal_labeler(spec: Spec, fields: Any, here: Here) -> None:
@@ -195,3 +193,43 @@ def test_extra_columns_are_plain_values(here: Here) -> None:
         assert label.extra
         assert json.dumps(dict(label.extra))
         assert all(isinstance(v, str | float) for v in label.extra.values())
+
+
+# What the lists of labelers and answer metrics say is what the code does.
+
+ENTRIES = {**base.catalog(), **quality.catalog()}
+
+
+def test_every_labeler_and_every_metric_is_listed() -> None:
+    metrics = ["accuracy", "contains", "correct", "em", "f1", "grounded", "rouge-1", "rouge-2", "rouge-l"]
+    assert sorted(base.catalog()) == sorted(base.kinds()) == sorted(OPTIONS)
+    assert list(quality.catalog()) == metrics
+    for name in metrics:
+        assert quality.catalog()[name].scale.startswith(str(quality.metric(name, Here()).scale))
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_each_says_what_it_does_needs_and_costs(name: str) -> None:
+    entry = ENTRIES[name]
+    for text in (entry.does, entry.scale, entry.needs, entry.cost, *entry.options.values()):
+        assert text.strip()
+        assert len(text) < 120
+        assert not text.endswith(".")
+
+
+@pytest.mark.parametrize("kind", sorted(OPTIONS))
+def test_the_listed_options_are_the_options_that_there_are(kind: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        build(f"{kind}(nonsense=1)", Here())
+    for option in base.catalog()[kind].options:
+        assert option in str(caught.value)
+
+
+def test_what_says_nothing_of_itself_is_listed_by_its_docstring() -> None:
+    class Mute:
+        """It says this.
+
+        And more.
+        """
+
+    assert about(Mute) == About("It says this")

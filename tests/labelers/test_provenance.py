@@ -53,25 +53,18 @@ def test_relevance_is_the_files_or_the_pages(options: str, expected: list[float]
     assert str(build(spec, here).scale) == scale
 
 
-def test_pages_belong_to_a_query(here: Here) -> None:
-    assert labels("provenance(qrels='gold.qrels', expand=page)", here, "q2") == [0, 0, 1, 0]
-
-
-@pytest.mark.parametrize("expand", ["", ", expand=page"])
+@pytest.mark.parametrize("expand", ["none", "page"])
 def test_a_query_that_the_file_does_not_judge_at_all_is_not_applicable_unless_the_user_says_zero(
     expand: str, here: Here
 ) -> None:
-    def statuses(unlisted: str) -> list[Status]:
-        unit = Unit(Query("q3", "?"), tuple(DOCS))
-        found = checked(build(f"provenance(qrels='gold.qrels'{expand}{unlisted})", here), unit, [])
-        assert {label.extra["judged"] for label in found} == {0}
-        return [label.status for label in found]
-
-    assert statuses("") == statuses(", unlisted=judged") == statuses(", unlisted=missing")
-    assert statuses("") == [Status.NOT_APPLICABLE] * 4
-    assert statuses(", unlisted=zero") == [Status.OK] * 4
-    assert labels(f"provenance(qrels='gold.qrels'{expand}, unlisted=zero)", here, "q3") == [0] * 4
-    assert labels(f"provenance(qrels='gold.qrels'{expand}, unlisted=missing)", here, "q2") == [None, None, 1, None]
+    na = Status.NOT_APPLICABLE
+    for unlisted, status in (("judged", na), ("missing", na), ("zero", Status.OK)):
+        spec = f"provenance(qrels='gold.qrels', expand={expand}, unlisted={unlisted})"
+        found = checked(build(spec, here), Unit(Query("q3", "?"), tuple(DOCS)), [])
+        assert {(label.status, label.extra["judged"]) for label in found} == {(status, 0)}
+        assert {label.relevance for label in found} == {0 if status is Status.OK else None}
+        assert labels(spec, here, "q2") == ([None, None, 1, None] if unlisted == "missing" else [0, 0, 1, 0])
+    assert build("provenance(qrels='gold.qrels')", here).unlisted == "judged"  # type: ignore[attr-defined]
 
 
 def test_a_query_of_which_the_file_says_that_it_is_not_applicable_is_not_judged(here: Here) -> None:

@@ -115,9 +115,7 @@ TAUGHT: list[tuple[str, str, int | None]] = [
     *[("binary", said, None) for said in ("No texto, a resposta aparece claramente.", "Yes, how can I help?")],
     *[("prefer-answer", said, None) for said in ("A resposta B é melhor.", "A tie is not warranted; B.", "A vs B")],
     # A name that is a part of other names.
-    ("criteria", "Correct.", None),
-    ("criteria", "correct and dense", None),
-    ("criteria", "Not correct.", 0),
+    *(("criteria", "Correct.", None), ("criteria", "correct and dense", None), ("criteria", "Not correct.", 0)),
     # Not lost for no reason.
     ("graded", "Intent: the moons.\nMatch: Mars has 2 moons, and both are named.\nTrust: fine.\nFinal grade: 3", 3),
     ("graded", "Intent: a date.\nMatch: Apollo 11 landed in 1969.\nTrust: fine.\nFinal grade: 3", 3),
@@ -127,9 +125,7 @@ TAUGHT: list[tuple[str, str, int | None]] = [
     *[("binary", said, 1) for said in ("Final answer: **Yes**", "\u202bYes\u202c")],
     *[("binary", said, 0) for said in ("❌ No", "Verdict: No.", "Ｎｏ")],
     *[("binary", said, None) for said in ("❌ Yes", "✅ No", "\u202eYes", "Wrong answer: Yes", "Answer: not Yes")],
-    ("criteria", "２", 2),
-    ("criteria", "Grade: 2", 2),
-    ("graded", "Final grade： ２", 2),
+    *(("criteria", "２", 2), ("criteria", "Grade: 2", 2), ("graded", "Final grade： ２", 2)),
 ]  # fmt: skip
 
 

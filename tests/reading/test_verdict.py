@@ -90,8 +90,7 @@ READ: list[tuple[Form, str, int]] = [
     *[(JSON, text, 2) for text in ('{"reason": "3?", "score": 2}', '{"score": "2"}', '{"score": 2.0}', "2")],
     *[(JSON, f"```{tag}\n{{\n  \"score\": 2\n}}\n```\n", 2) for tag in ("json", "")],
     (FORMS["relevant-json"], '{"relevant": true, "why": ["it says no", {"sure": 0.1}]}', 1),
-    (FORMS["letters"], "The claim holds.\nGRADE: C", 1),
-    (FORMS["classify-claim"], "Not enough info.", 2),
+    *((FORMS["letters"], "The claim holds.\nGRADE: C", 1), (FORMS["classify-claim"], "Not enough info.", 2)),
 ]  # fmt: skip
 UNREAD: list[tuple[Form, str]] = [
     *[(YES_NO, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
@@ -101,10 +100,8 @@ UNREAD: list[tuple[Form, str]] = [
     *[(JSON, text) for text in ('{"score":1,"score":3}', '{"reason":{"score":1},"score":3}', '{"score":[2]}')],
     *[(JSON, text) for text in ('{"score":2,"final_score":0}', '{"score":2} {"score":3}', '{"score":true}')],
     *[(JSON, text) for text in ('{"score":null}', '{"Score":1,"score":3}', 'Here: {"score":2}', '{"score":NaN}')],
-    (GRADE, "Final grade: 1\nFinal grade: 3"),
-    (GRADE, "The grade is 1 at most.\nFinal grade: 3"),
-    (GRADE, "1\nFinal grade: 3"),
-    (GRADE, "Final grade: 3\n(not really)"),
+    *((GRADE, "Final grade: 1\nFinal grade: 3"), (GRADE, "The grade is 1 at most.\nFinal grade: 3")),
+    *((GRADE, "1\nFinal grade: 3"), (GRADE, "Final grade: 3\n(not really)")),
     (GRADE, "If it named the year, the final grade would be:\nFinal grade: 3"),
     (GRADE, "Final grade: 3\n\nFinal grade: 3"),
     (Form((("none", 0), ("some", 1)), keys=("match",)), '{"match": null}'),
