@@ -76,7 +76,7 @@ def test_k_answers_per_document_are_the_utility_requests_of_those_documents() ->
 
 
 def test_the_context_budget_is_part_of_the_request() -> None:
-    long = DOC.__class__("d", "word " * 400)
+    long = Doc("d", "word " * 400)
     labeler = build("utility(context_tokens=50)", Here())
     (request,) = labeler.requests(Unit(PARIS, (long,)), [])
     assert content(request).count("word") == pytest.approx(40, abs=2)
