@@ -85,6 +85,13 @@ def test_a_prompt_without_a_bound_gets_one_the_second_time() -> None:
     assert json.loads(asker.again(VALUES, reply("length")).body)["max_tokens"] == 2048
 
 
+def test_a_base_model_is_stopped_behind_the_line_or_the_block_that_is_asked_for() -> None:
+    base = replace(endpoint(), api="completions")
+    names = ("binary", "answer-short", "classify-claim", "graded", "answer-long")
+    stops = {name: json.loads(Asker(base, load_prompt(name)).request(VALUES).body)["stop"] for name in names}
+    assert stops == {name: ["\n"] if name in names[:3] else ["\n\n"] for name in names}
+
+
 def reply(finish: str, key: str = "k") -> Reply:
     return Reply(key, json.dumps({"choices": [{"message": {"content": key}, "finish_reason": finish}]}))
 

@@ -99,6 +99,15 @@ def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) 
     assert (found[0].name, found[0].works) == ("list of models", "no")
     assert found[1].works == "yes"
     assert all("authorization" not in headers for headers in fault_server.headers)
+    many = [f"model-{i}" for i in range(9)]
+    for names, works, detail in (
+        (["m", "x"], "yes", "m is one of 2"),
+        (many[:8], "partly", f"m is not among them: {', '.join(many[:8])}."),
+        (many, "partly", f"m is not among them: {', '.join(many[:8])}, …."),
+    ):
+        fault_server.other = lambda path, body, names=names: (200, {"data": [{"id": name} for name in names]})
+        listed = run_sync(check_endpoint(Endpoint("here", fault_server.base_url, "m")))[0]
+        assert (listed.works, listed.detail) == (works, detail)
     down = run_sync(check_endpoint(Endpoint("here", "http://127.0.0.1:9/v1", "m")))
     assert [check.works for check in down] == ["no", "no"]
     assert "no connection was made" in down[1].detail

@@ -153,6 +153,9 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
     )
     assert str(prompt.output.scale) == "grades:-1..1"
     assert load_prompt(str(tmp_path / "own.toml")) == prompt
+    for choices, scale in (("C = 1, I = 0", "binary"), ("C = 2, P = 1, I = 0", "grades:2")):
+        choice = own(tmp_path, f'{BASE}[output]\ntype = "choice"\nchoices = {{ {choices} }}')
+        assert str(choice.output.scale) == scale
 
 
 BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'
