@@ -49,6 +49,9 @@ def test_a_token_that_begins_several_verdicts_counts_for_none() -> None:
     form = Form((("Partly", 1), ("Perfectly", 2), ("No", 0)))
     reply = said(token(("Par", log(0.6)), ("P", log(0.3)), ("Perf", log(0.1)), text="Partly"), text="Partly")
     assert shares(reply, form) == (pytest.approx({1: 6 / 7, 2: 1 / 7}), pytest.approx(0.7))
+    form = Form((("1", 1), ("10", 10)))
+    reply = said(token(("1", log(0.6)), ("10", log(0.4)), text="1"), text="1")
+    assert shares(reply, form)[0] == pytest.approx({1: 0.6, 10: 0.4}), "one that is a verdict counts for itself"
 
 
 def test_a_token_that_is_listed_twice_counts_once() -> None:

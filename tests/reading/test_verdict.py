@@ -70,16 +70,12 @@ def test_a_model_that_repeats_a_piece_of_the_prompt_has_given_no_verdict(name: s
     assert found("\n".join(lines), FORMS[name]) is None
 
 
-def test_no_reply_gets_another_verdict_than_a_careful_person_reads() -> None:
-    assert [r for r in REPLIES if found(r["reply"], FORMS[r["prompt"]]) not in (None, r["label"])] == []
+def test_no_reply_gets_another_verdict_than_a_careful_person_reads_and_every_real_one_is_read() -> None:
+    verdicts = [(found(r["reply"], FORMS[r["prompt"]]), r) for r in REPLIES]
+    assert [r for verdict, r in verdicts if verdict not in (None, r["label"])] == []
+    assert [r for verdict, r in verdicts if r["origin"] == "real" and verdict != r["label"]] == []
     assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 500
     assert {r["prompt"] for r in REPLIES} == set(FORMS)
-
-
-def test_every_real_reply_in_the_form_that_was_asked_for_is_read() -> None:
-    real = [r for r in REPLIES if r["origin"] == "real"]
-    assert [found(r["reply"], FORMS[r["prompt"]]) for r in real] == [r["label"] for r in real]
-    assert len(real) >= 20
 
 
 READ: list[tuple[Form, str, int]] = [
@@ -160,13 +156,9 @@ def test_a_server_can_hold_a_model_to_the_form() -> None:
     assert schema_of(FORMS["relevant-json"].constraint()) == {"relevant": {"type": "boolean"}}
     words = Form((("low", 0), ("high", 1)), keys=("match",))
     assert schema_of(words.constraint()) == {"match": {"type": "string", "enum": ["low", "high"]}}
-
-
-def test_steps_are_free_text_and_the_line_alone_is_held_to_its_form() -> None:
-    assert GRADE.constraint() == {} == Form().constraint()
-    assert GRADE.constraint(again=True) == {
-        "structured_outputs": {"choice": [f"Final grade: {grade}" for grade in range(4)]}
-    }
+    assert GRADE.constraint() == {} == Form().constraint(), "steps are free text"
+    lines = [f"Final grade: {grade}" for grade in range(4)]
+    assert GRADE.constraint(again=True) == {"structured_outputs": {"choice": lines}}
 
 
 # What never flips a verdict.
@@ -339,18 +331,12 @@ def test_only_what_is_such_a_token_at_the_very_end_is_left_out() -> None:
         assert without_reasoning(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "start"),
-    [
-        ("<think>Maybe yes? No.</think>\n**No**", 0, 32),
-        ("<think>No", None, 0),
-        ("Yes\n<think>No", None, 0),
-        ("<|channel|>analysis<|message|>Yes<|end|><|start|>assistant<|channel|>final<|message|>No", 0, 85),
-    ],
-)
-def test_reasoning_is_not_read(text: str, value: int | None, start: int) -> None:
-    verdict = read(text, YES_NO)
-    assert (verdict == Verdict(value, start)) if value is not None else isinstance(verdict, Unread)
+def test_reasoning_is_not_read() -> None:
+    channels = "<|channel|>analysis<|message|>Yes<|end|><|start|>assistant<|channel|>final<|message|>No"
+    assert read("<think>Maybe yes? No.</think>\n**No**", YES_NO) == Verdict(0, 32)
+    assert read(channels, YES_NO) == Verdict(0, 85)
+    for text in ("<think>No", "Yes\n<think>No"):
+        assert isinstance(read(text, YES_NO), Unread)
 
 
 def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
