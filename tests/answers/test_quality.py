@@ -83,11 +83,6 @@ def test_an_abstention_is_an_answer_and_a_missing_answer_has_no_value(name: str)
     assert PLAIN[name].requests(Answered(query, Answer("x")), []) == []
 
 
-def test_scales_are_declared() -> None:
-    scales = {"binary": ("em", "accuracy", "contains"), "unit": ("f1", "rouge-1", "rouge-2", "rouge-l")}
-    assert {name: str(m.scale) for name, m in PLAIN.items()} == {n: scale for scale in scales for n in scales[scale]}
-
-
 def squad_normalize(text: str) -> str:
     """The rule of the SQuAD evaluation, one step after the other."""
     lowered = text.lower()

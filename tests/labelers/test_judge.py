@@ -70,14 +70,6 @@ def test_without_a_verdict_there_is_no_label(says: list[Says], status: Status, r
     assert reason in label.reason
 
 
-def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_more_room() -> None:
-    played = play(build("judge", Here()), UNIT, [CUT, "Yes"])
-    assert played.label.relevance == 1.0
-    (first,), (second,) = played.bodies
-    assert second["max_tokens"] > first["max_tokens"] > 0
-    assert {**first, "max_tokens": 0} == {**second, "max_tokens": 0}
-
-
 def test_samples_are_distinct_requests_of_one_body_at_a_temperature() -> None:
     played = play(build("judge(samples=3)", Here()), UNIT, ["Yes", "No", "Yes"])
     (wave,) = played.waves

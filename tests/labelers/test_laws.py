@@ -200,9 +200,9 @@ def test_extra_columns_are_plain_values(here: Here) -> None:
 ENTRIES = {**base.catalog(), **quality.catalog()}
 
 
-def test_every_labeler_and_every_metric_is_listed() -> None:
-    metrics = ["accuracy", "contains", "correct", "em", "f1", "grounded", "rouge-1", "rouge-2", "rouge-l"]
+def test_every_labeler_and_every_metric_is_listed_with_its_scale() -> None:
     assert sorted(base.catalog()) == sorted(base.kinds()) == sorted(OPTIONS)
+    metrics = ["accuracy", "contains", "correct", "em", "f1", "grounded", "rouge-1", "rouge-2", "rouge-l"]
     assert list(quality.catalog()) == metrics
     for name in metrics:
         assert quality.catalog()[name].scale.startswith(str(quality.metric(name, Here()).scale))

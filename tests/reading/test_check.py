@@ -32,9 +32,11 @@ def capable(body: dict[str, Any]) -> Scripted | str:
 
 
 def test_a_capable_server_passes_everything() -> None:
-    found = {name: works for name, (works, _) in checks(capable).items()}
+    transport = ScriptedTransport(capable)
     names = ("chat completion", "log-probabilities", "JSON schema", "choice", "parallel requests")
-    assert found == dict.fromkeys(names, "yes")
+    found = run_sync(check_endpoint(HERE, transport))
+    assert [(check.name.split(" (")[0], check.works) for check in found] == [(name, "yes") for name in names]
+    assert {body["max_tokens"] for body in transport.sent} == {32, 256}, "short replies, but for an object"
 
 
 def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:
