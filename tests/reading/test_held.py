@@ -15,7 +15,7 @@ from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
-from judgekit.wire.types import Endpoint, Outcome, Request
+from judgekit.wire.types import Endpoint, Outcome, Reply, Request
 from tests.programs import collect
 from tests.scripted import Scripted, ScriptedTransport, error
 
@@ -77,6 +77,17 @@ def test_what_was_rejected_for_another_reason_is_held_to_its_form_again(tmp_path
     assert labels.count(0) == 7
     learned, body = session.learned(replace(ENDPOINT, concurrency=1)), b'{"messages":[]}'
     assert b"structured_outputs" in learned.apply(body, {"structured_outputs": HELD})
+
+
+def test_as_first_asked_the_form_is_all_of_it_and_asked_again_the_verdict_alone() -> None:
+    def keys(request: Request) -> set[str]:
+        return set(request.constraint["response_format"]["json_schema"]["schema"]["properties"])
+
+    asker = Asker(ENDPOINT, replace(load_prompt("graded-json"), params={}))
+    values = {"question": "q", "passages": "p"}
+    reply = Reply("k", '{"choices": [{"message": {"content": "Hm."}, "finish_reason": "stop"}]}')
+    assert keys(asker.request(values)) == {"reason", "score"}
+    assert keys(asker.again(values, reply)) == {"score"}
 
 
 def test_a_server_that_takes_nothing_says_why(tmp_path: Path) -> None:

@@ -156,6 +156,8 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
     for choices, scale in (("C = 1, I = 0", "binary"), ("C = 2, P = 1, I = 0", "grades:2")):
         choice = own(tmp_path, f'{BASE}[output]\ntype = "choice"\nchoices = {{ {choices} }}')
         assert str(choice.output.scale) == scale
+        assert choice.output.scale is not None
+        assert choice.output.scale.min_rel == 1
 
 
 BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'
