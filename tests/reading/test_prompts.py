@@ -196,6 +196,7 @@ GRADES = BASE + '[output]\ntype = "grade"\n'
         (GRADES + 'names = ["a", "b"]\nmin_rel = 2', r"\[output\.min_rel\] 2 must lie above"),
         (GRADES + 'low = 1\nnames = ["a", "b"]', r"\[output\.min_rel\] 1 must lie above"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1 }', "at least two different grades"),
+        (BASE + '[output]\ntype = "choice"\nchoices = { a = 2, b = 0 }\nmin_rel = 0', "of at least 1, not 0"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1, b = 0.5 }', "at least two different grades"),
         (ANSWER + CLOSED + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
         (BASE + YES + '[params]\nmodel = "other"', r"\[params\.model\] is not a prompt's to set: the model is"),
