@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +28,16 @@ def write(tmp_path: Path, text: str) -> Path:
 def test_thumbs_and_ratings_are_a_quality_table(tmp_path: Path) -> None:
     rows = "run,depth,query_id,value\nbm25,5,q2,up\nbm25,5,q1,👎\ndense,5,q1,3.5\ndense,5,q2,\n"
     table = read_ratings(write(tmp_path, rows))
-    assert list(table["metric"]) == ["rating"] * 4
-    assert list(table["query_id"]) == ["q1", "q2", "q1", "q2"]
-    assert list(table["value"][:3]) == [0.0, 1.0, 3.5]
-    assert math.isnan(table["value"][3])
+    assert table[["metric", "query_id", "model"]].values.tolist() == [
+        ["rating", query_id, "undeclared"] for query_id in ("q1", "q2", "q1", "q2")
+    ]
+    assert list(table["value"].fillna(-1)) == [0.0, 1.0, 3.5, -1]
     assert (table["status"][3], table["reason"][3]) == ("unasked", "not rated")
-    assert set(table["model"]) == {"undeclared"}
-
-
-def test_a_file_may_name_its_metrics_models_and_answers(tmp_path: Path) -> None:
     rows = "run,depth,query_id,metric,model,value,answer\nbm25,5,q1,clarity,gpt,1,Paris\nbm25,5,q1,truth,gpt,0,Paris\n"
     table = read_ratings(write(tmp_path, rows), "unused")
-    assert list(table["metric"]) == ["clarity", "truth"]
-    assert list(table["model"]) == ["gpt", "gpt"]
-    assert list(table["answer"]) == ["Paris", "Paris"]
+    assert table["metric"].tolist() == ["clarity", "truth"]
+    assert table[["model", "answer"]].values.tolist() == [["gpt", "Paris"]] * 2
+    assert read_ratings(write(tmp_path, "run,depth,query_id,value\n")).empty
 
 
 def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -> None:
@@ -66,19 +61,18 @@ def rated(source: Path | pd.DataFrame, queries: dict[str, Query] = QUERIES, **op
 
 def test_the_answers_of_an_application_are_rated(tmp_path: Path) -> None:
     rows = "run,depth,query_id,answer\nother,5,q1,the Paris\nother,10,q1,unknown\nother,3,q1,\nother,5,q2,because\n"
-    rows += (
-        "other,1,q1,The passages do not say.\nother,2,q1,\ufeffParis\u200b\nother,4,q1,<think>Rome?</think>Paris</s>\n"
-    )
+    rows += "other,1,q1,The passages do not say.\nother,4,q1,<think>Rome?</think>\ufeffParis\u200b</s>\n"
     table = rated(write(tmp_path, rows))
-    em = table[table["metric"] == "em"].set_index(["depth", "query_id"])
-    assert em.loc[(5, "q1"), "value"] == 1.0
-    assert (em.loc[(10, "q1"), "value"], em.loc[(10, "q1"), "abstained"]) == (0.0, 1)
-    assert list(em.loc[(1, "q1"), ["value", "abstained", "seems_abstained"]]) == [0.0, 0, 1]
-    assert list(em.loc[(2, "q1"), ["value", "answer"]]) == [1.0, "Paris"]
-    assert list(em.loc[(4, "q1"), ["value", "answer"]]) == [1.0, "Paris"], "without what our own answers lose as well"
-    assert em.loc[(3, "q1"), "status"] == "failed"
-    assert em.loc[(5, "q2"), "status"] == "not_applicable"
-    assert len(em) == 2 * 6, "a query that the table leaves out for a depth has its row all the same"
+    em = table[table["metric"] == "em"].set_index(["query_id", "depth"])
+    found = em.loc["q1", ["answer", "value", "abstained", "seems_abstained"]].dropna()
+    assert {depth: tuple(row) for depth, *row in found.itertuples()} == {
+        1: ("The passages do not say.", 0.0, 0, 1),
+        4: ("Paris", 1.0, 0, 0),
+        5: ("the Paris", 1.0, 0, 0),
+        10: ("unknown", 0.0, 1, 0),
+    }
+    assert list(em["status"][[("q1", 3), ("q2", 5)]]) == ["failed", "not_applicable"]
+    assert len(em) == 2 * 5, "a query that the table leaves out for a depth has its row all the same"
     assert set(table["model"]) == {"undeclared"}
     plain = {query_id: {"text": query.text, "answers": list(query.answers)} for query_id, query in QUERIES.items()}
     frame = pd.read_csv(tmp_path / "quality.csv", dtype={"query_id": "str", "run": "str"})
@@ -139,32 +133,24 @@ def test_rows_of_an_evaluation_table_say_their_run(tmp_path: Path) -> None:
 def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text('{"run": "r", "depth": 1, "query_id": "q0", "answer": 0}\n')
-    table = rated(path, {"q0": Query("q0", "How many?", ("0",))})
+    table = rated(path, {"q0": Query("q0", "How many?", ("0",))}, metrics="em")
     assert (table["answer"][0], table["value"][0]) == ("0", 1.0)
+
+
+RATED = "run,depth,query_id,value\n"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "run,depth,query_id\nr,1,q1\n",
-            r"csv: the quality table lacks column 'value' \(it has: run, depth, query_id\)",
-        ),
-        (
-            "run,depth,query_id,value\nr,1,q1,great\n",
-            "line 2: column 'value': 'great' is not a number or a word such as up",
-        ),
-        ("run,depth,query_id,value\nr,1,q1,1_0\n", "line 2: column 'value': '1_0' is not a number or"),
-        ("run,depth,query_id,value\nr,1_0,q1,1\n", "line 2: column 'depth': '1_0' is not a number"),
-        ("run,depth,query_id,value\nr,1,q1,inf\n", "line 2: column 'value': 'inf' is not a number"),
-        ("run,depth,query_id,value\nr,-1,q1,1\n", "csv: depth must be a number of documents, at least 0, not -1"),
-        ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: column 'depth': 'x' is not a number"),
-        ("run,depth,query_id,value\nr,1.5,q1,1\n", "line 2: column 'depth': 1.5 is not a whole number"),
-        ("run,depth,query_id,value\n,1,q1,1\n", "line 2: column 'run': is empty"),
-        (
-            "run,depth,query_id,value\nr,1,q1,1\nr,1,q1,0\n",
-            "quality.csv: two values for run r, depth 1, query_id q1, metric rating, model undeclared",
-        ),
+        ("run,query_id\nr,q1\n", r"csv: the quality table lacks column 'value' \(it has: run, query_id\)"),
+        (RATED + "r,1,q1,great\n", "line 2: column 'value': 'great' is not a number or a word such as up"),
+        (RATED + "r,1_0,q1,1\n", "line 2: column 'depth': '1_0' is not a number"),
+        (RATED + "r,1,q1,inf\n", "line 2: column 'value': 'inf' is not a number"),
+        (RATED + "r,-1,q1,1\n", "csv: depth must be a number of documents, at least 0, not -1"),
+        (RATED + "r,1.5,q1,1\n", "line 2: column 'depth': 1.5 is not a whole number"),
+        (RATED + ",1,q1,1\n", "line 2: column 'run': is empty"),
+        (RATED + "r,1,q1,1\nr,1,q1,0\n", "two values for run r, depth 1, query_id q1, metric rating, model undeclared"),
     ],
 )
 def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: Path) -> None:
@@ -181,10 +167,7 @@ def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: P
         ("depth,query_id,answer\n7,q1,x\n", "csv: holds answers of depth 7, and the depths are 1"),
         ("depth,query_id,answer\none,q1,x\n", "csv, line 2: column 'depth': 'one' is not a number"),
         ("query_id,answer\n", "csv: holds no answers"),
-        (
-            "query_id,answer\nq1,x\nq1,y\n",
-            "csv: two answers for model undeclared, run r, depth 1, query_id q1",
-        ),
+        ("query_id,answer\nq1,x\nq1,y\n", "csv: two answers for model undeclared, run r, depth 1, query_id q1"),
     ],
 )
 def test_answers_about_something_else_are_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -195,7 +178,3 @@ def test_answers_about_something_else_are_refused(text: str, message: str, tmp_p
 def test_one_model_cannot_be_declared_in_two_ways(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="that differs from answered_by = 'b': leave out one of them"):
         rated(write(tmp_path, "query_id,answer,model\nq1,x,a\n"), answered_by="b")
-
-
-def test_a_file_with_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
-    assert len(read_ratings(write(tmp_path, "run,depth,query_id,value\n"))) == 0

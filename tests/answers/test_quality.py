@@ -7,7 +7,6 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,47 +32,35 @@ def value(name: str, said: str, *references: str) -> float | None:
     return PLAIN[name].score(Answer(said), Query("q", "?", references)).value
 
 
-@pytest.mark.parametrize(
-    ("name", "said", "references", "expected"),
-    [
-        ("em", "The  Beatles.", ["Beatles"], 1),
-        ("em", "U.S.A", ["usa"], 1),
-        ("em", "Paris, France", ["Paris"], 0),
-        ("em", "Lyon", ["Paris", "lyon!"], 1),
-        ("em", "the", ["a"], 0),
-        ("em", "-", ["A"], 0),
-        ("em", "+", ["-"], 0),
-        ("em", "(a).", ["A"], 1),
-        ("em", "-", ["-", "Paris"], 1),
-        ("em", "unknown", ["Paris"], 0),
-        ("f1", "the capital Paris", ["Paris"], 2 / 3),
-        ("f1", "a b b", ["b b c"], 0.8),
-        ("f1", "Paris", ["Lyon", "Paris France"], 2 / 3),
-        ("f1", "Rome", ["Paris"], 0),
-        ("f1", "the", ["a"], 0),
-        ("f1", "-", ["A"], 0),
-        ("f1", "+", ["-"], 0),
-        ("f1", "(a).", ["A"], 1),
-        ("f1", "-", ["-", "Paris"], 1),
-        ("f1", "the", ["Paris"], 0),
-        ("accuracy", "SUPPORTS", ["supports"], 1),
-        ("accuracy", " not  enough info.", ["NOT ENOUGH INFO"], 1),
-        ("accuracy", "C", ["C++"], 0),
-        ("accuracy", "REFUTES", ["SUPPORTS"], 0),
-        ("contains", "I think it is Paris, in France", ["Paris"], 1),
-        ("contains", "a score of 25", ["5"], 0),
-        ("contains", "Parisian", ["Paris"], 0),
-        ("contains", "anything", ["the", "any thing"], 0),
-        ("rouge-1", "the cat sat", ["the cat"], 0.8),
-        ("rouge-2", "the cat sat", ["the cat"], 2 / 3),
-        ("rouge-l", "the fat cat sat", ["the cat sat"], 6 / 7),
-        ("rouge-2", "cat", ["cat"], 0),
-        ("rouge-1", "", ["cat"], 0),
-        ("rouge-1", "кот", ["кот"], 1),
+VALUES: dict[str, list[tuple[str, list[str], float]]] = {
+    "em": [
+        *(("The  Beatles.", ["Beatles"], 1), ("U.S.A", ["usa"], 1), ("Paris, France", ["Paris"], 0)),
+        *(("Lyon", ["Paris", "lyon!"], 1), ("the", ["a"], 0), ("-", ["A"], 0), ("+", ["-"], 0), ("(a).", ["A"], 1)),
+        *(("-", ["-", "Paris"], 1), ("unknown", ["Paris"], 0)),
     ],
-)
-def test_the_best_reference_counts(name: str, said: str, references: Sequence[str], expected: float) -> None:
-    assert value(name, said, *references) == pytest.approx(expected)
+    "f1": [
+        *(("the capital Paris", ["Paris"], 2 / 3), ("a b b", ["b b c"], 0.8)),
+        *(("Paris", ["Lyon", "Paris France"], 2 / 3), ("Rome", ["Paris"], 0), ("the", ["a"], 0), ("-", ["A"], 0)),
+        *(("+", ["-"], 0), ("(a).", ["A"], 1), ("-", ["-", "Paris"], 1), ("the", ["Paris"], 0)),
+    ],
+    "accuracy": [
+        *(("SUPPORTS", ["supports"], 1), (" not  enough info.", ["NOT ENOUGH INFO"], 1), ("C", ["C++"], 0)),
+        ("REFUTES", ["SUPPORTS"], 0),
+    ],
+    "contains": [
+        *(("I think it is Paris, in France", ["Paris"], 1), ("a score of 25", ["5"], 0), ("Parisian", ["Paris"], 0)),
+        ("anything", ["the", "any thing"], 0),
+    ],
+    "rouge-1": [("the cat sat", ["the cat"], 0.8), ("", ["cat"], 0), ("кот", ["кот"], 1)],
+    "rouge-2": [("the cat sat", ["the cat"], 2 / 3), ("cat", ["cat"], 0)],
+    "rouge-l": [("the fat cat sat", ["the cat sat"], 6 / 7)],
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_best_reference_counts(name: str) -> None:
+    found = [(said, references, value(name, said, *references)) for said, references, _ in VALUES[name]]
+    assert found == [(said, references, pytest.approx(expected)) for said, references, expected in VALUES[name]]
 
 
 def test_the_tokens_of_rouge_can_be_told() -> None:
@@ -94,18 +81,6 @@ def test_an_abstention_is_an_answer_and_a_missing_answer_has_no_value(name: str)
     assert (bare.value, bare.status) == (None, Status.NOT_APPLICABLE)
     assert PLAIN[name].needs_references
     assert PLAIN[name].requests(Answered(query, Answer("x")), []) == []
-
-
-def test_scales_are_declared() -> None:
-    assert {name: str(m.scale) for name, m in PLAIN.items()} == {
-        "em": "binary",
-        "accuracy": "binary",
-        "contains": "binary",
-        "f1": "unit",
-        "rouge-1": "unit",
-        "rouge-2": "unit",
-        "rouge-l": "unit",
-    }
 
 
 def squad_normalize(text: str) -> str:
@@ -134,11 +109,8 @@ def squad_f1(said: str, reference: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-texts = st.lists(
-    st.sampled_from(["the", "a", "Cat", "cat", "cat's", "U.S.", "5", "fünf", "-", "N/A", " ", "an"]), max_size=7
-).map(" ".join)
-
-
+WORDS = ["the", "a", "Cat", "cat", "cat's", "U.S.", "5", "fünf", "-", "N/A", " ", "an"]
+texts = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
 latin = st.text(st.characters(max_codepoint=0x24F, exclude_characters="µ"), max_size=20)
 
 
@@ -159,13 +131,14 @@ def test_em_and_f1_are_squads_best_over_references(said: str, references: list[s
     assert value("em", said, *references) == max(squad_em(said, r) for r in references)
 
 
-SCORER = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rougeL"])
+GOOGLES = {"rouge-1": "rouge1", "rouge-2": "rouge2", "rouge-l": "rougeL"}
+SCORER = rouge_scorer.RougeScorer([*GOOGLES.values()])
 
 
 @given(st.one_of(texts, st.text(max_size=30)), st.one_of(texts, st.text(max_size=30)))
 def test_rouge_is_googles(said: str, reference: str) -> None:
     google = SCORER.score(reference, said)
-    for ours, theirs in (("rouge-1", "rouge1"), ("rouge-2", "rouge2"), ("rouge-l", "rougeL")):
+    for ours, theirs in GOOGLES.items():
         score = metric(f"{ours}(tokens=ascii)").score(Answer(said), Query("q", "?", (reference,)))
         assert (score.value or 0.0) == pytest.approx(google[theirs].fmeasure, abs=1e-12)
         assert (score.value is None) == (re.search("[a-z0-9]", reference.lower()) is None)
@@ -173,8 +146,8 @@ def test_rouge_is_googles(said: str, reference: str) -> None:
 
 @given(latin, latin)
 def test_on_latin_script_it_is_googles_without_being_told(said: str, reference: str) -> None:
-    told = metric("rouge-l(tokens=ascii)").score(Answer(said), Query("q", "?", (reference,)))
-    assert metric("rouge-l").score(Answer(said), Query("q", "?", (reference,))) == told
+    query = Query("q", "?", (reference,))
+    assert metric("rouge-l").score(Answer(said), query) == metric("rouge-l(tokens=ascii)").score(Answer(said), query)
 
 
 def test_rouge_is_googles_on_real_passages(shared: Path) -> None:
@@ -182,7 +155,7 @@ def test_rouge_is_googles_on_real_passages(shared: Path) -> None:
         texts = [json.loads(line)["text"] for _, line in zip(range(40), lines, strict=False)]
     for said, reference in pairwise(texts):
         google = SCORER.score(reference, said)
-        for ours, theirs in (("rouge-1", "rouge1"), ("rouge-2", "rouge2"), ("rouge-l", "rougeL")):
+        for ours, theirs in GOOGLES.items():
             assert value(ours, said, reference) == pytest.approx(google[theirs].fmeasure, abs=1e-12)
 
 
@@ -220,24 +193,19 @@ def judged(
 
 def test_an_llm_says_whether_an_answer_is_correct() -> None:
     assert judged(Answer("the city of Paris"), "Yes") == ((1.0, Status.OK, ""), [1])
-    assert judged(Answer("Lyon"), "No, it is Paris.", "No")[0].value == 0.0
     assert judged(Answer("Lyon"), CUT, "No") == ((0.0, Status.OK, ""), [1, 1])
-    assert judged(Answer("Lyon"), CUT, CUT)[0].status is Status.TRUNCATED
     assert judged(Answer("Lyon"), "Partly", "Well.")[0].status is Status.UNPARSED
     assert judged(Answer("Lyon"), REFUSED)[0].status is Status.REFUSED
     assert judged(Answer("Lyon"), Failure("k", Status.FAILED, "down"))[0].reason == "down"
 
 
 def test_nothing_is_asked_where_nothing_can_be_said() -> None:
-    assert judged(Answer("unknown", abstained=True)) == ((0.0, Status.OK, ""), [])
+    docs, gave_up = (Doc("d", "It is Paris."),), Answer("unknown", abstained=True)
+    assert not metric("grounded", Here()).needs_references
+    assert judged(gave_up) == judged(gave_up, spec="grounded", docs=docs) == ((0.0, Status.OK, ""), [])
     assert judged(Answer("", Status.FAILED, reason="down")) == ((None, Status.FAILED, "down"), [])
     assert judged(Answer("Paris"), query=Query("q", "?"))[0].status is Status.NOT_APPLICABLE
-
-
-def test_of_what_rests_on_nothing_nobody_is_asked_whether_it_is_grounded() -> None:
-    docs = (Doc("d", "It is Paris."),)
     assert judged(Answer("Paris"), "Yes", spec="grounded", docs=docs) == ((1.0, Status.OK, ""), [1])
-    assert judged(Answer("unknown", abstained=True), spec="grounded", docs=docs) == ((0.0, Status.OK, ""), [])
     assert judged(Answer("Paris"), spec="grounded")[0].status is Status.NOT_APPLICABLE
 
 
@@ -259,7 +227,7 @@ def test_the_checker_sees_question_references_and_answer_fenced() -> None:
     assert (found.name, str(found.scale), found.endpoint) == ("correct(endpoint=j)", "binary", Here().endpoint("j"))
 
 
-@pytest.mark.parametrize("low", [0, 1, -1])
+@pytest.mark.parametrize("low", [0, -1])
 def test_a_graded_checker_is_taken_to_the_unit_interval(tmp_path: Path, low: int) -> None:
     (tmp_path / "own.toml").write_text(
         'kind = "correctness"\nuser = "{question} {references} {answer}"\n'
@@ -278,8 +246,6 @@ def test_one_that_asks_an_llm_cannot_score_without_one() -> None:
         metric("correct")
     with pytest.raises(UsageError, match="correct asks an LLM"):
         metric("correct", Here()).score(Answer("x"), Query("q", "?", ("x",)))
-    with pytest.raises(UsageError, match="is of kind judge, not correctness"):
-        metric("correct(prompt=binary)", Here())
 
 
 @pytest.mark.parametrize(
@@ -289,16 +255,15 @@ def test_one_that_asks_an_llm_cannot_score_without_one() -> None:
         ("em@5", "has no cutoff"),
         ("em(x=1)", "unknown option 'x'"),
         ("rouge-l(tokens=words)", "tokens must be one of script, ascii, unicode"),
+        ("correct(prompt=binary)", "is of kind judge, not correctness"),
     ],
 )
 def test_mistakes_end_in_a_sentence(spec: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        metric(spec)
+        metric(spec, Here())
 
 
-@pytest.mark.parametrize(
-    "spec", ["em", "f1", "accuracy", "contains", "rouge-1", "rouge-2(tokens=unicode)", "correct(endpoint=j)"]
-)
+@pytest.mark.parametrize("spec", ["em", "contains", "rouge-2(tokens=unicode)", "correct(endpoint=j)"])
 def test_the_name_of_a_metric_builds_it_again(spec: str) -> None:
     found: AnswerMetric = metric(spec, Here())
     assert found.name == spec

@@ -1,18 +1,130 @@
-"""From what became of a request to an answer."""
+"""From what became of a request to an answer: what is short in a reply, what abstains, and what is no answer."""
 
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from judgekit.answers.reading import Answer, read_answer
+from judgekit.answers.reading import Answer, abstains, read_answer, seems_to_abstain, short_answer, stated
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Output, load_prompt
 from judgekit.wire.types import Reply
 
-SHORT = load_prompt("answer-short").output
-CLASS = load_prompt("classify-claim").output
+SHORT, LONG, CLASS = (load_prompt(name).output for name in ("answer-short", "answer-long", "classify-claim"))
+
+# The short answer in replies as models write them.
+
+PARIS = [
+    *("**Answer:**\nParis", "Answer:\nParis", "Final Answer: **Paris**", "Answer: **Paris**", "**Answer: Paris**"),
+    *("**Answer**: Paris", "**Answer:** Paris", "**Answer:** **Paris**", "**Answer:** *Paris*", "*Answer:* Paris"),
+    *("### Answer\nParis", "## Final Answer:\n\n**Paris**", "**Final Answer**\nParis"),
+    *("**Answer:**\n\nParis\n\n**Explanation:** Passage 1 says so.", "**Answer:**\nParis\nThe passage says so."),
+    *("The answer is Paris.", "The answer is **Paris**.", "The answer is: Paris", 'The answer is "Paris".'),
+    *("So, the answer is Paris. It is the capital.", "The answer is Paris because it is the capital."),
+    *("The answer is Paris, according to passage 1.", "A: Paris", "Q: Which?\nA: Paris", "- Paris", "* Paris"),
+    *("`Paris`", "```\nParis\n```", "```text\nParis\n```", "Answer:\n```\nParis\n```\nexplained", "“Paris”"),
+    *("**Paris**.", '"Paris".', '**"Paris"**', "'Paris'", "Paris\n\nExplanation: Passage 1 says so."),
+    *("Paris\nThe passage states that Paris is the capital.", "Paris\n\n(Source: passage 2)"),
+    *("Paris\nAccording to passage 1, it is.", "The capital of France is:\n\n**Paris**"),
+    *("Based on the passages:\nParis", '{"answer": "Paris"}', '```json\n{"answer": "Paris"}\n```'),
+    *("<answer>Paris</answer>", "\\boxed{Paris}", "$\\boxed{\\text{Paris}}$"),
+    *("Paris\n\nQuestion: Which of Germany?\nAnswer: Berlin", "Answer: Paris\nQuestion: x?\nAnswer: Berlin"),
+    *("Question: x?\nAnswer: Paris", "Reasoning: it says so. Final answer: Paris"),
+    *("The passage says so. Answer: Paris", "It says so.\n**Final answer:** Paris", "> Answer: Paris"),
+    *("ANSWER: Paris", "My answer: Paris", "Short answer: Paris", "- **Answer:** Paris", 'Answer: "Paris"'),
+    *("Answer: Paris\nExplanation: The answer is given in 1.", "**Answer: **Paris", "**Answer** : Paris"),
+    *("Answer:Paris", "_Answer:_ Paris", "`Answer: Paris`", "The answer is `Paris`", "**Answer: **Paris**"),
+]
+OTHERS = [
+    *(("The answer is Washington D.C.", "Washington D.C."), ("The answer is Dr. Strange.", "Dr. Strange")),
+    ("The answer is St. Petersburg. It is in Russia.", "St. Petersburg"),
+    *(("The answer is Sammy Davis Jr.", "Sammy Davis Jr."), ("The answer is 3.5 million.", "3.5 million")),
+    *(("The answer is 5.", "5"), ("The final answer is 42", "42"), ("The answer is 9. The passage says so.", "9")),
+    ("The answer is After World War I. It is stated in passage 1.", "After World War I."),
+    ("The answer is J. R. R. Tolkien. He wrote it.", "J. R. R. Tolkien"),
+    *(("Answer: Mission: Impossible", "Mission: Impossible"), ("Answer: A Novel", "A Novel")),
+    *(("Answer: *NSYNC", "*NSYNC"), ("Answer: **Rome** and **Paris**", "**Rome** and **Paris**")),
+    *(("**Answer:** **Rome** and **Paris**", "**Rome** and **Paris**"), ('{"answer": 5}', "5"), ("Answer:", "")),
+    *(("**Answer:**", ""), ('""', ""), ("Answer: Paris\nAnswer: Lyon", "Lyon"), ("Answer：巴黎", "巴黎")),
+    *(("The answer is blowing in the wind", "blowing in the wind"), ("Answer: Paris.", "Paris.")),
+    *(("The answer is not in the passages.", "not in the passages"), ("Answer: Paris**", "Paris**")),
+    *(("The answer is Because of Winn-Dixie", "Because of Winn-Dixie"), ("The answer is 5 a.m.", "5 a.m.")),
+    *(("**Paris, Texas**", "Paris, Texas"), ("Da Vinci\nThis was painted in 1503", "Da Vinci")),
+]
+KEPT = [
+    *("Mission: Impossible", "- Paris\n- Lyon", "-5", "- 5", "1. FC Köln", "__init__", "*NSYNC", "M*A*S*H", "**"),
+    *("*", "C++", '"Rome" and "Paris"', "**Rome** and **Paris**", "Paris\nLyon", "The Answer", "The answer"),
+    *("The Answer Is Blowing", "Answer Me", "'Til Tuesday", "Rock 'n'", "'90s", "Who's Afraid of Virginia Woolf?"),
+    *("U.S.", "Star Wars: Episode IV", "Answer to Job", "2:15", "Note: This", "Paris (France)", '"Paris" (France)'),
+    *("Paris.", "Answer - Paris", "5 a.m.", '{"city": "Paris"}', '{"answer": ["Paris"]}'),
+]
+
+
+def test_what_is_about_the_answer_is_taken_off() -> None:
+    assert {reply: short_answer(reply) for reply in PARIS} == dict.fromkeys(PARIS, "Paris")
+    assert [(reply, short_answer(reply)) for reply, _ in OTHERS] == OTHERS
+
+
+def test_an_answer_keeps_its_own_words() -> None:
+    assert [short_answer(reply) for reply in KEPT] == KEPT
+
+
+@given(st.text(st.sampled_from("aA: \n*`\"'.<>{}answer\\"), max_size=30))
+def test_any_reply_is_read_and_nothing_is_made_up(reply: str) -> None:
+    assert set(short_answer(reply)) <= set(reply)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["**", "answer ", "answer:\n", "```\n", "<answer>", "the answer is ", "The answer is x. ", "\nQ:", "\nA: x\nQ:"],
+)
+def test_long_replies_take_no_time(part: str) -> None:
+    started = time.process_time()
+    short_answer("a " * 9000 + part * 9000)
+    assert time.process_time() - started < 2
+
+
+# What is an abstention, what only reads like one, and which answers are neither.
+
+REPLIES = [json.loads(line) for line in Path(__file__).with_name("abstentions.jsonl").read_text("utf-8").splitlines()]
+"""Replies to a prompt whose phrase is "unknown". ``is``: an ``abstention``, an answer that ``seems`` to be one, or an
+``answer``. ``origin``: ``real`` (a model of 22.7 M parameters gave it) or ``invented``."""
+
+
+def test_only_a_set_phrase_is_an_abstention_and_what_reads_like_one_is_counted() -> None:
+    answers = [stated(reply["text"], reply["text"]) for reply in REPLIES]
+    found = ["abstention" if a.abstained else "seems" if a.seems_abstained else "answer" for a in answers]
+    assert [reply | {"is": kind} for reply, kind in zip(REPLIES, found, strict=True)] == REPLIES
+    kinds = {(kind, origin) for kind in ("abstention", "seems", "answer") for origin in ("real", "invented")}
+    assert {(reply["is"], reply["origin"]) for reply in REPLIES} == kinds
+
+
+PHRASES = [
+    *(("not enough info.", "NOT ENOUGH INFO", True), ("I don\u2019t know", "I don't know", True)),
+    *(("pass", "pass", True), ("The answer is pass.", "pass", True)),
+    *(("pass (the passages do not say)", "pass", False), ("Pass the Dutchie", "pass", False), ("Na", "N/A", False)),
+    *(("n/a", "N/A", True), ("わかりません。", "わかりません", True), ("\u200f«لا أعرف»\u200f", "لا أعرف", True)),
+    *(("?", "?", True), ("", "?", False), ("", "", False)),
+]
+
+
+def test_the_prompts_own_phrase_counts_as_it_is_written() -> None:
+    assert [(text, phrase, abstains(text, phrase)) for text, phrase, _ in PHRASES] == PHRASES
+
+
+def test_an_answer_with_the_prompts_own_phrase_in_it_seems_to_abstain() -> None:
+    assert seems_to_abstain("Pass, since nobody wrote it down", "pass")
+    assert not seems_to_abstain("pass", "pass")
+    assert not seems_to_abstain("in passing", "pass")
+    assert not seems_to_abstain("Paris", "?")
+
+
+# Replies.
 
 
 def read(text: str, output: Output = SHORT, finish_reason: str | None = "stop") -> Answer:
@@ -20,17 +132,10 @@ def read(text: str, output: Output = SHORT, finish_reason: str | None = "stop") 
     return read_answer(Reply("k", json.dumps({"choices": [choice]})), output)
 
 
-@pytest.mark.parametrize("output", [SHORT, CLASS, load_prompt("answer-long").output])
+@pytest.mark.parametrize("output", [SHORT, LONG, CLASS])
 @pytest.mark.parametrize(
     ("finish_reason", "status"),
-    [
-        ("error", Status.TRUNCATED),
-        ("network_error", Status.TRUNCATED),
-        ("content_filter", Status.REFUSED),
-        ("SAFETY", Status.REFUSED),
-        ("refusal", Status.REFUSED),
-        ("length", Status.TRUNCATED),
-    ],
+    [("error", Status.TRUNCATED), ("length", Status.TRUNCATED), ("content_filter", Status.REFUSED)],
 )
 def test_what_an_endpoint_did_not_finish_is_no_answer(output: Output, finish_reason: str, status: Status) -> None:
     answer = read("SUPPORTS", output, finish_reason)
@@ -38,68 +143,57 @@ def test_what_an_endpoint_did_not_finish_is_no_answer(output: Output, finish_rea
     assert answer.reason
 
 
-@pytest.mark.parametrize("finish_reason", ["stop", "eos", None])
-def test_what_it_finished_is_one(finish_reason: str | None) -> None:
-    assert read("Paris", finish_reason=finish_reason) == Answer("Paris", raw="Paris")
-
-
-def test_an_endpoints_own_word_for_complete_counts() -> None:
+def test_what_it_finished_is_one() -> None:
+    for finish_reason in ("stop", "eos", None):
+        assert read("Paris", finish_reason=finish_reason) == Answer("Paris", raw="Paris")
     reply = Reply("k", json.dumps({"choices": [{"message": {"content": "Paris"}, "finish_reason": "Finished"}]}))
     assert read_answer(reply, SHORT).status is Status.TRUNCATED
     assert read_answer(reply, SHORT, ["finished"]) == Answer("Paris", raw="Paris")
 
 
-@pytest.mark.parametrize("text", ["Answer:", "**Answer:**\n", '""'])
-def test_an_answer_that_is_only_announced_is_none(text: str) -> None:
-    answer = read(text)
-    assert (answer.text, answer.status) == ("", Status.UNPARSED)
-    assert answer.reason == "the reply announces an answer but gives none"
+SAID = [
+    *((SHORT, "**Answer:**\nunknown", "unknown", True), (SHORT, "The answer is unknown.", "unknown", True)),
+    (SHORT, "<scratchpad>Lyon?</scratchpad>\nParis", "Paris", False),
+    (SHORT, "<|begin_of_thought|>x<|end_of_thought|><|begin_of_solution|>Paris<|end_of_solution|>", "Paris", False),
+    *((SHORT, '"Paris\u200b"', "Paris", False), (SHORT, "Answer: \u200bParis\u200b", "Paris", False)),
+    (SHORT, "\u200bunknown\u200b", "unknown", True),
+    (LONG, "Answer: It is Paris. It says so.", "Answer: It is Paris. It says so.", False),
+    *((LONG, "unknown", "unknown", True), (CLASS, "Not enough info.", "NOT ENOUGH INFO", True)),
+    *((CLASS, "**NOT ENOUGH INFO**", "NOT ENOUGH INFO", True), (CLASS, "\u200bsupports\u200b", "SUPPORTS", False)),
+    (CLASS, "REFUTES.", "REFUTES", False),
+]
 
 
-def test_an_abstention_behind_a_label_is_one() -> None:
-    assert read("**Answer:**\nunknown") == Answer("unknown", raw="**Answer:**\nunknown", abstained=True)
-    assert read("The answer is unknown.").abstained
+def test_each_kind_of_prompt_has_answers_of_its_kind() -> None:
+    answers = [(output, text, read(text, output)) for output, text, *_ in SAID]
+    assert [(output, text, answer.text, answer.abstained) for output, text, answer in answers] == SAID
+    assert {answer.status for _, _, answer in answers} == {Status.OK}
+
+
+@pytest.mark.parametrize("output", [SHORT, LONG])
+@pytest.mark.parametrize("text", ["\ufeffParis\u200b", "\u200e \u2060Paris\n\u200f", "\u00adParis\u200d"])
+def test_invisible_characters_at_the_ends_are_no_part_of_an_answer(text: str, output: Output) -> None:
+    assert read(text, output) == Answer("Paris", raw=text)
+
+
+NONE = [
+    *((SHORT, "Answer:"), (SHORT, "**Answer:**\n"), (SHORT, '""'), (SHORT, "\u200b\u2060"), (SHORT, "<internal>Lyon")),
+    *((CLASS, "Verdict: SUPPORTS"), (CLASS, "It SUPPORTS it."), (CLASS, "SUPPORTS\nREFUTES"), (CLASS, "Paris.")),
+]
+
+
+def test_what_only_announces_an_answer_or_is_not_just_a_class_is_none() -> None:
+    answers = [read(text, output) for output, text in NONE]
+    assert {(answer.text, answer.status) for answer in answers} == {("", Status.UNPARSED)}
+    assert {answer.reason for answer in answers[:3]} == {"the reply announces an answer but gives none"}
 
 
 @pytest.mark.parametrize(
     "text", ["The answer is not given in the passages.", "The passages do not state the year, but the answer is Paris."]
 )
 def test_what_only_reads_like_an_abstention_is_an_answer_that_is_counted(text: str) -> None:
-    answer = read(text, load_prompt("answer-long").output)
+    answer = read(text, LONG)
     assert (answer.text, answer.abstained, answer.seems_abstained) == (text, False, True)
-
-
-@pytest.mark.parametrize("output", [SHORT, load_prompt("answer-long").output])
-@pytest.mark.parametrize("text", ["\ufeffParis\u200b", "\u200e \u2060Paris\n\u200f", "\u00adParis\u200d"])
-def test_invisible_characters_at_the_ends_are_no_part_of_an_answer(text: str, output: Output) -> None:
-    assert read(text, output) == Answer("Paris", raw=text)
-
-
-def test_they_are_none_inside_of_quotes_and_behind_a_label_either() -> None:
-    assert read('"Paris\u200b"').text == "Paris"
-    assert read("Answer: \u200bParis\u200b").text == "Paris"
-    assert read("\u200bunknown\u200b").abstained
-    assert read("\u200b\u2060").status is Status.UNPARSED
-    assert read("\u200bSUPPORTS\u200b", CLASS).text == "SUPPORTS"
-
-
-@pytest.mark.parametrize(
-    ("text", "said", "abstained"),
-    [
-        ("Not enough info.", "NOT ENOUGH INFO", True),
-        ("**NOT ENOUGH INFO**", "NOT ENOUGH INFO", True),
-        ("supports", "SUPPORTS", False),
-    ],
-)
-def test_the_abstention_of_a_class_prompt_is_a_class_like_the_others(text: str, said: str, abstained: bool) -> None:
-    answer = read(text, CLASS)
-    assert (answer.text, answer.abstained, answer.status) == (said, abstained, Status.OK)
-
-
-@pytest.mark.parametrize("text", ["Verdict: SUPPORTS", "It SUPPORTS it.", "SUPPORTS\nREFUTES", "They do not say."])
-def test_what_is_not_just_a_class_is_no_class_answer(text: str) -> None:
-    answer = read(text, CLASS)
-    assert (answer.text, answer.status) == ("", Status.UNPARSED)
 
 
 @pytest.mark.parametrize("token", ["</s>", "<end_of_turn>", "<｜end▁of▁sentence｜>", "[/INST]", " <pad><pad>"])
@@ -109,9 +203,3 @@ def test_a_leaked_token_that_ends_the_turn_is_no_part_of_an_answer(token: str) -
     assert read(f"SUPPORTS{token}", CLASS).text == "SUPPORTS"
     assert read(f"{token} is a token").text == f"{token} is a token".strip()
     assert read(token).status is Status.UNPARSED
-
-
-def test_reasoning_in_an_element_of_another_name_is_no_part_of_an_answer() -> None:
-    assert read("<scratchpad>Lyon?</scratchpad>\nParis").text == "Paris"
-    assert read("<|begin_of_thought|>x<|end_of_thought|><|begin_of_solution|>Paris<|end_of_solution|>").text == "Paris"
-    assert read("<internal>Lyon").status is Status.UNPARSED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Literal
 
 import pytest
 
@@ -65,67 +66,34 @@ def value(name: str, said: str, *references: str) -> float | None:
     return metric(name).score(Answer(said), Query("q", "?", references)).value
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_an_answer_that_stands_in_its_passage_is_found(pair: str) -> None:
-    assert contained(*PAIRS[pair]).relevance == 1.0
-
-
-@pytest.mark.parametrize("pair", OTHERS)
-def test_an_answer_whose_characters_nearly_stand_there_is_not(pair: str) -> None:
-    assert contained(*OTHERS[pair]).relevance == 0.0
-
-
-@pytest.mark.parametrize("pair", PAIRS)
-def test_a_sentence_contains_the_reference_that_stands_in_it(pair: str) -> None:
-    reference, sentence = PAIRS[pair]
-    assert value("contains", sentence, reference) == 1.0
-
-
-@pytest.mark.parametrize("pair", OTHERS)
-def test_it_contains_no_other(pair: str) -> None:
-    reference, sentence = OTHERS[pair]
-    assert value("contains", sentence, reference) == 0.0
+def test_an_answer_that_stands_in_a_text_is_found_in_it_and_no_other() -> None:
+    for pairs, found in ((PAIRS, 1.0), (OTHERS, 0.0)):
+        assert {pair: contained(*pairs[pair]).relevance for pair in pairs} == dict.fromkeys(pairs, found)
+        assert {pair: value("contains", *pairs[pair][::-1]) for pair in pairs} == dict.fromkeys(pairs, found)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
-@pytest.mark.parametrize("pair", PAIRS)
-def test_the_form_of_unicode_does_not_matter(pair: str, form: str) -> None:
-    reference, sentence = PAIRS[pair]
-    written = unicodedata.normalize(form, sentence)  # type: ignore[arg-type]  # one of the four
-    assert value("contains", written, reference) == 1.0
-    if form in ("NFC", "NFD"):
-        assert contained(reference, written).relevance == 1.0
+def test_the_form_of_unicode_does_not_matter(form: Literal["NFC", "NFD", "NFKC", "NFKD"]) -> None:
+    for reference, sentence in PAIRS.values():
+        written = unicodedata.normalize(form, sentence)
+        assert value("contains", written, reference) == 1.0
+        assert form in ("NFKC", "NFKD") or contained(reference, written).relevance == 1.0
 
 
-@pytest.mark.parametrize(
-    ("said", "reference"),
-    [
-        ("「富士山」。", "富士山"),
-        ("マイケル・ジャクソン", "マイケルジャクソン"),
-        ("３７７６ メートル", "3776メートル"),
-        ("东京，", "东京"),
-        ("القَاهِرَةُ", "القاهرة"),
-        ("नई दिल्ली।", "नई दिल्ली"),
-        ("«ΑΘΗΝΑ»", "Αθήνα"),
-        ("Королёв", "королев"),
-        ("STRASSE", "Straße"),
-        ("İSTANBUL", "istanbul"),
-        ("צה״ל", 'צה"ל'),
-        ("Beyonce\u0301", "Beyoncé"),
-    ],
-)
-@pytest.mark.parametrize("name", ["em", "f1", "rouge-l(tokens=unicode)"])
-def test_what_unicode_or_writing_calls_the_same_is_the_same_answer(name: str, said: str, reference: str) -> None:
-    if "rouge" not in name or '"' not in reference:
-        assert value(name, said, reference) == 1.0
+SAME = [
+    *(("「富士山」。", "富士山"), ("マイケル・ジャクソン", "マイケルジャクソン")),
+    *(("３７７６ メートル", "3776メートル"), ("İSTANBUL", "istanbul"), ("Beyonce\u0301", "Beyoncé")),
+    *(("东京，", "东京"), ("القَاهِرَةُ", "القاهرة"), ("नई दिल्ली।", "नई दिल्ली"), ("«ΑΘΗΝΑ»", "Αθήνα")),
+    *(("Королёв", "королев"), ("STRASSE", "Straße")),
+]
+DIFFERENT = [("ビタミンB", "ビタミンA"), ("10²個", "102個"), ("Beyonce", "Beyoncé"), ("东京", "北京"), ("мой", "мои")]
 
 
-@pytest.mark.parametrize(
-    ("said", "reference"),
-    [("ビタミンB", "ビタミンA"), ("10²個", "102個"), ("Beyonce", "Beyoncé"), ("东京", "北京"), ("мой", "мои")],
-)
-def test_what_differs_does_not(said: str, reference: str) -> None:
-    assert value("em", said, reference) == 0.0
+def test_what_unicode_or_writing_calls_the_same_is_the_same_answer_and_all_else_is_not() -> None:
+    for name in ("em", "f1", "rouge-l(tokens=unicode)"):
+        assert [value(name, *pair) for pair in SAME] == [1.0] * len(SAME)
+    assert value("em", "צה״ל", 'צה"ל') == value("f1", "צה״ל", 'צה"ל') == 1.0
+    assert [value("em", *pair) for pair in DIFFERENT] == [0.0] * len(DIFFERENT)
 
 
 @pytest.mark.parametrize("said", ["-5度", "−5度", "気温は-5度", "－５度"])
@@ -136,13 +104,10 @@ def test_a_sign_before_a_number_is_kept_where_there_are_no_spaces(said: str) -> 
     assert value("contains", said, "-5") == 1.0
 
 
-@pytest.mark.parametrize("said", ["2019-2020年", "ソユーズ-5号", "长征-5号", "1月-3月"])
-def test_a_hyphen_behind_a_letter_or_a_digit_is_no_sign(said: str) -> None:
-    assert value("em", said, said.replace("-", "")) == 1.0
-
-
-def test_a_picture_makes_no_other_script_of_a_latin_text() -> None:
-    assert value("em", "-5 \U0001f600", "5 \U0001f600") == 1.0  # as SQuAD has it
+def test_a_hyphen_behind_a_letter_or_a_digit_is_no_sign() -> None:
+    for said in ("2019-2020年", "ソユーズ-5号", "长征-5号", "1月-3月"):
+        assert value("em", said, said.replace("-", "")) == 1.0
+    assert value("em", "-5 \U0001f600", "5 \U0001f600") == 1.0, "a picture makes no other script of a Latin text"
 
 
 def test_f1_counts_the_characters_of_scripts_without_spaces_and_parts_particles() -> None:
@@ -152,18 +117,16 @@ def test_f1_counts_the_characters_of_scripts_without_spaces_and_parts_particles(
 
 
 @pytest.mark.parametrize("name", ["rouge-1", "rouge-2", "rouge-l"])
-@pytest.mark.parametrize("pair", PAIRS)
-def test_rouge_knows_an_exact_answer_from_another_in_every_language(pair: str, name: str) -> None:
-    sentence, other = PAIRS[pair][1], PAIRS["Greek" if pair != "Greek" else "Russian"][1]
-    assert value(name, sentence, sentence) == 1.0
-    assert value(name, other, sentence) == 0.0
+def test_rouge_knows_an_exact_answer_from_another_in_every_language(name: str) -> None:
+    for pair, (_, sentence) in PAIRS.items():
+        other = PAIRS["Greek" if pair != "Greek" else "Russian"][1]
+        assert (value(name, sentence, sentence), value(name, other, sentence)) == (1.0, 0.0)
 
 
 def test_a_number_that_both_hold_does_not_make_two_japanese_sentences_one() -> None:
-    assert value("rouge-l", "人口は3776人です", "富士山の標高は3776メートル") == pytest.approx(
-        2 * 3 / (9 + 11), abs=0.1
-    )
-    assert value("rouge-l(tokens=ascii)", "人口は3776人です", "富士山の標高は3776メートル") == 1.0
+    said, reference = "人口は3776人です", "富士山の標高は3776メートル"
+    assert value("rouge-l", said, reference) == pytest.approx(2 * 3 / (9 + 11), abs=0.1)
+    assert value("rouge-l(tokens=ascii)", said, reference) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -202,29 +165,24 @@ def test_a_zero_says_where_an_answer_may_stand_in_another_form(
     assert contained(answer, answer, language=language).reason == ""
 
 
-@pytest.mark.parametrize(
-    ("answer", "language"),
-    [("Paris", ""), ("Paris", "en"), ("São Paulo", "pt-BR"), ("東京", ""), ("서울", ""), ("α", "")],
-)
-def test_elsewhere_it_does_not(answer: str, language: str) -> None:
-    assert contained(answer, "nothing", language=language).reason == ""
+def test_elsewhere_it_does_not() -> None:
+    for answer, language in (("Paris", "en"), ("São Paulo", "pt-BR"), ("東京", ""), ("서울", ""), ("α", "")):
+        assert contained(answer, "nothing", language=language).reason == ""
 
 
 def test_long_answers_without_spaces_are_not_looked_for() -> None:
-    assert contained(
-        "富士山は日本で一番高い山であり、標高は三千七百七十六メートルで、静岡県と山梨県にまたがっている", "x"
-    ).status is (Status.NOT_APPLICABLE)
+    long = "富士山は日本で一番高い山であり、標高は三千七百七十六メートルで、静岡県と山梨県にまたがっている"
+    assert contained(long, "x").status is Status.NOT_APPLICABLE
     assert contained("鎌倉時代に書かれた随筆集", "x").status is Status.OK
 
 
-@pytest.mark.parametrize("text", ["Naïve café", "10² km", "a\u00adb", "“Zoë” — 5", "Ærø ﬁve", "x\u200by"])
-def test_latin_script_is_left_alone(text: str) -> None:
-    assert fold(text) == text
-    assert apart(text) == text
+def test_latin_script_is_left_alone() -> None:
+    for text in ("Naïve café", "10² km", "a\u00adb", "“Zoë” — 5", "Ærø ﬁve", "x\u200by"):
+        assert fold(text) == apart(text) == text
 
 
 @pytest.mark.parametrize(
-    "text", ["서" * 5000, "이나" * 5000 + "x", "가" + "은" * 5000, "ー" * 5000, "ア" * 5000, "\u0651" * 5000]
+    "text", ["서" * 2000, "이나" * 2000 + "x", "가" + "은" * 2000, "ー" * 2000, "ア" * 2000, "\u0651" * 2000]
 )
 def test_no_text_is_lost(text: str) -> None:
     for whole in (True, False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import build
 from judgekit.stages import Collection, label_pool
-from judgekit.wire.types import Failure, Request
+from judgekit.wire.types import Failure
 from tests.labelers.scripted import CUT, DOC, PARIS, REFUSED, Here, Says, play
 from tests.scripted import ScriptedTransport
 
@@ -27,8 +28,6 @@ YES, NO = "Yes", "No"
 
 def probable(yes: float) -> Says:
     """A reply of one word with the probabilities of both."""
-    from math import log
-
     top = [{"token": word, "logprob": log(p)} for word, p in (("Yes", yes), ("No", 1 - yes))]
     content = [{"token": "Yes", "logprob": log(yes), "top_logprobs": top}]
     return {"message": {"content": "Yes"}, "finish_reason": "stop", "logprobs": {"content": content}}
@@ -61,22 +60,18 @@ def test_jurors_who_disagree_are_in_doubt(said: list[str], doubtful: bool) -> No
 )
 def test_probabilities_inside_of_the_band_are_in_doubt(yes: float, doubt: float, doubtful: bool) -> None:
     labeler = build(cascade("judge(read=logprobs)", doubt=doubt), Here())
-    played = play(labeler, UNIT, [probable(yes), NO] if doubtful else [probable(yes)])
-    assert played.label.extra == {"first": pytest.approx(yes), "escalated": float(doubtful)} | (
-        {} if doubtful else {"mass": pytest.approx(1)}
-    )
-    assert played.label.relevance == (0 if doubtful else float(yes > 0.5))
+    label = play(labeler, UNIT, [probable(yes), NO] if doubtful else [probable(yes)]).label
+    mass = {} if doubtful else {"mass": pytest.approx(1)}
+    assert label.extra == {"first": pytest.approx(yes), "escalated": float(doubtful)} | mass
+    assert label.relevance == (0 if doubtful else float(yes > 0.5))
 
 
 @pytest.mark.parametrize("unread", [["perhaps", "perhaps"], [CUT, CUT], [REFUSED]])
-def test_a_reply_that_cannot_be_read_is_in_doubt(unread: list[Says]) -> None:
+def test_a_reply_that_cannot_be_read_is_in_doubt_and_a_failed_request_is_not(unread: list[Says]) -> None:
     label = play(build(cascade("judge"), Here()), UNIT, [*unread, YES]).label
     assert (label.relevance, label.extra) == (1, {"escalated": 1})
-
-
-def test_a_failed_request_is_not_escalated() -> None:
-    label = play(build(cascade("judge"), Here()), UNIT, [Failure("k", Status.FAILED, "down")]).label
-    assert (label.status, label.extra) == (Status.FAILED, {"escalated": 0})
+    failed = play(build(cascade("judge"), Here()), UNIT, [Failure("k", Status.FAILED, "down")]).label
+    assert (failed.status, failed.extra) == (Status.FAILED, {"escalated": 0})
 
 
 def test_a_first_that_does_not_apply_passes_the_pair_on() -> None:
@@ -87,27 +82,23 @@ def test_a_first_that_does_not_apply_passes_the_pair_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "then"), [("judge", "judge(samples=3, endpoint=large)"), ("judge(jury=a+b)", "utility")]
+    ("first", "says", "then", "more"),
+    [
+        ("judge", ["perhaps", "perhaps"], "judge(samples=3, endpoint=large)", [YES] * 3),
+        ("judge(jury=a+b)", [YES, NO], "utility", [YES]),
+    ],
 )
-def test_the_requests_are_those_of_the_labelers_alone(first: str, then: str) -> None:
-    says = [YES, NO] if "jury" in first else ["perhaps", "perhaps"]
+def test_the_requests_are_those_of_the_labelers_alone(first: str, says: list[str], then: str, more: list[str]) -> None:
+    def keys(spec: str, says: list[str]) -> list[tuple[str, int]]:
+        return [(r.key, r.sample) for wave in play(build(spec, Here()), UNIT, says).waves for r in wave]
 
-    def keys(waves: list[list[Request]]) -> list[tuple[str, int]]:
-        return [(request.key, request.sample) for wave in waves for request in wave]
-
-    alone = [
-        play(build(first, Here()), UNIT, says),
-        play(build(then, Here()), UNIT, [YES] * (3 if "samples" in then else 1)),
-    ]
-    both = play(build(cascade(first, then), Here()), UNIT, lambda r: says.pop(0) if says else YES)
-    assert keys(both.waves) == [key for one in alone for key in keys(one.waves)]
+    assert keys(cascade(first, then), says + more) == keys(first, says) + keys(then, more)
 
 
-def test_the_most_requests_are_those_of_both() -> None:
-    labeler: Any = build(cascade("judge", "judge(samples=3)"), Here())
-    assert labeler.most(UNIT) == 2 + 6
-    first: Any = build(cascade("containment", "judge"), Here())
-    assert first.most(UNIT) == 2
+@pytest.mark.parametrize(("first", "then", "most"), [("judge", "judge(samples=3)", 8), ("containment", "judge", 2)])
+def test_the_most_requests_are_those_of_both(first: str, then: str, most: int) -> None:
+    labeler: Any = build(cascade(first, then), Here())
+    assert labeler.most(UNIT) == most
 
 
 @pytest.mark.parametrize(
@@ -138,19 +129,15 @@ def test_what_either_shares_with_the_outcome_is_shared() -> None:
     assert [endpoint.name for endpoint in needs.endpoints] == ["only", "large"]
 
 
-def test_replies_are_shared_and_the_share_escalated_is_counted(tmp_path: Path) -> None:
+def test_the_share_that_was_escalated_is_counted(tmp_path: Path) -> None:
     transport = ScriptedTransport(lambda body: YES if "useful" in json.dumps(body) else "perhaps")
     docs = {f"d{i}": f"passage {i}" for i in range(4)}
     collection = Collection.make({"q1": "a question?"}, docs, {"run": {"q1": dict.fromkeys(docs, 1.0)}}, 4)
 
-    async def work() -> tuple[jk.Labeling, list[int]]:
-        sent = []
+    async def work() -> jk.Labeling:
         async with Session(tmp_path, transports=lambda _: transport) as session:
-            for spec in ("judge", "judge(prompt=useful)", cascade("judge", "judge(prompt=useful)")):
-                made = await label_pool(build(spec, Here()), collection, session)
-                sent.append(len(transport.sent))
-            return made, sent
+            return await label_pool(build(cascade("judge", "judge(prompt=useful)"), Here()), collection, session)
 
-    labeling, sent = run_sync(work())
-    assert sent[2] == sent[1] > sent[0]
-    assert "was in doubt about 4 of 4 pairs (100%), which the second labeler labeled." in "\n".join(remarks(labeling))
+    said = "\n".join(remarks(run_sync(work())))
+    assert "was in doubt about 4 of 4 pairs (100%), which the second labeler labeled." in said
+    assert len(transport.sent) == 3 * len(docs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,45 +31,40 @@ def said(found: Labeler) -> list[float | None]:
     return [label.relevance for label in checked(found, UNIT, [])]
 
 
+GRADES = "query_id,doc_id,relevance\n"
+VOTES = "query_id,shown,chosen\n"
+ROWS = ("a2", "b0", "c3")
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "scale"),
+    ("name", "text"),
     [
-        ("g.qrels", "q1 0 a 2\nq1 0 b 0\nq1 0 c 3\n", "grades:3"),
-        ("g.csv", "query_id,doc_id,relevance\nq1,a,2\nq1,b,0\nq1,c,3\n", "grades:3"),
-        ("g.tsv", "query_id\tdoc_id\tassessor\trelevance\nq1\ta\tme\t2\nq1\tb\tme\t0\nq1\tc\tyou\t3\n", "grades:3"),
-        (
-            "g.jsonl",
-            "\n".join(
-                json.dumps({"query_id": "q1", "doc_id": d, "relevance": r})
-                for d, r in zip("abc", (2, 0, 3), strict=True)
-            ),
-            "grades:3",
-        ),
+        ("g.qrels", "q1 0 a 2\nq1 0 b 0\nq1 0 c 3\n"),
+        ("g.csv", GRADES + "".join(f"q1,{d},{r}\n" for d, r in ROWS)),
+        ("g.tsv", "query_id\tdoc_id\tassessor\trelevance\nq1\ta\tme\t2\nq1\tb\tme\t0\nq1\tc\tyou\t3\n"),
+        ("g.jsonl", "".join(f'{{"query_id": "q1", "doc_id": "{d}", "relevance": {r}}}\n' for d, r in ROWS)),
     ],
 )
-def test_grades_are_read_from_qrels_and_from_tables(name: str, text: str, scale: str, tmp_path: Path) -> None:
+def test_grades_are_read_from_qrels_and_from_tables(name: str, text: str, tmp_path: Path) -> None:
     found = labeler(tmp_path, text, name=name)
     assert said(found) == [2, 0, 3, 0]
-    assert str(found.scale) == scale
+    assert str(found.scale) == "grades:3"
     assert found.needs.people
     assert [label.extra["judged"] for label in checked(found, UNIT, [])] == [1, 1, 1, 0]
 
 
-def test_a_scale_can_be_declared_and_is_held_to(tmp_path: Path) -> None:
-    rows = "query_id,doc_id,relevance\nq1,a,0.5\nq1,b,1\n"
-    found = labeler(tmp_path, rows, ", scale=unit")
-    assert (said(found), str(found.scale)) == ([0.5, 1, 0, 0], "unit")
-    with pytest.raises(DataError, match=r"line 2: the relevance 0\.5 is not a whole number: declare"):
-        labeler(tmp_path, rows)
-    means = "query_id,doc_id,relevance\nq1,a,1.8\nq1,b,5\nq1,c,0.2\n"
-    found = labeler(tmp_path, means, ", scale='means:5:2'")
-    assert (said(found), str(found.scale)) == ([1.8, 5, 0.2, 0], "means:5:2")
-    with pytest.raises(DataError, match=r"line 2: the relevance 1\.8 is not a whole number: .*scale='means:5:2'"):
-        labeler(tmp_path, means)
-    with pytest.raises(DataError, match="line 3: the relevance 10 is outside the scale grades:3"):
-        labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\nq1,b,10\n", ", scale='grades:3'")
-    assert str(labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\n").scale) == "binary"
-    assert str(labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,-2\n").scale) == "grades:-2..1"
+@pytest.mark.parametrize(
+    ("rows", "options", "labels", "scale"),
+    [
+        ("q1,a,0.5\nq1,b,1\n", ", scale=unit", [0.5, 1, 0, 0], "unit"),
+        ("q1,a,1.8\nq1,b,5\nq1,c,0.2\n", ", scale='means:5:2'", [1.8, 5, 0.2, 0], "means:5:2"),
+        ("q1,a,1\n", "", [1, 0, 0, 0], "binary"),
+        ("q1,a,-2\n", "", [-2, 0, 0, 0], "grades:-2..1"),
+    ],
+)
+def test_a_scale_can_be_declared(rows: str, options: str, labels: list[float], scale: str, tmp_path: Path) -> None:
+    found = labeler(tmp_path, GRADES + rows, options)
+    assert (said(found), str(found.scale)) == (labels, scale)
 
 
 def test_a_document_that_nobody_saw_is_not_relevant_or_missing(tmp_path: Path) -> None:
@@ -78,14 +74,7 @@ def test_a_document_that_nobody_saw_is_not_relevant_or_missing(tmp_path: Path) -
     assert labels[1].reason == "nobody was asked about this document"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "query_id,doc_id,relevance\nq2,a,1\n",
-        "query_id,shown,chosen\nq2,a b,a\n",
-        "q2 0 a 1\n",
-    ],
-)
+@pytest.mark.parametrize("text", [GRADES + "q2,a,1\n", VOTES + "q2,a b,a\n", "q2 0 a 1\n"])
 def test_a_query_that_nobody_saw_is_not_applicable_unless_the_user_says_zero(text: str, tmp_path: Path) -> None:
     for unlisted in ("", ", unlisted=missing"):
         found = checked(labeler(tmp_path, text, unlisted), UNIT, [])
@@ -94,38 +83,24 @@ def test_a_query_that_nobody_saw_is_not_applicable_unless_the_user_says_zero(tex
     assert said(labeler(tmp_path, text, ", unlisted=zero")) == [0] * 4
 
 
-@pytest.mark.parametrize(
-    "shown",
-    [
-        "a b c",
-        "a|b|c",
-        "a | b | c",
-        "a| b| c",
-        "a |b |c",
-        "a;b;c",
-        "a ; b;c",
-        '"a,b,c"',
-        '"a, b, c"',
-        '"a , b,c"',
-        '"[""a"", ""b"", ""c""]"',
-    ],
-)
+LISTS = ["a b c", "a|b|c", "a | b | c", "a| b| c", "a |b |c", "a;b;c", "a ; b;c", '"a,b,c"', '"a, b, c"', '"a , b,c"']
+
+
+@pytest.mark.parametrize("shown", [*LISTS, '"[""a"", ""b"", ""c""]"'])
 def test_a_vote_is_times_chosen_over_times_shown(shown: str, tmp_path: Path) -> None:
-    rows = f"query_id,shown,chosen\nq1,{shown},a\nq1,a b,b\nq1,a b,none\nq1,b a,a\n"
-    found = labeler(tmp_path, rows)
+    found = labeler(tmp_path, VOTES + f"q1,{shown},a\nq1,a b,b\nq1,a b,none\nq1,b a,a\n")
     assert said(found) == [0.5, pytest.approx(1 / 4), 0, 0]
     assert str(found.scale) == "unit"
-    a, _, c, d = checked(found, UNIT, [])
-    assert (a.extra["shown"], a.extra["chosen"]) == (4, 2)
-    assert (a.extra["ci_low"], a.extra["ci_high"]) == wilson(2, 4)
-    assert (c.extra["judged"], c.extra["shown"], c.extra["chosen"]) == (1, 1, 0)
-    assert dict(d.extra) == {"judged": 0}
+    a, _, c, d = (dict(label.extra) for label in checked(found, UNIT, []))
+    low, high = wilson(2, 4)
+    assert a == {"judged": 1, "shown": 4, "chosen": 2, "ci_low": low, "ci_high": high}
+    assert (c["judged"], c["shown"], c["chosen"]) == (1, 1, 0)
+    assert d == {"judged": 0}
 
 
 def test_ids_may_hold_separators_where_others_separate(tmp_path: Path) -> None:
-    found = labeler(tmp_path, "query_id,shown,chosen\nq1,a|1 b;2,a|1\n")
-    assert found.said["q1", "a|1"].relevance == 1.0  # type: ignore[attr-defined]  # a Human
-    assert set(found.said) == {("q1", "a|1"), ("q1", "b;2")}  # type: ignore[attr-defined]
+    found: Any = labeler(tmp_path, VOTES + "q1,a|1 b;2,a|1\n")
+    assert {pair: vote.relevance for pair, vote in found.said.items()} == {("q1", "a|1"): 1.0, ("q1", "b;2"): 0.0}
 
 
 def test_votes_are_read_from_json_lists_and_a_doc_may_be_called_none(tmp_path: Path) -> None:
@@ -145,27 +120,25 @@ def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
     assert wilson(chosen, shown) == pytest.approx((exact.low, exact.high), abs=1e-12)
 
 
+TWO = "line 2: shown must list two or more distinct doc ids"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("query_id,doc_id,relevance\n", "holds no rows"),
+        (GRADES, "holds no rows"),
         ("query_id,doc_id,grade\nq1,a,1\n", "has the columns query_id, doc_id, grade; expected labels by people"),
-        (
-            "query_id,doc_id,relevance\nq1,a,1\nq1,a,1\n",
-            "line 3: doc 'a' appears twice for query 'q1' (first on line 2)",
-        ),
-        ("query_id,doc_id,relevance\nq1,a,high\n", "line 2: 'relevance' must be a finite number, not 'high'"),
-        ("query_id,doc_id,relevance\nq1,,1\n", "line 2: 'doc_id' is empty"),
-        ("query_id,shown,chosen\nq1,a b,c\n", "line 2: chosen must be one of those shown or none, not 'c'"),
-        ("query_id,shown,chosen\nq1,a,a\n", "line 2: shown must list two or more distinct doc ids"),
-        ("query_id,shown,chosen\nq1,a a,a\n", "line 2: shown must list two or more distinct doc ids"),
-        ('query_id,shown,chosen\nq1,"[1, 2]",1\n', "line 2: shown must list two or more distinct doc ids"),
-        ('query_id,shown,chosen\nq1,"[a",a\n', "line 2: shown must list two or more distinct doc ids"),
-        ('query_id,shown,chosen\nq1,"[{}]",a\n', "line 2: shown must list two or more distinct doc ids"),
-        ('query_id,shown,chosen\nq1,"a b, c d",none\n', "line 2: shown must list two or more distinct doc ids"),
         ("query_id,doc_id,relevance,shown,chosen\nq1,a,1,a b,a\n", "has the columns"),
-        ("query_id,doc_id,relevance\nq1,a,1_0\n", "line 2: 'relevance' must be a finite number, not '1_0'"),
-        ("query_id,shown,chosen\nq1,a b,\n", "line 2: chosen must be a text"),
+        (GRADES + "q1,a,1\nq1,a,1\n", "line 3: doc 'a' appears twice for query 'q1' (first on line 2)"),
+        (GRADES + "q1,a,high\n", "line 2: 'relevance' must be a finite number, not 'high'"),
+        (GRADES + "q1,a,1_0\n", "line 2: 'relevance' must be a finite number, not '1_0'"),
+        (GRADES + "q1,a,0.5\n", "line 2: the relevance 0.5 is not a whole number: declare"),
+        (GRADES + "q1,a,1.8\nq1,b,5\n", "scale='means:5:2'"),
+        (GRADES + "q1,,1\n", "line 2: 'doc_id' is empty"),
+        (VOTES + "q1,a b,c\n", "line 2: chosen must be one of those shown or none, not 'c'"),
+        (VOTES + "q1,a b,\n", "line 2: chosen must be a text"),
+        *((VOTES + "q1,a,a\n", TWO), (VOTES + "q1,a a,a\n", TWO), (VOTES + 'q1,"[1, 2]",1\n', TWO)),
+        *((VOTES + 'q1,"[a",a\n', TWO), (VOTES + 'q1,"[{}]",a\n', TWO), (VOTES + 'q1,"a b, c d",none\n', TWO)),
         ("q1 0 a\n", "expected labels by people"),
         ("q1 0 a x\n", "line 1"),
     ],
@@ -180,6 +153,8 @@ def test_mistakes_end_in_a_sentence(tmp_path: Path) -> None:
         build("human", Here(tmp_path))
     with pytest.raises(DataError, match=r"nobody\.csv"):
         build("human(file='nobody.csv')", Here(tmp_path))
+    with pytest.raises(DataError, match="line 3: the relevance 10 is outside the scale grades:3"):
+        labeler(tmp_path, GRADES + "q1,a,1\nq1,b,10\n", ", scale='grades:3'")
 
 
 def test_missing_labels_beside_a_qrels_file_stay_missing(tmp_path: Path) -> None:

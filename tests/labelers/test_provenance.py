@@ -9,7 +9,7 @@ import pytest
 from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
-from judgekit.labelers.base import build, checked
+from judgekit.labelers.base import Needs, build, checked
 from tests.labelers.scripted import Here
 
 DOCS = [
@@ -53,25 +53,18 @@ def test_relevance_is_the_files_or_the_pages(options: str, expected: list[float]
     assert str(build(spec, here).scale) == scale
 
 
-def test_pages_belong_to_a_query(here: Here) -> None:
-    assert labels("provenance(qrels='gold.qrels', expand=page)", here, "q2") == [0, 0, 1, 0]
-
-
-@pytest.mark.parametrize("expand", ["", ", expand=page"])
+@pytest.mark.parametrize("expand", ["none", "page"])
 def test_a_query_that_the_file_does_not_judge_at_all_is_not_applicable_unless_the_user_says_zero(
     expand: str, here: Here
 ) -> None:
-    def statuses(unlisted: str) -> list[Status]:
-        unit = Unit(Query("q3", "?"), tuple(DOCS))
-        found = checked(build(f"provenance(qrels='gold.qrels'{expand}{unlisted})", here), unit, [])
-        assert {label.extra["judged"] for label in found} == {0}
-        return [label.status for label in found]
-
-    assert statuses("") == statuses(", unlisted=judged") == statuses(", unlisted=missing")
-    assert statuses("") == [Status.NOT_APPLICABLE] * 4
-    assert statuses(", unlisted=zero") == [Status.OK] * 4
-    assert labels(f"provenance(qrels='gold.qrels'{expand}, unlisted=zero)", here, "q3") == [0] * 4
-    assert labels(f"provenance(qrels='gold.qrels'{expand}, unlisted=missing)", here, "q2") == [None, None, 1, None]
+    na = Status.NOT_APPLICABLE
+    for unlisted, status in (("judged", na), ("missing", na), ("zero", Status.OK)):
+        spec = f"provenance(qrels='gold.qrels', expand={expand}, unlisted={unlisted})"
+        found = checked(build(spec, here), Unit(Query("q3", "?"), tuple(DOCS)), [])
+        assert {(label.status, label.extra["judged"]) for label in found} == {(status, 0)}
+        assert {label.relevance for label in found} == {0 if status is Status.OK else None}
+        assert labels(spec, here, "q2") == ([None, None, 1, None] if unlisted == "missing" else [0, 0, 1, 0])
+    assert build("provenance(qrels='gold.qrels')", here).unlisted == "judged"  # type: ignore[attr-defined]
 
 
 def test_a_query_of_which_the_file_says_that_it_is_not_applicable_is_not_judged(here: Here) -> None:
@@ -83,12 +76,11 @@ def test_a_query_of_which_the_file_says_that_it_is_not_applicable_is_not_judged(
 def test_what_is_missing_in_the_file_is_missing_unless_the_page_is_relevant(here: Here) -> None:
     (here.base / "gold.qrels").write_text("q1 0 p1-a 1\n")
     (here.base / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tp1-b\tunparsed\nq1\tp2-a\tfailed\n")
-    unit = Unit(Query("q1", "?"), tuple(DOCS))
-    plain = checked(build("provenance(qrels='gold.qrels')", here), unit, [])
-    assert [x.status for x in plain] == [Status.OK, Status.UNPARSED, Status.FAILED, Status.OK]
-    assert plain[1].reason
-    paged = checked(build("provenance(qrels='gold.qrels', expand=page)", here), unit, [])
-    assert [x.status for x in paged] == [Status.OK, Status.OK, Status.FAILED, Status.OK]
+    for expand, other in (("none", Status.UNPARSED), ("page", Status.OK)):
+        labeler = build(f"provenance(qrels='gold.qrels', expand={expand})", here)
+        found = checked(labeler, Unit(Query("q1", "?"), tuple(DOCS)), [])
+        assert [x.status for x in found] == [Status.OK, other, Status.FAILED, Status.OK]
+        assert found[2].reason
 
 
 def test_a_page_that_is_not_relevant_does_not_fill_in_what_is_missing(here: Here) -> None:
@@ -99,26 +91,26 @@ def test_a_page_that_is_not_relevant_does_not_fill_in_what_is_missing(here: Here
 
 def test_it_needs_nothing_but_the_file(here: Here) -> None:
     labeler = build("provenance(qrels='gold.qrels')", here)
-    assert labeler.needs == labeler.needs.__class__(existing=True)
+    assert labeler.needs == Needs(existing=True)
     assert labeler.requests(Unit(Query("q1", "?"), tuple(DOCS)), []) == []
 
 
-def test_mistakes_end_in_a_sentence(here: Here) -> None:
-    with pytest.raises(UsageError, match="needs qrels=…, file of existing judgments"):
-        build("provenance", here)
-    with pytest.raises(DataError, match=r"missing\.qrels"):
-        build("provenance(qrels='missing.qrels')", here)
-    with pytest.raises(UsageError, match="give the collection"):
-        build("provenance(qrels='gold.qrels', expand=page)", Here(here.base))
-    with pytest.raises(UsageError, match="no document in the file has a page_id"):
-        build(
-            "provenance(qrels='binary.qrels', expand=page)",
-            Here(here.base, docs=MemoryDocs([Doc("p1-a", "t"), DOCS[3]])),
-        )
-    with pytest.raises(UsageError, match="expand must be one of"):
-        build("provenance(qrels='gold.qrels', expand=section)", here)
-    with pytest.raises(UsageError, match="is not a scale"):
-        build("provenance(qrels='gold.qrels', scale=stars)", here)
+NO_PAGES = MemoryDocs([Doc("p1-a", "t"), DOCS[3]])
+
+
+@pytest.mark.parametrize(
+    ("options", "docs", "message"),
+    [
+        ("", NO_PAGES, "needs qrels=…, file of existing judgments"),
+        ("(qrels='missing.qrels')", NO_PAGES, r"missing\.qrels"),
+        ("(qrels='gold.qrels', expand=page)", None, "give the collection"),
+        ("(qrels='binary.qrels', expand=page)", NO_PAGES, "no document in the file has a page_id"),
+        ("(qrels='gold.qrels', expand=section)", NO_PAGES, "expand must be one of"),
+        ("(qrels='gold.qrels', scale=stars)", NO_PAGES, "is not a scale"),
+        ("(qrels='off.qrels', scale='grades:3')", NO_PAGES, "line 1"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(options: str, docs: MemoryDocs | None, message: str, here: Here) -> None:
     (here.base / "off.qrels").write_text("q1 0 d 10\n")
-    with pytest.raises(DataError, match="line 1"):
-        build("provenance(qrels='off.qrels', scale='grades:3')", here)
+    with pytest.raises((DataError, UsageError), match=message):
+        build(f"provenance{options}", Here(here.base, docs=docs))

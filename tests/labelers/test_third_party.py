@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.answers.quality import metric
+from judgekit.answers.quality import METRICS, metric
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.kinds import About, about, option
-from judgekit.labelers.base import Label, Needs, build, checked
+from judgekit.labelers.base import LABELERS, Label, Needs, build, checked
 from judgekit.spec import parse
 from judgekit.wire.types import Request
 from tests.labelers.scripted import Here, play
@@ -53,24 +54,14 @@ class Brief(jk.AnswerMetric):
         return len(text) <= max(map(len, references))
 
 
-def of(labeler: jk.Labeler, unit: Unit = UNIT) -> list[float | None]:
-    return [label.relevance for label in checked(labeler.bound(Here()), unit, [])]
-
-
 # In a notebook.
 
 
-@pytest.fixture
-def collection() -> dict[str, Any]:
-    return {
-        "queries": pd.DataFrame({"query_id": ["q"], "text": ["?"], "answers": [["4"]]}),
-        "docs": pd.DataFrame({"doc_id": ["a", "b"], "text": ["long", "x"]}),
-        "runs": {"bm25": pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})},
-    }
-
-
-def test_a_class_in_a_notebook_is_a_labeler(collection: dict[str, Any], tmp_path: Path) -> None:
-    labeling = jk.label(Longest(least=3), **collection, cache=tmp_path)
+def test_a_class_in_a_notebook_is_a_labeler(tmp_path: Path) -> None:
+    queries = pd.DataFrame({"query_id": ["q"], "text": ["?"], "answers": [["4"]]})
+    docs = pd.DataFrame({"doc_id": ["a", "b"], "text": ["long", "x"]})
+    run = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
+    labeling = jk.label(Longest(least=3), queries=queries, docs=docs, runs={"bm25": run}, cache=tmp_path)
     assert labeling.name == "longest(least=3)"
     assert str(labeling.scale) == "binary"
     assert labeling.table.set_index("doc_id")["relevance"].to_dict() == {"a": 1.0, "b": 0.0}
@@ -78,55 +69,52 @@ def test_a_class_in_a_notebook_is_a_labeler(collection: dict[str, Any], tmp_path
 
 def test_fields_are_the_options_and_the_spelling_follows_from_the_defaults() -> None:
     assert [str(one.spec) for one in (Longest(), Longest(10), Longest(3))] == ["longest", "longest", "longest(least=3)"]
-    assert about(Longest) == About(
-        "A document is relevant if it has at least so many characters", options={"least": ""}
-    )
+    does = "A document is relevant if it has at least so many characters"
+    assert about(Longest) == About(does, options={"least": ""})
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (Longest(least="3"), "longest.*least must be a whole number, not '3'"),  # type: ignore[arg-type]  # that is it
-        (Longest(least=2.5), "least must be a whole number, not 2.5"),  # type: ignore[arg-type]
-        (Longest(least=True), "least must be a whole number, not True"),
-        (Longest(least=None), "least must be a whole number, not None"),  # type: ignore[arg-type]
+def test_what_is_no_labeler_ends_in_a_sentence() -> None:
+    mistakes: list[tuple[Any, str]] = [
+        *((Longest(least=odd), f"longest.*least must be a whole number, not {odd!r}") for odd in ("3", True, None)),  # type: ignore[arg-type]
         (Longest, "a labeler is a spelling or an instance, such as Mine"),
         (3, "a labeler is a spelling or an instance"),
-    ],
-)
-def test_what_is_no_labeler_ends_in_a_sentence(given: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        build(given, Here())
+    ]
+    for given, message in mistakes:
+        with pytest.raises(UsageError, match=message):
+            build(given, Here())
+
+
+class Silent(jk.Labeler):
+    scale = "binary"
+
+
+class Unscaled(jk.Labeler):
+    def relevance(self, query: jk.Query, doc: jk.Doc) -> float:
+        return 1.0
+
+
+class Plain(jk.Labeler):
+    scale = "binary"
+    least: int = 3
+
+
+@dataclass(frozen=True)
+class Listed(jk.Labeler):
+    scale = "binary"
+    words: tuple[str, ...] = ()
 
 
 def test_a_class_says_what_it_lacks() -> None:
-    class Silent(jk.Labeler):
-        scale = "binary"
-
-    class Unscaled(jk.Labeler):
-        def relevance(self, query: jk.Query, doc: jk.Doc) -> float:
-            return 1.0
-
-    class Plain(jk.Labeler):
-        scale = "binary"
-        least: int = 3
-
-    with pytest.raises(UsageError, match=r"Silent labels nothing: define relevance"):
-        build(Silent(), Here())
-    with pytest.raises(UsageError, match="Unscaled declares no scale"):
-        build(Unscaled(), Here())
-    with pytest.raises(UsageError, match=r"Plain: put @dataclass\(frozen=True\) above it, so that least is an option"):
-        build(Plain(), Here())
+    for kind, message in (
+        (Silent, r"Silent labels nothing: define relevance"),
+        (Unscaled, "Unscaled declares no scale"),
+        (Plain, r"Plain: put @dataclass\(frozen=True\) above it, so that least is an option"),
+        (Listed, r"Listed: the option words is a .*; an option is a bool, int, float, str"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            build(kind(), Here())
     with pytest.raises(UsageError, match="'stars' is not a scale"):
         type("Starred", (jk.Labeler,), {"scale": "stars"})
-
-    @dataclass(frozen=True)
-    class Listed(jk.Labeler):
-        scale = "binary"
-        words: tuple[str, ...] = ()
-
-    with pytest.raises(UsageError, match=r"Listed: the option words is a .*; an option is a bool, int, float, str"):
-        build(Listed(), Here())
 
 
 def test_a_labeler_says_how_relevant_a_document_is_or_that_it_does_not_apply() -> None:
@@ -134,21 +122,20 @@ def test_a_labeler_says_how_relevant_a_document_is_or_that_it_does_not_apply() -
         scale = "grades:3"
 
         def relevance(self, query: jk.Query, doc: jk.Doc) -> Any:
-            return {"a": None, "b": 2, "c": 7, "d": "2", "e": 1 // len(doc.title)}[doc.doc_id] if doc.title else 1 // 0
+            return {"a": None, "b": 2, "c": 7, "d": "2"}[doc.doc_id]
 
-    def one(doc_id: str, title: str = "T") -> Label:
-        return checked(Graded().bound(Here()), Unit(QUERY, (jk.Doc(doc_id, "", title),)), [])[0]
+    def label(*doc_ids: str) -> list[tuple[float | None, Status]]:
+        unit = Unit(QUERY, tuple(jk.Doc(doc_id, "") for doc_id in doc_ids))
+        return [(one.relevance, one.status) for one in checked(Graded().bound(Here()), unit, [])]
 
-    assert (one("a").relevance, one("a").status) == (None, Status.NOT_APPLICABLE)
-    assert one("b").relevance == 2.0
-    with pytest.raises(UsageError, match=r"labeler graded: .* is off the scale: 7 is outside"):
-        one("c")
-    with pytest.raises(UsageError, match="graded, query 'q', doc 'd': '2' is not a number"):
-        one("d")
-    with pytest.raises(
-        UsageError, match=r"graded, query 'q', doc 'e': ZeroDivisionError: .* \(test_third_party.py, line"
+    assert label("a", "b") == [(None, Status.NOT_APPLICABLE), (2.0, Status.OK)]
+    for doc_id, message in (
+        ("c", r"labeler graded: .* is off the scale: 7 is outside"),
+        ("d", "graded, query 'q', doc 'd': '2' is not a number"),
+        ("e", r"graded, query 'q', doc 'e': KeyError: .* \(test_third_party.py, line"),
     ):
-        one("e", "")
+        with pytest.raises(UsageError, match=message):
+            label(doc_id)
 
 
 def test_a_labeler_that_asks_an_llm_overrides_requests_and_label() -> None:
@@ -188,18 +175,16 @@ def test_a_labeler_made_from_a_built_in_one_has_a_name_and_the_options_of_its_ow
 
 
 def test_an_answer_metric_is_a_class_too() -> None:
-    assert metric(Brief()).score(Answer("four"), QUERY).value == 0.0
-    assert metric(Brief()).score(Answer("4"), QUERY).value == 1.0
-    assert metric(Brief()).score(Answer("4"), jk.Query("q", "?")).status is Status.NOT_APPLICABLE
-
     class Wild(Brief):
         def compare(self, text: str, references: Any) -> float:
             return 1 / 0 if text == "x" else 2.0
 
-    with pytest.raises(UsageError, match="wild, query 'q': 2 is outside the scale"):
-        metric(Wild()).score(Answer("4"), QUERY)
-    with pytest.raises(UsageError, match="wild, query 'q': ZeroDivisionError"):
-        metric(Wild()).score(Answer("x"), QUERY)
+    assert metric(Brief()).score(Answer("four"), QUERY).value == 0.0
+    assert metric(Brief()).score(Answer("4"), QUERY).value == 1.0
+    assert metric(Brief()).score(Answer("4"), jk.Query("q", "?")).status is Status.NOT_APPLICABLE
+    for text, message in (("4", "2 is outside the scale"), ("x", "ZeroDivisionError")):
+        with pytest.raises(UsageError, match=f"wild, query 'q': {message}"):
+            metric(Wild()).score(Answer(text), QUERY)
 
 
 # In a file.
@@ -214,7 +199,7 @@ def here(tmp_path: Path) -> Here:
 def test_a_spelling_may_begin_with_a_file(here: Here) -> None:
     labeler = build("mine.py:Longest(least=3)", here)
     assert str(labeler.spec) == "longest(least=3)"
-    assert of(labeler) == [1.0, 0.0]
+    assert [label.relevance for label in checked(labeler, UNIT, [])] == [1.0, 0.0]
     assert build("mine.py:Longest(least=3)", here) == labeler
     assert metric("mine.py:Brief(times=3)", here).name == "brief(times=3.0)"
     utility = build("utility(quality='mine.py:Brief')", here)
@@ -256,67 +241,71 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def use(site: Path, code: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-
-
-def test_an_installed_package_adds_a_labeler_and_a_metric(site: Path) -> None:
-    code = """
+@pytest.mark.more
+def test_an_installed_package_adds_a_labeler_a_metric_a_step_and_a_command(site: Path, tmp_path: Path) -> None:
+    code = f"""
+import contextlib, os; os.chdir({str(tmp_path)!r})
 from judgekit.answers.quality import catalog, metric
-from judgekit.cli import main
-from judgekit.labelers.base import build, kinds
-labeler = build("longest(least=3)", None)
-assert build(str(labeler.spec), None) == labeler
-assert metric("brief(times=3)").name == "brief(times=3.0)" and "brief" in catalog() and "longest" in kinds()
-main(["list", "labelers"])
-"""
-    done = use(site, code)
-    assert "longest: A document is relevant if it has at least so many characters" in done.stdout, done.stderr
-    assert "least=    the fewest characters (10)" in done.stdout
-
-
-def test_an_installed_package_adds_a_step_and_a_command(site: Path, tmp_path: Path) -> None:
-    code = """
-import sys
 from judgekit.cli import main
 from judgekit.experiment.file import load
 from judgekit.experiment.run import run
+from judgekit.labelers.base import build, kinds
 from judgekit.sample import EXPERIMENT
-settings = load(EXPERIMENT).updated(data={"limit": 8}, analysis={"resamples": 100})
-run(settings, out="out", cache="store")
-main(["lengths", "out"])
+labeler = build("longest(least=3)", None)
+assert build(str(labeler.spec), None) == labeler
+assert metric("brief(times=3)").name == "brief(times=3.0)" and "brief" in catalog() and "longest" in kinds()
+run(load(EXPERIMENT).updated(data={{"limit": 2}}, analysis={{"resamples": 100}}), out="out", cache="store")
+for words in (["lengths", "out"], ["list", "labelers"]):
+    with contextlib.suppress(SystemExit):
+        main(words)
 """
-    done = use(site, f"import os; os.chdir({str(tmp_path)!r})\n{code}")
-    rows = done.stdout.splitlines()
-    assert rows[0] == "labeling,relevance,docs,characters", done.stderr
-    assert len({row.rpartition(",")[0] for row in rows[1:]}) == len(rows[1:]) > 2
-    assert (tmp_path / "out" / "lengths.csv").read_text() == done.stdout
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "out" / "lengths.csv").read_text()
+    assert table in done.stdout
+    header, *rows = table.splitlines()
+    assert header == "labeling,relevance,docs,characters"
+    assert len({row.rpartition(",")[0] for row in rows}) == len(rows) > 2
     assert "How many characters documents have" in (tmp_path / "out" / "report.html").read_text()
+    assert "longest: A document is relevant if it has at least so many characters" in done.stdout
+    assert "least=    the fewest characters (10)" in done.stdout
+
+
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """Have a package on the path that offers a class under a name: ``offer("labelers", "short", "Longest")``."""
+
+    def make(group: str, name: str, target: str) -> None:
+        info = tmp_path / "lengths-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[judgekit.{group}]\n{name} = judgekit_lengths:{target}\n")
+
+    (tmp_path / "judgekit_lengths.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
+    monkeypatch.syspath_prepend(tmp_path)
+    return make
+
+
+def test_an_entry_point_is_found_by_its_name(offer: Callable[[str, str, str], None]) -> None:
+    offer("labelers", "longest", "Longest")
+    assert "longest" in LABELERS.kinds()
+    assert LABELERS.catalog()["longest"].options == {"least": "the fewest characters (10)"}
+    assert str(build("longest(least=3)", None).spec) == "longest(least=3)"
 
 
 @pytest.mark.parametrize(
     ("group", "name", "target", "message"),
     [
         ("labelers", "judge", "Longest", "the labeler 'judge' of judgekit_lengths:Longest has the name of another one"),
-        (
-            "answer_metrics",
-            "em",
-            "Brief",
-            "the answer metric 'em' of judgekit_lengths:Brief has the name of another one",
-        ),
+        ("answer_metrics", "em", "Brief", "the answer metric 'em' of judgekit_lengths:Brief has the name of another"),
         ("labelers", "short", "Longest", "'short' of judgekit_lengths:Longest is not a judgekit.Labeler of that kind"),
         ("labelers", "brief", "Brief", "'brief' of judgekit_lengths:Brief is not a judgekit.Labeler of that kind"),
     ],
 )
 def test_an_entry_point_is_held_to_what_it_says(
-    group: str, name: str, target: str, message: str, tmp_path: Path
+    group: str, name: str, target: str, message: str, offer: Callable[[str, str, str], None]
 ) -> None:
-    (tmp_path / "judgekit_lengths.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
-    info = tmp_path / "lengths-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[judgekit.{group}]\n{name} = judgekit_lengths:{target}\n")
-    room = "labelers.base" if group == "labelers" else "answers.quality"
-    done = use(tmp_path, f"from judgekit.{room} import catalog; catalog()")
-    assert message in done.stderr
+    offer(group, name, target)
+    with pytest.raises(UsageError, match=message):
+        (LABELERS if group == "labelers" else METRICS).catalog()

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judgekit.answers.answerer import make_answerer
-from judgekit.data.documents import Query, Unit
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
+from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import build
 from judgekit.wire.types import Failure, Request
-from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, play
+from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, outcome, play
+from tests.scripted import ScriptedTransport
 
 UNIT = Unit(PARIS, (DOC,))
 NO_REFERENCE = Unit(Query("q2", "Why?"), (DOC,))
@@ -31,12 +36,9 @@ def closed_book(request: Request) -> bool:
 @pytest.mark.parametrize(
     ("spec", "says", "relevance", "scale"),
     [
-        ("utility", "Paris.", 1.0, "binary"),
-        ("utility", "in Paris", 0.0, "binary"),
         ("utility", "Answer: Paris", 1.0, "binary"),
-        ("utility", "unknown", 0.0, "binary"),
+        ("utility", "in Paris", 0.0, "binary"),
         ("utility(quality=f1)", "in Paris", 2 / 3, "unit"),
-        ("utility(quality=contains)", "It is Paris, I think.", 1.0, "binary"),
         ("utility(quality='rouge-l')", "paris france europe", 0.8, "unit"),
         ("utility(prompt='answer-long', quality=f1)", "It is Paris.", 0.5, "unit"),
     ],
@@ -44,9 +46,7 @@ def closed_book(request: Request) -> bool:
 def test_the_quality_of_the_answer_is_the_label(spec: str, says: str, relevance: float, scale: str) -> None:
     labeler = build(spec, Here())
     label = play(labeler, UNIT, [says]).label
-    assert label.relevance == pytest.approx(relevance)
-    assert label.raw == says
-    assert str(labeler.scale) == scale
+    assert (label.relevance, label.raw, str(labeler.scale)) == (pytest.approx(relevance), says, scale)
 
 
 def test_it_says_what_it_shares_with_the_outcome() -> None:
@@ -60,31 +60,23 @@ def test_it_says_what_it_shares_with_the_outcome() -> None:
 def test_answering_from_one_document_is_the_same_request(prompt: str, options: dict[str, Any]) -> None:
     answerer = make_answerer(Here().endpoint(None), prompt, Here(), options)
     labeler = build(f"utility(prompt='{prompt}')", Here())
-    assert [r.key for r in answerer.requests(UNIT, [])] == [r.key for r in labeler.requests(UNIT, [])]
-    again = [r.key for r in play(labeler, UNIT, [CUT, "Paris"]).waves[1]]
-    assert again == [r.key for w in play_answerer(answerer, UNIT)[1:] for r in w]
-    assert {answerer.requests(UNIT, [])[0].key} < {
-        r.key for r in build(f"utility(prompt='{prompt}', variant=gain)", Here()).requests(UNIT, [])
-    }
-
-
-def play_answerer(answerer: Any, unit: Unit) -> list[list[Request]]:
-    from tests.labelers.scripted import outcome
-
-    first = answerer.requests(unit, [])
-    return [first, answerer.requests(unit, [outcome(first[0], CUT)])]
+    (first,) = answerer.requests(UNIT, [])
+    again = answerer.requests(UNIT, [outcome(first, CUT)])
+    waves = play(labeler, UNIT, [CUT, "Paris"]).waves
+    assert [[r.key for r in wave] for wave in waves] == [[first.key], [again[0].key]]
+    gain = build(f"utility(prompt='{prompt}', variant=gain)", Here()).requests(UNIT, [])
+    assert {first.key} < {request.key for request in gain}
 
 
 def test_k_answers_per_document_are_the_utility_requests_of_those_documents() -> None:
     answerer = make_answerer(Here().endpoint(None), "answer-short", Here(), {"mode": "vote"})
     labeler = build("utility", Here())
-    both = answerer.requests(Unit(PARIS, (DOC, OTHER)), [])
     single = [r.key for unit in labeler.units(PARIS, [DOC, OTHER]) for r in labeler.requests(unit, [])]
-    assert [r.key for r in both] == single
+    assert [r.key for r in answerer.requests(Unit(PARIS, (DOC, OTHER)), [])] == single
 
 
 def test_the_context_budget_is_part_of_the_request() -> None:
-    long = DOC.__class__("d", "word " * 400)
+    long = Doc("d", "word " * 400)
     labeler = build("utility(context_tokens=50)", Here())
     (request,) = labeler.requests(Unit(PARIS, (long,)), [])
     assert content(request).count("word") == pytest.approx(40, abs=2)
@@ -95,21 +87,16 @@ def test_the_context_budget_is_part_of_the_request() -> None:
 @pytest.mark.parametrize(
     ("says", "status"),
     [
-        (REFUSED, Status.REFUSED),
-        ("", Status.UNPARSED),
-        ("<think>Paris", Status.UNPARSED),
-        (Failure("k", Status.FAILED, "it is down"), Status.FAILED),
+        ([REFUSED], Status.REFUSED),
+        (["<think>Paris"], Status.UNPARSED),
+        ([Failure("k", Status.FAILED, "it is down")], Status.FAILED),
+        ([CUT, CUT], Status.TRUNCATED),
     ],
 )
-def test_without_an_answer_there_is_no_label(says: Says, status: Status) -> None:
-    label = play(build("utility", Here()), UNIT, [says]).label
+def test_without_an_answer_there_is_no_label(says: list[Says], status: Status) -> None:
+    label = play(build("utility", Here()), UNIT, says).label
     assert (label.relevance, label.status) == (None, status)
     assert label.reason
-
-
-def test_an_answer_cut_off_twice_is_truncated() -> None:
-    assert play(build("utility", Here()), UNIT, [CUT, CUT]).label.status is Status.TRUNCATED
-    assert play(build("utility", Here()), UNIT, [CUT, "Paris"]).label.relevance == 1.0
 
 
 @pytest.mark.parametrize("spec", ["utility", "utility(variant=gain)", "utility(quality='correct(endpoint=j)')"])
@@ -163,39 +150,38 @@ def test_without_a_closed_book_answer_there_is_no_gain() -> None:
 def test_samples_are_averaged() -> None:
     labeler = build("utility(samples=3)", Here())
     played = play(labeler, UNIT, ["Paris", "Lyon", "Paris"])
-    assert played.label.relevance == pytest.approx(2 / 3)
-    assert str(labeler.scale) == "unit"
+    assert (played.label.relevance, str(labeler.scale)) == (pytest.approx(2 / 3), "unit")
     assert [r.sample for r in played.waves[0]] == [0, 1, 2]
     assert played.waves[0][0].key == build("utility", Here()).requests(UNIT, [])[0].key
     assert json.loads(played.label.raw) == ["Paris", "Lyon", "Paris"]
-    missing = play(labeler, UNIT, ["Paris", REFUSED, ""]).label
-    assert (missing.status, missing.reason) == (Status.REFUSED, "only 1 of 3 answers are there: the model declined")
-    half = play(build("utility(samples=2)", Here()), UNIT, ["Paris", REFUSED]).label
-    assert (half.relevance, half.reason) == (None, "only 1 of 2 answers are there: the model declined")
-    gain = play(build("utility(variant='signed-gain', samples=2)", Here()), UNIT, ["Paris", "Paris", "Paris", "Lyon"])
-    assert gain.label.relevance == 0.5
+    for samples, says in ((3, ["Paris", REFUSED, ""]), (2, ["Paris", REFUSED])):
+        missing = play(build(f"utility(samples={samples})", Here()), UNIT, says).label
+        assert (missing.relevance, missing.status) == (None, Status.REFUSED)
+        assert missing.reason == f"only 1 of {samples} answers are there: the model declined"
+    gain = build("utility(variant='signed-gain', samples=2)", Here())
+    assert play(gain, UNIT, ["Paris", "Paris", "Paris", "Lyon"]).label.relevance == 0.5
 
 
 # A metric that asks an LLM.
 
 
 def test_an_answer_can_be_rated_by_a_judge() -> None:
-    labeler = build("utility(quality='correct(endpoint=j)')", Here())
+    labeler: Any = build("utility(quality='correct(endpoint=j)')", Here())
     played = play(labeler, UNIT, ["The city of Paris", "Yes"])
     assert played.label.relevance == 1.0
     assert [[r.endpoint.name for r in w] for w in played.waves] == [["only"], ["j"]]
     assert "The city of Paris" in content(played.waves[1][0])
     assert [e.name for e in labeler.needs.raters] == ["j"]
-    assert play(labeler, UNIT, [CUT, "Paris", CUT, "No"]).label.relevance == 0.0
-    assert play(labeler, UNIT, ["unknown"]).label.relevance == 0.0
-    assert play(labeler, UNIT, ["Paris", "?", "Yes"]).label.relevance == 1.0
-    assert play(labeler, UNIT, ["Paris", "?", "??"]).label.status is Status.UNPARSED
-    assert labeler.most(UNIT) == 4  # type: ignore[attr-defined]  # a utility labeler has it
-
-
-def test_an_answer_that_begins_by_saying_what_is_lacking_is_asked_about() -> None:
-    says = "The passages do not state the year, but the answer is Paris."
-    assert play(build("utility(quality='correct(endpoint=j)')", Here()), UNIT, [says, "Yes"]).label.relevance == 1.0
+    lacking = "The passages do not state the year, but the answer is Paris."
+    for says, relevance in (
+        ([CUT, "Paris", CUT, "No"], 0.0),
+        (["unknown"], 0.0),
+        (["Paris", "?", "Yes"], 1.0),
+        ([lacking, "Yes"], 1.0),
+        (["Paris", "?", "??"], None),
+    ):
+        assert play(labeler, UNIT, says).label.relevance == relevance
+    assert labeler.most(UNIT) == 4
 
 
 def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
@@ -219,3 +205,44 @@ def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
 def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(spec, Here())
+
+
+# What utility paid for, answering from one document does not pay again.
+
+
+def says_the_first_number(body: dict[str, Any]) -> str:
+    """The first number of the passages; without any, it believes in 1."""
+    found = re.search(r"The number is (\d)", body["messages"][-1]["content"])
+    return found[1] if found else "1"
+
+
+def test_calls_are_counted(tmp_path: Path) -> None:
+    queries = [Query(f"q{i}", f"Which number is {i}?", (str(i),)) for i in range(4)]
+    docs = [Doc(f"d{i}", f"The number is {i}.", f"Number {i}") for i in range(6)]
+    transport = ScriptedTransport(says_the_first_number)
+    utility, f1, gain = (build(f"utility{o}", Here()) for o in ("", "(quality=f1)", "(variant=gain)"))
+    answerer = make_answerer(Here().endpoint(None), "answer-short", Here())
+    pairs = [Unit(query, (doc,)) for query in queries for doc in docs]
+
+    async def work() -> tuple[list[int], dict[tuple[str, str], float | None]]:
+        calls, gains = [], {}
+        async with Session(tmp_path, transports=lambda _: transport) as session:
+            for program, units in [
+                (utility, pairs),
+                (answerer, pairs),
+                (f1, pairs),
+                (gain, pairs),
+                (answerer, [Unit(q, ()) for q in queries]),
+                (answerer, [Unit(q, tuple(docs[:3])) for q in queries]),
+            ]:
+                before = len(transport.sent)
+                async for unit, outcomes in session.resolve(units, program, stage=""):
+                    if program is gain:
+                        gains[unit.query.query_id, unit.docs[0].doc_id] = gain.label(unit, outcomes)[0].relevance
+                calls.append(len(transport.sent) - before)
+        return calls, gains
+
+    calls, gains = run_sync(work())
+    assert calls == [len(pairs), 0, 0, len(queries), 0, len(queries)]
+    known = {("q0", "d0"), ("q2", "d2"), ("q3", "d3")}
+    assert {pair for pair, gained in gains.items() if gained} == known, "not q1, which the model knows"

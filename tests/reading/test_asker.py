@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from judgekit.data.tables import Status
 from judgekit.reading.asker import Asker, merge_waves, next_wave, play
 from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request, chat
+
+VALUES = {"question": "q", "passages": "p"}
 
 
 def endpoint(**params: Any) -> Endpoint:
@@ -44,10 +47,10 @@ def test_a_request_is_what_chat_makes_of_the_messages(values: dict[str, str], sa
     assert made == chat(endpoint(), prompt.messages(values), sample=sample, **params)
 
 
-def test_params_go_before_the_endpoints_those_before_the_prompts(tmp_path: Path) -> None:
-    values = {"question": "q", "passages": "p"}
-    made = json.loads(Asker(endpoint(seed=2, stop=["x"]), own(tmp_path), {"stop": ["y"]}).request(values).body)
-    assert made == {
+def test_params_go_before_the_endpoints_those_before_the_prompts_under_any_name(tmp_path: Path) -> None:
+    made = Asker(endpoint(seed=2, stop=["x"], sample=3, endpoint="x"), own(tmp_path), {"stop": ["y"]}).request(VALUES)
+    assert made.sample == 0
+    assert json.loads(made.body) == {
         "model": "m",
         "messages": [{"role": "system", "content": "about q"}, {"role": "user", "content": "p to q?"}],
         "temperature": 0,
@@ -55,40 +58,38 @@ def test_params_go_before_the_endpoints_those_before_the_prompts(tmp_path: Path)
         "seed": 2,
         "top_p": 0.5,
         "stop": ["y"],
+        "sample": 3,
+        "endpoint": "x",
     }
 
 
-def test_a_field_of_the_body_may_have_any_name(tmp_path: Path) -> None:
-    made = Asker(endpoint(sample=3, endpoint="x"), own(tmp_path)).request({"question": "q", "passages": "p"})
-    body = json.loads(made.body)
-    assert (made.sample, body["sample"], body["endpoint"]) == (0, 3, "x")
-
-
 @pytest.mark.parametrize(
-    ("params", "first", "more"),
+    ("params", "name", "first"),
     [
-        ({}, {"max_tokens": 5}, {"max_tokens": 40}),
-        ({"max_tokens": 10}, {"max_tokens": 10}, {"max_tokens": 80}),
-        ({"max_completion_tokens": 10}, {"max_completion_tokens": 10}, {"max_completion_tokens": 80}),
+        ({}, "max_tokens", 5),
+        ({"max_tokens": 10}, "max_tokens", 10),
+        ({"max_completion_tokens": 10}, "max_completion_tokens", 10),
     ],
 )
 def test_a_reply_gets_more_room_under_the_name_that_the_endpoint_knows(
-    params: dict[str, int], first: Mapping[str, int], more: Mapping[str, int], tmp_path: Path
+    params: dict[str, int], name: str, first: int, tmp_path: Path
 ) -> None:
     asker = Asker(endpoint(**params), own(tmp_path))
-    values = {"question": "q", "passages": "p"}
-    for wanted, request in ((first, asker.request(values)), (more, asker.again(values, reply("length")))):
-        body = json.loads(request.body)
-        assert {k: v for k, v in body.items() if "max" in k} == wanted
+    for room, request in ((first, asker.request(VALUES)), (8 * first, asker.again(VALUES, reply("length")))):
+        assert {k: v for k, v in json.loads(request.body).items() if "max" in k} == {name: room}
 
 
-def test_a_prompt_without_a_bound_gets_one_the_second_time(tmp_path: Path) -> None:
-    path = tmp_path / "own.toml"
-    path.write_text('kind = "judge"\nuser = "{passages} {question}"\n[output]\ntype = "yes/no"\n')
-    asker = Asker(endpoint(), load_prompt(path))
-    values = {"question": "q", "passages": "p"}
-    assert "max_tokens" not in json.loads(asker.request(values).body)
-    assert json.loads(asker.again(values, reply("length")).body)["max_tokens"] == 2048
+def test_a_prompt_without_a_bound_gets_one_the_second_time() -> None:
+    asker = Asker(endpoint(), replace(load_prompt("binary"), params={}))
+    assert "max_tokens" not in json.loads(asker.request(VALUES).body)
+    assert json.loads(asker.again(VALUES, reply("length")).body)["max_tokens"] == 2048
+
+
+def test_a_base_model_is_stopped_behind_the_line_or_the_block_that_is_asked_for() -> None:
+    base = replace(endpoint(), api="completions")
+    names = ("binary", "answer-short", "classify-claim", "graded", "answer-long")
+    stops = {name: json.loads(Asker(base, load_prompt(name)).request(VALUES).body)["stop"] for name in names}
+    assert stops == {name: ["\n"] if name in names[:3] else ["\n\n"] for name in names}
 
 
 def reply(finish: str, key: str = "k") -> Reply:
@@ -108,15 +109,15 @@ def test_only_replies_that_cannot_be_used_are_asked_for_again() -> None:
 
 
 def test_what_cannot_be_used_is_asked_again_once() -> None:
-    asker, values = Asker(endpoint(), load_prompt("binary")), {"question": "q", "passages": "p"}
+    asker = Asker(endpoint(), load_prompt("binary"))
     asked = [(asker, sample) for sample in range(3)]
     replies = [reply("stop", "Yes"), reply("length"), reply("stop", "Perhaps")]
-    waves = [next_wave(asked, lambda: [values] * 3, replies[:count]) for count in (0, 3)]
+    waves = [next_wave(asked, lambda: [VALUES] * 3, replies[:count]) for count in (0, 3)]
     assert [[(r.sample, r.again) for r in wave] for wave in waves] == [
         [(0, False), (1, False), (2, False)],
         [(1, True), (2, True)],
     ]
-    assert next_wave(asked, lambda: [values] * 3, [*replies, *replies[1:]]) == []
+    assert next_wave(asked, lambda: [VALUES] * 3, [*replies, *replies[1:]]) == []
 
 
 class Chain:

@@ -32,13 +32,11 @@ def capable(body: dict[str, Any]) -> Scripted | str:
 
 
 def test_a_capable_server_passes_everything() -> None:
-    assert {name: works for name, (works, _) in checks(capable).items()} == {
-        "chat completion": "yes",
-        "log-probabilities": "yes",
-        "JSON schema": "yes",
-        "choice": "yes",
-        "parallel requests": "yes",
-    }
+    transport = ScriptedTransport(capable)
+    names = ("chat completion", "log-probabilities", "JSON schema", "choice", "parallel requests")
+    found = run_sync(check_endpoint(HERE, transport))
+    assert [(check.name.split(" (")[0], check.works) for check in found] == [(name, "yes") for name in names]
+    assert {body["max_tokens"] for body in transport.sent} == {32, 256}, "short replies, but for an object"
 
 
 def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:
@@ -65,11 +63,8 @@ def test_an_object_that_is_cut_off_shows_that_the_schema_is_honoured() -> None:
     def script(body: dict[str, Any]) -> Any:
         return completion('{"relevant": ' + " " * 9, finish_reason="length") if "response_format" in body else "Yes"
 
-    works, detail = checks(script)["JSON schema"]
-    assert (works, detail) == (
-        "partly",
-        "honoured, but cut off by the room for a reply: it said '{\"relevant\":', cut off",
-    )
+    said = "honoured, but cut off by the room for a reply: it said '{\"relevant\":', cut off"
+    assert checks(script)["JSON schema"] == ("partly", said)
 
 
 def test_an_unknown_finish_reason_is_told() -> None:
@@ -93,9 +88,12 @@ def test_what_is_refused_is_said_in_the_servers_words_and_the_rest_goes_on() -> 
     assert found["choice"] == ("no", "400: No structured_outputs here.")
 
 
-def test_without_a_chat_completion_nothing_further_is_tried() -> None:
+def test_without_a_chat_completion_nothing_further_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert checks(error(401, "Wrong key.")) == {"chat completion": ("no", "401: Wrong key.")}
     assert checks(TimeoutError()) == {"chat completion": ("no", "no answer within 120 s")}
+    monkeypatch.delenv("NO_KEY", raising=False)
+    with pytest.raises(ConfigError, match="NO_KEY"):
+        run_sync(check_endpoint(Endpoint("here", "http://h/v1", "m", api_key_env="NO_KEY")))
 
 
 def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) -> None:
@@ -103,6 +101,15 @@ def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) 
     assert (found[0].name, found[0].works) == ("list of models", "no")
     assert found[1].works == "yes"
     assert all("authorization" not in headers for headers in fault_server.headers)
+    many = [f"model-{i}" for i in range(9)]
+    for names, works, detail in (
+        (["m", "x"], "yes", "m is one of 2"),
+        (many[:8], "partly", f"m is not among them: {', '.join(many[:8])}."),
+        (many, "partly", f"m is not among them: {', '.join(many[:8])}, …."),
+    ):
+        fault_server.other = lambda path, body, names=names: (200, {"data": [{"id": name} for name in names]})
+        listed = run_sync(check_endpoint(Endpoint("here", fault_server.base_url, "m")))[0]
+        assert (listed.works, listed.detail) == (works, detail)
     down = run_sync(check_endpoint(Endpoint("here", "http://127.0.0.1:9/v1", "m")))
     assert [check.works for check in down] == ["no", "no"]
     assert "no connection was made" in down[1].detail
@@ -111,9 +118,3 @@ def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) 
         raise KeyError("mine")
     except KeyError:
         assert run_sync(check_endpoint(Endpoint("here", "http://127.0.0.1:9/v1", "m"))) == down
-
-
-def test_a_missing_key_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_KEY", raising=False)
-    with pytest.raises(ConfigError, match="NO_KEY"):
-        run_sync(check_endpoint(Endpoint("here", "http://h/v1", "m", api_key_env="NO_KEY")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -46,8 +47,7 @@ def test_the_last_message_is_the_question_of_a_query_without_text(tmp_path: Path
     write_queries(queries, tmp_path / "again.jsonl")
     assert jk.read_queries(tmp_path / "again.jsonl") == queries
     frame = pd.DataFrame({"query_id": ["q1"], "messages": [TURNS], "day": ["3"]})
-    frame.to_csv(tmp_path / "q.csv", index=False)
-    (tmp_path / "q.csv").write_text(frame.assign(messages=json.dumps(TURNS)).to_csv(index=False))
+    frame.assign(messages=json.dumps(TURNS)).to_csv(tmp_path / "q.csv", index=False)
     for form in (tmp_path / "q.csv", frame, {"q1": queries["q1"]}, [queries["q1"]]):
         assert dict(as_queries(form)) == {"q1": queries["q1"]}
 
@@ -55,9 +55,7 @@ def test_the_last_message_is_the_question_of_a_query_without_text(tmp_path: Path
 def test_docs_keep_their_columns_in_memory_and_on_disk(tmp_path: Path) -> None:
     docs = [Doc("d1", "text", "Title", columns={"date": "1999"}), Doc("d2", "other", columns={"date": ""})]
     write_docs(docs, tmp_path / "docs.jsonl")
-    pd.DataFrame({"doc_id": ["d1"], "text": ["text"], "title": ["Title"], "date": ["1999"]}).to_csv(
-        tmp_path / "d.csv", index=False
-    )
+    (tmp_path / "d.csv").write_text("doc_id,text,title,date\nd1,text,Title,1999\n")
     for limit in (0, 1 << 20):
         assert jk.read_docs(tmp_path / "docs.jsonl", memory_limit=limit).get(["d1", "d2"]) == docs
         assert jk.read_docs(tmp_path / "d.csv", memory_limit=limit).get(["d1"]) == docs[:1]
@@ -75,25 +73,17 @@ def test_a_prompt_shows_the_columns_that_it_names(tmp_path: Path) -> None:
 
 
 def test_labels_of_a_prompt_with_columns_depend_on_them(tmp_path: Path) -> None:
-    spec = f"judge(prompt={prompt(tmp_path)})"
-    asked = {"runs": {"r": {"q": {"d": 1.0}}}, "depth": 1, "endpoints": jk.Endpoint("m", URL, "m"), "mode": "off"}
-    query = {"q": {"text": "When?", "messages": TURNS, "day": "1"}}
-    label = jk.label(spec, queries=query, docs={"d": {"text": "x", "date": "1"}}, **asked)  # type: ignore[arg-type]  # as it is
-    assert list(label.table["status"]) == ["ok"]
-    for queries, docs, message in (
-        (
-            query,
-            {"d": {"text": "x", "dated": "1"}},
-            r"doc 'd' has no column 'date', .* \(it has: dated\)\. Did you mean",
-        ),
-        (
-            {"q": {"text": "When?", "history": "", "Day": "1"}},
-            {"d": {"text": "x", "date": ""}},
-            "query 'q' has no column 'day'",
-        ),
-    ):
-        with pytest.raises(DataError, match=message):
-            jk.label(spec, queries=queries, docs=docs, **asked)  # type: ignore[arg-type]  # as it is
+    def label(query: dict[str, Any], doc: dict[str, str]) -> jk.Labeling:
+        data: dict[str, Any] = {"queries": {"q": query}, "docs": {"d": doc}, "runs": {"r": {"q": {"d": 1.0}}}}
+        spec, endpoint = f"judge(prompt={prompt(tmp_path)})", jk.Endpoint("m", URL, "m")
+        return jk.label(spec, **data, depth=1, endpoints=endpoint, mode="off")
+
+    query = {"text": "When?", "messages": TURNS, "day": "1"}
+    assert list(label(query, {"text": "x", "date": "1"}).table["status"]) == ["ok"]
+    with pytest.raises(DataError, match=r"doc 'd' has no column 'date', .* \(it has: dated\)\. Did you mean"):
+        label(query, {"text": "x", "dated": "1"})
+    with pytest.raises(DataError, match="query 'q' has no column 'day'"):
+        label({"text": "When?", "history": "", "Day": "1"}, {"text": "x", "date": ""})
 
 
 @pytest.mark.parametrize(

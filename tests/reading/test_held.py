@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -15,7 +15,7 @@ from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
-from judgekit.wire.types import Endpoint, Outcome, Request
+from judgekit.wire.types import Endpoint, Outcome, Reply, Request
 from tests.programs import collect
 from tests.scripted import Scripted, ScriptedTransport, error
 
@@ -38,18 +38,18 @@ def ask(
     transport = ScriptedTransport(script)
     program = Judging(endpoint)
     with Session(store, transports=lambda _: transport, backoff_s=0.001) as session:
-        found = run_sync(collect(session, [f"u{i}" for i in range(20)], program))
+        found = run_sync(collect(session, [f"u{i}" for i in range(8)], program))
     return [program.asker.label(one) for (one,) in found.values()], session, transport.sent
 
 
 def test_a_server_that_honours_it_is_sent_it_and_the_store_counts_for_both(tmp_path: Path) -> None:
     labels, session, sent = ask(lambda body: body["structured_outputs"]["choice"][0], tmp_path)
-    assert labels == [1] * 20
-    assert [body["structured_outputs"] for body in sent] == [HELD] * 20
+    assert labels == [1] * 8
+    assert [body["structured_outputs"] for body in sent] == [HELD] * 8
     assert session.notes == []
     for endpoint in (ENDPOINT, replace(ENDPOINT, thinks=True)):
         labels, _, sent = ask(lambda body: pytest.fail("it was paid for"), tmp_path, endpoint)
-        assert (labels, sent) == ([1] * 20, [])
+        assert (labels, sent) == ([1] * 8, [])
 
 
 REFUSALS = {
@@ -63,10 +63,10 @@ REFUSALS = {
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_server_that_does_not_take_it_is_asked_without(refusal: str, tmp_path: Path) -> None:
     labels, session, sent = ask(lambda body: REFUSALS[refusal] if "structured_outputs" in body else "No", tmp_path)
-    assert labels == [0] * 20
+    assert labels == [0] * 8
     assert len(session.notes) == 1
-    assert sum("structured_outputs" not in body for body in sent) == 20
-    assert len(sent) <= 20 + ENDPOINT.concurrency
+    assert sum("structured_outputs" not in body for body in sent) == 8
+    assert len(sent) <= 8 + ENDPOINT.concurrency
 
 
 def test_what_was_rejected_for_another_reason_is_held_to_its_form_again(tmp_path: Path) -> None:
@@ -74,9 +74,20 @@ def test_what_was_rejected_for_another_reason_is_held_to_its_form_again(tmp_path
         return error(400, "the context is too long") if "u0\n" in body["messages"][0]["content"] else "No"
 
     labels, session, _ = ask(script, tmp_path, replace(ENDPOINT, concurrency=1))
-    assert labels.count(0) == 19
+    assert labels.count(0) == 7
     learned, body = session.learned(replace(ENDPOINT, concurrency=1)), b'{"messages":[]}'
     assert b"structured_outputs" in learned.apply(body, {"structured_outputs": HELD})
+
+
+def test_as_first_asked_the_form_is_all_of_it_and_asked_again_the_verdict_alone() -> None:
+    def keys(request: Request) -> set[str]:
+        return set(request.constraint["response_format"]["json_schema"]["schema"]["properties"])
+
+    asker = Asker(ENDPOINT, replace(load_prompt("graded-json"), params={}))
+    values = {"question": "q", "passages": "p"}
+    reply = Reply("k", '{"choices": [{"message": {"content": "Hm."}, "finish_reason": "stop"}]}')
+    assert keys(asker.request(values)) == {"reason", "score"}
+    assert keys(asker.again(values, reply)) == {"score"}
 
 
 def test_a_server_that_takes_nothing_says_why(tmp_path: Path) -> None:
@@ -91,10 +102,8 @@ def test_nothing_is_added_for_a_model_that_thinks_nor_where_a_form_is_set(tmp_pa
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])
-def test_it_has_the_shape_of_the_api(api: str) -> None:
-    held = "response_format"
-    endpoint = replace(ENDPOINT, api=api)  # type: ignore[arg-type]  # one of the two
+def test_it_has_the_shape_of_the_api(api: Literal["chat", "completions"]) -> None:
     prompt = replace(load_prompt("graded-json"), params={})
-    request = Asker(endpoint, prompt).request({"question": "q", "passages": "p"})
-    assert set(request.constraint) == {held}
-    assert held not in json.loads(request.body)
+    request = Asker(replace(ENDPOINT, api=api), prompt).request({"question": "q", "passages": "p"})
+    assert set(request.constraint) == {"response_format"}
+    assert "response_format" not in json.loads(request.body)

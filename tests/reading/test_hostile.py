@@ -28,16 +28,8 @@ def stated(name: str, reply: str, **values: str) -> int | None:
 
 # By language: what disowns the verdict or refuses to give one, and an honest reason about a passage.
 LANGUAGES = {
-    "de": (
-        "Die folgende Zahl ist nur ein Beispiel.",
-        "Das kann ich nicht beurteilen.",
-        "Das Datum steht im ersten Satz.",
-    ),
-    "es": (
-        "El siguiente número no es mi evaluación.",
-        "Lo siento, no puedo decirlo.",
-        "La fecha está en la primera frase.",
-    ),
+    "de": ("Die folgende Zahl ist nur ein Beispiel.", "Das kann ich nicht sagen.", "Das Datum steht im ersten Satz."),
+    "es": ("El siguiente número no es mi evaluación.", "Lo siento, no puedo.", "La fecha está en la primera frase."),
     "fr": ("Le chiffre suivant est tiré au hasard.", "Désolé, je ne peux pas.", "La date est dans la première phrase."),
     "it": ("È soltanto un esempio.", "Non posso dirlo.", "La data è nella prima frase."),
     "pt": ("É só um exemplo.", "Desculpe, não posso.", "A data está na primeira frase."),
@@ -123,9 +115,7 @@ TAUGHT: list[tuple[str, str, int | None]] = [
     *[("binary", said, None) for said in ("No texto, a resposta aparece claramente.", "Yes, how can I help?")],
     *[("prefer-answer", said, None) for said in ("A resposta B é melhor.", "A tie is not warranted; B.", "A vs B")],
     # A name that is a part of other names.
-    ("criteria", "Correct.", None),
-    ("criteria", "correct and dense", None),
-    ("criteria", "Not correct.", 0),
+    *(("criteria", "Correct.", None), ("criteria", "correct and dense", None), ("criteria", "Not correct.", 0)),
     # Not lost for no reason.
     ("graded", "Intent: the moons.\nMatch: Mars has 2 moons, and both are named.\nTrust: fine.\nFinal grade: 3", 3),
     ("graded", "Intent: a date.\nMatch: Apollo 11 landed in 1969.\nTrust: fine.\nFinal grade: 3", 3),
@@ -135,15 +125,12 @@ TAUGHT: list[tuple[str, str, int | None]] = [
     *[("binary", said, 1) for said in ("Final answer: **Yes**", "\u202bYes\u202c")],
     *[("binary", said, 0) for said in ("❌ No", "Verdict: No.", "Ｎｏ")],
     *[("binary", said, None) for said in ("❌ Yes", "✅ No", "\u202eYes", "Wrong answer: Yes", "Answer: not Yes")],
-    ("criteria", "２", 2),
-    ("criteria", "Grade: 2", 2),
-    ("graded", "Final grade： ２", 2),
+    *(("criteria", "２", 2), ("criteria", "Grade: 2", 2), ("graded", "Final grade： ２", 2)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "reply", "wanted"), TAUGHT, ids=[f"{n}: {r!r}"[:70] for n, r, _ in TAUGHT])
-def test_replies_that_taught_something(name: str, reply: str, wanted: int | None) -> None:
-    assert stated(name, reply) == wanted
+def test_replies_that_taught_something() -> None:
+    assert [(name, reply, stated(name, reply)) for name, reply, _ in TAUGHT] == TAUGHT
 
 
 def test_what_repeats_a_passage_or_the_prompt_states_nothing() -> None:
@@ -189,39 +176,28 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("token", TOKENS)
-def test_a_token_is_neutral_in_what_is_filled_in(token: str, variant: str) -> None:
-    text = VARIANTS[variant](token)
-    made = neutral(f"a {text} b")
-    assert text not in made
-    assert made.startswith(("a &lt;", "a &#"))
-    assert neutral(made) == made
+def test_a_token_is_neutral_in_what_is_filled_in(variant: str) -> None:
+    for text in map(VARIANTS[variant], TOKENS):
+        made = neutral(f"a {text} b")
+        assert text not in made
+        assert made.startswith(("a &lt;", "a &#"))
+        assert neutral(made) == made
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["x < y", "<b>bold</b>", "[1] and [note]", "<table>", "a[i] < b[j]", "<sub>", "I think", "Å < é", "[s]"],
-)  # fmt: skip
-def test_what_holds_no_token_is_asked_as_ever(text: str) -> None:
-    assert neutral(text) == text
+def test_what_holds_no_token_is_asked_as_ever() -> None:
+    for text in ("x < y", "<b>bold</b>", "[1] and [note]", "<table>", "a[i] < b[j]", "<answered>", "I think", "[s]"):
+        assert neutral(text) == text
 
 
 # The same, composed.
 
 QUOTES = ('"{}"', '"{}', "“{}”", "`{}`", "«{}»", "'{}'", "> {}", "\n```\n{}\n```", "{}")
 SAYING = (
-    "The passage says {}",
-    "It only contains {}",
-    "No. The text ends with {}",
-    "{}, as the passage has it",
+    *("The passage says {}", "It only contains {}", "No. The text ends with {}", "{}, as the passage has it"),
     "Quote: {}",
 )
 SCALES = (
-    "on a scale of 0 to 10 it gets {}",
-    "{} out of 10",
-    "{}/10",
-    "{} of ten stars",
-    "{} von 10",
+    *("on a scale of 0 to 10 it gets {}", "{} out of 10", "{}/10", "{} of ten stars", "{} von 10"),
     "rated {} (max. 10)",
 )
 PLACES = ("alone", "before", "behind", "inside", "reasoning", "passage")
@@ -267,7 +243,8 @@ def composed(rng: random.Random) -> tuple[str, str, Mapping[str, str], set[int |
     return name, reply, values, allowed, place
 
 
-def attacks(seed: int, cases: int) -> Counter[tuple[str, bool]]:
+def attack(seed: int, cases: int) -> None:
+    """Try attacks, and refuse a generator that shows nothing: every place was tried, and what is clean was read."""
     rng, seen = random.Random(seed), Counter[tuple[str, bool]]()
     for case in range(cases):
         name, reply, values, allowed, place = composed(rng)
@@ -276,21 +253,16 @@ def attacks(seed: int, cases: int) -> Counter[tuple[str, bool]]:
         shown = "".join(message["content"] for message in PROMPTS[name].messages(values))
         assert not TOKEN.search(shown), (seed, case, shown)
         seen[place, found is not None] += 1
-    return seen
-
-
-def check(seen: Counter[tuple[str, bool]]) -> None:
-    """Refuse a generator that shows nothing: every place was tried, and what is clean was read."""
     assert {place for place, _ in seen} == set(PLACES)
     assert seen["passage", False] == 0 < seen["passage", True]
     assert seen["reasoning", True] > seen["reasoning", False] / 4
 
 
 def test_composed_attacks_change_no_label() -> None:
-    check(attacks(8, 500))
+    attack(8, 300)
 
 
 @pytest.mark.many
 @pytest.mark.parametrize("seed", range(20))
 def test_many_composed_attacks_change_no_label(seed: int) -> None:
-    check(attacks(seed, 1000))
+    attack(seed, 1000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import log
 from typing import Any
 
 import pytest
@@ -28,25 +28,30 @@ def token(*likely: tuple[Any, Any], text: Any = "Yes") -> dict[str, Any]:
     return {"token": text, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": p} for t, p in likely]}
 
 
-def log(p: float) -> float:
-    return math.log(p)
+def shares(reply: Reply, form: Form = YES_NO) -> tuple[dict[int, float], float]:
+    found = distribution(reply, form, SERVER)
+    assert isinstance(found, Distribution)
+    return dict(found.shares), found.mass
+
+
+def unread(reply: Reply) -> Unread:
+    found = distribution(reply, YES_NO, SERVER)
+    assert isinstance(found, Unread)
+    return found
 
 
 def test_tokens_of_the_same_text_add_up() -> None:
-    reply = said(token(("Yes", log(0.5)), ("Yes", log(0.2)), ("No", log(0.3))))
-    found = distribution(reply, YES_NO, SERVER)
-    assert isinstance(found, Distribution)
-    assert found.shares == pytest.approx({1: 0.7, 0: 0.3})
-    assert found.mass == pytest.approx(1.0)
+    found = shares(said(token(("Yes", log(0.5)), ("Yes", log(0.2)), ("No", log(0.3)))))
+    assert found == (pytest.approx({1: 0.7, 0: 0.3}), pytest.approx(1.0))
 
 
 def test_a_token_that_begins_several_verdicts_counts_for_none() -> None:
     form = Form((("Partly", 1), ("Perfectly", 2), ("No", 0)))
     reply = said(token(("Par", log(0.6)), ("P", log(0.3)), ("Perf", log(0.1)), text="Partly"), text="Partly")
-    found = distribution(reply, form, SERVER)
-    assert isinstance(found, Distribution)
-    assert found.shares == pytest.approx({1: 6 / 7, 2: 1 / 7})
-    assert found.mass == pytest.approx(0.7)
+    assert shares(reply, form) == (pytest.approx({1: 6 / 7, 2: 1 / 7}), pytest.approx(0.7))
+    form = Form((("1", 1), ("10", 10)))
+    reply = said(token(("1", log(0.6)), ("10", log(0.4)), text="1"), text="1")
+    assert shares(reply, form)[0] == pytest.approx({1: 0.6, 10: 0.4}), "one that is a verdict counts for itself"
 
 
 def test_a_token_that_is_listed_twice_counts_once() -> None:
@@ -74,12 +79,10 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("reply", MALFORMED, ids=[str(i) for i in range(len(MALFORMED))])
-def test_what_is_no_log_probability_leaves_no_verdict(reply: Reply) -> None:
-    found = distribution(reply, YES_NO, SERVER)
-    assert isinstance(found, Unread)
-    assert found.status is Status.UNPARSED
-    assert found.reason.startswith("the reply's logprobs are malformed: where ")
+def test_what_is_no_log_probability_leaves_no_verdict() -> None:
+    for reply in MALFORMED:
+        assert unread(reply).status is Status.UNPARSED
+        assert unread(reply).reason.startswith("the reply's logprobs are malformed: where ")
 
 
 def without(logprobs: Any) -> Reply:
@@ -87,56 +90,32 @@ def without(logprobs: Any) -> Reply:
     return Reply("k", canonical({"choices": [choice]}).decode())
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        without(None),
-        without({"content": None}),
-        without({"content": []}),
-        without({"tokens": ["Yes"], "token_logprobs": [-0.1], "top_logprobs": [{"Yes": -0.1, "No": -2.3}]}),
-        said({"token": "Yes", "logprob": -0.1}),
-        said(token(("Yes", -0.1))),
-    ],
-    ids=["null", "null content", "no content", "the old form", "no alternatives", "only itself"],
-)
-def test_a_reply_without_log_probabilities_is_one_unparsed_reply(reply: Reply) -> None:
-    found = distribution(reply, YES_NO, SERVER)
-    assert isinstance(found, Unread)
-    assert found.status is Status.UNPARSED
-    assert found.reason.startswith("the reply has no log-probabilities")
+OLD = {"tokens": ["Yes"], "token_logprobs": [-0.1], "top_logprobs": [{"Yes": -0.1, "No": -2.3}]}
 
 
-@pytest.mark.parametrize(("yes", "no"), [(0.0, 0.0), (1.0, 0.5), (0.1, -3.0), (1e9, -1.0), (log(0.6), log(0.41))])
-def test_probabilities_that_cannot_be_are_no_verdict(yes: float, no: float) -> None:
-    found = distribution(said(token(("Yes", yes), ("No", no))), YES_NO, SERVER)
-    assert isinstance(found, Unread)
-    assert found.status is Status.UNPARSED
+def test_a_reply_without_log_probabilities_is_one_unparsed_reply() -> None:
+    bare = [without(nothing) for nothing in (None, {"content": None}, {"content": []}, OLD)]
+    for reply in (*bare, said({"token": "Yes", "logprob": -0.1}), said(token(("Yes", -0.1)))):
+        assert unread(reply).status is Status.UNPARSED
+        assert unread(reply).reason.startswith("the reply has no log-probabilities")
 
 
-def test_probabilities_that_rounding_lifted_above_one_are_read() -> None:
-    found = distribution(said(token(("Yes", log(0.6)), ("No", log(0.4005)))), YES_NO, SERVER)
-    assert isinstance(found, Distribution)
-    assert isinstance(distribution(said(token(("Yes", 1e-7), ("No", -20.0))), YES_NO, SERVER), Distribution)
+def test_probabilities_that_cannot_be_are_no_verdict_but_what_rounding_lifted_above_one_is_read() -> None:
+    for yes, no in ((0.0, 0.0), (1.0, 0.5), (0.1, -3.0), (1e9, -1.0), (log(0.6), log(0.41))):
+        assert unread(said(token(("Yes", yes), ("No", no)))).status is Status.UNPARSED
+    for yes, no in ((log(0.6), log(0.4005)), (1e-7, -20.0)):
+        assert shares(said(token(("Yes", yes), ("No", no))))[0][1] >= 0.59
 
 
-@pytest.mark.parametrize("text", ["No", "", "It depends."])
-def test_tokens_of_another_verdict_than_the_text_are_no_verdict(text: str) -> None:
-    found = distribution(said(token(("Yes", log(0.9)), ("No", log(0.1))), text=text), YES_NO, SERVER)
-    assert isinstance(found, Unread)
-    assert "disagree" in found.reason
+def test_tokens_of_another_verdict_than_the_text_are_no_verdict() -> None:
+    for text in ("No", "", "It depends."):
+        assert "disagree" in unread(said(token(("Yes", log(0.9)), ("No", log(0.1))), text=text)).reason
 
 
-def test_a_reply_that_was_cut_off_is_truncated_whatever_its_log_probabilities() -> None:
-    found = distribution(said("Yes", finish_reason="length"), YES_NO, SERVER)
-    assert isinstance(found, Unread)
-    assert found.status is Status.TRUNCATED
-
-
-@pytest.mark.parametrize("finish_reason", ["error", "abort", "content_filter"])
+@pytest.mark.parametrize("finish_reason", ["length", "error", "abort", "content_filter"])
 def test_a_reply_that_was_broken_off_has_no_probabilities(finish_reason: str) -> None:
-    found = distribution(said(token(("Yes", -0.1), ("No", -2.0)), finish_reason=finish_reason), YES_NO, SERVER)
-    assert isinstance(found, Unread)
-    assert found.status in (Status.TRUNCATED, Status.REFUSED)
+    broken = unread(said(token(("Yes", -0.1), ("No", -2.0)), finish_reason=finish_reason))
+    assert broken.status is (Status.REFUSED if finish_reason == "content_filter" else Status.TRUNCATED)
 
 
 plain = st.recursive(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -45,32 +44,18 @@ def test_the_shipped_prompts_are_there() -> None:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
-def test_each_says_in_a_sentence_what_it_is_for_and_bounds_the_reply(prompt: Prompt) -> None:
+def test_each_says_what_it_is_for_then_its_instructions_then_the_case_once(prompt: Prompt) -> None:
     assert 10 < len(prompt.about) < 120
     assert 16 <= prompt.params["max_tokens"] <= 2048
     assert max(map(len, prompt.user.splitlines())) <= 120
-
-
-@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
-def test_all_instructions_come_before_the_query_but_for_a_reminder(prompt: Prompt) -> None:
     head, _, tail = prompt.user.partition("<question>")
     assert len(head) > (40 if prompt.name == "terse" else 150)
     assert "{" not in head.replace('{"reason"', "")
     assert prompt.user.index("{question}") < prompt.user.index("{passages}" if "{passages}" in tail else "</question>")
-
-
-@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
-def test_filled_in_it_holds_the_case_once_and_no_placeholder(prompt: Prompt) -> None:
     text = filled(prompt)
-    assert text.count("Which city?") == 1
+    assert text.count("Which city?") == text.count("<question>") == text.count("</question>") == 1
     assert not re.search(r"\{[a-z_]+\}", text)
     assert text.count("<passage>") == (2 if "passages" in prompt.placeholders else 0)
-    assert text.count("<question>") == text.count("</question>") == 1
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("closed-book")])
-def test_closed_book_prompts_speak_of_no_passage(name: str) -> None:
-    assert not re.search("passage|document|context|source", filled(load_prompt(name)), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("name", ["answer-short", "answer-long", "classify-claim"])
@@ -78,8 +63,9 @@ def test_answer_prompts_have_a_closed_book_sibling_of_their_own_kind(name: str) 
     prompt = load_prompt(name)
     sibling = load_prompt(prompt.closed_book)
     assert sibling.output == prompt.output
-    assert f'say "{prompt.output.abstain}"' in prompt.user.replace("\n", " ")
-    assert f'say "{sibling.output.abstain}"' in sibling.user.replace("\n", " ")
+    for one in (prompt, sibling):
+        assert f'say "{one.output.abstain}"' in one.user.replace("\n", " ")
+    assert not re.search("passage|document|context|source", filled(sibling), re.IGNORECASE)
 
 
 TASKS = {
@@ -120,26 +106,8 @@ def test_documents_are_rendered_as_everywhere_and_fenced() -> None:
     assert passages([]) == ""
 
 
-hostile = st.lists(
-    st.sampled_from(
-        [
-            "<",
-            "/",
-            " ",
-            "passage",
-            "PASSAGE",
-            "question",
-            ">",
-            "answer",
-            "references",
-            "|",
-            "im_end",
-            "x",
-            "\n",
-            'title="a"',
-        ]
-    )
-).map("".join)
+PIECES = [*"</ >|x\n", "passage", "PASSAGE", "question", "answer", "references", "im_end", 'title="a"']
+hostile = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
 @given(st.one_of(hostile, st.text()))
@@ -149,11 +117,6 @@ def test_nothing_that_is_filled_in_can_open_or_close_a_fence(text: str) -> None:
     assert "<|" not in made
     assert made.replace("&lt;", "<") == text.replace("&lt;", "<")
     assert neutral(made) == made
-
-
-def test_other_tags_and_comparisons_are_left_alone() -> None:
-    for text in ("x < y", "<b>bold</b>", "<answered>", "a <passages", "plain"):
-        assert neutral(text) == text or text == "a <passages"
 
 
 # Files of one's own.
@@ -190,11 +153,18 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
     )
     assert str(prompt.output.scale) == "grades:-1..1"
     assert load_prompt(str(tmp_path / "own.toml")) == prompt
+    for choices, scale in (("C = 1, I = 0", "binary"), ("C = 2, P = 1, I = 0", "grades:2")):
+        choice = own(tmp_path, f'{BASE}[output]\ntype = "choice"\nchoices = {{ {choices} }}')
+        assert str(choice.output.scale) == scale
+        assert choice.output.scale is not None
+        assert choice.output.scale.min_rel == 1
 
 
 BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'
+ANSWER = BASE.replace("judge", "answer")
+CLOSED = 'closed_book = "closed-book"\n'
 YES = '[output]\ntype = "yes/no"\n'
-ANSWER = 'kind = "answer"\nclosed_book = "closed-book"\nuser = "{question} {passages}"\n'
+GRADES = BASE + '[output]\ntype = "grade"\n'
 
 
 @pytest.mark.parametrize(
@@ -215,30 +185,28 @@ ANSWER = 'kind = "answer"\nclosed_book = "closed-book"\nuser = "{question} {pass
         ('kind = "judge"\nuser = "{question}"\n' + YES, r"lacks the placeholder \{passages\}"),
         ('kind = "judge"\nuser = "{query} {passages}"\n' + YES, r"\{query\} is not a placeholder of a judge prompt"),
         ('kind = "judge"\n' + YES, r"\[user\] is missing"),
-        (BASE + 'closed_book = "closed-book"\n' + YES, "makes sense only for an answer prompt"),
-        (
-            ANSWER.replace('closed_book = "closed-book"\n', "") + '[output]\ntype = "short"',
-            r"\[closed_book\] is missing",
-        ),
-        (BASE + '[output]\ntype = "grade"\nnames = ["x"]', "at least two distinct texts"),
-        (BASE + '[output]\ntype = "grade"\nnames = ["x", "X"]', "at least two distinct texts"),
-        (BASE + '[output]\ntype = "grade"\nnames = ["x", 2]', "at least two distinct texts"),
-        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nrelevance = [1]', "one grade for each of the 2 names"),
-        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nrelevance = [0, 0]', "one grade for each"),
-        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nrelevance = [0, true]', "one grade for each"),
-        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nmin_rel = 2', r"\[output\.min_rel\] 2 must lie above"),
-        (BASE + '[output]\ntype = "grade"\nlow = 1\nnames = ["a", "b"]', r"\[output\.min_rel\] 1 must lie above"),
+        (BASE + CLOSED + YES, "makes sense only for an answer prompt"),
+        (ANSWER + '[output]\ntype = "short"', r"\[closed_book\] is missing"),
+        (GRADES + 'names = ["x"]', "at least two distinct texts"),
+        (GRADES + 'names = ["x", "X"]', "at least two distinct texts"),
+        (GRADES + 'names = ["x", 2]', "at least two distinct texts"),
+        (GRADES + 'names = ["a", "b"]\nrelevance = [1]', "one grade for each of the 2 names"),
+        (GRADES + 'names = ["a", "b"]\nrelevance = [0, 0]', "one grade for each"),
+        (GRADES + 'names = ["a", "b"]\nrelevance = [0, true]', "one grade for each"),
+        (GRADES + 'names = ["a", "b"]\nmin_rel = 2', r"\[output\.min_rel\] 2 must lie above"),
+        (GRADES + 'low = 1\nnames = ["a", "b"]', r"\[output\.min_rel\] 1 must lie above"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1 }', "at least two different grades"),
+        (BASE + '[output]\ntype = "choice"\nchoices = { a = 2, b = 0 }\nmin_rel = 0', "of at least 1, not 0"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1, b = 0.5 }', "at least two different grades"),
-        (ANSWER + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
-        (
-            BASE + YES + '[params]\nmodel = "other"',
-            r"\[params\.model\] is not a prompt's to set: the model is",
-        ),
+        (ANSWER + CLOSED + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
+        (BASE + YES + '[params]\nmodel = "other"', r"\[params\.model\] is not a prompt's to set: the model is"),
         (BASE + YES + "[params]\nmessages = []", r"\[params\.messages\] is not a prompt's to set"),
         (BASE + YES + "[params]\nn = 3", r"\[params\.n\] is not a prompt's to set: .*samples"),
         (BASE + YES + "[params]\nstream = true", r"\[params\.stream\] is not a prompt's to set"),
         (BASE + YES + "[params]\ntop_p = nan", r"\[params\.top_p\] cannot be sent as JSON"),
+        (GOOD.replace('json = "score"', 'json = "a"\nline = "b"'), r"output\.line.*declared together with json"),
+        (GOOD.replace('json = "score"', 'json = ["score", "Score"]'), r"output\.json.*distinct keys"),
+        (GOOD.replace('json = "score"', "json = 3"), r"output\.json.*distinct keys"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_an_error_with_file_and_key(text: str, message: str, tmp_path: Path) -> None:
@@ -257,31 +225,13 @@ def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
         load_prompt("answer_short")
 
 
-def test_an_installed_wheel_finds_its_prompts(tmp_path: Path) -> None:
+def test_an_installed_wheel_finds_its_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder inside the package goes before the checkout's, which an editable installation uses."""
     assert prompt_folder() == ROOT / "prompts"
-    package = tmp_path / "judgekit"
-    shutil.copytree(ROOT / "judgekit", package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "prompts", package / "prompts")
-    code = "from judgekit.reading import prompts as p; print(len(p.list_prompts()), p.prompt_folder())"
-    out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert out.stdout == f"{len(PROMPTS)} {package / 'prompts'}\n"
-
-
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        ('json = "score"\nline = "Grade"', r"output\.line.*cannot be declared together with json"),
-        ('json = ["score", "Score"]', r"output\.json.*distinct keys"),
-        ("json = 3", r"output\.json.*distinct keys"),
-    ],
-)
-def test_a_reply_has_one_form(output: str, message: str, tmp_path: Path) -> None:
-    text = GOOD.replace('json = "score"', output)
-    assert text != GOOD
-    with pytest.raises(ConfigError) as refused:
-        own(tmp_path, text)
-    assert re.search(message, str(refused.value))
+    shutil.copytree(ROOT / "prompts", tmp_path / "judgekit/prompts")
+    monkeypatch.setattr("judgekit.reading.prompts.__file__", str(tmp_path / "judgekit/reading/prompts.py"))
+    assert prompt_folder() == tmp_path / "judgekit/prompts"
+    assert list_prompts() == PROMPTS
 
 
 def test_the_constraint_that_a_prompt_asks_for_is_the_one_of_its_form() -> None:

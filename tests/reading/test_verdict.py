@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -44,29 +43,22 @@ def found(text: str, form: Form) -> int | None:
 # Replies and their verdicts.
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_second_grade_or_another_scale_above_the_last_line_leaves_no_verdict() -> None:
+    for line in (
         *("Overall: 1", "I would give 1.", "Weighing match and trust gives 0.", "On a scale of 0 to 10:", "Out of 5,"),
         *("Match: full. Overall: 1", "Relevance: 2", "On a 5-point scale:", "Match: 3/10", "2. Overall: good"),
-    ],
-)
-def test_a_second_grade_or_another_scale_above_the_last_line_leaves_no_verdict(line: str) -> None:
-    assert found(f"{line}\nFinal grade: 3", GRADE) is None
+    ):
+        assert found(f"{line}\nFinal grade: 3", GRADE) is None
 
 
-@pytest.mark.parametrize("line", ["Match: 2", "**Trust:** 1.", "2. Match: all", "2) Match: 1", "Trust: points to 2013"])
-def test_declared_steps_may_have_grades_and_numbers_of_their_own(line: str) -> None:
-    lines = {"Intent": "Intent: the date", "Match": "Match: most of it", "Trust": "Trust: fine"}
-    lines[next(step for step in lines if step in line)] = line
-    assert found("\n".join([*lines.values(), "Final grade: 3"]), GRADE) == 3
+def test_declared_steps_may_have_grades_and_numbers_of_their_own() -> None:
+    for match in ("Match: 2", "2. Match: all", "2) Match: 1", "**Match:** 1.", "Match: points to 2013"):
+        assert found(f"Intent: the date\n{match}\nTrust: fine\nFinal grade: 3", GRADE) == 3
 
 
-@pytest.mark.parametrize(
-    "lines", ["Match: all", "Intent: a\nTrust: c\nMatch: b", "Intent: a\nMatch: b\nMatch: b\nTrust: c", "a\nb\nc"]
-)
-def test_the_steps_are_all_there_and_in_their_order_or_there_are_none(lines: str) -> None:
-    assert found(f"{lines}\nFinal grade: 3", GRADE) is None
+def test_the_steps_are_all_there_and_in_their_order_or_there_are_none() -> None:
+    for lines in ("Match: all", "Intent: a\nTrust: c\nMatch: b", "Intent: a\nMatch: b\nMatch: b\nTrust: c", "a\nb\nc"):
+        assert found(f"{lines}\nFinal grade: 3", GRADE) is None
     assert found("Final grade: 3", GRADE) == 3
 
 
@@ -78,64 +70,47 @@ def test_a_model_that_repeats_a_piece_of_the_prompt_has_given_no_verdict(name: s
     assert found("\n".join(lines), FORMS[name]) is None
 
 
-def test_there_are_many_replies_real_and_invented_and_none_is_there_twice() -> None:
+def test_no_reply_gets_another_verdict_than_a_careful_person_reads_and_every_real_one_is_read() -> None:
+    verdicts = [(found(r["reply"], FORMS[r["prompt"]]), r) for r in REPLIES]
+    assert [r for verdict, r in verdicts if verdict not in (None, r["label"])] == []
+    assert [r for verdict, r in verdicts if r["origin"] == "real" and verdict != r["label"]] == []
     assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 500
-    assert Counter(r["origin"] for r in REPLIES)["real"] >= 20
     assert {r["prompt"] for r in REPLIES} == set(FORMS)
 
 
-@pytest.mark.parametrize("said", REPLIES, ids=[f"{r['prompt']}: {r['reply']!r}"[:70] for r in REPLIES])
-def test_no_reply_gets_another_verdict_than_a_careful_person_reads(said: dict[str, Any]) -> None:
-    assert found(said["reply"], FORMS[said["prompt"]]) in (None, said["label"])
+READ: list[tuple[Form, str, int]] = [
+    *[(YES_NO, text, 1) for text in ("Yes", "yes", "YES.", "**Yes**", "**Yes.**", '"Yes"', " Yes!\n", "`yes`")],
+    *[(GRADE, text, 2) for text in ("2", "**2**", "2.", "partial answer", "\u200b2\u200b")],
+    *[(GRADE, f"{STEPS}\n{text}", 2) for text in ("Final grade: 2", "**Final grade:** 2", "# final grade: 2.")],
+    *[(GRADE, f"{MARKS}\n\n{text}", 2) for text in ("Final grade: **2**", "`Final grade: 2`")],
+    *[(JSON, text, 2) for text in ('{"reason": "3?", "score": 2}', '{"score": "2"}', '{"score": 2.0}', "2")],
+    *[(JSON, f"```{tag}\n{{\n  \"score\": 2\n}}\n```\n", 2) for tag in ("json", "")],
+    (FORMS["relevant-json"], '{"relevant": true, "why": ["it says no", {"sure": 0.1}]}', 1),
+    *((FORMS["letters"], "The claim holds.\nGRADE: C", 1), (FORMS["classify-claim"], "Not enough info.", 2)),
+]  # fmt: skip
+UNREAD: list[tuple[Form, str]] = [
+    *[(YES_NO, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
+    *[(YES_NO, text) for text in ("Yes. Hmm, thinking again: No.", "No. The passage does not state it.", "Yes?")],
+    *[(GRADE, text) for text in ("3. Just kidding, 0.", "3 (out of 100)", "<2", "2 | 3", "-1", "Final grade: <2")],
+    *[(form, '[{"score":1},{"score":3}]') for form in (GRADE, JSON)],
+    *[(JSON, text) for text in ('{"score":1,"score":3}', '{"reason":{"score":1},"score":3}', '{"score":[2]}')],
+    *[(JSON, text) for text in ('{"score":2,"final_score":0}', '{"score":2} {"score":3}', '{"score":true}')],
+    *[(JSON, text) for text in ('{"score":null}', '{"Score":1,"score":3}', 'Here: {"score":2}', '{"score":NaN}')],
+    *((GRADE, "Final grade: 1\nFinal grade: 3"), (GRADE, "The grade is 1 at most.\nFinal grade: 3")),
+    *((GRADE, "1\nFinal grade: 3"), (GRADE, "Final grade: 3\n(not really)")),
+    (GRADE, "If it named the year, the final grade would be:\nFinal grade: 3"),
+    (GRADE, "Final grade: 3\n\nFinal grade: 3"),
+    (Form((("none", 0), ("some", 1)), keys=("match",)), '{"match": null}'),
+]  # fmt: skip
 
 
-def test_every_real_reply_in_the_form_that_was_asked_for_is_read() -> None:
-    real = [r for r in REPLIES if r["origin"] == "real"]
-    assert [found(r["reply"], FORMS[r["prompt"]]) for r in real] == [r["label"] for r in real]
-
-
-@pytest.mark.parametrize(
-    ("form", "text", "value"),
-    [
-        *[(YES_NO, text, 1) for text in ("Yes", "yes", "YES.", "**Yes**", "**Yes.**", '"Yes"', " Yes!\n", "`yes`")],
-        *[(GRADE, text, 2) for text in ("2", "**2**", "2.", "partial answer", "\u200b2\u200b")],
-        *[(GRADE, f"{STEPS}\n{text}", 2) for text in ("Final grade: 2", "**Final grade:** 2", "# final grade: 2.")],
-        *[(GRADE, f"{MARKS}\n\n{text}", 2) for text in ("Final grade: **2**", "`Final grade: 2`")],
-        *[(JSON, text, 2) for text in ('{"reason": "3?", "score": 2}', '{"score": "2"}', '{"score": 2.0}', "2")],
-        *[(JSON, f"```{tag}\n{{\n  \"score\": 2\n}}\n```\n", 2) for tag in ("json", "")],
-        (FORMS["relevant-json"], '{"relevant": true, "why": ["it says no", {"sure": 0.1}]}', 1),
-        (FORMS["letters"], "The claim holds.\nGRADE: C", 1),
-        (FORMS["classify-claim"], "Not enough info.", 2),
-    ],
-)  # fmt: skip
-def test_what_was_asked_for_is_read(form: Form, text: str, value: int) -> None:
-    assert found(text, form) == value
-
-
-@pytest.mark.parametrize(
-    ("form", "text"),
-    [
-        *[(YES_NO, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
-        *[(YES_NO, text) for text in ("Yes. Hmm, thinking again: No.", "No. The passage does not state it.", "Yes?")],
-        *[(GRADE, text) for text in ("3. Just kidding, 0.", "3 (out of 100)", "<2", "2 | 3", "-1", "Final grade: <2")],
-        *[(form, '[{"score":1},{"score":3}]') for form in (GRADE, JSON)],
-        *[(JSON, text) for text in ('{"score":1,"score":3}', '{"reason":{"score":1},"score":3}', '{"score":[2]}')],
-        *[(JSON, text) for text in ('{"score":2,"final_score":0}', '{"score":2} {"score":3}', '{"score":true}')],
-        *[(JSON, text) for text in ('{"score":null}', '{"Score":1,"score":3}', 'Here: {"score":2}', '{"score":NaN}')],
-        (GRADE, "Final grade: 1\nFinal grade: 3"),
-        (GRADE, "The grade is 1 at most.\nFinal grade: 3"),
-        (GRADE, "1\nFinal grade: 3"),
-        (GRADE, "Final grade: 3\n(not really)"),
-        (GRADE, "If it named the year, the final grade would be:\nFinal grade: 3"),
-        (GRADE, "Final grade: 3\n\nFinal grade: 3"),
-        (Form((("none", 0), ("some", 1)), keys=("match",)), '{"match": null}'),
-    ],
-)  # fmt: skip
-def test_all_else_has_no_verdict(form: Form, text: str) -> None:
-    unread = read(text, form)
-    assert isinstance(unread, Unread), unread
-    assert unread.status is Status.UNPARSED
-    assert unread.reason.startswith("the reply is not in the form that was asked for: ")
+def test_what_was_asked_for_is_read_and_all_else_has_no_verdict() -> None:
+    assert [(form, text, found(text, form)) for form, text, _ in READ] == READ
+    for form, text in UNREAD:
+        unread = read(text, form)
+        assert isinstance(unread, Unread), unread
+        assert unread.status is Status.UNPARSED
+        assert unread.reason.startswith("the reply is not in the form that was asked for: ")
 
 
 def test_the_reason_says_what_was_expected() -> None:
@@ -147,19 +122,18 @@ def test_the_reason_says_what_was_expected() -> None:
     assert str(read("", hundred)).count("expected a whole number from 0 to 100") == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("binary", "Reply with Yes or No only."),
-        ("graded", 'Reply with one line only, "Final grade: N", where N is 0, 1, 2 or 3.'),
-        ("graded-json", 'Reply with one JSON object only, in which "score" is 0, 1, 2 or 3.'),
-        ("relevant-json", 'Reply with one JSON object only, in which "relevant" is true or false.'),
-        ("classify-claim", "Reply with SUPPORTS, REFUTES or NOT ENOUGH INFO only."),
-        ("ten", "Reply with a whole number from 0 to 10 only."),
-    ],
-)
-def test_a_model_is_told_the_form_once_more(name: str, line: str) -> None:
-    assert FORMS[name].again == line
+ASKED = {
+    "binary": "Reply with Yes or No only.",
+    "graded": 'Reply with one line only, "Final grade: N", where N is 0, 1, 2 or 3.',
+    "graded-json": 'Reply with one JSON object only, in which "score" is 0, 1, 2 or 3.',
+    "relevant-json": 'Reply with one JSON object only, in which "relevant" is true or false.',
+    "classify-claim": "Reply with SUPPORTS, REFUTES or NOT ENOUGH INFO only.",
+    "ten": "Reply with a whole number from 0 to 10 only.",
+}
+
+
+def test_a_model_is_told_the_form_once_more() -> None:
+    assert {name: form.again for name, form in FORMS.items() if name in ASKED} == ASKED
 
 
 @pytest.mark.parametrize("levels", [1_100, 100_000])
@@ -182,13 +156,9 @@ def test_a_server_can_hold_a_model_to_the_form() -> None:
     assert schema_of(FORMS["relevant-json"].constraint()) == {"relevant": {"type": "boolean"}}
     words = Form((("low", 0), ("high", 1)), keys=("match",))
     assert schema_of(words.constraint()) == {"match": {"type": "string", "enum": ["low", "high"]}}
-
-
-def test_steps_are_free_text_and_the_line_alone_is_held_to_its_form() -> None:
-    assert GRADE.constraint() == {} == Form().constraint()
-    assert GRADE.constraint(again=True) == {
-        "structured_outputs": {"choice": [f"Final grade: {grade}" for grade in range(4)]}
-    }
+    assert GRADE.constraint() == {} == Form().constraint(), "steps are free text"
+    lines = [f"Final grade: {grade}" for grade in range(4)]
+    assert GRADE.constraint(again=True) == {"structured_outputs": {"choice": lines}}
 
 
 # What never flips a verdict.
@@ -253,29 +223,13 @@ def test_only_the_word_itself_is_read_where_one_word_is_asked_for(text: str) -> 
     assert value == {"yes": 1, "true": 1, "no": 0, "false": 0}.get(letters) or value is None
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(
-            "{",
-            '{"a":',
-            "[",
-            "<think>",
-            "</think>",
-            "</s>",
-            "<|a|>",
-            "Final grade: ",
-            " ",
-            "\n",
-            "yes ",
-            "3 ",
-            "```",
-            "```\n",
-            '"',
-        ),
-        *("yes, ", "\n- ", "(", "1. x\n", "*", "no\n", "final "),
-    ],
-)
+HOSTILE = [
+    *("{", '{"a":', "[", "<think>", "</think>", "</s>", "<|a|>", "Final grade: ", " ", "\n", "yes ", "3 ", "```"),
+    *("```\n", '"', "yes, ", "\n- ", "(", "1. x\n", "*", "no\n", "final "),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
     def seconds(times: int) -> float:
         text = f"Yes, {piece * times} x\nFinal grade: 3"
@@ -284,8 +238,8 @@ def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
             read(text, form)
         return time.process_time() - begun
 
-    small = min(seconds(1_000) for _ in range(3))
-    assert min(seconds(8_000) for _ in range(2)) < 40 * max(small, 0.005)
+    small = min(seconds(500) for _ in range(3))
+    assert min(seconds(4_000) for _ in range(2)) < 40 * max(small, 0.005)
 
 
 # Why a reply ended.
@@ -299,32 +253,26 @@ INCOMPLETE = [
 FILTERED = ["content_filter", "content-filter", "SAFETY", "refusal", "sensitive", "PROHIBITED_CONTENT", "recitation"]
 
 
-@pytest.mark.parametrize("reason", COMPLETE)
-def test_what_is_known_to_mean_complete_is_read(reason: str | None) -> None:
-    assert unfinished(reason) is None
+def test_what_is_known_to_mean_complete_is_read() -> None:
+    assert {unfinished(reason) for reason in COMPLETE} == {None}
 
 
-@pytest.mark.parametrize("reason", INCOMPLETE)
-def test_all_else_is_incomplete_whatever_the_reply_says(reason: str) -> None:
-    unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
+@pytest.mark.parametrize("reason", [*INCOMPLETE, {"type": "length"}, 1, False, ["stop"]])
+def test_all_else_is_incomplete_whatever_the_reply_says(reason: object) -> None:
+    ended = reply(message={"content": "Yes"}, finish_reason=reason)
+    unread = read_outcome(ended, YES_NO)
     assert isinstance(unread, Unread)
     assert unread.status is Status.TRUNCATED
-    assert reason in unread.reason
-    assert read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO, [reason.upper()]) == Verdict(1)
+    if isinstance(reason, str):
+        assert reason in unread.reason
+        assert read_outcome(ended, YES_NO, [reason.upper()]) == Verdict(1)
 
 
-@pytest.mark.parametrize("reason", FILTERED)
-def test_what_a_filter_ended_is_refused(reason: str) -> None:
-    unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
-    assert isinstance(unread, Unread)
-    assert unread.status is Status.REFUSED
-
-
-@pytest.mark.parametrize("reason", [{"type": "length"}, 1, False, ["stop"]])
-def test_a_reason_that_is_no_text_is_not_known_to_mean_complete(reason: object) -> None:
-    unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
-    assert isinstance(unread, Unread)
-    assert unread.status is Status.TRUNCATED
+def test_what_a_filter_ended_is_refused() -> None:
+    for reason in FILTERED:
+        unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
+        assert isinstance(unread, Unread)
+        assert unread.status is Status.REFUSED
 
 
 def reply(**choice: object) -> Reply:
@@ -342,42 +290,26 @@ def test_outcomes_are_read_for_failure_and_refusal_before_their_text() -> None:
 # Reasoning.
 
 
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("no tags", "no tags"),
-        ("a < b", "a < b"),
-        ("<think>x</think>y", "y"),
-        ("x</think>y", "y"),
-        ("<think>a</think>b</think>c", "c"),
-        ("y<think>x", "y"),
-        ("<Reasoning type='long'>x</REASONING>y", "y"),
-        ("<think>a<think>b</think>c</think>d", "d"),
-        ("[THINK]x[/THINK]y", "y"),
-        ("◁think▷x◁/think▷y", "y"),
-        ("<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>y<|return|>", "y"),
-        ("<|channel|>final <|constrain|>json<|message|>y", "y"),
-        ("y<|channel|>analysis<|message|>x", "y"),
-        ("analysisIt says x.assistantfinaly", "y"),
-        ("analysis of y", "analysis of y"),
-        ("y<|im_end|>\n<|im_start|>user\nx", "y"),
-        ("<seed:think>x</seed:think>y", "y"),
-        ("x</seed:think>y", "y"),
-        ("<|begin_of_thought|>x<|end_of_thought|>\n<|begin_of_solution|>y<|end_of_solution|>", "y"),
-        ("<scratchpad>x</scratchpad>y", "y"),
-        ("\n<Reflection>x</reflection> <analysis kind='a'>x</analysis>y", "y"),
-        ("<reflection>x</reflection>y<reflection>x</reflection>", "y"),
-        ("<internal_monologue>x</internal_monologue>y", "y"),
-        ("<internal>x", ""),
-        ("<unused94>thought\nx<unused95>y", "y"),
-        ("y <analysis>x</analysis>", "y <analysis>x</analysis>"),
-        ("<Analysis of Functions>", "<Analysis of Functions>"),
-    ],
-)
-def test_reasoning_is_blanked_and_everything_keeps_its_place(text: str, rest: str) -> None:
-    blanked = without_reasoning(text)
-    assert blanked.strip() == rest
-    assert len(blanked) == len(text)
+BLANKED = [
+    *(("no tags", "no tags"), ("a < b", "a < b"), ("<think>x</think>y", "y"), ("x</think>y", "y")),
+    *(("<think>a</think>b</think>c", "c"), ("y<think>x", "y"), ("<Reasoning type='long'>x</REASONING>y", "y")),
+    *(("<think>a<think>b</think>c</think>d", "d"), ("[THINK]x[/THINK]y", "y"), ("◁think▷x◁/think▷y", "y")),
+    ("<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>y<|return|>", "y"),
+    *(("<|channel|>final <|constrain|>json<|message|>y", "y"), ("y<|channel|>analysis<|message|>x", "y")),
+    *(("analysisIt says x.assistantfinaly", "y"), ("analysis of y", "analysis of y")),
+    *(("y<|im_end|>\n<|im_start|>user\nx", "y"), ("<seed:think>x</seed:think>y", "y"), ("x</seed:think>y", "y")),
+    ("<|begin_of_thought|>x<|end_of_thought|>\n<|begin_of_solution|>y<|end_of_solution|>", "y"),
+    *(("<scratchpad>x</scratchpad>y", "y"), ("\n<Reflection>x</reflection> <analysis kind='a'>x</analysis>y", "y")),
+    ("<reflection>x</reflection>y<reflection>x</reflection>", "y"),
+    *(("<internal_monologue>x</internal_monologue>y", "y"), ("<internal>x", "")),
+    *(("<unused94>thought\nx<unused95>y", "y"), ("y <analysis>x</analysis>", "y <analysis>x</analysis>")),
+    ("<Analysis of Functions>", "<Analysis of Functions>"),
+]
+
+
+def test_reasoning_is_blanked_and_everything_keeps_its_place() -> None:
+    assert [(text, without_reasoning(text).strip()) for text, _ in BLANKED] == BLANKED
+    assert [len(without_reasoning(text)) for text, _ in BLANKED] == [len(text) for text, _ in BLANKED]
 
 
 END_TOKENS = [
@@ -387,30 +319,24 @@ END_TOKENS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("token", END_TOKENS)
-def test_tokens_that_end_a_turn_are_no_part_of_a_reply(token: str) -> None:
-    assert without_reasoning(f"y{token}").rstrip() == "y"
-    assert read(f"Yes{token}", YES_NO) == Verdict(1)
-    assert isinstance(read(token, YES_NO), Unread)
+def test_tokens_that_end_a_turn_are_no_part_of_a_reply() -> None:
+    for token in END_TOKENS:
+        assert without_reasoning(f"y{token}").rstrip() == "y"
+        assert read(f"Yes{token}", YES_NO) == Verdict(1)
+        assert isinstance(read(token, YES_NO), Unread)
 
 
-@pytest.mark.parametrize("text", ["y</s> x", "[EOS] y", "f <| x |> g", "<|>", "<b>", "y [1]", "<s>y", "x < y>"])
-def test_only_what_is_such_a_token_at_the_very_end_is_left_out(text: str) -> None:
-    assert without_reasoning(text) == text
+def test_only_what_is_such_a_token_at_the_very_end_is_left_out() -> None:
+    for text in ("y</s> x", "[EOS] y", "f <| x |> g", "<|>", "<b>", "y [1]", "<s>y", "x < y>"):
+        assert without_reasoning(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "start"),
-    [
-        ("<think>Maybe yes? No.</think>\n**No**", 0, 32),
-        ("<think>No", None, 0),
-        ("Yes\n<think>No", None, 0),
-        ("<|channel|>analysis<|message|>Yes<|end|><|start|>assistant<|channel|>final<|message|>No", 0, 85),
-    ],
-)
-def test_reasoning_is_not_read(text: str, value: int | None, start: int) -> None:
-    verdict = read(text, YES_NO)
-    assert (verdict == Verdict(value, start)) if value is not None else isinstance(verdict, Unread)
+def test_reasoning_is_not_read() -> None:
+    channels = "<|channel|>analysis<|message|>Yes<|end|><|start|>assistant<|channel|>final<|message|>No"
+    assert read("<think>Maybe yes? No.</think>\n**No**", YES_NO) == Verdict(0, 32)
+    assert read(channels, YES_NO) == Verdict(0, 85)
+    for text in ("<think>No", "Yes\n<think>No"):
+        assert isinstance(read(text, YES_NO), Unread)
 
 
 def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
@@ -421,32 +347,15 @@ def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_t
     assert isinstance(read("Hm.</think>\n\nNo.</think>\nYes", YES_NO, thinks=True), Unread)
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        "If the question meant the film:",
-        "I cannot give a",
-        "It should not be",
-        "Do not write",
-        "Intent: the date.\nMatch: the passage gives it.\nTrust: good.\nIt should not be",
-    ],
-)
-def test_a_line_that_is_none_of_the_declared_steps_may_take_the_last_line_back(before: str) -> None:
-    form = load_prompt("graded").output.form
-    assert isinstance(read(f"{before}\nFinal grade: 3", form), Unread)
-    assert read("Intent: the date.\nMatch: the passage gives it.\nTrust: good.\nFinal grade: 3", form) == Verdict(3)
+def test_a_line_that_is_none_of_the_declared_steps_may_take_the_last_line_back() -> None:
+    steps = "Intent: the date.\nMatch: the passage gives it.\nTrust: good.\n"
+    for before in ("If the question meant the film:", "I cannot give a", "Do not write", f"{steps}It should not be"):
+        assert isinstance(read(f"{before}\nFinal grade: 3", GRADE), Unread)
+    assert read(f"{steps}Final grade: 3", GRADE) == Verdict(3)
 
 
-@pytest.mark.parametrize(
-    ("said", "value"),
-    [
-        ('{"reason": "p", "score": 2.0}', 2),
-        ('{"reason": "p", "score": 2e-400}', None),
-        ('{"reason": "p", "score": 0.99999999999999999999}', None),
-        ('{"reason": "p", "score": 20e-1}', None),
-        ('{"score": 3, "reason": "On reflection the right score is 0."}', None),
-    ],
-)
-def test_a_json_verdict_is_a_whole_number_as_written_and_comes_last(said: str, value: int | None) -> None:
-    found = read(said, load_prompt("graded-json").output.form)
-    assert found == Verdict(value) if value is not None else isinstance(found, Unread)
+def test_a_json_verdict_is_a_whole_number_as_written_and_comes_last() -> None:
+    assert read('{"reason": "p", "score": 2.0}', JSON) == Verdict(2)
+    for number in ("2e-400", "0.99999999999999999999", "20e-1"):
+        assert isinstance(read(f'{{"reason": "p", "score": {number}}}', JSON), Unread)
+    assert isinstance(read('{"score": 3, "reason": "On reflection the right score is 0."}', JSON), Unread)
