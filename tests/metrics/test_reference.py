@@ -23,40 +23,24 @@ def test_every_measure_and_parameter_is_among_those_tested() -> None:
     assert {key for _, key in missing} <= {"rel", "judged_only", "gains", "dcg", "prob"} | elsewhere
 
 
-@given(cases(least_labels=1))
-def test_the_engine_agrees_with_the_textbook(case: Case) -> None:
-    found = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"])
-    ranked = case.ranked()
-    scores = [case.scores[d] for d in ranked]
+def check(case: Case, ranked: list[str], scores: list[float], lost: dict[str, str] | None = None, **how: str) -> None:
+    """Check every measure of a case against the textbook's value for a list."""
+    found = evaluate([case.run()], [case.labeling(lost)], MEASURES, query_ids=["q"], **how)
     for i, measure in enumerate(MEASURES):
-        if ("qrels", str(measure)) in found.reasons:
-            assert np.isnan(found.values[i]).all()
-            continue
-        wanted = score(measure, ranked, case.labels, case.scale, scores)
+        undefined = ("qrels", str(measure)) in found.reasons
+        wanted = np.nan if undefined else score(measure, ranked, case.labels, case.scale, scores)
         assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
 
 
 @given(cases(least_labels=1))
-def test_condensed_lists_are_the_lists_without_unjudged_documents(case: Case) -> None:
-    found = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"], unjudged="condense")
+def test_the_engine_agrees_with_the_textbook(case: Case) -> None:
     ranked = case.ranked()
-    ranked, scores = condensed(ranked, case.labels, case.scale, [case.scores[d] for d in ranked])
-    for i, measure in enumerate(MEASURES):
-        if ("qrels", str(measure)) not in found.reasons:
-            wanted = score(measure, ranked, case.labels, case.scale, scores)
-            assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
-
-
-@given(cases(least_labels=1))
-def test_a_missing_label_can_leave_its_document_out_of_the_lists(case: Case) -> None:
-    lost = {d: "refused" for d in case.scores if d not in case.labels and d < "a"}
-    found = evaluate([case.run()], [case.labeling(lost)], MEASURES, query_ids=["q"], missing="condense")
-    ranked = [d for d in case.ranked() if d not in lost]
     scores = [case.scores[d] for d in ranked]
-    for i, measure in enumerate(MEASURES):
-        if ("qrels", str(measure)) not in found.reasons:
-            wanted = score(measure, ranked, case.labels, case.scale, scores)
-            assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
+    check(case, ranked, scores)
+    check(case, *condensed(ranked, case.labels, case.scale, scores), unjudged="condense")
+    lost = {d: "refused" for d in case.scores if d not in case.labels and d < "a"}
+    kept = [d for d in ranked if d not in lost]
+    check(case, kept, [case.scores[d] for d in kept], lost, missing="condense")
 
 
 @given(cases(least_labels=1), cases(least_labels=1), cases(least_labels=1))
