@@ -67,7 +67,7 @@ def test_a_preference_that_holds_in_both_orders_counts_and_one_that_does_not_is_
 
 def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_path, judged):
     machine, _ = asked(sample, lambda body: "A" if answer_a(body) == "good" else "B", tmp_path)
-    people = judged(sample, "1", lambda row: "good" if row["query_id"] < "q30" else "poor")
+    people = judged(sample, "1", lambda row, _: "good" if row["query_id"] < "q30" else "poor")
     judgments = read_judgments([people, machine], sample)
     table = assessor_agreement(judgments, resamples=100)["between"].table
     agreed = table[table["coefficient"] == "agreement"].iloc[0]

@@ -64,7 +64,7 @@ def test_a_download_can_be_gone_on_with_in_another_browser(collection, browser, 
     sample = draw(collection, n=4, design="pairs", prompt="binary", assessors=("ann", "bob"), overlap=2)
     pages = make_sheets(sample, tmp_path / "sheet.html")
     assert [page.name for page in pages] == ["sheet-ann.html", "sheet-bob.html"]
-    earlier = judged(sample, "ann", lambda row: 1)
+    earlier = judged(sample, "ann")
     browser.open(pages[0].as_uri())
     load = 'load(new File([%s], "x")).then(() => document.getElementById("%s").textContent)'
     assert "4 done" in browser.run(load % (json.dumps(earlier.read_text()), "count"))
