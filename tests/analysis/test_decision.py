@@ -52,53 +52,32 @@ def written(folder: Path, scores: pd.DataFrame, quality: pd.DataFrame) -> list[o
     return ["compare", "--scores", folder / "scores.csv", "--quality", folder / "quality.csv", "--seed", 1]
 
 
-def picks_the_worse_run(n: int = 1000) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Labels follow the answers where these differ, and prefer the other run where they tie."""
+def test_a_labeling_that_picks_the_worse_run_is_not_better_than_all_others() -> None:
+    """It follows the answers where these differ, and prefers the other run where they tie."""
     rng = np.random.default_rng(4)
-    b = (rng.random(n) < 0.55).astype(float)
+    b = (rng.random(1000) < 0.55).astype(float)
     b[:490] = np.arange(490) < 255  # the answers of B are a little better
-    differ = np.arange(n) < 490
-    a = np.where(differ, 1 - b, b)
-    judge = np.stack([a, b]) + rng.normal(size=(2, n))
+    differ = np.arange(1000) < 490
+    quality = np.stack([np.where(differ, 1 - b, b), b])
+    judge = quality + rng.normal(size=quality.shape)
     judge[0] += np.where(differ, 0.0, 0.5)
-    other = np.stack([a, b]) * 0.1 + rng.normal(size=(2, n))
-    return tables({"judge": judge, "other": other}, np.stack([a, b]), ("A", "B"))
+    other = quality * 0.1 + rng.normal(size=quality.shape)
+    found = compare(*tables({"judge": judge, "other": other}, quality, ("A", "B")), resamples=300).decision
+    assert well_formed(found)["Do"] == "No decision. Do not buy labels yet."
+    assert "judge would pick A, the answers so far B." in found.text
+    assert found.findings["judge"].concordance.low > 0.6, "on the questions whose answers differ it is right"
+    assert found.findings["judge"].gain.value < 0
 
 
-def misleads(n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Two labelings of which both prefer the run whose answers are much worse."""
+def test_where_labels_pick_the_worse_run_that_is_said_first() -> None:
     rng = np.random.default_rng(0)
-    quality = (rng.random((2, n)) < np.array([[0.65], [0.45]])).astype(float)
-    labels = {name: quality + rng.normal(size=(2, n)) + np.array([[0], [2.0]]) for name in ("gold", "judge")}
-    return tables(labels, quality, ("A", "B"))
-
-
-# The findings of a trial, each with what is said now.
-
-
-def test_a_labeling_that_picks_the_worse_run_is_not_better_than_all_others(judgekit: Judgekit, tmp_path: Path) -> None:
-    given = written(tmp_path, *picks_the_worse_run())
-    text = judgekit(*given).out
-    assert "better than all others" not in text
-    assert text.startswith("Do        No decision. Do not buy labels yet.")
-    assert "judge would pick A, the answers so far B." in text
-    found = json.loads(judgekit(*given, "--json").out)["decision"]["findings"]
-    judge = next(one for one in found if one["labeling"] == "judge")
-    assert judge["concordance_low"] > 0.6, "on the questions whose answers differ it is right"
-    assert judge["gain"] < 0
-
-
-def test_where_labels_pick_the_worse_run_that_is_said_first(judgekit: Judgekit, tmp_path: Path) -> None:
-    given = written(tmp_path, *misleads())
-    said = judgekit(*given)
-    assert said.out.startswith(
-        "Do        Do not choose by gold or judge: they pick the worse run. Answers put A first."
-    )
-    assert "no labels are needed" not in said.out
-    decision = compare(*misleads(), resamples=300).decision
+    quality = (rng.random((2, 400)) < np.array([[0.65], [0.45]])).astype(float)
+    labels = {name: quality + rng.normal(size=(2, 400)) + np.array([[0], [2.0]]) for name in ("gold", "judge")}
+    decision = compare(*tables(labels, quality, ("A", "B")), resamples=300).decision
+    do = "Do not choose by gold or judge: they pick the worse run. Answers put A first."
+    assert well_formed(decision)["Do"].startswith(do)
     assert {one.says for one in decision.findings.each} == {MISLEADS}
     assert not decision.findings.not_worth
-    well_formed(decision)
 
 
 def test_gold_passages_are_there_already_and_people_and_references_cost(tmp_path: Path) -> None:
@@ -146,22 +125,10 @@ def test_labelings_of_equal_r_do_not_lead_one_another(name: str) -> None:
     scores, quality = world({"a": (0.0, 1.0)}, n=300)
     lines = well_formed(compare(pd.concat([scores, scores.assign(labeling=name)]), quality, resamples=200).decision)
     shown = name if len(name) < 24 else "b" * 23 + "…"
+    assert "not shown" in lines["Why"]
     assert re.match(
         rf"Equal r so far, \.\d\d: a and {shown}, not shown apart\.( The costliest is safer\.|$)", lines["Why"]
     )
-
-
-def test_the_terminal_prints_the_decision_with_control_and_circularity(judgekit: Judgekit, tmp_path: Path) -> None:
-    said = judgekit("demo", "--out", tmp_path / "demo")
-    text = said.out[said.out.index("Do   ") :].split("\n\n")[0]
-    failing = next(line for line in text.splitlines() if line.startswith("Failing"))
-    assert re.fullmatch(
-        r"Failing   erag \d\d in 100, the question alone \d\d, and it is the answering model marking itself\.", failing
-    )
-    assert len(text.splitlines()) <= 8
-    assert not OVERCLAIMS.search(text)
-    order = pd.read_csv(tmp_path / "demo" / "purchase.csv").set_index("strategy")
-    assert order.loc["provenance", "note"] == "existing: cannot label new pairs"
 
 
 def test_labels_that_are_missing_where_they_hurt_make_no_winner() -> None:
@@ -209,14 +176,6 @@ def test_a_labeling_that_does_not_apply_somewhere_is_compared_on_the_common_ques
     assert found.findings.queries == 273
     assert "match does not apply to 27." in found.text
     assert "match has no score on 27 questions: all are compared on the other 273." in found.details
-
-
-def test_equal_labelings_are_not_called_equal_and_no_range_of_questions_is_promised() -> None:
-    for seed in range(4):
-        lines = well_formed(compare(*world({"a": (0, 0.9), "b": (0, 0.9)}, n=120, seed=seed), resamples=300).decision)
-        assert "not shown" in lines["Why"] or "best" in lines["Why"]
-    text = compare(*world({"a": (0, 1.0)}, n=60, skill=0.0, seed=3), resamples=300).decision.text
-    assert re.search(r"Bring (at least|more than) [\d,]+ questions \(perhaps none suffice\)", text)
 
 
 def test_the_system_level_has_no_interval_that_does_not_cover() -> None:
@@ -268,28 +227,6 @@ def test_answers_whose_contexts_nobody_checked_are_marked() -> None:
     assert "Contexts" not in compare(scores, quality, resamples=200).decision.text
 
 
-# Four situations.
-
-
-def test_ground_truth_to_keep_and_runs_to_choose_from(demo: jk.Comparison) -> None:
-    lines = well_formed(demo.decision)
-    assert lines["Do"] == "For ground truth to keep, label with erag. To choose among these 6 runs, compare answers."
-    assert lines["Why"].startswith("Highest r: erag .44, provenance .36; not shown to differ. The costliest is safer.")
-    assert lines["Cost"].startswith("Requests at depth 5: answers 571; erag 1,092; judge 1,092.")
-    assert re.match(r"Gain 2\.6 points \(0\.\d to 4\.\d\); 45 of 104 answers differ\.", lines["How sure"])
-    marked, best = "erag is the answering model marking itself.", "Best run: rrf by erag, tfidf by the answers."
-    assert lines["Beware"].startswith(f"{marked} {best}")
-    assert lines["Reuse"] == "A further run needs 15 to 202 new labels, or 74 to 102 answers."
-    assert lines["Failing"].startswith("erag 83 in 100, the question alone 75")
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> jk.Comparison:
-    from judgekit.sample import EXPERIMENT
-
-    return jk.run(EXPERIMENT, out=tmp_path_factory.mktemp("demo"), cache=tmp_path_factory.mktemp("cache")).comparison
-
-
 def test_gold_passages_that_pick_the_worse_retriever() -> None:
     rng = np.random.default_rng(3)
     quality = (rng.random((2, 1000)) < np.array([[0.55], [0.45]])).astype(float)
@@ -312,7 +249,8 @@ def test_no_decision_where_answers_hardly_differ() -> None:
     lines = well_formed(compare(*tables({"judge": judge}, quality, ("rrf", "bm25")), resamples=999).decision)
     assert lines["Do"] == "No decision. Do not buy labels yet."
     assert lines["Why"].startswith("Answers differ on 8 of 104 questions; ")
-    assert lines["Next"].endswith("questions (perhaps none suffice), or keep the cheaper retriever.")
+    bring = r"Bring (at least|more than) [\d,]+ questions \(perhaps none suffice\), or keep the cheaper retriever\."
+    assert re.search(bring, lines["Next"])
 
 
 def test_gold_labels_are_used_here_and_people_are_piloted_first() -> None:
@@ -326,9 +264,6 @@ def test_gold_labels_are_used_here_and_people_are_piloted_first() -> None:
     assert lines["Do"] == "Use the gold labels here. Before buying people's, pilot 30 questions: about $94."
     assert lines["Cost"].startswith("People: 1,092 judgments, $328 at $0.30.")
     assert "Documents that gold does not list count as 0." in lines["Beware"]
-
-
-# What it rests on.
 
 
 def test_a_choice_that_answers_themselves_hardly_win_is_not_worth_labels() -> None:
@@ -373,29 +308,26 @@ def test_what_hangs_on_one_run_says_so() -> None:
     assert "Not shown without tfidf." in well_formed(found)["How sure"]
 
 
-def kinds_apart() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Gold labels that choose rightly within each kind of question, and wrongly over both."""
+def test_kinds_of_question_that_disagree_are_told_apart(judgekit: Judgekit, tmp_path: Path) -> None:
+    """Gold labels choose rightly within each kind of question, and wrongly over both."""
     rng = np.random.default_rng(0)
     n, half = 2000, np.arange(2000) < 1000
     chance = np.where(half, [[0.70], [0.50]], [[0.38], [0.46]])
     quality = (rng.random((2, n)) < chance).astype(float)
     gold = rng.normal(size=(2, n)) * 0.5 + np.where(half, [[0.2], [0.0]], [[0.0], [1.0]])
     scores, answers = tables({"gold": gold}, quality, ("A", "B"))
-    return scores, answers.assign(kind=np.where(answers["query_id"] < "q1000", "open", "a or b"))
-
-
-def test_kinds_of_question_that_disagree_are_told_apart(judgekit: Judgekit, tmp_path: Path) -> None:
-    found = compare(*kinds_apart(), by="kind", resamples=500).decision
+    answers = answers.assign(kind=np.where(answers["query_id"] < "q1000", "open", "a or b"))
+    found = compare(scores, answers, by="kind", resamples=500).decision
     assert found.findings["gold"].says == MISLEADS
     assert {kind: part["gold"].says for kind, part in found.findings.kinds.items()} == {"open": HELPS, "a or b": HELPS}
     lines = well_formed(found)
     assert lines["Beware"].startswith("gold does otherwise within a or b and open questions: choose by kind.")
     assert "not declared" not in lines["How sure"]
     assert set(found.findings.table()["kind"]) == {"all", "open", "a or b"}
-    out = judgekit(*written(tmp_path, *kinds_apart()), "--by", "kind").out
+    out = judgekit(*written(tmp_path, scores, answers), "--resamples", 100, "--by", "kind").out
     assert "gold does otherwise within a or b and open questions" in out
     with pytest.raises(UsageError, match="neither the quality nor the scores table has a column 'sort'"):
-        compare(*kinds_apart(), by="sort")
+        compare(scores, answers, by="sort")
 
 
 def test_a_labeling_that_says_what_the_ranks_say_stands_beside_them() -> None:
@@ -417,9 +349,9 @@ def test_a_question_only_twin_stands_in_the_sentence_that_names_the_labeling() -
 
 
 def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_path: Path) -> None:
-    data = world({"a|b": (0.0, 1.0), "other": (0.5, 0.5)})
-    found = decide(*data)
-    given = written(tmp_path, *data)
+    data = world({"a|b": (0.0, 1.0), "other": (0.5, 0.5)}, n=60)
+    found = decide(*data, resamples=200, seed=1)
+    given = [*written(tmp_path, *data), "--resamples", 200]
     assert judgekit(*given).out.startswith(found.text)
     assert json.loads(judgekit(*given, "--json").out)["decision"]["text"] == found.text
     markdown = judgekit(*given, "--format", "markdown").out
@@ -433,19 +365,12 @@ def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_
     assert jk.decide is decide
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("noise", [0.0, 1.0])
-def test_every_decision_fits_whatever_names_are_long(seed: int, noise: float) -> None:
+def test_every_decision_fits_whatever_names_are_long(noise: float) -> None:
     names = {f"judge(prompt=graded,endpoint=a-very-long-name-{i})": (noise, 1.0 - noise) for i in range(4)}
     runs = tuple(f"a-retriever-with-a-name-that-nobody-would-want-to-type-{i}" for i in range(4))
     for use in ("choose-runs", "find-questions"):
-        well_formed(compare(*world(names, n=60, runs=runs, seed=seed), use=use, resamples=200).decision)
-
-
-def test_compare_takes_no_more_than_eighteen_arguments() -> None:
-    import inspect
-
-    assert len(inspect.signature(jk.compare).parameters) <= 18
+        well_formed(compare(*world(names, n=60, runs=runs), use=use, resamples=200).decision)
 
 
 def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_nothing() -> None:
