@@ -25,7 +25,8 @@ def by_the_book(people, machine, every):
         residuals.append(people[i] - weight * (machine[i] - every.mean()))
     variance = (1 / n - 1 / total) * np.var(residuals, ddof=1) + np.var(people, ddof=1) / total
     reach = stats.t.ppf(0.975, n - 1) * np.sqrt(variance)
-    return np.mean(residuals), np.mean(residuals) - reach, np.mean(residuals) + reach
+    value = np.mean(residuals)
+    return value, value - reach, value + reach, 2 * stats.t.sf(abs(value) / np.sqrt(variance), n - 1)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5, 5.0, None])
@@ -34,7 +35,7 @@ def test_a_corrected_mean_is_the_estimator_as_written(noise):
     people, drawn = random.random(80), random.choice(80, 20, replace=False)
     every = np.ones(80) if noise is None else people + noise * random.standard_normal(80)
     made = corrected_mean(people[drawn], every[drawn], every)
-    assert (made.value, made.low, made.high) == pytest.approx(by_the_book(people[drawn], every[drawn], every))
+    assert (made.value, made.low, made.high, made.p) == pytest.approx(by_the_book(people[drawn], every[drawn], every))
     assert (made.weight == 0) == (noise is None)
 
 

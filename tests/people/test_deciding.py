@@ -13,7 +13,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.trec import write_qrels
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate
-from judgekit.people.deciding import MARGIN, Contest, decide, decided_by
+from judgekit.people.deciding import LOOKS, MARGIN, PILOT, Contest, decide, decided_by
 from judgekit.people.reading import asked_of, read_judgments, read_people, resolve
 from judgekit.people.sampling import draw
 
@@ -69,6 +69,16 @@ def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
     assert told.decided
     best = contest.counts @ truth
     assert best[contest.runs.index(told.leader)] >= best.max() - MARGIN
+
+
+def test_the_looks_take_the_planned_shares_of_a_large_pool():
+    contest, truth = world(np.random.default_rng(5), 2, 500, 15, 1.0)
+    people, chance, shares = np.full(len(truth), np.nan), np.zeros(len(truth)), []
+    for _ in range(3):
+        told = contest.look(people, chance)
+        people, chance = np.where(told.new, truth, people), told.chance
+        shares.append(np.isfinite(people).mean())
+    assert shares == pytest.approx([PILOT / len(truth), *LOOKS[1:3]], rel=0.15)
 
 
 @pytest.mark.parametrize(("runs", "noise"), [(2, 1.0), (5, 0.4)])
