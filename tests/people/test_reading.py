@@ -7,6 +7,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from judgekit.errors import DataError, UsageError
 from judgekit.kinds import Context
 from judgekit.labelers.base import build
 from judgekit.people.reading import (
+    People,
     asked_of,
     assessor_agreement,
     disputed,
@@ -36,6 +38,19 @@ from judgekit.people.tasks import Sample, Task
 THREE = {"assessors": ("ann", "bob", "cem"), "overlap": 3, "prompt": "binary", "design": "pairs"}
 
 
+def agrees(people: People, truth) -> bool:
+    """Return whether all labels that there are are true."""
+    rows = people.labeling.table.dropna(subset="relevance").itertuples()
+    return all(row.relevance == truth[row.query_id, row.doc_id] for row in rows)
+
+
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 @pytest.fixture
 def three(collection, truth, judged):
     """Ann is always right, Bob wrong about the first query's documents, Cem skips the last query's."""
@@ -50,9 +65,7 @@ def three(collection, truth, judged):
 
 def test_the_majority_decides_and_a_tie_is_no_label(three, truth):
     sample, files = three
-    people = resolve(read_judgments(files, sample))
-    for row in people.labeling.table.itertuples():
-        assert row.relevance == truth[row.query_id, row.doc_id]
+    assert agrees(resolve(read_judgments(files, sample)), truth)
     ties = resolve(read_judgments(files[:2], sample))
     status = ties.asked.set_index("query_id")["status"]
     assert set(status[status.index < "q20"]) == {"tie"}
@@ -68,8 +81,7 @@ def test_the_rule_is_asked_for_once_with_the_sample(collection, truth, judged):
     mean = resolve(judgments)
     assert str(mean.labeling.scale) == "unit"
     assert set(mean.labeling.table["relevance"].round(3)) <= {0.333, 0.667}
-    bob = resolve(judgments.only(["bob"])).labeling.table
-    assert all(row.relevance == 1 - truth[row.query_id, row.doc_id] for row in bob.itertuples())
+    assert agrees(resolve(judgments.only(["bob"])), {pair: 1 - label for pair, label in truth.items()})
     assert not disputed(judgments, sample).tasks  # a mean leaves nothing open
 
 
@@ -80,10 +92,9 @@ def test_ties_wait_for_an_adjudicator_whose_word_counts_there_only(three, truth,
     assert {task.query_id for task in again.tasks} == {t.query_id for t in sample.tasks if t.query_id < "q20"}
     assert set(resolve(two).asked["status"]) == {"ok", "tie"}
     assert page_of(again, "adjudicator")
-    word = judged(again, "adjudicator")
-    people = resolve(read_judgments([*files[:2], word], sample))
+    people = resolve(read_judgments([*files[:2], judged(again, "adjudicator")], sample))
     assert set(people.asked["status"]) == {"ok"}
-    assert all(row.relevance == truth[row.query_id, row.doc_id] for row in people.labeling.table.itertuples())
+    assert agrees(people, truth)
     assert not disputed(read_judgments(files, sample), sample).tasks  # two of three are a majority
 
 
@@ -116,8 +127,7 @@ def test_the_best_of_three_is_chosen_of_shown(collection, truth, people_of):
 
     people = people_of(sample, best)
     assert str(people.labeling.scale) == "unit"
-    for row in people.labeling.table.itertuples():
-        assert row.relevance == 0 or truth[row.query_id, row.doc_id]
+    assert {truth[row.query_id, row.doc_id] for row in people.labeling.table.itertuples() if row.relevance} == {1}
     assert people.labeling.table["relevance"].max() == 1
 
 
@@ -125,14 +135,12 @@ def test_preferences_between_answers_are_answer_quality(collection, judged):
     rows = [(run, 3, q, f"{run} {q}") for run in ("good", "poor") for q in collection.queries]
     quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
     sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=30)
-    said = {"q0": "good", "q1": "tie", "q2": "bad", "q3": "poor"}
-    table = preferences(
-        read_judgments([judged(sample, "1", lambda row, _: said.get(row["query_id"][:2], "good"))], sample)
-    )
+    said = [("good", 1, 0), ("tie", 0.5, 0.5), ("bad", 0, 0), ("poor", 0, 1), ("good", 1, 0), ("good", 1, 0)]
+    path = judged(sample, "1", lambda row, _: said[int(row["query_id"][1])][0])
+    table = preferences(read_judgments([path], sample))
     values = table.set_index(["query_id", "run"])["value"]
     for query in {task.query_id for task in sample.tasks}:
-        expected = {"q0": (1, 0), "q1": (0.5, 0.5), "q2": (0, 0), "q3": (0, 1)}.get(query[:2], (1, 0))
-        assert (values[query, "good"], values[query, "poor"]) == expected
+        assert (values[query, "good"], values[query, "poor"]) == said[int(query[1])][1:]
     assert set(table["metric"]) == {"preferred"}
     assert set(table["depth"]) == {3}
 
@@ -146,17 +154,13 @@ def test_csv_goes_out_and_comes_back_byte_for_byte(collection, truth, tmp_path):
         row["rating"] = "" if row["query_id"] < "q10" else ["No", "Yes"][truth[row["query_id"], row["doc_id"]]]
         row["skipped"] = "cannot read the text" if row["query_id"] < "q10" else ""
         row["comment"] = "=1+1" if row["query_id"] > "q50" else 'a, "b"\nc'
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(out.getvalue(), newline="")
+    write_rows(path, rows)
     judgments = read_judgments([path], sample)
     again = write_csv(sample, judgments.rows)
     path.write_text(again, newline="")
     assert write_csv(sample, read_judgments([path], sample).rows) == again
     people = resolve(judgments)
-    assert all(row.relevance == truth[row.query_id, row.doc_id] for row in people.labeling.table.dropna().itertuples())
+    assert agrees(people, truth)
     assert set(people.asked.loc[people.asked["query_id"] < "q10", "status"]) == {"skipped"}
 
 
@@ -192,8 +196,7 @@ def test_label_studio_tasks_come_back_annotated(collection, truth, tmp_path):
         said = {"from_name": "rating", "to_name": "text", "type": "choices", "value": {"choices": [grade]}}
         row["annotations"] = [{"completed_by": {"email": "ann@x"}, "result": [said]}]
     path.write_text(json.dumps(rows))
-    people = resolve(read_judgments([path], sample))
-    assert all(row.relevance == 3 * truth[row.query_id, row.doc_id] for row in people.labeling.table.itertuples())
+    assert agrees(resolve(read_judgments([path], sample)), {pair: 3 * label for pair, label in truth.items()})
     for name in ("sample", "task", "key", "query_id", "doc_id"):
         path.write_text(json.dumps([rows[0] | {"data": rows[0]["data"] | {name: "changed"}}]))
         with pytest.raises(DataError, match=r"another sample|changed|the key is not theirs"):
@@ -292,10 +295,7 @@ def test_only_what_was_said_is_taken_from_a_spreadsheet(collection, tmp_path, co
     sample = draw(collection, n=5, design="pairs", prompt="binary", assessors=("ann",))
     rows = list(csv.DictReader(io.StringIO(write_csv(sample))))
     rows[0][column] = value
-    with (tmp_path / "sheet.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(tmp_path / "sheet.csv", rows)
     with pytest.raises(DataError, match=re.escape(said)):
         read_judgments([tmp_path / "sheet.csv"], sample)
 
@@ -308,10 +308,8 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
     asked_of(judgments, people).write(tmp_path / "people.qrels")
     read = read_people(tmp_path / "people.qrels", collection)
     pd.testing.assert_frame_equal(read.asked, people.asked)
-    pd.testing.assert_frame_equal(
-        read.labeling.table[["query_id", "doc_id", "relevance"]],
-        people.labeling.table[["query_id", "doc_id", "relevance"]],
-    )
+    columns = ["query_id", "doc_id", "relevance"]
+    pd.testing.assert_frame_equal(read.labeling.table[columns], people.labeling.table[columns])
     labeler = build("human(file=people.qrels)", Context(base=tmp_path))
     query, doc = people.asked.iloc[0][["query_id", "doc_id"]]
     labels = labeler.label(Unit(Query(query, "?"), (Doc(doc, ""), Doc("not-sampled", ""))), ())
