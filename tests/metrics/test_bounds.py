@@ -77,8 +77,8 @@ def test_missing_and_unjudged_documents_are_treated_apart(
     found = scored([known], lost, missing=missing, unjudged=unjudged)
     rest = "nonrelevant" if unjudged == "bounds" else unjudged
     completions = [
-        known | dict(zip(gaps, values, strict=False)) | dict.fromkeys(gaps[3:], 0.0)
-        for values in product(ENDS[str(case.scale)], repeat=min(len(gaps), 3))
+        known | dict(zip(gaps, values, strict=False)) | dict.fromkeys(gaps[2:], 0.0)
+        for values in product(ENDS[str(case.scale)], repeat=min(len(gaps), 2))
     ]
     every = scored(completions, lost if missing in ("zero", "condense") else [], unjudged=rest, missing=missing)
     for i, measure in enumerate(MEASURES):
