@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import somersd
 
 from judgekit.analysis import compare
 from judgekit.data.tables import ALL
@@ -30,8 +30,7 @@ def published(query_ids: list[str] | None = None, spread: float = 0.0) -> tuple[
 
 
 def concordance(scores: list[float], quality: list[float]) -> float:
-    pairs = [(s - t, q - r) for (s, q), (t, r) in combinations(zip(scores, quality, strict=True), 2) if q != r]
-    return sum(0.5 if s == 0 else float((s > 0) == (q > 0)) for s, q in pairs) / len(pairs)
+    return float(somersd(quality, scores).statistic + 1) / 2
 
 
 PER_QUERY = [f"q{i}" for i in range(6)]

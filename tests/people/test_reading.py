@@ -208,14 +208,11 @@ def test_label_studio_tasks_come_back_annotated(collection, truth, tmp_path):
     [
         (lambda rows: rows[:-1], "was cut off: download it again"),
         (lambda rows: rows[:3] + rows[4:], "was cut off"),
-        (lambda rows: [rows[0], rows[1].replace('"value": 0', '"value": 7').replace('"value": 1', '"value": 7'),
-                       *rows[2:]], "line 2: grade 7 is outside the scale binary"),
         (lambda rows: [rows[0], rows[1].replace('"probability"', '"chance"'), *rows[2:]], "line 2: lacks 'prob"),
-        (lambda rows: [rows[0].replace("judgments", "sample"), *rows[1:]], "line 1: is not judgments"),
         (lambda rows: [rows[0], rows[1][:-5], *rows[2:]], "line 2: is not valid JSON"),
     ],
-)  # fmt: skip
-def test_a_damaged_download_is_refused_with_its_line(collection, truth, judged, harm, said):
+)
+def test_a_damaged_download_is_refused_with_its_line(collection, judged, harm, said):
     sample = draw(collection, n=5, design="pairs", prompt="binary")
     path = judged(sample, "1")
     path.write_text("\n".join(harm(path.read_text().splitlines())) + "\n")
@@ -223,24 +220,22 @@ def test_a_damaged_download_is_refused_with_its_line(collection, truth, judged, 
         read_judgments([path], sample)
 
 
-def test_files_that_do_not_belong_together_are_refused(collection, truth, judged, tmp_path):
+def test_files_that_do_not_belong_together_are_refused(collection, judged, tmp_path):
     one = draw(collection, n=5, design="pairs", prompt="binary")
     other = draw(collection, n=5, design="pairs", prompt="binary", seed=2)
     files = [judged(s, "1", name=f"{i}.jsonl") for i, s in enumerate((one, other))]
-    with pytest.raises(DataError, match=r"1\.jsonl, line 1: belongs to another sample than the one given"):
-        read_judgments(files, one)
-    with pytest.raises(DataError, match="belongs to another sample than the one given"):
-        read_judgments(files[:1], other)
-    copy = tmp_path / "copy.jsonl"
+    copy, other_columns, empty = (tmp_path / name for name in ("copy.jsonl", "other.csv", "empty.csv"))
     copy.write_bytes(files[0].read_bytes())
-    with pytest.raises(DataError, match=r"is judged by assessor '1' in .*0\.jsonl as well"):
-        read_judgments([files[0], copy], one)
-    (tmp_path / "x.csv").write_text("task,rating\n")
-    with pytest.raises(DataError, match="has the columns task, rating; expected"):
-        read_judgments([tmp_path / "x.csv"], one)
-    (tmp_path / "x.csv").write_text("")
-    with pytest.raises(DataError, match="is empty; expected a sheet that `judgekit annotate sample` wrote"):
-        read_judgments([tmp_path / "x.csv"], one)
+    other_columns.write_text("task,rating\n")
+    empty.write_text("")
+    for given, said in (
+        (files, r"1\.jsonl, line 1: belongs to another sample than the one given"),
+        ([files[0], copy], r"is judged by assessor '1' in .*0\.jsonl as well"),
+        ([other_columns], "has the columns task, rating; expected"),
+        ([empty], "is empty; expected a sheet that `judgekit annotate sample` wrote"),
+    ):
+        with pytest.raises(DataError, match=said):
+            read_judgments(given, one)
     with pytest.raises(UsageError, match="hold no judgment"):
         read_judgments([], one)
 
@@ -258,11 +253,13 @@ def test_files_that_do_not_belong_together_are_refused(collection, truth, judged
         (1, "probability", True, "the probability True"),
         (1, "key", "k0123456789abcdef", "the key is not theirs"),
         (1, "value", True, "true is not a grade"),
+        (1, "value", 7, "line 2: grade 7 is outside the scale binary"),
         (1, "value", float("nan"), "is not finite"),
         (1, "seconds", -1, "seconds are -1"),
         (1, "seconds", "9", "seconds are '9'"),
         (1, "comment", 3, "must be texts"),
         (1, "relevance", 1, "has 'relevance'"),
+        (0, "judgekit", "sample", "line 1: is not judgments"),
         (0, "assessor", "bob", "was not given to assessor 'bob'"),
         (0, "assessor", None, "has another assessor"),
         (0, "scale", "unit", "has another scale"),
@@ -270,7 +267,7 @@ def test_files_that_do_not_belong_together_are_refused(collection, truth, judged
         (0, "sample", "0123456789abcdef", "another sample"),
     ],
 )
-def test_only_what_was_said_is_taken_from_a_download(collection, truth, judged, at, key, value, said):
+def test_only_what_was_said_is_taken_from_a_download(collection, judged, at, key, value, said):
     options = {"n": 5, "design": "pairs", "prompt": "binary", "assessors": ("ann", "bob"), "overlap": 1}
     sample = draw(collection, **options)
     path = judged(sample, "ann")
