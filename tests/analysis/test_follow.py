@@ -53,6 +53,10 @@ def test_questions_whose_answers_tie_count() -> None:
     calm = np.where(np.arange(200) < 100, scores, 0.0)
     loud, quiet = (pooled_correlation(each, quality, resample_matrix(200, 100, 1)).value for each in (scores, calm))
     assert loud < 0.85 * quiet
+    flat = pooled_correlation(np.tile(quality.mean(axis=0), (6, 1)), quality, resample_matrix(200, 100, 1))
+    assert flat.value == 0, "the same score for all runs of a question says nothing"
+    assert not flat.draws.any()
+    assert not flat.telling.any()
 
 
 def test_with_fewer_than_five_telling_queries_there_is_no_interval() -> None:
