@@ -53,7 +53,7 @@ def test_questions_whose_answers_tie_count() -> None:
     calm = np.where(np.arange(200) < 100, scores, 0.0)
     loud, quiet = (pooled_correlation(each, quality, resample_matrix(200, 100, 1)).value for each in (scores, calm))
     assert loud < 0.85 * quiet
-    flat = pooled_correlation(np.tile(quality.mean(axis=0), (6, 1)), quality, resample_matrix(200, 100, 1))
+    flat = pooled_correlation(np.tile(np.linspace(0.1, 0.9, 200), (6, 1)), quality, resample_matrix(200, 100, 1))
     assert flat.value == 0, "the same score for all runs of a question says nothing"
     assert not flat.draws.any()
     assert not flat.telling.any()
