@@ -8,33 +8,27 @@ from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError, UsageError
 from tests.analysis.worlds import noisy
 
-
-def test_the_table_has_one_row_per_coefficient_and_the_columns_of_the_schema():
-    result = compare(*noisy(), resamples=200)
-    assert list(result.table.columns) == list(COMPARISON.columns)
-    assert len(result.table) == 2 * 4
-    assert set(result.table["coefficient"]) == {"concordance", "tau_b", "rho", "r"}
-    assert (result.table["ci_low"] <= result.table["value"]).all()
-    assert (result.table["n"] == 120).all()
+SCORES, QUALITY = noisy()
 
 
-def test_the_better_labeling_wins_and_equal_ones_do_not():
-    assert compare(*noisy(n=400), resamples=300).decision.winner == "good"
-    same = compare(*noisy(n=100, labelings={"a": 1.0, "b": 1.0}), resamples=300)
-    assert same.decision.winner is None
+def values(scores, quality, **options):
+    return compare(scores, quality, resamples=100, **options).table.set_index("coefficient")["value"]
 
 
-def test_nothing_depends_on_row_order():
-    scores, quality = noisy(runs=("bm25", "dense"))
-    one, other = (compare(scores, quality, resamples=200, seed=seed) for seed in (1, 2))
-    again = compare(
-        scores.sample(frac=1, random_state=1), quality.sample(frac=1, random_state=2), resamples=200, seed=1
-    )
+def test_the_table_has_one_row_per_coefficient_and_depends_on_no_order_but_its_intervals_on_the_seed():
+    scores, quality = noisy(runs=("bm25",))
+    shuffled = (frame.sample(frac=1, random_state=3) for frame in (scores, quality))
+    one, again, other = compare(scores, quality), compare(*shuffled), compare(scores, quality, seed=2)
+    assert list(one.table.columns) == list(COMPARISON.columns)
+    assert one.table["coefficient"].tolist() == ["concordance", "tau_b", "rho", "r"] * 2
+    assert (one.table["ci_low"] <= one.table["value"]).all()
+    assert (one.table["n"] == 120).all()
     pd.testing.assert_frame_equal(one.table, again.table)
     assert one.decision == again.decision
-    assert set(one.table["level"]) == {"query", "within-query", "system"}
-    assert (one.table["value"] == other.table["value"]).all(), "the seed decides the intervals and nothing else"
+    assert (one.table["value"] == other.table["value"]).all()
     assert (one.table["ci_low"] != other.table["ci_low"]).any()
+    assert one.decision.winner == "good"
+    assert compare(*noisy(labelings={"a": 1.0, "b": 1.0}), resamples=200).decision.winner is None
 
 
 def test_a_measure_at_a_cutoff_meets_quality_at_that_depth_only():
@@ -97,63 +91,44 @@ def test_what_is_not_there_is_a_sentence(change, message):
         compare(*noisy(), **change)
 
 
-def test_tables_that_do_not_meet_are_a_sentence():
-    scores, quality = noisy()
-    with pytest.raises(DataError, match="no run has both"):
-        compare(scores, quality.assign(run="other"))
-    with pytest.raises(DataError, match="no query has both"):
-        compare(scores, quality.assign(query_id="x" + quality["query_id"]))
-    with pytest.raises(DataError, match="two values for"):
-        compare(pd.concat([scores, scores]), quality)
-    with pytest.raises(DataError, match="no measure can be paired"):
-        compare(scores, quality.assign(depth=10))
+@pytest.mark.parametrize(
+    ("message", "scores", "quality"),
+    [
+        ("no run has both", SCORES, QUALITY.assign(run="other")),
+        ("no query has both", SCORES, QUALITY.assign(query_id="x" + QUALITY["query_id"])),
+        ("two values for", pd.concat([SCORES, SCORES]), QUALITY),
+        ("no measure can be paired", SCORES, QUALITY.assign(depth=10)),
+    ],
+)
+def test_tables_that_do_not_meet_are_a_sentence(message, scores, quality):
+    with pytest.raises(DataError, match=message):
+        compare(scores, quality)
 
 
-def test_lower_is_better_measures_are_turned_round():
-    scores, quality = noisy(labelings={"good": 0.5})
-    turned = scores.assign(measure="MeanRank", value=-scores["value"])
-    value = compare(scores, quality, resamples=100).table["value"]
-    assert compare(turned, quality, resamples=100).table["value"].tolist() == pytest.approx(value.tolist())
-    own = scores.assign(measure="my_cost", value=-scores["value"])
-    assert compare(own, quality, resamples=100, background=Background(lower=["my_cost"])).table[
-        "value"
-    ].tolist() == pytest.approx(value.tolist())
+@pytest.mark.parametrize(("measure", "lower"), [("MeanRank", []), ("my_cost", ["my_cost"])])
+def test_lower_is_better_measures_are_turned_round(measure, lower):
+    turned = SCORES.assign(measure=measure, value=-SCORES["value"])
+    found = values(turned, QUALITY, background=Background(lower=lower))
+    assert found.tolist() == pytest.approx(values(SCORES, QUALITY).tolist())
 
 
-def test_why_a_labeling_has_no_score_comes_from_the_metrics_engine():
-    scores, quality = noisy()
-    none = scores.assign(value=scores["value"].where(scores["labeling"] == "good"))
-    notes = {
-        "labeling": ["poor"],
-        "run": "bm25",
-        "measure": "nDCG@5",
-        "queries": 120,
-        "not_applicable": 120,
-        "reason": "",
-    }
-    for extra, start in (({}, "not applicable"), ({"not_applicable": 0, "reason": "needs rel="}, "needs rel=")):
-        table = compare(
-            none, quality, resamples=100, background=Background(notes=pd.DataFrame({**notes, **extra}))
-        ).table
-        assert table.loc[table["labeling"] == "poor", "undefined_reason"].str.startswith(start).all()
+@pytest.mark.parametrize(("not_applicable", "reason", "said"), [(120, "", "not appl"), (0, "needs rel=", "needs rel=")])
+def test_why_a_labeling_has_no_score_comes_from_the_metrics_engine(not_applicable, reason, said):
+    none = SCORES.assign(value=SCORES["value"].where(SCORES["labeling"] == "good"))
+    notes = {"labeling": ["poor"], "run": "bm25", "measure": "nDCG@5", "queries": 120, "reason": reason}
+    background = Background(notes=pd.DataFrame(notes | {"not_applicable": not_applicable}))
+    table = compare(none, QUALITY, resamples=100, background=background).table
+    assert table.loc[table["labeling"] == "poor", "undefined_reason"].str.startswith(said).all()
 
 
-def test_scores_that_differ_in_the_last_bit_alone_are_tied():
-    scores, quality = noisy(n=60)
+def test_scores_that_differ_in_the_last_bit_alone_are_tied_and_small_ones_keep_their_order():
     sums = {0.6: [0.1 + 0.2 + 0.3, 0.6, 0.3 + 0.3 + 1e-16], 0.9: [0.9, 0.3 * 3, 0.1 + 0.8]}
-    level = np.where(scores["value"] > 0, 0.9, 0.6)
-    exact = scores.assign(value=level)
-    summed = scores.assign(value=[sums[v][i % 3] for i, v in enumerate(level)])
+    level = np.where(SCORES["value"] > 0, 0.9, 0.6)
+    summed = SCORES.assign(value=[sums[v][i % 3] for i, v in enumerate(level)])
     assert summed["value"].nunique() > 2
-    one, two = (compare(frame, quality, resamples=100).table for frame in (exact, summed))
-    np.testing.assert_allclose(one["value"], two["value"], atol=1e-12)
-
-
-def test_small_scores_keep_their_order_beside_large_ones():
-    scores, quality = noisy(n=60)
-    tiny = scores.assign(value=np.exp(scores["value"] * 3))
-    one, two = (compare(frame, quality, resamples=100).table.set_index("coefficient") for frame in (scores, tiny))
-    np.testing.assert_array_equal(one.loc["concordance", "value"], two.loc["concordance", "value"])
+    np.testing.assert_allclose(values(summed, QUALITY), values(SCORES.assign(value=level), QUALITY), atol=1e-12)
+    tiny = values(SCORES.assign(value=np.exp(SCORES["value"] * 3)), QUALITY)
+    assert tiny["concordance"].tolist() == values(SCORES, QUALITY)["concordance"].tolist()
 
 
 def test_a_status_that_is_left_empty_goes_by_the_value():
@@ -197,13 +172,12 @@ def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
     shallow, deep = (noisy(runs=runs, measures=(f"P@{k}",), depth=k, seed=k) for k in (1, 5))
     answers = deep[1][deep[1]["run"] != "c"]
     both = pd.concat([shallow[0], deep[0]]), pd.concat([shallow[1], answers])
-    for level in ("query", "within-query", "system"):
-        result = compare(*both, resamples=100, primary="P@5")
-        alone = compare(*deep, resamples=100, primary="P@5", only={"runs": ["a", "b"]})
-        cell = (result.table["depth"] == 5) & (result.table["level"] == level) & (result.table["run"] == "all")
-        other = (alone.table["level"] == level) & (alone.table["run"] == "all")
-        assert result.table[cell]["value"].tolist() == alone.table[other]["value"].tolist()
-        assert any("Run 'c' has scores but no em of m at depth 5" in warning for warning in result.warnings)
+    result = compare(*both, resamples=100, primary="P@5")
+    alone = compare(*deep, resamples=100, primary="P@5", only={"runs": ["a", "b"]})
+    of_all = [table.query("depth == 5 and run == 'all'") for table in (result.table, alone.table)]
+    assert set(of_all[0]["level"]) == {"query", "within-query", "system"}
+    assert of_all[0]["value"].tolist() == of_all[1]["value"].tolist()
+    assert any("Run 'c' has scores but no em of m at depth 5" in warning for warning in result.warnings)
     assert set(result.table[result.table["depth"] == 1]["run"]) == {*runs, "all"}
 
 
@@ -218,7 +192,7 @@ def test_tables_are_given_as_people_hold_them(tmp_path):
 
 
 def test_what_is_scored_is_compared_as_it_is():
-    run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}, "q3": {"a": 2.0, "b": 1.0}}
+    run = {query: {"a": 2.0, "b": 1.0} for query in ("q1", "q2", "q3")}
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"a": 1}}
     scores = jk.score({"bm25": run}, {"people": qrels}, ["nDCG@2"])
     quality = pd.DataFrame({"query_id": ["q1", "q2", "q3"], "value": [1.0, 0, 1]})
@@ -227,11 +201,9 @@ def test_what_is_scored_is_compared_as_it_is():
 
 @pytest.mark.parametrize("odd", [{"q": 1}, [], 3, None, [1]])
 def test_anything_else_is_refused_with_what_is_expected(odd):
-    scores, quality = noisy()
-    with pytest.raises(UsageError, match="scores must be a table, a file or the result of judgekit"):
-        compare(odd, quality)
-    with pytest.raises(UsageError, match="quality must be a table, a file or the result of judgekit"):
-        compare(scores, odd)
+    for name, given in (("scores", (odd, QUALITY)), ("quality", (SCORES, odd))):
+        with pytest.raises(UsageError, match=f"{name} must be a table, a file or the result of judgekit"):
+            compare(*given)
 
 
 @pytest.mark.parametrize(("n", "there"), [(4, False), (5, True)])
