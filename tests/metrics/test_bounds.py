@@ -123,7 +123,10 @@ def test_the_mean_has_bounds_and_a_value_only_over_what_is_known() -> None:
     means, scores = found.means(), found.scores()
     assert means[["value", "low", "high"]].to_numpy().tolist() == [[1.0, 0.5, 1.0]]
     assert scores[["low", "high"]].to_numpy().tolist() == [[1.0, 1.0], [0.0, 1.0]]
-    assert list(evaluate([run_of(q1="d1")], [labeling], ["P@1"]).means().columns)[-1] == "value"
+    assert found.means_text().split()[-1] == "0.5000..1.0000"
+    plain = evaluate([run_of(q1="d1")], [labeling], ["P@1"])
+    assert list(plain.means().columns)[-1] == "value"
+    assert plain.means_text().split()[-1] == "1.0000"
 
 
 def test_what_bounds_cannot_be_had_with_is_refused() -> None:

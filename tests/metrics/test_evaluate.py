@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
 from judgekit.data.tables import SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import Mean, evaluate
+from judgekit.metrics.evaluation import incomparable
 from tests.metrics.material import labeling_of, run_of, scored_run
 
 
@@ -49,6 +51,17 @@ def test_runs_and_labels_of_different_collections_are_a_warning() -> None:
         "gold lists none of the documents of b: are both from the same collection?",
         "c has none of the queries of gold: are both from the same collection?",
     ]
+
+
+def test_what_counts_documents_does_not_compare_runs_that_share_few_of_them() -> None:
+    docs = MemoryDocs(Doc(f"{name}{i}", "text", "", name, i, i + 1) for name in "ab" for i in range(60))
+    runs = [run_of(name, **{f"q{i}": f"{name}{i} {name}{i + 30}" for i in range(30)}) for name in "ab"]
+    labeling = labeling_of(**{f"q{i}": {f"a{i}": 1, f"b{i}": 1} for i in range(30)})
+    found = evaluate(runs, [labeling], "R@2 RR P@2 R(unit=evidence)@2", docs=docs)
+    (warning,) = found.warnings
+    assert warning.startswith("a and b share 0% of their documents, so R@2 cannot compare them:")
+    assert warning.endswith("The same holds for P@2.")
+    assert [bool(incomparable(runs, measure)) for measure in found.measures] == [True, False, True, False]
 
 
 def test_a_query_without_relevant_documents_scores_zero_and_is_counted() -> None:

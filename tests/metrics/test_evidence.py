@@ -196,10 +196,8 @@ def test_evidence_recall_at_a_budget_does_not_depend_on_where_a_page_is_cut(data
         for doc in made:
             inside = [f"{a}-{b}" for a, b in answers if doc.start <= a and b <= doc.end]  # type: ignore[operator]
             rows.append((doc.doc_id, float(bool(inside)), "page", doc.start, doc.end, " ".join(inside)))
-    assert evaluate(runs, [containment(*rows)], "R(unit=evidence)", docs=MemoryDocs(docs)).values.ravel().tolist() == [
-        1,
-        1,
-    ]
+    found = evaluate(runs, [containment(*rows)], "R(unit=evidence)", docs=MemoryDocs(docs)).values
+    assert found.ravel().tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +208,6 @@ def test_evidence_recall_at_a_budget_does_not_depend_on_where_a_page_is_cut(data
         ("nDCG(unit=pages)", {}, "unit is one of doc, evidence"),
         ("nDCG(unit=evidence, overlap=0)", {}, "a number above 0, at most 1"),
         ("F1(unit=evidence)", {}, "unknown parameter 'unit'"),
-        ("R@10x", {}, "cannot read"),
     ],
 )
 def test_what_cannot_be_counted_is_said(measure: str, options: dict[str, object], expected: str) -> None:
