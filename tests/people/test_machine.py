@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from judgekit.answers.quality import Answered, metric
@@ -29,10 +28,8 @@ ENDPOINT = Endpoint("llm", "http://127.0.0.1:9/v1", "judge-model")
 
 
 @pytest.fixture
-def sample(collection):
-    rows = [(run, 3, q, f"{run} says {q}") for run in ("good", "poor") for q in collection.queries]
-    quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
-    return draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=20, duplicates=0.1)
+def sample(collection, answered):
+    return draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=20, duplicates=0.1)
 
 
 def asked(sample, script, tmp_path: Path) -> tuple[Path, dict[str, int]]:

@@ -131,10 +131,8 @@ def test_the_best_of_three_is_chosen_of_shown(collection, truth, people_of):
     assert people.labeling.table["relevance"].max() == 1
 
 
-def test_preferences_between_answers_are_answer_quality(collection, judged):
-    rows = [(run, 3, q, f"{run} {q}") for run in ("good", "poor") for q in collection.queries]
-    quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
-    sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=30)
+def test_preferences_between_answers_are_answer_quality(collection, answered, judged):
+    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=30)
     said = [("good", 1, 0), ("tie", 0.5, 0.5), ("bad", 0, 0), ("poor", 0, 1), ("good", 1, 0), ("good", 1, 0)]
     path = judged(sample, "1", lambda row, _: said[int(row["query_id"][1])][0])
     table = preferences(read_judgments([path], sample))
