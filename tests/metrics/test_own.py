@@ -178,6 +178,7 @@ def test_a_spelling_may_name_the_file_that_declares_its_measure(tmp_path: Path) 
     file = tmp_path / "mine.py"
     file.write_text(MINE.format(value=0.5))
     assert [str(m) for m in parse_measures(["mine.py:FromFile@5", "P"], tmp_path)] == ["FromFile@5", "P"]
+    assert [str(m) for m in parse_measures(f"nDCG@10, {file}:FromFile@5 P")] == ["nDCG@10", "FromFile@5", "P"]
     assert value(f"{file}:FromFile@5") == value("FromFile") == 0.5
     file.write_text(MINE.format(value=0.75))
     assert value(f"{file}:FromFile@5") == 0.75
