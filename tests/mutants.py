@@ -22,7 +22,8 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome
 from coverage import CoverageData
 
 ROOT = Path(__file__).parent.parent
-TREE = ("judgekit", "prompts", "tests", "examples", "docs", "pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
+FOLDERS = ("judgekit", "prompts", "tests", "examples", "docs", "benchmarks")
+FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
 NO_OPERATORS = r"core/ReplaceBinaryOperator_BitOr_.*"
 CONFIG = """[cosmic-ray]
 module-path = "judgekit/{room}"
@@ -56,9 +57,10 @@ def tests_of(mutant: MutationSpec, covered: CoverageData) -> list[str]:
 def main(room: str, n: int, seed: int) -> None:
     """Print which of n mutants of a room its tests kill, with the change of each that survives."""
     with TemporaryDirectory() as folder:
-        for name in TREE:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-            copy(ROOT / name, Path(folder, name))
+        for name in FOLDERS:
+            shutil.copytree(ROOT / name, Path(folder, name))
+        for name in FILES:
+            shutil.copy2(ROOT / name, Path(folder, name))
         os.chdir(folder)
         os.environ |= {"PYTHONPATH": folder, "JUDGEKIT_SHARED": str(ROOT.parent / "shared"), "CI": "1"}
         Path("mutants.toml").write_text(CONFIG.format(room=room))

@@ -71,17 +71,6 @@ def test_an_interval_within_queries_holds_the_mean_and_has_a_width(values: list[
     assert high > low
 
 
-@given(st.integers(0, 1000))
-def test_less_confidence_never_widens_an_interval(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    scores, quality = rng.normal(size=40), np.append([0.0, 1.0], rng.integers(0, 2, 38))
-    for wide, narrow in (
-        (one_run(scores, quality, 0.95), one_run(scores, quality, 0.8)),
-        (within_query_interval(quality, 0.95), within_query_interval(quality, 0.8)),
-    ):
-        assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
-
-
 def claims(values: Floats, draws: Floats, n: int = 100, enough: bool = True) -> Floats:
     size = len(values)
     freedom, may = np.full((size, size), n - 1), np.full((size, size), enough)
@@ -91,29 +80,21 @@ def claims(values: Floats, draws: Floats, n: int = 100, enough: bool = True) -> 
 def test_a_large_difference_is_claimed_and_a_small_one_is_not() -> None:
     rng = np.random.default_rng(3)
     values = np.array([0.8, 0.6, 0.59])
-    found = claims(values, values[:, None] + 0.03 * rng.normal(size=(3, 999)))
-    assert found.tolist() == [[False, True, True], [False, False, False], [False, False, False]]
-
-
-def test_nothing_is_claimed_from_too_few_queries() -> None:
-    rng = np.random.default_rng(3)
-    values = np.array([0.8, 0.6])
-    assert not claims(values, values[:, None] + 0.03 * rng.normal(size=(2, 999)), enough=False).any()
+    draws = values[:, None] + 0.03 * rng.normal(size=(3, 999))
+    assert claims(values, draws).tolist() == [[False, True, True], [False, False, False], [False, False, False]]
+    assert not claims(values, draws, enough=False).any(), "from too few queries"
 
 
 def test_labelings_that_always_agree_are_the_same_and_neither_is_better() -> None:
     draws = np.tile(np.random.default_rng(1).normal(size=999), (2, 1))
-    better = better_than(
-        np.array([0.7, 0.7]), draws, confidence=0.95, n=50, freedom=np.full((2, 2), 49), enough=np.full((2, 2), True)
-    )
-    assert not better.any()
+    assert not claims(np.array([0.7, 0.7]), draws, n=50).any()
 
 
 def test_equal_labelings_are_rarely_told_apart() -> None:
     rng = np.random.default_rng(0)
     false = 0
-    for _ in range(300):
+    for _ in range(100):
         cases = rng.integers(0, 2, (5, 80)).astype(float)
         weights = rng.multinomial(80, np.full(80, 1 / 80), 999).T
         false += bool(claims(cases.mean(axis=1), cases @ weights / 80, n=80).any())
-    assert false / 300 <= 0.075
+    assert false / 100 <= 0.1

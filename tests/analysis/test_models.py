@@ -5,38 +5,19 @@ import pytest
 from judgekit.analysis import compare
 from judgekit.analysis.models import model_matrix
 from judgekit.errors import DataError, UsageError
-
-
-def tables(labelings, models=("small",), depths=(5,), measures=("nDCG@5",), n=150, seed=0):
-    """Every labeling and model sees the same latent quality through noise of its own."""
-    rng = np.random.default_rng(seed)
-    ids = [f"q{i:03d}" for i in range(n)]
-    latent = rng.normal(size=n)
-    scores = [
-        pd.DataFrame(
-            {"labeling": name, "run": "r", "measure": m, "query_id": ids, "value": latent + rng.normal(size=n)}
-        )
-        for name in labelings
-        for m in measures
-    ]
-    quality = [
-        pd.DataFrame(
-            {"run": "r", "depth": d, "model": m, "query_id": ids, "metric": "em",
-             "value": (latent + 0.5 * rng.normal(size=n) > 0).astype(float)}
-        )
-        for m in models
-        for d in depths
-    ]  # fmt: skip
-    return pd.concat(scores, ignore_index=True), pd.concat(quality, ignore_index=True)
-
+from tests.analysis.worlds import noisy
 
 MODELS = {"erag-small": "small", "erag-large": "large", "judge-small": "small"}
 METHODS = {"erag-small": "erag", "erag-large": "erag", "judge-small": "judge"}
+SCORES, SMALL = noisy(150, labelings=dict.fromkeys(MODELS, 1.0))
+OTHER = np.random.default_rng(1).random(150) < 0.2
+LARGE = SMALL.assign(value=np.where(OTHER, 1 - SMALL["value"], SMALL["value"]))
+QUALITY = pd.concat([SMALL.assign(model="small"), LARGE.assign(model="large")], ignore_index=True)
 
 
-def matrix(**change):
+def matrix(quality=QUALITY, **change):
     given = {"label_models": MODELS, "methods": METHODS, "measure": "nDCG@5", "metric": "em", "depth": 5}
-    return model_matrix(*tables(MODELS, ("small", "large")), **{**given, "resamples": 200, **change})
+    return model_matrix(SCORES, quality, **{**given, "resamples": 200, **change})
 
 
 def test_the_matrix_has_every_label_model_against_every_answer_model():
@@ -72,13 +53,8 @@ def test_cells_that_share_a_model_are_tested_against_each_other():
 
 
 def test_models_are_compared_on_the_queries_that_all_of_them_answered():
-    scores, quality = tables(MODELS, ("small", "large"))
-    gap = (quality["model"] == "large") & (quality["query_id"] < "q010")
-    found = model_matrix(
-        scores, quality.assign(value=quality["value"].mask(gap)), label_models=MODELS, methods=METHODS,
-        measure="nDCG@5", metric="em", depth=5, resamples=100,
-    )  # fmt: skip
-    assert set(found.table["n"]) == {140}
+    gap = (QUALITY["model"] == "large") & (QUALITY["query_id"] < "q0010")
+    assert set(matrix(QUALITY.assign(value=QUALITY["value"].mask(gap))).table["n"]) == {140}
 
 
 def test_what_the_matrix_cannot_be_made_of_is_a_sentence():
@@ -91,17 +67,9 @@ def test_what_the_matrix_cannot_be_made_of_is_a_sentence():
 
 
 def test_a_cell_says_what_the_comparison_of_the_same_tables_says():
-    rng = np.random.default_rng(1)
-    runs, ids = [f"r{i}" for i in range(6)], [f"q{i:03}" for i in range(80)]
-    at = pd.MultiIndex.from_product([["a", "b"], runs, ids], names=["labeling", "run", "query_id"]).to_frame(
-        index=False
-    )
-    scores = at.assign(measure="P@5", value=rng.random(len(at)))
-    at = pd.MultiIndex.from_product([runs, ids], names=["run", "query_id"]).to_frame(index=False)
+    scores, quality = noisy(80, tuple("abcdef"), {"a": 1.0, "b": 1.0}, ("P@5",))
     # Only on a few queries do runs differ in quality, and only those count within queries.
-    quality = at.assign(
-        depth=5, model="m", metric="em", value=np.where(at["query_id"] < "q006", rng.random(len(at)), 1)
-    )
+    quality["value"] = quality["value"].where(quality["query_id"] < "q0006", 1)
     given = {"label_models": {"a": "x", "b": "y"}, "methods": {"a": "judge", "b": "judge"}, "measure": "P@5"}
     for level in ("within-query", "system"):
         found = model_matrix(scores, quality, **given, metric="em", depth=5, level=level, resamples=200)

@@ -23,18 +23,36 @@ def world(
     return tables(values, right, runs)
 
 
-def tables(
-    scores: dict[str, np.ndarray], quality: np.ndarray, runs: tuple[str, ...] = RUNS
+def noisy(
+    n: int = 120,
+    runs: tuple[str, ...] = ("bm25",),
+    labelings: dict[str, float] | None = None,
+    measures: tuple[str, ...] = ("nDCG@5",),
+    depth: int = 5,
+    seed: int = 0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables of scores and quality of shape (runs, queries)."""
+    """Answers, and for each labeling and measure scores that follow them through so much noise."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(len(runs), n))
+    noise = {"good": 0.5, "poor": 3.0} if labelings is None else labelings
+    scores = {
+        f"{labeling} {measure}": np.round(latent + size * rng.normal(size=latent.shape), 1)
+        for labeling, size in noise.items()
+        for measure in measures
+    }
+    return tables(scores, (latent > 0).astype(float), runs, depth)
+
+
+def tables(
+    scores: dict[str, np.ndarray], quality: np.ndarray, runs: tuple[str, ...] = RUNS, depth: int = 5
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables of scores, by labeling or by labeling and measure, and quality of shape (runs, queries)."""
     ids = [f"q{i:04d}" for i in range(quality.shape[1])]
-    answers = [
-        pd.DataFrame({"run": name, "depth": 5, "model": "m", "query_id": ids, "metric": "em", "value": quality[row]})
-        for row, name in enumerate(runs)
-    ]
+    rows = [{"run": run, "query_id": query} for run in runs for query in ids]
+    named = [(*name.split(), "nDCG@5")[:2] for name in scores]
     found = [
-        pd.DataFrame({"labeling": labeling, "run": name, "measure": "nDCG@5", "query_id": ids, "value": values[row]})
-        for labeling, values in scores.items()
-        for row, name in enumerate(runs)
+        pd.DataFrame(rows).assign(labeling=labeling, measure=measure, value=values.ravel())
+        for (labeling, measure), values in zip(named, scores.values(), strict=True)
     ]
-    return pd.concat(found, ignore_index=True), pd.concat(answers, ignore_index=True)
+    answers = pd.DataFrame(rows).assign(depth=depth, model="m", metric="em", value=quality.ravel())
+    return pd.concat(found, ignore_index=True), answers

@@ -20,6 +20,13 @@ EVERY = (
     " Judged Judged@3 SetP SetP(relative=True) SetR SetF SetF(beta=2.0) NumRel NumRelRet NumRet NumRet(rel=1)"
 )
 """Every measure, with every parameter at least once."""
+_SPELLED = (
+    "P@1=P_1 P@5=P_5 P@30=P_30 R@5=recall_5 R@30=recall_30 Success@1=success_1 Success@5=success_5 RR=recip_rank AP=map"
+    " AP@5=map_cut_5 nDCG=ndcg nDCG@5=ndcg_cut_5 nDCG@10=ndcg_cut_10 Rprec=Rprec Bpref=bpref SetP=set_P SetR=set_recall"
+    " SetF=set_F SetRelP=set_relative_P NumRel=num_rel NumRet=num_ret NumRelRet=num_rel_ret"
+)
+TREC = dict(pair.split("=") for pair in _SPELLED.split())
+"""The names that trec_eval has for measures."""
 
 
 def run_of(name: str = "run", **lists: str) -> Run:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import isnan
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
 from judgekit.data.tables import SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import Mean, evaluate
+from judgekit.metrics.evaluation import incomparable
 from tests.metrics.material import labeling_of, run_of, scored_run
-
-
-def values(found: object) -> list[float]:
-    return found.values[0, 0, 0].tolist()  # type: ignore[attr-defined]
 
 
 def only(run: Run, labeling: Labeling, measure: str, **options: object) -> Mean:
@@ -33,24 +31,17 @@ def test_one_row_per_labeling_run_measure_and_query() -> None:
     assert len(frame) == 2 * 2 * 2 + 1 * 2 * 2
     assert frame.iloc[0].tolist() == ["x", "a", "P@1", "q1", 1.0]
     assert frame[frame["labeling"] == "y"]["query_id"].unique().tolist() == ["q2"]
-    means = evaluate(runs, labelings, ["P@1"]).means()
-    assert means["query_id"].unique().tolist() == ["all"]
-    assert means["value"].tolist() == [1.0, 0.0, 0.5, 0.0]
+    found = evaluate(runs, labelings, ["P@1"])
+    assert list(found.notes.columns) == list(Mean._fields)
+    assert found.means()["query_id"].unique().tolist() == ["all"]
+    assert found.means()["value"].tolist() == found.notes["value"].tolist() == [1.0, 0.0, 0.5, 0.0]
 
 
-def test_a_query_that_the_run_lacks_scores_zero_and_is_counted() -> None:
-    run, labeling = run_of(q1="d1", elsewhere="d1"), labeling_of(q1={"d1": 1}, q2={"d1": 1})
-    mean = only(run, labeling, "P@1")
-    assert (mean.value, mean.queries, mean.defined, mean.not_in_run, mean.ignored) == (0.5, 2, 2, 1, 1)
-
-
-def test_a_run_that_has_none_of_the_queries_scores_zero_even_if_its_scores_tie() -> None:
-    runs = [scored_run("elsewhere", q9={"d1": 1.0, "d2": 1.0}), run_of("here", q1="d1")]
-    found = evaluate(runs, [labeling_of(q1={"d1": 1})], ["P@1", "RR"]).summary
-    assert [(m.run, m.value, m.not_in_run, m.ignored) for m in found[:3:2]] == [
-        ("elsewhere", 0, 1, 1),
-        ("here", 1, 0, 0),
-    ]
+def test_what_a_run_lacks_scores_zero_and_is_counted_even_if_its_scores_tie() -> None:
+    runs = [run_of("some", q1="d1", q9="d1"), scored_run("none", q9={"d1": 1.0, "d2": 1.0})]
+    found = evaluate(runs, [labeling_of(q1={"d1": 1}, q2={"d1": 1})], ["P@1"]).summary
+    said = [(m.value, m.queries, m.defined, m.not_in_run, m.ignored) for m in found]
+    assert said == [(0.5, 2, 2, 1, 1), (0, 2, 2, 2, 1)]
 
 
 def test_runs_and_labels_of_different_collections_are_a_warning() -> None:
@@ -62,6 +53,17 @@ def test_runs_and_labels_of_different_collections_are_a_warning() -> None:
     ]
 
 
+def test_what_counts_documents_does_not_compare_runs_that_share_few_of_them() -> None:
+    docs = MemoryDocs(Doc(f"{name}{i}", "text", "", name, i, i + 1) for name in "ab" for i in range(60))
+    runs = [run_of(name, **{f"q{i}": f"{name}{i} {name}{i + 30}" for i in range(30)}) for name in "ab"]
+    labeling = labeling_of(**{f"q{i}": {f"a{i}": 1, f"b{i}": 1} for i in range(30)})
+    found = evaluate(runs, [labeling], "R@2 RR P@2 R(unit=evidence)@2", docs=docs)
+    (warning,) = found.warnings
+    assert warning.startswith("a and b share 0% of their documents, so R@2 cannot compare them:")
+    assert warning.endswith("The same holds for P@2.")
+    assert [bool(incomparable(runs, measure)) for measure in found.measures] == [True, False, True, False]
+
+
 def test_a_query_without_relevant_documents_scores_zero_and_is_counted() -> None:
     run, labeling = run_of(q1="d1", q2="d1"), labeling_of("grades:3:2", q1={"d1": 2}, q2={"d1": 1})
     for measure in ("P@1", "R@1", "AP", "Rprec", "Success@1"):
@@ -70,20 +72,10 @@ def test_a_query_without_relevant_documents_scores_zero_and_is_counted() -> None
     assert only(run, labeling, "P(rel=1)@1").no_relevant == 0
     for measure in ("AUC", "MeanRank"):
         assert only(run, labeling, measure).undefined >= 1
-    floats = labeling_of("unit", q1={"d1": 0.5}, q2={"d1": 0.0})
-    assert only(run, floats, "P@1").no_relevant == 1
+    assert only(run, labeling_of("unit", q1={"d1": 0.5}, q2={"d1": 0.0}), "P@1").no_relevant == 1
 
 
-def test_a_missing_label_makes_its_query_undefined_whatever_was_retrieved() -> None:
-    run = run_of(q1="d1 d2", q2="d1")
-    labeling = labeling_of(q1={"d1": 1, "d9": "refused"}, q2={"d1": 1})
-    found = evaluate([run], [labeling], ["P@1"])
-    assert isnan(values(found)[0])
-    mean = found.summary[0]
-    assert (mean.value, mean.defined, mean.missing, mean.not_applicable) == (1.0, 1, 1, 0)
-
-
-def test_missing_labels_can_count_as_zero_or_be_left_out() -> None:
+def test_missing_labels_leave_their_query_undefined_count_as_zero_or_are_left_out() -> None:
     run, labeling = run_of(q="d1 d2 d3"), labeling_of(q={"d1": "failed", "d2": 1, "d3": 1})
     assert isnan(only(run, labeling, "P@2").value)
     assert only(run, labeling, "P@2", missing="zero").value == 0.5
@@ -91,8 +83,9 @@ def test_missing_labels_can_count_as_zero_or_be_left_out() -> None:
     assert only(run, labeling, "Judged", missing="zero").value == 1
     assert only(run, labeling, "NumRet", missing="condense").value == 2
     bounded = only(run, labeling, "P@2", missing="bounds")
-    assert (bounded.low, bounded.high) == (0.5, 1.0)
-    assert isnan(bounded.value)
+    assert (bounded.low, bounded.high, isnan(bounded.value)) == (0.5, 1.0, True)
+    mean = only(run_of(q1="d1 d2", q2="d1"), labeling_of(q1={"d1": 1, "d9": "refused"}, q2={"d1": 1}), "P@1")
+    assert (mean.value, mean.defined, mean.missing, mean.not_applicable) == (1.0, 1, 1, 0)
 
 
 def test_a_labeling_that_does_not_apply_is_undefined_and_counted_apart() -> None:
@@ -103,8 +96,7 @@ def test_a_labeling_that_does_not_apply_is_undefined_and_counted_apart() -> None
         assert (mean.value, mean.defined, mean.missing, mean.not_applicable, mean.undefined) == (1.0, 1, 0, 1, 0)
         assert mean.no_relevant == 0, "that is said only of queries whose labels are known"
     nowhere = only(run, labeling_of(q1={"d1": "not_applicable"}), "P@1")
-    assert isnan(nowhere.value)
-    assert (nowhere.queries, nowhere.defined) == (1, 0)
+    assert (isnan(nowhere.value), nowhere.queries, nowhere.defined) == (True, 1, 0)
 
 
 def test_unjudged_documents_are_not_relevant_and_are_counted() -> None:
@@ -127,16 +119,13 @@ def test_the_queries_are_those_of_each_labeling_or_those_given() -> None:
 
 def test_ties_across_and_above_the_cutoff_are_counted() -> None:
     run = scored_run(q1={"a": 3, "b": 2, "c": 2}, q2={"a": 3, "b": 3, "c": 2}, q3={"a": 3, "b": 2, "c": 1}, q4={"a": 3})
-    labeling = labeling_of(**{q: {"a": 1} for q in ("q1", "q2", "q3", "q4", "q5")})
-    counts = {
-        m.measure: (m.ties_across, m.ties_inside) for m in evaluate([run], [labeling], ["P@1", "P@2", "AP"]).summary
-    }
-    assert counts == {"P@1": (1, 1), "P@2": (1, 2), "AP": (0, 2)}
+    every, one = labeling_of(**{f"q{i}": {"a": 1} for i in range(1, 6)}), labeling_of(q2={"a": 1})
+    for labeling, counts in ((every, [(1, 1), (1, 2), (0, 2)]), (one, [(1, 1), (0, 1), (0, 1)])):
+        found = evaluate([run], [labeling], ["P@1", "P@2", "AP"]).summary
+        assert [(m.ties_across, m.ties_inside) for m in found] == counts
     near = {"a": 1.0, "b": 1.0 + 1e-12}
-    assert only(scored_run(q1=near), labeling, "P@1").ties_across == 0
-    assert only(scored_run(ties=Ties.DOC_DESC_32, q1=near), labeling, "P@1").ties_across == 1
-    few = evaluate([run], [labeling_of(q2={"a": 1})], ["P@1", "P@2"]).summary
-    assert [(m.ties_across, m.ties_inside) for m in few] == [(1, 1), (0, 1)]
+    assert only(scored_run(q1=near), every, "P@1").ties_across == 0
+    assert only(scored_run(ties=Ties.DOC_DESC_32, q1=near), every, "P@1").ties_across == 1
 
 
 def test_a_recall_that_says_no_more_than_success_is_marked() -> None:
@@ -147,25 +136,33 @@ def test_a_recall_that_says_no_more_than_success_is_marked() -> None:
     assert not only(run, labeling_of(q1={"d1": "failed"}), "R@1").as_success
 
 
-def test_what_a_scale_does_not_allow_is_undefined_with_the_reason() -> None:
-    run = run_of(q="d1 d2")
-    unit, signed = labeling_of("unit", q={"d1": 0.5}), labeling_of("signed", q={"d1": -0.5})
-    assert "give rel=, as in R(rel=0.5)@2" in only(run, unit, "R@2").reason
-    assert only(run, unit, "R(rel=0.5)@2").value == 1
-    assert only(run, unit, "RR(best=True)").value == 1
-    assert "not defined on signed labels" in only(run, signed, "RR(rel=0.1)").reason
-    assert "not defined on signed labels" in only(run, signed, "RBP").reason
-    assert "not defined on signed labels" in only(run, signed, "NumRet(rel=0.5)").reason
-    assert only(run, signed, "NumRet").value == 2
-    assert only(run, signed, "P@2").value == -0.25
-    assert only(run, signed, "Success@1").value == -0.5
-    assert only(run, signed, "Success@2").value == 0
-    assert only(run, signed, "nDCG").value == 0
-    graded = labeling_of("grades:3", q={"d1": 3})
-    assert "labels as probabilities" in only(run, graded, "ERR(prob=label)").reason
-    assert "cannot hold the labels up to 3" in only(run, graded, "ERR(max=2)").reason
-    assert only(run, labeling_of(q={"d1": 1}), "ERR(prob=label)").value == 1
-    assert only(run, unit, "ERR(prob=grade)").value == (2**0.5 - 1) / 2
+SIGNED = "not defined on signed labels"
+
+
+@pytest.mark.parametrize(
+    ("scale", "measure", "said"),
+    [
+        ("unit", "R@2", "give rel=, as in R(rel=0.5)@2"),
+        ("unit", "R(rel=0.5)@2", 1),
+        ("unit", "RR(best=True)", 1),
+        ("unit", "ERR(prob=grade)", (2**0.5 - 1) / 2),
+        ("signed", "RR(rel=0.1)", SIGNED),
+        ("signed", "RBP", SIGNED),
+        ("signed", "NumRet(rel=0.5)", SIGNED),
+        ("signed", "NumRet", 2),
+        ("signed", "P@2", -0.25),
+        ("signed", "Success@1", -0.5),
+        ("signed", "Success@2", 0),
+        ("signed", "nDCG", 0),
+        ("grades:3", "ERR(prob=label)", "labels as probabilities"),
+        ("grades:3", "ERR(max=2)", "cannot hold the labels up to 3"),
+        ("binary", "ERR(prob=label)", 1),
+    ],
+)
+def test_what_a_scale_does_not_allow_is_undefined_with_the_reason(scale: str, measure: str, said: str | float) -> None:
+    label = {"unit": 0.5, "signed": -0.5, "grades:3": 3, "binary": 1}[scale]
+    found = only(run_of(q="d1 d2"), labeling_of(scale, q={"d1": label}), measure)
+    assert said in found.reason if isinstance(said, str) else found.value == said
 
 
 def test_an_undeclared_scale_is_a_warning_where_a_measure_depends_on_it() -> None:
@@ -173,47 +170,37 @@ def test_an_undeclared_scale_is_a_warning_where_a_measure_depends_on_it() -> Non
     labeling = Labeling("qrels", Scale("grades", 2), frame, declared=False)
     run = run_of(q="d")
     assert evaluate([run], [labeling], ["nDCG", "P@1", "ERR(max=4)", "ERR(prob=label)"]).warnings == []
-    warnings = evaluate([run], [labeling, labeling_of(name="other", q={"d": 1})], ["ERR@3"]).warnings
-    assert len(warnings) == 1
-    assert "the scale of qrels was not declared" in warnings[0]
-    assert "ERR@3" in warnings[0]
+    (warning,) = evaluate([run], [labeling, labeling_of(name="other", q={"d": 1})], ["ERR@3"]).warnings
+    assert "the scale of qrels was not declared" in warning
+    assert "ERR@3" in warning
     assert "bounds" in evaluate([run], [labeling], ["P@1"], missing="bounds").warnings[0]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("change", "message"),
     [
         ({"missing": "zeros"}, "missing is one of .*Did you mean 'zero'"),
         ({"unjudged": "x"}, "unjudged is one of"),
         ({"depth": 4}, "P@5 looks at more documents than the depth of 4"),
-        ({"depth": 0}, "P@5 looks at more documents"),
+        ({"depth": 0, "measures": ["AP"]}, "depth of 0"),
+        ({"runs": []}, "one run to score"),
+        ({"labelings": []}, "one labeling to score"),
+        ({"measures": []}, "one measure"),
+        ({"runs": [run_of(q="a"), run_of(q="b")]}, "two runs named 'run'"),
+        ({"labelings": [labeling_of(q={"a": 1})] * 2}, "two labelings named 'qrels'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
+def test_what_makes_no_sense_is_refused(change: dict[str, object], message: str) -> None:
+    given = {"runs": [run_of(q="a")], "labelings": [labeling_of(q={"a": 1})], "measures": ["P@5"]} | change
     with pytest.raises(UsageError, match=message):
-        evaluate([run_of(q="a")], [labeling_of(q={"a": 1})], ["P@5"], **options)  # type: ignore[arg-type]
-
-
-def test_there_must_be_something_to_score_under_distinct_names() -> None:
-    run, labeling = run_of(q="a"), labeling_of(q={"a": 1})
-    for arguments, message in [
-        (([], [labeling], ["P@1"]), "one run to score"),
-        (([run], [], ["P@1"]), "one labeling to score"),
-        (([run], [labeling], []), "one measure"),
-        (([run, run], [labeling], ["P@1"]), "two runs named 'run'"),
-        (([run], [labeling, labeling], ["P@1"]), "two labelings named 'qrels'"),
-    ]:
-        with pytest.raises(UsageError, match=message):
-            evaluate(*arguments)
-    with pytest.raises(UsageError, match="depth of 0"):
-        evaluate([run], [labeling], ["AP"], depth=0)
+        evaluate(**given)  # type: ignore[arg-type]
 
 
 def test_nothing_retrieved_and_nothing_labelled_still_has_a_shape() -> None:
     empty, labeling = Run("empty", [], [], []), labeling_of(q={"a": 1})
-    for measure in ("P@1", "nDCG", "AUC", "ERR", "Judged", "SetF", "MeanRank"):
-        found = evaluate([empty], [labeling], [measure, "AP"])
-        assert found.values.shape == (2, 1, 1, 1)
+    names = ["P@1", "AP", "nDCG", "ERR", "Judged", "SetF", "RR", "R@2", "F1@1", "AUC", "MeanRank"]
+    found = evaluate([empty], [labeling], names)
+    np.testing.assert_array_equal(found.values.ravel(), [0] * 9 + [np.nan] * 2)
     nothing = labeling_of(other={"a": 1})
     assert only(run_of(q="a"), nothing, "P@1", query_ids=["q"]).not_applicable == 1
     assert only(empty, nothing, "P@1", query_ids=["q"]).value == 0
@@ -229,11 +216,3 @@ def test_two_docs_whose_keys_collide_are_never_taken_for_each_other() -> None:
     run.ranked_keys = labeling.row_keys.repeat(2)
     with pytest.raises(DataError, match="'a' and 'c' have the same 64-bit hash"):
         evaluate([run], [labeling], ["P@1"])
-
-
-def test_the_notes_are_the_summary_as_a_table() -> None:
-    found = evaluate([run_of(q="a")], [labeling_of(q={"a": 1})], ["P@1"])
-    assert list(found.notes.columns) == list(Mean._fields)
-    assert found.notes.iloc[0]["value"] == 1
-    assert found.low is found.values
-    assert nan not in found.values

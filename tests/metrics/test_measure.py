@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judgekit.errors import UsageError
 from judgekit.metrics import DEFINITIONS, Definition, Measure, catalog, parse_measures
 from judgekit.spec import Spec, Value
-from tests.metrics.material import EVERY
+from tests.metrics.material import TREC
 
 
 def values_of(definition: Definition, key: str) -> st.SearchStrategy[Value]:
@@ -39,39 +39,19 @@ def test_every_measure_parses_back(measure: Measure) -> None:
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
-        ("nDCG@10", "nDCG@10"),
+        *((theirs, str(Measure(ours))) for ours, theirs in TREC.items()),
         ("NDCG@10", "nDCG@10"),
-        ("ndcg_cut_10", "nDCG@10"),
-        ("ndcg", "nDCG"),
-        ("P_5", "P@5"),
-        ("recall_100", "R@100"),
-        ("success_1", "Success@1"),
-        ("map", "AP"),
-        ("map_cut_10", "AP@10"),
         ("MAP", "AP"),
         ("MRR@10", "RR@10"),
-        ("recip_rank", "RR"),
         ("Hit@3", "Success@3"),
         ("hit_rate@3", "Success@3"),
         ("HR@5", "Success@5"),
         ("Recall@5", "R@5"),
         ("Precision(rel=2)@5", "P(rel=2)@5"),
-        ("bpref", "Bpref"),
-        ("Rprec", "Rprec"),
-        ("set_P", "SetP"),
-        ("set_recall", "SetR"),
-        ("set_F", "SetF"),
         ("SetRelP", "SetP(relative=True)"),
-        ("set_relative_P", "SetP(relative=True)"),
-        ("num_rel_ret", "NumRelRet"),
         ("roc_auc", "AUC"),
         ("mean_rank", "MeanRank"),
-        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10"),
         ("nDCG(gains={0:0,1:1,2:5})@10", "nDCG(gains='{0:0,1:1,2:5}')@10"),
-        ("RBP(p=0.8)", "RBP(p=0.8)"),
-        ("RR(rel=30)@1", "RR(rel=30)@1"),
-        ("ERR@20", "ERR@20"),
-        ("Judged@10", "Judged@10"),
     ],
 )
 def test_familiar_names(text: str, canonical: str) -> None:
@@ -135,7 +115,3 @@ def test_every_definition_has_a_formula_and_says_all_there_is_to_say() -> None:
         assert definition.scales
         assert all(param.what for param in definition.params.values())
         assert definition.needs in {"binary", "label", "gain", "amount", "nothing"}
-
-
-def test_the_measures_of_the_tests_cover_the_catalog() -> None:
-    assert {m.name for m in parse_measures(EVERY)} == set(DEFINITIONS)

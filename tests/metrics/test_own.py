@@ -27,60 +27,36 @@ def first_good(ranked, judged, cutoff, *, least=1.0):
     return float(ranked[0] >= least)
 
 
-def value(measure: str, run: jk.Run, labeling: jk.Labeling, **options: str) -> list[float]:
-    return jk.score([run], [labeling], measure, **options).values[0, 0, 0].tolist()
+def value(measure: str) -> float:
+    return jk.score([run_of(q="a")], [labeling_of(q={"a": 1})], measure).values.item()
 
 
 def test_a_function_of_one_list_is_a_measure_with_a_spelling() -> None:
     assert jk.measure("FirstGood", rewards="a good first document")(first_good) is first_good
     run, labeling = run_of(q1="a b", q2="b a", q3="z"), labeling_of("grades:3", q1={"a": 2}, q2={"a": 3}, q3={"a": 1})
     found = jk.score([run], [labeling], "FirstGood(least=2)@5 nDCG@5 FirstGood")
-    assert [str(m) for m in found.measures] == ["FirstGood(least=2)@5", "nDCG@5", "FirstGood"]
     assert found.values[0, 0, 0].tolist() == [1, 0, 0]
     assert found.scores()["measure"].unique().tolist() == ["FirstGood(least=2)@5", "nDCG@5", "FirstGood"]
     assert Measure(str(found.measures[0])) == found.measures[0]
     about = catalog()[-1]
     assert (about.name, about.title, about.rewards) == ("FirstGood", "First document good.", "a good first document")
-
-
-def test_bare_it_is_named_like_its_function(tmp_path: Path) -> None:
-    @jk.measure
-    def last_good(ranked, judged):
-        """Last document good."""
-        return float(ranked[-1] >= 1)
-
-    assert last_good([0, 1], [0, 1]) == 1
-    run, labeling = run_of(q1="a b", q2="b a"), labeling_of("binary", q1={"a": 1, "b": 0}, q2={"a": 1, "b": 0})
-    assert value("last_good", run, labeling) == [0, 1]
-    assert catalog()[-1].title == "Last document good."
-    path = tmp_path / "mine.py"
-    path.write_text("import judgekit as jk\n@jk.measure\ndef halved(ranked, judged, cutoff):\n    return 0.5\n")
-    assert value(f"{path}:halved@3", run, labeling) == [0.5, 0.5]
+    assert jk.measure(first_good) is first_good
+    assert value("first_good") == 1, "bare it is named like its function"
     with pytest.raises(UsageError, match="a measure is a function of"):
         jk.measure(Measure)
 
 
 def test_the_function_sees_labels_in_rank_order_within_the_cutoff_and_all_of_the_query() -> None:
     seen = []
-
-    @jk.measure("Seen")
-    def look(ranked, judged, cutoff):
-        seen.append((ranked.tolist(), sorted(judged.tolist()), cutoff))
-        return 0
-
-    run = run_of("one", q1="a x b c", q2="y")
-    labelings = [labeling_of("grades:3", "l", q1={"b": 2, "a": 1, "c": 0, "gone": 3}, q2={"a": 1})]
-    evaluate([run], labelings, ["Seen@3", "Seen"])
-    nan = math.nan
-    wanted = [
-        ([1, nan, 2], [0, 1, 2, 3], 3),
-        ([nan], [1], 3),
-        ([1, nan, 2, 0], [0, 1, 2, 3], None),
-        ([nan], [1], None),
-    ]
-    for (ranked, judged, cutoff), expected in zip(seen, wanted, strict=True):
-        np.testing.assert_array_equal(ranked, expected[0])
-        assert (judged, cutoff) == expected[1:]
+    jk.measure("Seen")(lambda ranked, judged, cutoff: seen.append((ranked.tolist(), sorted(judged), cutoff)) or 0)
+    labeling = labeling_of("grades:3", "l", q1={"b": 2, "a": 1, "c": 0, "gone": 3}, q2={"a": 1})
+    evaluate([run_of("one", q1="a x b c", q2="y")], [labeling], ["Seen@3", "Seen"])
+    for k, listed in ((3, [1, math.nan, 2]), (None, [1, math.nan, 2, 0])):
+        for ranked, judged in ((listed, [0, 1, 2, 3]), ([math.nan], [1])):
+            found = seen.pop(0)
+            np.testing.assert_array_equal(found[0], ranked)
+            assert found[1:] == (judged, k)
+    assert not seen
 
 
 def test_what_judgekit_defines_by_arrays_a_function_of_one_list_can_repeat() -> None:
@@ -98,62 +74,49 @@ def test_what_judgekit_defines_by_arrays_a_function_of_one_list_can_repeat() -> 
         scored_run(name, **{f"q{i}": {f"d{d}": float(rng.random()) for d in rng.permutation(12)[:7]} for i in queries})
         for name, queries in (("one", range(8)), ("two", range(5, 10)))
     ]
+    labels = {f"q{i}": {f"d{d}": int(rng.integers(4)) for d in range(9)} for i in range(9)}
     labelings = [
-        labeling_of(
-            scale, scale, **{f"q{i}": {f"d{d}": int(rng.integers(4)) for d in range(9)} for i in range(first, 9)}
-        )
-        for scale, first in (("grades:3", 0), ("grades:3:2", 2))
+        labeling_of("grades:3", "all", **labels),
+        labeling_of("grades:3:2", "some", **{q: labels[q] for q in [*labels][2:]}),
+        labeling_of(name="holes", q1={"d1": 1, "d2": "failed"}, q2={"d3": "not_applicable"}, q3={"d4": 1}),
     ]
-    labelings.append(labeling_of(name="holes", q1={"d1": 1, "d2": "failed"}, q2={"d3": "not_applicable"}, q3={"d4": 1}))
     for options in ({}, {"missing": "zero"}, {"missing": "condense"}, {"unjudged": "condense"}):
         for mine, ours in (("MyR@3", "R@3"), ("MyR(rel=3)", "R(rel=3)"), ("MyMeanRank", "MeanRank")):
             found = evaluate(runs, labelings, [mine, ours], **options)
             np.testing.assert_array_equal(found.values[0], found.values[1])
     assert Measure("MyMeanRank").lower_is_better
+    with pytest.raises(UsageError, match="MyR has no bounds"):
+        evaluate(runs, labelings, ["MyR"], missing="bounds")
     with pytest.raises(UsageError, match="takes no cutoff"):
         Measure("MyMeanRank@3")
+    unit = labeling_of("unit", q={"a": 0.5, "b": 0.2})
+    assert "give rel=, as in MyR(rel=0.5)@2" in evaluate([run_of(q="a b")], [unit], ["MyR@2"]).summary[0].reason
+    assert evaluate([run_of(q="a b")], [unit], ["MyR(rel=0.2)@1"]).values.item() == 0.5
 
 
 def test_a_function_is_not_asked_where_its_answer_would_not_count() -> None:
-    @jk.measure("Divides")
-    def divides(ranked, judged):
-        return 1 / len(judged)
-
-    run = run_of(q1="a", q2="a", q3="a")
+    jk.measure("Divides")(lambda ranked, judged: 1 / len(judged))
     labelings = [
         labeling_of(name="x", q1={"a": 1}),
         labeling_of(name="y", q2={"a": 1}, q3={"a": "failed"}, q4={"a": 1}),
     ]
-    found = evaluate([run], labelings, ["Divides"])
+    found = evaluate([run_of(q1="a", q2="a", q3="a")], labelings, ["Divides"])
     np.testing.assert_array_equal(found.values[0, :, 0], [[1, *[math.nan] * 3], [math.nan, 1, math.nan, 0]])
 
 
-def test_where_a_scale_does_not_say_what_is_relevant_rel_must() -> None:
-    @jk.measure("Good")
-    def good(ranked, judged, cutoff, rel=None):
-        return float((ranked >= rel).sum())
-
-    unit = labeling_of("unit", q={"a": 0.5, "b": 0.2})
-    assert "give rel=, as in Good(rel=0.5)@2" in evaluate([run_of(q="a b")], [unit], ["Good@2"]).summary[0].reason
-    assert value("Good(rel=0.2)@2", run_of(q="a b"), unit) == [2]
-
-
 def test_the_same_function_may_be_declared_again_and_no_other_of_that_name() -> None:
-    def cell(result: float) -> None:
+    def cell(result: float) -> float:
         @jk.measure("Mine")
         def mine(ranked, judged):
             return result
 
-    run, labeling = run_of(q="a"), labeling_of(q={"a": 1})
-    cell(0.25)
-    assert value("Mine", run, labeling) == [0.25]
-    cell(0.75)
-    assert value("Mine", run, labeling) == [0.75]
-    for name, taken in (("Mine", "Mine, declared by"), ("mine", "Mine, declared by"), ("P", "P of judgekit")):
-        with pytest.raises(UsageError, match=f"there is already a measure {taken}.*choose another name"):
-            jk.measure(name)(first_good)
-    for name, taken in (("map", "AP"), ("ndcg_cut_10", "nDCG@10"), ("set_relative_P", "SetP")):
-        with pytest.raises(UsageError, match=f"there is already a measure {taken}"):
+        return value("Mine")
+
+    assert (cell(0.25), cell(0.75)) == (0.25, 0.75)
+    taken = {"Mine": "Mine, declared by", "mine": "Mine, declared by", "P": "P of judgekit"}
+    taken |= {"map": "AP", "ndcg_cut_10": "nDCG@10", "set_relative_P": "SetP"}
+    for name, by in taken.items():
+        with pytest.raises(UsageError, match=f"there is already a measure {by}.*choose another name"):
             jk.measure(name)(first_good)
     with pytest.raises(UsageError, match="is not a name"):
         jk.measure("Mine@5")(first_good)
@@ -166,10 +129,7 @@ def test_the_same_function_may_be_declared_again_and_no_other_of_that_name() -> 
         (lambda ranked, judged, *rest: 0, r"of \(ranked, judged, \*rest\)"),
         (lambda ranked, judged, cutoff, /: 0, "function of"),
         (lambda ranked, judged, k: 0, "parameter 'k' needs a default"),
-        (
-            lambda ranked, judged, rel=(1, 2): 0,
-            "parameter 'rel' needs a default that is True, False, a number or a text",
-        ),
+        (lambda ranked, judged, rel=(1, 2): 0, "'rel' needs a default that is True, False, a number or a text"),
         (sum, "not a builtin_function_or_method"),
     ],
 )
@@ -184,34 +144,25 @@ def test_parameters_are_checked_by_the_kind_of_their_defaults() -> None:
     def kinds(ranked, judged, *, by="k", strict=False, least=1):
         return {"k": 1, "n": 2}[by] + strict + least
 
-    run, labeling = run_of(q="a"), labeling_of(q={"a": 1})
-    assert value("Kinds(by=n, strict=True, least=0.5)", run, labeling) == [3.5]
+    assert value("Kinds(by=n, strict=True, least=0.5)") == 3.5
     for text in ("Kinds(by=3)", "Kinds(strict=1)", "Kinds(least=x)", "Kinds(more=1)"):
         with pytest.raises(UsageError, match="Kinds"):
             Measure(text)
 
 
-@pytest.mark.parametrize("result", [None, "1", math.inf, [0.5]])
-def test_what_is_not_a_number_is_refused_with_its_place(result: object) -> None:
-    jk.measure("Broken")(lambda ranked, judged: result)
-    with pytest.raises(UsageError, match=r"Broken of query 'q' in run under qrels is .*not a number"):
-        value("Broken", run_of(q="a"), labeling_of(q={"a": 1}))
-
-
-def test_what_fails_is_said_with_query_run_labeling_and_line() -> None:
-    @jk.measure("Fails")
-    def fails(ranked, judged):
-        return ranked[7]
-
-    with pytest.raises(UsageError, match=r"Fails of query 'q2' in run under qrels: IndexError: .*\(test_own.py, line"):
-        value("Fails", run_of(q1="a b c d e f g h", q2="a"), labeling_of(q1={"a": 1}, q2={"a": 1}))
-
-
-def test_there_are_no_bounds() -> None:
-    jk.measure("FirstGood")(first_good)
-    labeling = labeling_of(q={"a": 1})
-    with pytest.raises(UsageError, match="FirstGood has no bounds"):
-        value("FirstGood", run_of(q="a"), labeling, missing="bounds")
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        *((lambda ranked, judged, odd=odd: odd, "is .*not a number") for odd in ("1", math.inf)),
+        (lambda ranked, judged: None, "is .*not a number"),
+        (lambda ranked, judged: [0.5], "is .*not a number"),
+        (lambda ranked, judged: ranked[7], r": IndexError: .*\(test_own.py, line"),
+    ],
+)
+def test_what_is_no_number_or_fails_is_said_with_its_place(function, said: str) -> None:
+    jk.measure("Broken")(function)
+    with pytest.raises(UsageError, match=f"Broken of query 'q' in run under qrels ?{said}"):
+        value("Broken")
 
 
 MINE = """
@@ -227,12 +178,14 @@ def test_a_spelling_may_name_the_file_that_declares_its_measure(tmp_path: Path) 
     file = tmp_path / "mine.py"
     file.write_text(MINE.format(value=0.5))
     assert [str(m) for m in parse_measures(["mine.py:FromFile@5", "P"], tmp_path)] == ["FromFile@5", "P"]
-    run, labeling = run_of(q="a"), labeling_of(q={"a": 1})
-    found = jk.score([run], [labeling], f"nDCG@10, {file}:FromFile@5 FromFile")
-    assert [str(m) for m in found.measures] == ["nDCG@10", "FromFile@5", "FromFile"]
-    assert found.values[1:].ravel().tolist() == [0.5, 0.5]
+    assert [str(m) for m in parse_measures(f"nDCG@10, {file}:FromFile@5 P")] == ["nDCG@10", "FromFile@5", "P"]
+    assert value(f"{file}:FromFile@5") == value("FromFile") == 0.5
     file.write_text(MINE.format(value=0.75))
-    assert jk.score([run], [labeling], [f"{file}:FromFile@5"]).values.item() == 0.75
+    assert value(f"{file}:FromFile@5") == 0.75
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.py").write_text(MINE.format(value=0.5))
+    with pytest.raises(UsageError, match=r"already a measure FromFile, declared by from_file in .*mine.py"):
+        parse_measures(["mine.py:FromFile"], tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -252,26 +205,10 @@ def test_a_file_that_does_not_declare_it_is_said(tmp_path: Path, source: str | N
         parse_measures(["mine.py:FromFile@5"], tmp_path)
 
 
-def test_a_file_of_one_name_in_another_folder_is_another_file(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mine.py").write_text(MINE.format(value=0.5))
-    parse_measures(["mine.py:FromFile"], tmp_path / "one")
-    parse_measures(["mine.py:FromFile"], tmp_path / "one")
-    with pytest.raises(UsageError, match=r"already a measure FromFile, declared by from_file in .*one.mine.py"):
-        parse_measures(["mine.py:FromFile"], tmp_path / "two")
-
-
 def test_measures_of_ir_measures_are_measures() -> None:
     ir_measures = pytest.importorskip("ir_measures")
-    given = [ir_measures.nDCG(dcg="exp-log2") @ 10, ir_measures.P(rel=2) @ 5, ir_measures.AP, ir_measures.RR]
+    given = [ir_measures.nDCG(dcg="exp-log2") @ 10, ir_measures.P(rel=2) @ 5, ir_measures.AP]
     found = jk.score([run_of(q="a")], [labeling_of(q={"a": 1})], given)
-    assert [str(m) for m in found.measures] == ["nDCG(dcg='exp-log2')@10", "P(rel=2)@5", "AP", "RR"]
+    assert [str(m) for m in found.measures] == ["nDCG(dcg='exp-log2')@10", "P(rel=2)@5", "AP"]
     with pytest.raises(UsageError, match=r"a measure is a spelling such as .* not a int"):
         jk.score([run_of(q="a")], [labeling_of(q={"a": 1})], [5])
-
-
-def test_score_takes_every_option_of_the_engine() -> None:
-    run, labeling = run_of(q1="x a"), labeling_of(q1={"a": 1}, q2={"a": 1}, q3={"a": 0})
-    assert value("RR", run, labeling) == [0.5, 0, 0]
-    assert value("RR", run, labeling, unjudged="condense", query_ids=["q1", "q3"]) == [1, 0]

@@ -14,6 +14,7 @@ import pytest
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.people.reading import People, read_judgments, resolve
 from judgekit.people.sheet import page_of
 from judgekit.people.tasks import Sample
 from judgekit.stages import Collection
@@ -48,14 +49,21 @@ def machine(truth) -> Labeling:
     return Labeling("judge", Scale("binary"), pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
 
 
-Say = Callable[[dict[str, Any]], Any]
+@pytest.fixture(scope="session")
+def answered(collection) -> pd.DataFrame:
+    """Answers from the top 3 of two runs."""
+    rows = [(run, 3, q, f"{run} says {q}") for run in ("good", "poor") for q in collection.queries]
+    return pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
+
+
+Say = Callable[[dict[str, Any], Any], Any]
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> Callable[..., Path]:
-    """Fill the page of an assessor in and return the download, as the page writes it."""
+def judged(tmp_path: Path, truth: dict[tuple[str, str], int]) -> Callable[..., Path]:
+    """Fill the page of an assessor, who may say otherwise than is true, in and return the download."""
 
-    def fill(sample: Sample, assessor: str, say: Say, name: str = "") -> Path:
+    def fill(sample: Sample, assessor: str = "1", say: Say = lambda row, true: true, name: str = "") -> Path:
         page = page_of(sample, assessor)
         found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
         assert found is not None
@@ -64,7 +72,7 @@ def judged(tmp_path: Path) -> Callable[..., Path]:
         keys = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content", "key")
         rows = [{key: task[key] for key in keys} for task in data["tasks"]]
         for row in rows:
-            value = say(row)
+            value = say(row, truth.get((row["query_id"], row["doc_ids"][0])))
             row |= {"value": value, "skipped": "", "comment": "", "seconds": 1.5, "at": "2026-01-01T00:00:00Z"}
             if isinstance(value, str) and value.startswith("skip"):
                 row |= {"value": None, "skipped": "cannot decide"}
@@ -74,3 +82,9 @@ def judged(tmp_path: Path) -> Callable[..., Path]:
         return out
 
     return fill
+
+
+@pytest.fixture
+def people_of(judged: Callable[..., Path]) -> Callable[..., People]:
+    """Return what one assessor's labels come to."""
+    return lambda sample, *say: resolve(read_judgments([judged(sample, "1", *say)], sample))

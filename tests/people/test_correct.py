@@ -14,10 +14,6 @@ from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import draw
 
 
-def pair(row) -> tuple[str, str]:
-    return row["query_id"], row["doc_ids"][0]
-
-
 def by_the_book(people, machine, every):
     """The estimator as it is written, one query after the other."""
     n, total = len(people), len(every)
@@ -29,38 +25,23 @@ def by_the_book(people, machine, every):
         residuals.append(people[i] - weight * (machine[i] - every.mean()))
     variance = (1 / n - 1 / total) * np.var(residuals, ddof=1) + np.var(people, ddof=1) / total
     reach = stats.t.ppf(0.975, n - 1) * np.sqrt(variance)
-    return np.mean(residuals), np.mean(residuals) - reach, np.mean(residuals) + reach
+    value = np.mean(residuals)
+    return value, value - reach, value + reach, 2 * stats.t.sf(abs(value) / np.sqrt(variance), n - 1)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.5, 5.0])
+@pytest.mark.parametrize("noise", [0.0, 0.5, 5.0, None])
 def test_a_corrected_mean_is_the_estimator_as_written(noise):
     random = np.random.default_rng(4)
-    every = random.random(80)
-    drawn = random.choice(80, 20, replace=False)
-    people = every[drawn] + noise * random.standard_normal(20)
-    made = corrected_mean(people, every[drawn], every)
-    assert (made.value, made.low, made.high) == pytest.approx(by_the_book(people, every[drawn], every), abs=1e-12)
+    people, drawn = random.random(80), random.choice(80, 20, replace=False)
+    every = np.ones(80) if noise is None else people + noise * random.standard_normal(80)
+    made = corrected_mean(people[drawn], every[drawn], every)
+    assert (made.value, made.low, made.high, made.p) == pytest.approx(by_the_book(people[drawn], every[drawn], every))
+    assert (made.weight == 0) == (noise is None)
 
 
-def test_people_alone_are_what_remains_of_a_machine_that_says_the_same_of_all():
-    people = np.random.default_rng(1).random(12)
-    made = corrected_mean(people, np.ones(12), np.ones(50))
-    assert made.weight == 0
-    assert made.value == pytest.approx(people.mean())
-    assert made.error == pytest.approx(people.std(ddof=1) / np.sqrt(12))
-
-
-def test_a_machine_that_says_what_people_say_is_worth_all_queries():
-    random = np.random.default_rng(2)
-    every = random.random(400)
-    made = corrected_mean(every[:40], every[:40], every)
-    assert made.value == pytest.approx(every.mean())
-    assert made.error == pytest.approx(every[:40].std(ddof=1) / np.sqrt(400))
-
-
-def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, truth, machine, judged):
+def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, machine, people_of):
     sample = draw(collection, n=60, prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
+    people = people_of(sample)
     table = correct(collection, people, {"judge": machine}, "P@3 nDCG@3").table
     plain = evaluate(list(collection.runs), [people.labeling], "P@3 nDCG@3")
     means = plain.means().set_index(["measure", "run"])["value"]
@@ -68,9 +49,9 @@ def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, tru
         assert row.value == pytest.approx(means[row.measure, row.run], abs=2e-3)
 
 
-def test_differences_are_those_of_the_means_people_find_and_are_tested_together(collection, truth, machine, judged):
+def test_differences_are_those_of_the_means_people_find_and_are_tested_together(collection, machine, people_of):
     sample = draw(collection, n=30, prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
+    people = people_of(sample)
     found = correct(collection, people, {"judge": machine}, "nDCG@3")
     runs = {run.name: run for run in collection.runs}
     asked = sorted({task.query_id for task in sample.tasks})
@@ -85,19 +66,19 @@ def test_differences_are_those_of_the_means_people_find_and_are_tested_together(
         assert row.p_holm >= row.p
     assert (found.table["worth"] > 1).mean() > 0.7  # nine of ten labels are right: they save people work
     assert set(found.table["judged"]) == {30}
+    assert not any("nearly always" in note for note in found.notes)
 
 
-def test_single_pairs_give_sums_and_nothing_else(collection, truth, machine, judged):
+def test_single_pairs_give_sums_and_nothing_else(collection, truth, machine, people_of):
     sample = draw(collection, n=120, design="pairs", prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
+    people = people_of(sample)
     with pytest.raises(UsageError, match="nDCG@3 is not a sum over pairs"):
         correct(collection, people, {"judge": machine}, "P@3 nDCG@3")
     table = correct(collection, people, {"judge": machine}, "P@3 DCG@3").table
     every = Labeling("all", machine.scale, machine.table.assign(relevance=[float(v) for v in truth.values()]))
     means = evaluate(list(collection.runs), [every], "P@3 DCG@3").means().set_index(["measure", "run"])["value"]
-    inside = [row.ci_low <= means[row.measure, row.run] <= row.ci_high
-              for row in table[table["other"] == ""].itertuples()]  # fmt: skip
-    assert all(inside)
+    for row in table[table["other"] == ""].itertuples():
+        assert row.ci_low <= means[row.measure, row.run] <= row.ci_high
 
 
 def test_a_sum_over_all_pairs_that_people_judged_is_exact():
@@ -128,7 +109,7 @@ def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
 @pytest.mark.parametrize("design", ["queries", "pairs"])
 def test_intervals_cover_what_is_true(design):
     random = np.random.default_rng(11)
-    hits, times = 0, 400
+    hits, times = 0, 300
     for _ in range(times):
         if design == "queries":
             y = random.standard_normal(200)
@@ -150,9 +131,9 @@ def test_intervals_cover_what_is_true(design):
     assert 0.92 <= hits / times <= 0.98
 
 
-def test_too_few_and_useless_labels_are_said(collection, truth, machine, judged):
+def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
     sample = draw(collection, n=10, prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
+    people = people_of(sample)
     random = np.random.default_rng(9)
     table = machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
     noise = Labeling("noise", machine.scale, table)
@@ -163,11 +144,11 @@ def test_too_few_and_useless_labels_are_said(collection, truth, machine, judged)
         corrected_mean(np.ones(2), np.ones(2), np.ones(9))
 
 
-def test_sampled_queries_that_are_left_out_are_counted(collection, truth, machine, judged):
+def test_sampled_queries_that_are_left_out_are_counted(collection, machine, judged):
     sample = draw(collection, n=10, prompt="binary", assessors=("ann", "bob"), overlap=2)
     odd = (sample.tasks[0].query_id, sample.tasks[0].doc_ids[0])
-    ann = judged(sample, "ann", lambda row: truth[pair(row)])
-    bob = judged(sample, "bob", lambda row: 1 - truth[odd] if pair(row) == odd else truth[pair(row)])
+    ann = judged(sample, "ann")
+    bob = judged(sample, "bob", lambda row, true: true ^ ((row["query_id"], *row["doc_ids"]) == odd))
     people = resolve(read_judgments([ann, bob], sample))
     notes = " ".join(correct(collection, people, {"judge": machine}, "Success@1").notes)
     assert "Success@1 rests on 9 of the 10 queries" in notes
@@ -177,7 +158,7 @@ def test_sampled_queries_that_are_left_out_are_counted(collection, truth, machin
 def test_differences_on_few_queries_are_covered_or_have_no_interval(share, n):
     random = np.random.default_rng(12)
     hits, given = 0, 0
-    for _ in range(1000):
+    for _ in range(400):
         differ = np.arange(200) < share * 200
         y = np.where(differ, random.choice([-0.5, 0.0, 0.3, 1.0], 200), 0.0)
         f = np.where(differ, y + 0.3 * random.standard_normal(200), 0.0)
@@ -188,7 +169,8 @@ def test_differences_on_few_queries_are_covered_or_have_no_interval(share, n):
             hits += made.low <= y.mean() <= made.high
         else:
             assert (judged & differ).sum() < 5
-    assert given > 50
+            assert made.weight == 0
+    assert given > 20
     assert hits / given >= 0.93
 
 
@@ -197,20 +179,21 @@ def test_runs_with_the_same_lists_do_not_differ():
     assert (made.value, made.low, made.high, made.p, alone.p) == (0, 0, 0, 1, 1)
 
 
-def test_undecided_pairs_are_told_with_what_to_do(collection, truth, judged, machine, recwarn):
+def test_undecided_pairs_are_told_with_what_to_do(collection, judged, machine, recwarn):
     sample = draw(collection, n=10, prompt="binary", assessors=("ann", "bob"), overlap=2)
-    files = [judged(sample, name, lambda row, name=name: truth[pair(row)] ^ (name == "bob")) for name in ("ann", "bob")]
+    files = [judged(sample, "ann"), judged(sample, "bob", lambda _, true: 1 - true)]
     people = resolve(read_judgments(files, sample))
     with pytest.raises(UsageError, match="0 of 10 queries that people were asked about have a label of every passage"):
         correct(collection, people, {"judge": machine}, "P@1")
     assert not recwarn.list
 
 
-def test_few_positives_of_an_unequal_draw_give_no_interval(collection, truth, machine, judged):
+@pytest.mark.parametrize(("positive", "enough"), [(9, False), (10, True)])
+def test_few_positives_of_an_unequal_draw_give_no_interval(collection, machine, people_of, positive, enough):
     unsure = Labeling("p", Scale("unit"), machine.table.assign(relevance=machine.table["relevance"] * 0.5 + 0.01))
     sample = draw(collection, n=25, design="doubtful", by="p", labelings={"p": unsure}, prompt="binary")
     ones = iter(range(100))
-    people = resolve(read_judgments([judged(sample, "1", lambda row: int(next(ones) < 9))], sample))
+    people = people_of(sample, lambda *_: int(next(ones) < positive))
     found = correct(collection, people, {"judge": machine}, "P@3")
-    assert found.table["ci_low"].isna().all()
-    assert "too few positives" in " ".join(found.notes)
+    assert found.table["ci_low"].notna().any() == enough
+    assert ("too few positives" in " ".join(found.notes)) != enough

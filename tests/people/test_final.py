@@ -91,7 +91,7 @@ def test_held_out_labels_come_from_rules_that_never_saw_the_query(pool):
 
 def test_without_people_the_labels_stand_as_declared_and_it_is_said(pool):
     final = final_labels(labeling_of(pool[1], "unit"), None)
-    assert (str(final.labeling.scale), len(final.agreement)) == ("unit", 0)
+    assert (str(final.labeling.scale), len(final.agreement), final.judged) == ("unit", 0, 0)
     assert final.table["relevance"].tolist() == final.table["machine"].tolist()
     assert "no people judged" in final.notes[0]
 
@@ -114,6 +114,7 @@ def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
         final_labels(labeling_of(values, "unit"), alike)
     random = np.random.default_rng(1)
     noise = {pair: float(random.random()) for pair in grades}
-    people = people_of([(q, d, float(g >= 3), 1.0) for (q, d), g in grades.items()], "binary")
-    notes = final_labels(labeling_of(noise, "unit"), people).notes
-    assert any("no more often than always" in note for note in notes)
+    people = people_of([(q, d, float(g >= 1), 1.0) for (q, d), g in grades.items()], "binary")
+    for machine, useless in ((noise, True), (values, False)):
+        notes = final_labels(labeling_of(machine, "unit"), people).notes
+        assert any("no more often than always" in note for note in notes) == useless

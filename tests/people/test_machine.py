@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from judgekit.answers.quality import Answered, metric
@@ -29,10 +28,8 @@ ENDPOINT = Endpoint("llm", "http://127.0.0.1:9/v1", "judge-model")
 
 
 @pytest.fixture
-def sample(collection):
-    rows = [(run, 3, q, f"{run} says {q}") for run in ("good", "poor") for q in collection.queries]
-    quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
-    return draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=20, duplicates=0.1)
+def sample(collection, answered):
+    return draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=20, duplicates=0.1)
 
 
 def asked(sample, script, tmp_path: Path) -> tuple[Path, dict[str, int]]:
@@ -67,7 +64,7 @@ def test_a_preference_that_holds_in_both_orders_counts_and_one_that_does_not_is_
 
 def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_path, judged):
     machine, _ = asked(sample, lambda body: "A" if answer_a(body) == "good" else "B", tmp_path)
-    people = judged(sample, "1", lambda row: "good" if row["query_id"] < "q30" else "poor")
+    people = judged(sample, "1", lambda row, _: "good" if row["query_id"] < "q30" else "poor")
     judgments = read_judgments([people, machine], sample)
     table = assessor_agreement(judgments, resamples=100)["between"].table
     agreed = table[table["coefficient"] == "agreement"].iloc[0]

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.errors import UsageError
 from judgekit.people.reading import read_judgments, resolve
-from judgekit.people.sampling import draw
+from judgekit.people.sampling import draw, draw_answers
 from judgekit.people.sheet import make_sheets, page_of
+from judgekit.stages import Collection
 from tests.browser import BROWSER, Browser
 
 
@@ -64,7 +66,7 @@ def test_a_download_can_be_gone_on_with_in_another_browser(collection, browser, 
     sample = draw(collection, n=4, design="pairs", prompt="binary", assessors=("ann", "bob"), overlap=2)
     pages = make_sheets(sample, tmp_path / "sheet.html")
     assert [page.name for page in pages] == ["sheet-ann.html", "sheet-bob.html"]
-    earlier = judged(sample, "ann", lambda row: 1)
+    earlier = judged(sample, "ann")
     browser.open(pages[0].as_uri())
     load = 'load(new File([%s], "x")).then(() => document.getElementById("%s").textContent)'
     assert "4 done" in browser.run(load % (json.dumps(earlier.read_text()), "count"))
@@ -75,9 +77,6 @@ def test_a_download_can_be_gone_on_with_in_another_browser(collection, browser, 
 
 
 def test_hostile_texts_stay_texts_and_words_of_the_question_are_highlighted(browser, tmp_path):
-    from judgekit.data.documents import Doc, MemoryDocs, Query
-    from judgekit.stages import Collection
-
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)> Paris"
     made = Collection.make(
         [Query("q", f"Where is Paris {evil}")], MemoryDocs([Doc("d", evil, evil)]), {"r": {"q": {"d": 1.0}}}, 1
@@ -98,33 +97,16 @@ def test_the_page_holds_no_machine_label_and_each_assessor_has_an_order_of_their
     for name in sample.assessors:
         page = page_of(sample, name)
         data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-        shown = {
-            "task",
-            "query_id",
-            "question",
-            "doc_ids",
-            "texts",
-            "order",
-            "probability",
-            "content",
-            "repeat_of",
-            "key",
-        }
-        assert all(task.keys() == shown for task in data["tasks"])
+        shown = "content doc_ids key order probability query_id question repeat_of task texts"
+        assert {" ".join(sorted(task)) for task in data["tasks"]} == {shown}
         tasks[name] = [task["task"] for task in data["tasks"]]
         assert page_of(sample, name) == page
     assert tasks["ann"] != tasks["bob"]
     assert sorted(tasks["ann"]) == sorted(tasks["bob"])
 
 
-def test_answers_are_compared_blind(collection, browser, tmp_path):
-    import pandas as pd
-
-    from judgekit.people.sampling import draw_answers
-
-    rows = [(run, 3, q, f"{run} says {q}") for run in ("good", "poor") for q in collection.queries]
-    quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
-    sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=20)
+def test_answers_are_compared_blind(collection, answered, browser, tmp_path):
+    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=20)
     (page,) = make_sheets(sample, tmp_path / "sheet.html")
     browser.open(page.as_uri())
     assert browser.run('[...document.querySelectorAll("#choices button")].map((b) => b.textContent)') == [
