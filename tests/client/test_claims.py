@@ -19,8 +19,8 @@ import pytest
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError
-from judgekit.store import claims as room
-from judgekit.store.claims import Claims
+from judgekit.store import modes as room
+from judgekit.store.modes import Claims
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, collect, texts

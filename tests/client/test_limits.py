@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 
 import pytest
 
 from judgekit.client.limits import Limiter
+from judgekit.wire.types import Endpoint
 
 
 class Clock:
@@ -19,6 +22,10 @@ class Clock:
         return self.now
 
 
+def limited(concurrency: int, clock: Callable[[], float] = time.monotonic, **rates: float) -> Limiter:
+    return Limiter(Endpoint("e", "http://h/v1", "m", concurrency=concurrency, **rates), clock)
+
+
 async def settle() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
@@ -26,7 +33,7 @@ async def settle() -> None:
 
 def test_slots_are_given_in_order_and_never_more_than_there_are() -> None:
     async def main() -> None:
-        limiter = Limiter(2)
+        limiter = limited(2)
         got: list[int] = []
 
         async def one(number: int) -> None:
@@ -46,7 +53,7 @@ def test_slots_are_given_in_order_and_never_more_than_there_are() -> None:
 
 def test_a_further_attempt_goes_before_those_that_wait_for_their_first() -> None:
     async def main() -> None:
-        limiter = Limiter(1)
+        limiter = limited(1)
         got: list[str] = []
 
         async def one(name: str, again: bool) -> None:
@@ -66,7 +73,7 @@ def test_a_further_attempt_goes_before_those_that_wait_for_their_first() -> None
 
 def test_a_cancelled_wait_takes_no_slot() -> None:
     async def main() -> None:
-        limiter = Limiter(1)
+        limiter = limited(1)
         await limiter.acquire()
         waiting = [asyncio.create_task(limiter.acquire()) for _ in range(3)]
         await settle()
@@ -83,7 +90,7 @@ def test_a_cancelled_wait_takes_no_slot() -> None:
 
 def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round() -> None:
     clock = Clock()
-    limiter = Limiter(100, clock=clock)
+    limiter = limited(100, clock=clock)
     assert limiter.limit == 32
     for _ in range(32):
         limiter.succeeded()
@@ -108,7 +115,7 @@ def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round(
 
 
 def test_a_small_maximum_is_never_exceeded() -> None:
-    limiter = Limiter(3)
+    limiter = limited(3)
     for _ in range(50):
         limiter.succeeded()
     assert limiter.limit == 3
@@ -126,13 +133,13 @@ async def _times(limiter: Limiter, tokens: list[int]) -> list[float]:
 
 
 def test_requests_a_minute_are_spread_evenly() -> None:
-    times = asyncio.run(_times(Limiter(10, requests_per_minute=3000), [0] * 20))
+    times = asyncio.run(_times(limited(10, requests_per_minute=3000), [0] * 20))
     assert times[-1] >= 19 * 0.02 - 0.005
     assert times[-1] < 1
 
 
 def test_tokens_a_minute_delay_what_follows() -> None:
-    times = asyncio.run(_times(Limiter(10, tokens_per_minute=60_000), [100, 200, 1]))
+    times = asyncio.run(_times(limited(10, tokens_per_minute=60_000), [100, 200, 1]))
     assert times[0] < 0.05
     assert times[1] >= 0.095
     assert times[2] >= 0.295
@@ -140,7 +147,7 @@ def test_tokens_a_minute_delay_what_follows() -> None:
 
 def test_an_estimate_is_corrected_by_what_was_used() -> None:
     async def main() -> float:
-        limiter = Limiter(10, tokens_per_minute=60_000)
+        limiter = limited(10, tokens_per_minute=60_000)
         await limiter.acquire(5000)
         limiter.correct_tokens(5000, 50)
         return (await _times(limiter, [1]))[0]
@@ -150,7 +157,7 @@ def test_an_estimate_is_corrected_by_what_was_used() -> None:
 
 def test_a_pause_holds_everybody_and_the_longest_counts() -> None:
     async def main() -> list[float]:
-        limiter = Limiter(10)
+        limiter = limited(10)
         limiter.pause(0.2)
         limiter.pause(0.1)
         return await _times(limiter, [0, 0])

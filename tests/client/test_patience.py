@@ -14,7 +14,7 @@ from aiohttp import web
 from judgekit.client import limits
 from judgekit.client.limits import Patience, Watch
 from judgekit.errors import ConfigError, EndpointError
-from judgekit.wire.quirks import Retry
+from judgekit.wire.quirks import THROTTLED, Retry
 from judgekit.wire.types import Endpoint
 from tests.programs import Run
 from tests.scripted import Scripted, error
@@ -109,7 +109,7 @@ def says_a_time(text: str, moment: float) -> bool:
     return any(time.strftime("%H:%M:%S", time.localtime(moment + late)) in text for late in range(60))
 
 
-BUSY = Retry("429: busy", throttled=True)
+BUSY = Retry("429: busy", THROTTLED)
 BROKEN = Retry("500: boom")
 
 
@@ -205,7 +205,7 @@ def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock: Clock,
 
 def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it(clock: Clock, told: list[str]) -> None:
     watch, patience = make(clock, told, proven=False)
-    asked = Retry("429: busy", throttled=True, after=300.0)
+    asked = Retry("429: busy", THROTTLED, after=300.0)
     patience.failed(asked, clock.now)
     assert watch.failed(asked) is None
     before = time.time()
@@ -216,16 +216,17 @@ def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it
 
 def test_a_silence_is_told_unless_others_are_answered(clock: Clock, told: list[str]) -> None:
     watch, _ = make(clock, told)
-    assert watch.silent_s == 20
+    begun = clock.now
+    clock.now += 10
     watch.heard(5)
     clock.now += 10
-    watch.tell_silence(20)
+    assert watch.tell_silence(begun) == clock.now + 10
     assert not told
     clock.now += 10
-    watch.tell_silence(20)
+    assert watch.tell_silence(begun) == clock.now + 20
     assert "e: no answer for 20 s; waits until" in told[0]
     watch.heard(30)
-    assert watch.silent_s == 60, "where answers are known to take their time, silence begins later"
+    assert watch.tell_silence(begun) == clock.now + 60, "where answers take their time, silence begins later"
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])

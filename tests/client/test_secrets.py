@@ -66,11 +66,6 @@ def test_no_key_is_sent_unless_it_is_named(fault_server: Any, monkeypatch: pytes
     assert all("authorization" not in headers for headers in fault_server.headers)
 
 
-def test_a_transport_shows_no_key(key: str) -> None:
-    transport = HttpTransport(Endpoint("e", "http://h/v1", "m", api_key_env="TEST_KEY"))
-    assert key not in repr(transport)
-
-
 def test_a_value_that_is_no_key_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "two words\nand a line")
     with pytest.raises(ConfigError) as caught:

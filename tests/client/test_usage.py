@@ -111,7 +111,7 @@ def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once() -
         # about 25 tokens of prompt and 100 of room each
         assert sent == len(found.outcomes) == 8
         assert found.usage.incurred == Amount(8, 0, 0, 0.0, unreported=8), "what is reported stays honest"
-        assert len([note for note in found.notes if "reports no tokens" in note]) == 1
+        assert len([note for note in found.notes if "without a count of tokens" in note]) == 1
 
 
 def test_limits_of_0_send_nothing() -> None:

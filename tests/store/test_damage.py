@@ -212,7 +212,7 @@ def test_a_recovery_that_was_interrupted_is_finished_by_the_next_process(
     tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache.db").write_bytes(whole[: len(whole) // 2])
-    real = Store._set
+    real = Store.written
     calls: list[int] = []
 
     def full(self: Store, *args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.wire.quirks import Accepted, Fatal, Refused, Retry, Unsupported, read_response
+from judgekit.wire.quirks import THROTTLED, Accepted, Fatal, Refused, Retry, Unsupported, read_response
 
 
 def body(**fields: object) -> bytes:
@@ -52,7 +52,7 @@ def test_passing_trouble_is_worth_another_try(status: int) -> None:
 
 @pytest.mark.parametrize("status", [429, 503, 529])
 def test_overload_throttles(status: int) -> None:
-    assert read_response(status, {"retry-after": "3"}, openai("busy")) == Retry(f"{status}: busy", True, after=3.0)
+    assert read_response(status, {"retry-after": "3"}, openai("busy")) == Retry(f"{status}: busy", THROTTLED, after=3.0)
 
 
 @pytest.mark.parametrize("status", [301, 401, 402, 403, 404, 405, 410, 415])
@@ -226,7 +226,7 @@ def test_a_date_is_measured_by_the_servers_own_clock() -> None:
     assert isinstance(verdict, Retry)
     assert verdict.after == 60.0
     headers["date"] = "soon"
-    assert read_response(429, headers, b"") == Retry("429: (an empty response)", True, after=0.0)
+    assert read_response(429, headers, b"") == Retry("429: (an empty response)", THROTTLED, after=0.0)
 
 
 def test_a_date_is_read_as_a_wait() -> None:
