@@ -27,7 +27,7 @@ from tests.programs import Ask, collect, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
 from tests.servers import FaultServer
 
-UNITS = [f"unit {number:03}" for number in range(171)]
+UNITS = [f"unit {number:03}" for number in range(60)]
 CONCURRENCY = 8
 CHILD = """
 import asyncio, json, sys

@@ -29,7 +29,7 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, Run, collect
 from tests.scripted import Scripted, ScriptedTransport, completion
-from tests.store.test_store import record
+from tests.store.filling import record
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 UNITS = [f"unit {i:04}" for i in range(240)]
@@ -129,19 +129,6 @@ def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in
     whole = (tmp_path / "undisturbed" / "out.txt").read_bytes()
     assert out.read_bytes() == whole
     assert (tmp_path / "again.txt").read_bytes() == whole
-
-
-def test_two_processes_share_one_store(fault_server: Any, tmp_path: Path, parents: list[Parent]) -> None:
-    # replies differ from call to call, and yet both processes end with the same ones
-    fault_server.answer = lambda body, seen: completion(f"answer {len(fault_server.seen)}", delay_s=0.005)
-    for number, parent in enumerate(parents):
-        parent.start(fault_server.base_url, tmp_path, f"{number}.txt")
-    assert [parent.wait() for parent in parents] == [0, 0]
-    assert (tmp_path / "0.txt").read_bytes() == (tmp_path / "1.txt").read_bytes()
-    store = Store(tmp_path / "store")
-    assert store.count() == 2 * len(UNITS)
-    assert store.check() == "ok"
-    store.close()
 
 
 @pytest.fixture

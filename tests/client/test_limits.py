@@ -114,13 +114,6 @@ def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round(
     assert limiter.limit == 100
 
 
-def test_a_small_maximum_is_never_exceeded() -> None:
-    limiter = limited(3)
-    for _ in range(50):
-        limiter.succeeded()
-    assert limiter.limit == 3
-
-
 async def _times(limiter: Limiter, tokens: list[int]) -> list[float]:
     loop = asyncio.get_running_loop()
     begun = loop.time()

@@ -18,6 +18,7 @@ print(json.dumps(asyncio.run(stream(20_000, Path(sys.argv[1])))))
 """
 
 
+@pytest.mark.more
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see the memory of a process")
 def test_memory_does_not_grow_with_the_number_of_pairs(tmp_path: Path) -> None:
     for name in ("cold", "warm"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import re
@@ -13,10 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.client.server_warnings import Cuts
-from judgekit.reading.check import check_endpoint
 from judgekit.wire.quirks import WORDS, ServerQuirks, in_words
-from judgekit.wire.types import Endpoint
-from tests.mock import MockTransport
 from tests.programs import Run
 from tests.scripted import ScriptedTransport, completion
 from tests.servers import fault_server  # noqa: F401  # a fixture
@@ -47,12 +43,6 @@ THINKS = [
     cut_off("<|channel|>analysis<|message|>We need to"),
     hidden(256),
 ]
-
-
-@pytest.mark.parametrize("reply", THINKS)
-def test_check_endpoint_says_that_a_model_thinks(reply: Any) -> None:
-    found = asyncio.run(check_endpoint(Endpoint("here", URL, "m"), ScriptedTransport(reply)))
-    assert "it thinks before it answers" in next(one.detail for one in found if one.name == "chat completion")
 
 
 @pytest.mark.parametrize("reply", THINKS)
@@ -163,12 +153,6 @@ def test_passages_of_a_fixed_number_of_tokens_draw_no_warning(
     assert not suspicious(prompts)
 
 
-@given(lengths=st.lists(st.integers(80, 120), min_size=5, max_size=60), seed=st.integers(0, 10**6))
-def test_passages_of_a_hundred_words_draw_no_warning_where_words_are_counted(lengths: list[int], seed: int) -> None:
-    texts = [prose(500, seed + i) for i, _ in enumerate(lengths)]
-    assert not suspicious(sized(texts, lambda text: len(text.split())))
-
-
 @given(
     limit=st.integers(256, 8192),
     over=st.lists(st.floats(1.5, 6.0), min_size=8, max_size=60, unique=True),
@@ -228,12 +212,3 @@ def test_what_is_refused_instead_is_left_out() -> None:
     assert json.loads(learned.apply(body))["regex"] == "(relevant|irrelevant)"
     assert learned.learn("regex") == "regex is left out"
     assert json.loads(learned.apply(body)) == {"model": "m"}
-
-
-@pytest.mark.parametrize("form", WORDS)
-def test_the_mock_holds_to_each_form(form: str) -> None:
-    asked = {form: in_words(form, ["relevant", "irrelevant"])}
-    messages = [{"role": "user", "content": "Name a fruit.\n<question>old bridge?</question>\n<passage>x</passage>"}]
-    body = json.dumps({"model": "m", "messages": messages, **asked}).encode()
-    _, _, data = asyncio.run(MockTransport().send(Endpoint("mock", URL, "m"), body))
-    assert json.loads(data)["choices"][0]["message"]["content"] in ("relevant", "irrelevant")

@@ -103,14 +103,3 @@ def test_a_client_of_ones_own_carries_the_requests_of_one_loop_after_the_other(f
     assert {h["authorization"] for h in fault_server.headers} == {"Bearer sk-mine-0123456789"}
     assert not client.is_closed()
     assert "sk-mine" not in repr(endpoint)
-
-
-def test_replies_had_by_a_client_of_ones_own_are_those_of_its_address(fault_server: Any, tmp_path: Path) -> None:
-    fault_server.answer = lambda body, seen: "yes"
-    client = openai.AsyncOpenAI(base_url=fault_server.base_url, api_key="sk-mine-0123456789")
-    mine = Endpoint("here", fault_server.base_url, "m", transport=client)
-    plain = Endpoint("there", fault_server.base_url, "m")
-    assert mine.identity == plain.identity
-    asked(mine, tmp_path)
-    assert asked(plain, tmp_path) == ["yes"] * 3
-    assert len(fault_server.seen) == 3

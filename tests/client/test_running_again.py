@@ -157,7 +157,3 @@ def test_replies_without_log_probabilities_stop_nothing_where_others_have_them(t
             concurrency=1,
         )
         assert (found.error, len(found.outcomes), sent) == (None, 300, asked)
-
-
-def test_replies_without_log_probabilities_that_nobody_asked_for_stop_nothing(tmp_path: Path) -> None:
-    assert run("yes", tmp_path, UNITS[:20])[0].error is None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -106,24 +104,6 @@ def test_only_the_configured_endpoint_is_contacted(
     assert set(contacted) <= {("socket.connect", ("127.0.0.1", port)), ("socket.getaddrinfo", ("127.0.0.1", port))}
 
 
-def test_the_audit_above_sees_connections() -> None:
-    seen: list[Any] = []
-    active = True
-    sys.addaudithook(lambda event, arguments: seen.append(arguments) if active and event == "socket.connect" else None)
-
-    async def connect() -> None:
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            listener.listen()
-            _, writer = await asyncio.open_connection(*listener.getsockname())
-            writer.close()
-            await writer.wait_closed()
-
-    asyncio.run(connect())
-    active = False
-    assert seen
-
-
 def live_and_replayed(server: Any, store: Path, said: Scripted) -> list[Reply]:
     """Return the reply to one request as it came, and as it is replayed, sent once."""
     server.answer = lambda body, seen: said
@@ -207,11 +187,6 @@ def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(
     monkeypatch.delenv("MY_TOKEN")
     with pytest.raises(ConfigError, match="MY_TOKEN is not set or empty"):
         HttpTransport(Endpoint("here", fault_server.base_url, "m", headers=headers))
-
-
-def test_headers_do_not_change_the_identity_of_requests() -> None:
-    plain, other = (Endpoint("here", "http://h/v1", "m", headers=h) for h in ({}, {"X-Team": "search"}))
-    assert plain.identity == other.identity
 
 
 def test_batches_are_submitted_with_the_headers_of_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from judgekit.client.budget import Amount, Budget, Price
 from judgekit.client.waves import SeenKeys
 from judgekit.errors import BudgetError, UsageError
-from judgekit.wire.types import Endpoint
 from tests.programs import Run
 from tests.scripted import Scripted, ScriptedTransport, completion, error
 
@@ -186,7 +185,3 @@ def test_distinct_keys_are_counted_as_a_set_would(batches: list[list[int]], rece
             reference.add(number)
         assert distinct.add([f"{number:016x}{'0' * 48}" for number in batch]) == expected
     assert len(distinct) == len(reference)
-
-
-def test_an_endpoint_shows_no_secret() -> None:
-    assert "KEY_NAME" in repr(Endpoint("e", "http://h/v1", "m", api_key_env="KEY_NAME"))

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 
 import judgekit as jk
@@ -181,12 +180,6 @@ def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
     assert run_sync(check_endpoint(at("completions"), ScriptedTransport(base)))[0].works == "yes"
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_everything_works_through_each_api_of_the_mock(api: str) -> None:
-    found = {one.name: one.works for one in run_sync(check_endpoint(Endpoint("e", URL, "m", api=api)))}  # type: ignore[arg-type]
-    assert {found[name] for name in ("log-probabilities", "JSON schema (response_format)")} == {"yes"}
-
-
 def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
     fault_server: FaultServer, tmp_path: Path
 ) -> None:
@@ -209,13 +202,6 @@ def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
 def test_an_api_that_there_is_not_is_refused(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         Endpoint("e", "http://e/v1", "m", **settings)
-
-
-def test_the_client_of_openai_takes_the_other_api() -> None:
-    here = Endpoint(
-        "e", "http://e/v1", "m", transport=openai.AsyncOpenAI(base_url="http://e/v1", api_key="x"), api="completions"
-    )
-    assert here.path == "/completions"
 
 
 def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultServer, tmp_path: Path) -> None:

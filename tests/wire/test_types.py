@@ -101,7 +101,8 @@ def test_what_belongs_to_the_identity_and_what_does_not() -> None:
         base_url = fields.pop("base_url", "http://h/v1")
         return chat(Endpoint(name, base_url, fields.pop("model", "m"), **fields), [], sample=sample).key
 
-    assert key() == key(name="f", concurrency=3, timeout_s=9, max_retries=0, api_key_env="K", family="x")
+    apart = {"headers": {"X-Team": "search"}, "transport": "openai"}
+    assert key() == key(name="f", concurrency=3, timeout_s=9, max_retries=0, api_key_env="K", family="x", **apart)
     assert key(namespace="n") == key(namespace="n", base_url="http://other:99/v1")
     assert key() == key(revision=None) == key(revision="")
     assert len({key(), key(revision="1"), key(revision="2"), key(namespace="n"), key(namespace="n", revision="1")}) == 5
@@ -180,6 +181,13 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_shown(given
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigError, match="http"):
         Endpoint("e", address, "m")
+
+
+@pytest.mark.parametrize("number", [0, -1, math.nan])
+@pytest.mark.parametrize("name", ["patience_s", "timeout_s", "max_reply_mb"])
+def test_times_and_sizes_that_nothing_could_keep_are_refused(name: str, number: float) -> None:
+    with pytest.raises(ConfigError, match="must be positive"):
+        Endpoint("e", "http://h/v1", "m", **{name: number})
 
 
 @pytest.mark.parametrize("params", [{"stream": True}, {"messages": []}, {"temperature": math.nan}, {"x": object()}])
