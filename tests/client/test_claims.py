@@ -59,10 +59,8 @@ def processes(count: int, url: str, store: Path) -> Iterator[list[subprocess.Pop
         for _ in range(count)
     ]
     for child in made:
-        assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
     for child in made:
-        assert child.stdin is not None
         child.stdin.write("\n")
         child.stdin.flush()
     yield made

@@ -270,6 +270,7 @@ def test_a_connection_that_was_never_made_says_how_to_check_it() -> None:
     assert isinstance(run.error, EndpointError)
     assert "curl http://127.0.0.1:9/v1/models" in str(run.error)
     assert "Is the server running" in str(run.error)
+    assert {kind for kind, _ in run.retries} == {"here: no connection, or no answer in time"}
     run = Run("http://no-such-host.invalid/v1", UNITS)
     assert "no-such-host.invalid" in str(run.error)
 

@@ -13,17 +13,11 @@ from hypothesis import strategies as st
 
 from judgekit.client.server_warnings import Cuts
 from judgekit.wire.quirks import WORDS, ServerQuirks, in_words
-from tests.programs import Run
-from tests.scripted import ScriptedTransport, completion
+from tests.programs import UNITS, Run, scripted
+from tests.scripted import completion
 from tests.servers import fault_server  # noqa: F401  # a fixture
 
 URL = "http://server.example/v1"
-UNITS = [f"unit {i:02}" for i in range(30)]
-
-
-def run(script: Any, units: list[str] = UNITS, **options: Any) -> tuple[Run, list[dict[str, Any]]]:
-    transport = ScriptedTransport(script)
-    return Run(URL, units, session={"transports": lambda _: transport}, **options), transport.sent
 
 
 def cut_off(content: str | None = "", **message: Any) -> Any:
@@ -47,7 +41,7 @@ THINKS = [
 
 @pytest.mark.parametrize("reply", THINKS)
 def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting_that_mends_it(reply: Any) -> None:
-    found, _ = run(reply)
+    found, _ = scripted(reply)
     told = [note for note in found.notes if "thinks before it answers" in note]
     assert len(told) == 1
     assert "chat_template_kwargs = {enable_thinking = false}" in told[0]
@@ -55,8 +49,8 @@ def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting
 
 
 def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None:
-    assert not any("thinks" in note for note in run(cut_off(), UNITS[:2])[0].notes)
-    assert any("thinks" in note for note in run(cut_off(), UNITS[:3])[0].notes)
+    assert not any("thinks" in note for note in scripted(cut_off(), None, UNITS[:2])[0].notes)
+    assert any("thinks" in note for note in scripted(cut_off(), None, UNITS[:3])[0].notes)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +65,7 @@ def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None
     ],
 )
 def test_a_model_that_says_something_or_nothing_by_itself_is_left_in_peace(reply: Any) -> None:
-    assert not any("thinks" in note for note in run(reply)[0].notes)
+    assert not any("thinks" in note for note in scripted(reply)[0].notes)
 
 
 def counting(count: Any) -> Any:
@@ -98,8 +92,8 @@ def prose(words: int, seed: int) -> str:
 
 def test_prompts_that_are_cut_in_silence_are_told_once_and_change_nothing() -> None:
     texts = [prose(200 + 40 * i, i) for i in range(60)]
-    whole, _ = run(counting(pieces), texts)
-    cut, _ = run(counting(lambda text: min(pieces(text), 1024)), texts)
+    whole, _ = scripted(counting(pieces), None, texts)
+    cut, _ = scripted(counting(lambda text: min(pieces(text), 1024)), None, texts)
     assert not any("part of long prompts" in note for note in whole.notes)
     told = [note for note in cut.notes if "part of long prompts" in note]
     assert len(told) == 1
@@ -188,7 +182,7 @@ def sglang(form: str) -> Any:
 
 @pytest.mark.parametrize("form", [*WORDS, "none"])
 def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str) -> None:
-    found, sent = run(sglang(form), params=CHOICE, concurrency=1)
+    found, sent = scripted(sglang(form), params=CHOICE, concurrency=1)
     told = [note for note in found.notes if "ignores the list of allowed replies" in note]
     assert len(told) == [*WORDS, "none"].index(form)
     last = sent[-1]
@@ -201,7 +195,7 @@ def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str)
 
 
 def test_many_requests_in_flight_change_the_form_once() -> None:
-    found, _ = run(sglang("regex"), params=CHOICE, concurrency=16)
+    found, _ = scripted(sglang("regex"), params=CHOICE, concurrency=16)
     assert len([note for note in found.notes if "ignores the list of allowed replies" in note]) == 1
 
 

@@ -124,15 +124,12 @@ def test_an_experiment_file_names_it_beside_itself(tmp_path: Path) -> None:
     assert asked(server) == ["mock heard a"]
 
 
-@pytest.mark.parametrize("wrong", ["htpp", 5, object()])
-def test_what_cannot_carry_is_refused(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match=r"must be 'http', 'openai', 'my_file\.py:Mine' or an object with send"):
-        endpoint(wrong)
-
-
-def test_it_does_not_go_with_a_function() -> None:
-    with pytest.raises(ConfigError, match="cannot be combined with your own application"):
-        jk.Endpoint("app", kind="callable", target=lambda question, documents: "", revision="1", transport=Carrier())
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"transport": Carrier()}, "cannot be combined"), ({"api": "completions"}, "is for LLMs")]
+)
+def test_what_is_an_llms_does_not_go_with_a_function(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        jk.Endpoint("app", kind="callable", target=lambda question, documents: "", revision="1", **settings)
 
 
 def test_nothing_else_is_asked_of_its_server(tmp_path: Path) -> None:

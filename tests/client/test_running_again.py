@@ -16,7 +16,7 @@ from judgekit.errors import EndpointError
 from judgekit.labelers.base import Label, build, checked
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import Here
-from tests.programs import Ask, Run, collect, texts
+from tests.programs import Ask, Run, collect, scripted, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 UNITS = [f"unit {i:03}" for i in range(300)]
@@ -29,9 +29,8 @@ STRANGE = error(400, "Input contains characters that cannot be processed.")
 
 
 def run(script: Any, store: Path, units: Sequence[str] = UNITS, **options: Any) -> tuple[Run, int]:
-    transport = ScriptedTransport(script)
-    session = {"transports": lambda _: transport, "backoff_s": 0.001}
-    return Run(URL, units, store, session=session, **options), len(transport.sent)
+    found, sent = scripted(script, store, units, **options)
+    return found, len(sent)
 
 
 def fails(fault: Scripted, bad: Callable[[int], bool]) -> Any:

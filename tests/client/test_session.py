@@ -156,6 +156,13 @@ def test_progress_is_told_with_what_was_sent_and_cached(tmp_path: Path) -> None:
     assert [event.done for event in one] == sorted(event.done for event in one)
 
 
+def test_what_is_told_once_is_told_once_and_anything_else_as_often_as_it_comes() -> None:
+    with Session() as session:
+        for once in (True, True, False, False):
+            session.note("hm", once=once)
+        assert session.notes == ["hm"] * 3
+
+
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(UsageError, match="read-only"):
         Session(mode="sometimes")  # type: ignore[arg-type]

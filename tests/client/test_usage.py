@@ -12,17 +12,13 @@ from hypothesis import strategies as st
 from judgekit.client.budget import Amount, Budget, Price
 from judgekit.client.waves import SeenKeys
 from judgekit.errors import BudgetError, UsageError
-from tests.programs import Run
+from tests.programs import UNITS, Run, scripted
 from tests.scripted import Scripted, ScriptedTransport, completion, error
 
-UNITS = [f"unit {i:02}" for i in range(30)]
-URL = "http://server.example/v1"
 
-
-def run(script: Any, store: Path | None = None, units: list[str] = UNITS, **options: Any) -> tuple[Run, int]:
-    transport = ScriptedTransport(script)
-    session = {"transports": lambda _: transport, "backoff_s": 0.001, **options.pop("session", {})}
-    return Run(URL, units, store, session=session, **options), len(transport.sent)
+def run(*args: Any, **options: Any) -> tuple[Run, int]:
+    found, sent = scripted(*args, **options)
+    return found, len(sent)
 
 
 def test_standalone_and_incurred_are_separate_columns(tmp_path: Path) -> None:
@@ -170,9 +166,9 @@ def test_requests_in_flight_count_against_the_budget() -> None:
     assert sent == len(found.outcomes) == 20
 
 
-def test_an_empty_budget_is_no_budget() -> None:
-    assert not Budget()
-    assert Budget(max_requests=0)
+def test_what_is_left_of_a_budget_is_never_below_nothing() -> None:
+    left = Budget(max_requests=3, max_tokens=100).less(Amount(5, 20, 10, 2.0))
+    assert (left.limits, str(left)) == ((0, 70, None), "0 requests, 70 tokens")
 
 
 @given(st.lists(st.lists(st.integers(0, 50)), max_size=20), st.integers(1, 8))

@@ -14,14 +14,11 @@ import judgekit as jk
 from judgekit.answers.answerer import make_answerer
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Unit
-from judgekit.errors import ConfigError
-from judgekit.kinds import Context
 from judgekit.labelers.base import build
 from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.asker import Asker
 from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
-from judgekit.report.queries import _prompt
 from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
 from judgekit.wire.quirks import Accepted, Retry, read_response
@@ -191,19 +188,6 @@ def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
         jk.label("judge(read=logprobs)", queries=many, docs=DATA["docs"], runs=runs, endpoints=here, cache=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"api": "completion"}, "must be one of 'chat', 'completions', not 'completion'"),
-        ({"api": "completions", "kind": "callable"}, "is for LLMs: leave it out"),
-        ({"params": {"prompt": "x"}}, "judgekit sets prompt itself"),
-    ],
-)
-def test_an_api_that_there_is_not_is_refused(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        Endpoint("e", "http://e/v1", "m", **settings)
-
-
 def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultServer, tmp_path: Path) -> None:
     def refusing(asked: dict[str, Any], seen: int) -> Scripted:
         if "prompt" in asked and "temperature" in asked:
@@ -218,11 +202,3 @@ def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultSer
         jury, queries=DATA["queries"], docs=DATA["docs"], runs=DATA["runs"], endpoints=[base, instruct], cache=tmp_path
     )
     assert all("temperature" in asked for asked in fault_server.seen if "messages" in asked)
-
-
-@pytest.mark.parametrize("api", APIS)
-def test_a_report_shows_the_prompt_that_each_api_is_sent(api: str) -> None:
-    judge = build("judge", Context({"e": at(api)}))
-    shown = _prompt(judge, PARIS, (DOC,))
-    assert f"<question>\n{PARIS.text}\n</question>" in shown
-    assert shown.endswith("Reply:") == (api == "completions")
