@@ -108,11 +108,6 @@ def test_a_jury_of_two_models_is_no_mix() -> None:
     assert (session.mixed(), session.notes) == ([], [])
 
 
-def test_labels_without_an_llm_have_no_such_columns() -> None:
-    table, _ = labels("Yes", "containment")
-    assert "reply_model" not in table.columns
-
-
 def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
     key = chat(HERE, []).key
     replies = [

@@ -14,7 +14,7 @@ from judgekit.client.sync import run_sync
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import load
 from tests.programs import Ask, collect, texts
-from tests.scripted import ScriptedTransport, completion
+from tests.scripted import completion
 from tests.small import EXPERIMENT, URL
 
 FILE = """
@@ -73,15 +73,6 @@ def test_an_object_carries_requests_and_network_errors_are_tried_again() -> None
     assert asked(endpoint(carrier)) == ["yes"]
     assert len(carrier.bodies) == 3
     assert len(set(carrier.bodies)) == 1
-
-
-def test_what_it_asked_is_known_by_the_identity_that_any_transport_has(tmp_path: Path) -> None:
-    first, second = Carrier(), ScriptedTransport(lambda body: "yes")
-    assert asked(endpoint(first), tmp_path) == ["yes"]
-    with Session(tmp_path, transports=lambda _: second) as session:
-        assert texts(run_sync(collect(session, ["a"], Ask(endpoint("http"))))["a"]) == ["yes"]
-    assert len(first.bodies) == 1
-    assert not second.sent
 
 
 @pytest.mark.parametrize(

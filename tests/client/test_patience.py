@@ -61,12 +61,6 @@ def test_a_server_that_fails_from_some_moment_on_stops_the_run_when_patience_end
     assert run.texts.count("yes") == 10
 
 
-def test_a_slow_drip_is_bounded_by_the_time_of_the_whole_reply(fault_server: Any) -> None:
-    fault_server.answer = lambda body, seen: Stream(drip)
-    run = Run(fault_server.base_url, UNITS[:3], timeout_s=0.2, max_retries=0)
-    assert run.texts == ["failed: no answer within 0.2 s"] * 3
-
-
 def test_a_silent_server_is_told_of_before_its_first_timeout(
     fault_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,12 +64,6 @@ def test_the_proxy_is_the_one_that_the_environment_names_by_the_usual_rules(
     assert proxy_for(url) == expected
 
 
-def test_lower_case_goes_before_upper_case(environment: pytest.MonkeyPatch) -> None:
-    environment.setenv("http_proxy", "http://lower:1")
-    environment.setenv("HTTP_PROXY", "http://upper:1")
-    assert proxy_for(BEHIND) == "http://lower:1"
-
-
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST.", "a.localhost", "127.0.0.1", "127.8.9.1", "127.1", "0.0.0.0", "[::1]", "[::]",
              "[::ffff:127.0.0.1]"]

@@ -57,13 +57,6 @@ def test_the_store_proves_an_endpoint_although_none_of_its_replies_is_needed(tmp
     assert {type(outcome) for outcome in found.outcomes.values()} == {Failure}
 
 
-def test_another_models_replies_prove_nothing(tmp_path: Path) -> None:
-    run("yes", tmp_path, UNITS[:5], model="other")
-    found, sent = run(STRANGE, tmp_path, UNITS[5:])
-    assert isinstance(found.error, EndpointError)
-    assert sent <= 32
-
-
 def test_requests_that_are_too_long_stop_a_run_in_which_nothing_ever_worked(tmp_path: Path) -> None:
     found, sent = run(TOO_LONG, tmp_path)
     assert "50 requests in a row failed in the same way" in str(found.error)

@@ -160,12 +160,6 @@ def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
     assert sent == 0
 
 
-def test_requests_in_flight_count_against_the_budget() -> None:
-    found, sent = run("yes", session={"budget": Budget(max_requests=20)}, concurrency=16)
-    assert isinstance(found.error, BudgetError)
-    assert sent == len(found.outcomes) == 20
-
-
 def test_what_is_left_of_a_budget_is_never_below_nothing() -> None:
     left = Budget(max_requests=3, max_tokens=100).less(Amount(5, 20, 10, 2.0))
     assert (left.limits, str(left)) == ((0, 70, None), "0 requests, 70 tokens")

@@ -16,7 +16,7 @@ from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import ConfigError, DataError
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.jsontext import canonical
-from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
+from judgekit.wire.types import Endpoint, Reply, chat, identity
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -236,7 +236,3 @@ def test_the_choice_of_index_0_is_read_wherever_a_server_lists_it() -> None:
     unnumbered = [{"message": {"content": text}} for text in ("one", "two")]
     assert Reply("k", json.dumps({"choices": unnumbered})).text == "one"
     assert Reply("k", json.dumps({"choices": [None, first]})).text == "first"
-
-
-def test_a_request_keeps_its_body_bytes() -> None:
-    assert Request(Endpoint("e", "http://h", "m"), b"{}").body == b"{}"
