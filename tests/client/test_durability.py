@@ -1,4 +1,4 @@
-"""Nothing lost, nothing paid twice: killed processes, two at once, folders that cannot be written to, full disks."""
+"""Nothing lost, nothing paid twice: killed processes, several at once, full disks, folders that take nothing."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import StoreError
+from judgekit.errors import EndpointError, StoreError
+from judgekit.store import modes as room
 from judgekit.store.maintenance import import_store, rescue
+from judgekit.store.modes import Claims
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
-from tests.programs import Ask, Run, collect
-from tests.scripted import Scripted, ScriptedTransport, completion
+from tests.programs import Ask, Run, collect, texts
+from tests.scripted import Scripted, ScriptedTransport, completion, error
 from tests.store.filling import record
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-UNITS = [f"unit {i:04}" for i in range(240)]
+UNITS = [f"unit {i:04}" for i in range(120)]
 CONCURRENCY = 8
 
 
@@ -45,12 +47,15 @@ class Parent:
     def start(self, base_url: str, folder: Path, out: str = "out.txt") -> int:
         """Start a child; return its process id."""
         files = [str(folder / name) for name in ("store", "acknowledged", out)]
-        self.process.stdin.write(" ".join([base_url, *files, str(len(UNITS)), str(CONCURRENCY)]) + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        return self.told(base_url, *files, len(UNITS), CONCURRENCY)
 
-    def wait(self) -> int:
-        """Return how the child ended."""
+    def wait(self, child: int) -> int:
+        """Return how a child ended."""
+        return self.told("wait", child)
+
+    def told(self, *words: object) -> int:
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
 
@@ -93,27 +98,42 @@ def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.01))
         os.kill(child, signal.SIGKILL)
-        assert parent.wait() == -signal.SIGKILL
+        assert parent.wait(child) == -signal.SIGKILL
         assert {text for unit in lines(log) for text in (unit, f"{unit} 1")} <= stored_texts(tmp_path)
         assert not out.exists()
     killing = False
-    parent.start(fault_server.base_url, tmp_path)
-    assert parent.wait() == 0
+    assert parent.wait(parent.start(fault_server.base_url, tmp_path)) == 0
     sent = Counter(fault_server.texts())
     assert set(sent) == stored_texts(tmp_path)
     assert len(sent) == 2 * len(UNITS)
     assert sent.total() - len(sent) <= rounds * CONCURRENCY
     print(f"{rounds} kills, 0 entries lost, {sent.total() - len(sent)} of {sent.total()} requests sent again")
     fault_server.seen.clear()
-    parent.start(fault_server.base_url, tmp_path, "again.txt")
-    assert parent.wait() == 0
+    assert parent.wait(parent.start(fault_server.base_url, tmp_path, "again.txt")) == 0
     assert not fault_server.seen
     (tmp_path / "undisturbed").mkdir()
-    parent.start(fault_server.base_url, tmp_path / "undisturbed")
-    assert parent.wait() == 0
+    assert parent.wait(parent.start(fault_server.base_url, tmp_path / "undisturbed")) == 0
     whole = (tmp_path / "undisturbed" / "out.txt").read_bytes()
     assert out.read_bytes() == whole
     assert (tmp_path / "again.txt").read_bytes() == whole
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_three_processes_at_once_send_nothing_twice_but_what_was_in_flight_in_one_that_was_killed(
+    fault_server: Any, tmp_path: Path, parent: Parent, killed: int
+) -> None:
+    # replies differ from call to call, and yet all processes end with the same ones
+    fault_server.answer = lambda body, seen: completion(f"answer {len(fault_server.seen)}", delay_s=0.02)
+    children = [parent.start(fault_server.base_url, tmp_path, f"{number}.txt") for number in range(3)]
+    while killed and len(fault_server.seen) < len(UNITS) // 2:
+        time.sleep(0.001)
+    for child in children[:killed]:
+        os.kill(child, signal.SIGKILL)
+    assert [parent.wait(child) for child in children] == [-signal.SIGKILL * killed, 0, 0]
+    asked = Counter(fault_server.texts())
+    assert len(asked) == 2 * len(UNITS)
+    assert asked.total() - len(asked) <= killed * CONCURRENCY
+    assert len({(tmp_path / f"{number}.txt").read_bytes() for number in range(killed, 3)}) == 1
 
 
 @pytest.fixture
@@ -164,7 +184,7 @@ def test_what_is_new_is_kept_for_the_session_only_when_reading(tmp_path: Path) -
 
 def test_refreshing_asks_everything_once_more_and_stores_it(tmp_path: Path) -> None:
     program = Ask(Endpoint("here", "http://h/v1", "m"))
-    for answer, mode, sent in (("old", "on", 240), ("new", "refresh", 240), ("newer", "on", 0)):
+    for answer, mode, sent in (("old", "on", len(UNITS)), ("new", "refresh", len(UNITS)), ("newer", "on", 0)):
         transport = ScriptedTransport(answer)
         with Session(tmp_path, mode, transports=lambda _, t=transport: t) as session:  # type: ignore[arg-type]
             run_sync(collect(session, UNITS, program, "one"))
@@ -194,7 +214,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server: Any, 
 
 
 def _fill_up(server: Any, store: Path) -> None:
-    server.answer = lambda body, seen: "yes " * 1000
+    server.answer = lambda body, seen: "yes " * 2500
     run = Run(server.base_url, UNITS, store, concurrency=4)
     assert isinstance(run.error, StoreError)
     assert "is full" in str(run.error) or "cannot be used" in str(run.error)
@@ -278,6 +298,61 @@ def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any,
     again = Run(fault_server.base_url, UNITS, tmp_path)
     assert again.error is None
     assert again.texts == ["yes"] * len(UNITS)
-    assert again.usage.cached > 200
+    assert again.usage.cached > 80
     assert len(fault_server.seen) == len(UNITS) + again.usage.sent
     assert list(tmp_path.glob("damaged-*/cache.db"))
+
+
+def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as other:
+        mine, theirs = Claims(one), Claims(other)
+        assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
+        assert theirs.take(["a", "b", "c"]) == {"c"}
+        mine.end("a")
+        mine.beat()
+        assert theirs.take(["a", "b"]) == {"a"}
+        mine.close()
+        assert theirs.take(["b"]) == {"b"}
+        now = time.time()
+        monkeypatch.setattr(room.time, "time", lambda: now + 19)
+        assert mine.take(["b"]) == set()
+        monkeypatch.setattr(room.time, "time", lambda: now + 21)
+        assert mine.take(["b"]) == {"b"}
+
+
+def test_a_process_that_beats_keeps_its_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Store(tmp_path)) as store:
+        mine, theirs, now = Claims(store), Claims(store), time.time()
+        mine.take(["a"])
+        monkeypatch.setattr(room.time, "time", lambda: now + 15)
+        mine.beat()
+        monkeypatch.setattr(room.time, "time", lambda: now + 30)
+        assert theirs.take(["a"]) == set()
+
+
+def test_what_failed_or_was_stopped_in_one_session_is_asked_by_the_next(tmp_path: Path) -> None:
+    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
+    with Session(tmp_path, transports=lambda _: ScriptedTransport(error(400, "maximum context length"))) as session:
+        run_sync(collect(session, UNITS[:3], Ask(here)))
+    with (
+        Session(tmp_path, transports=lambda _: ScriptedTransport(error(401, "no key"))) as session,
+        pytest.raises(EndpointError, match="401"),
+    ):
+        run_sync(collect(session, UNITS[:3], Ask(here)))
+    begun = time.monotonic()
+    with Session(tmp_path, transports=lambda _: transport) as session:
+        found = run_sync(collect(session, UNITS[:3], Ask(here)))
+    assert [texts(found[unit]) for unit in UNITS[:3]] == [["yes"]] * 3
+    assert time.monotonic() - begun < 5
+
+
+def test_a_damaged_row_is_asked_for_again_although_it_is_there(tmp_path: Path) -> None:
+    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
+    for _ in range(2):
+        with Session(tmp_path, transports=lambda _: transport) as session:
+            run_sync(collect(session, UNITS[:3], Ask(here)))
+        with closing(Store(tmp_path)) as store:
+            store.written(lambda rows: rows.execute("UPDATE Cache SET value = 'x' WHERE length(key) = 64"))
+    assert len(transport.sent) == 6
