@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,7 +21,6 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError, StoreError
 from judgekit.store import modes as room
-from judgekit.store.maintenance import import_store, rescue
 from judgekit.store.modes import Claims
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
@@ -31,7 +28,6 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, Run, collect, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
-from tests.store.filling import record
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 UNITS = [f"unit {i:04}" for i in range(120)]
@@ -271,22 +267,6 @@ def signalled(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    with closing(Store(tmp_path / "store")) as store:
-        shutil.rmtree(store.path)
-        told = rescue(store, [record(1), record(2)])
-        [file] = (tmp_path / "temporary").glob("rescued-*.jsonl")
-        assert f"2 paid replies that the store could not take are in {file}: `judgekit cache import`" in told
-        assert file.stat().st_mode & 0o077 == 0
-    with closing(Store(tmp_path / "other")) as other:
-        assert import_store(other, file) == (2, 0)
 
 
 def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:

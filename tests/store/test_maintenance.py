@@ -1,21 +1,31 @@
-"""Looking into a store, and moving it."""
+"""Looking into a store, moving it, and forgetting: what meets the conditions goes, with every trace of it."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import sqlite3
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError
 from judgekit.plugins.batch.files import export_batch
-from judgekit.store.maintenance import export_store, holds, import_store, stats, verify
+from judgekit.reading.prompts import neutral
+from judgekit.store.maintenance import export_store, find, forget, holds, import_store, rescue, stats, verify
+from judgekit.store.records import Record
 from judgekit.store.replies import Store
-from judgekit.wire.types import Endpoint
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Endpoint, chat, identity
 from tests.programs import Ask, collect
 from tests.scripted import ScriptedTransport, error
+from tests.store import filling
 
 HERE = Endpoint("here", "http://h/v1", "m")
 UNITS = [f"unit {i:03}" for i in range(700)]
@@ -108,3 +118,121 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, tmp_path: Pat
     assert other.count() == 0
     for each in (store, other):
         each.close()
+
+
+def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with closing(Store(tmp_path / "store")) as store:
+        shutil.rmtree(store.path)
+        told = rescue(store, [filling.record(1), filling.record(2)])
+        [file] = (tmp_path / "temporary").glob("rescued-*.jsonl")
+        assert f"2 paid replies that the store could not take are in {file}: `judgekit cache import`" in told
+        assert file.stat().st_mode & 0o077 == 0
+    with closing(Store(tmp_path / "other")) as other:
+        assert import_store(other, file) == (2, 0)
+
+
+JUDGE = Endpoint("here", "http://h/v1", "judge")
+NOW = time.time()
+
+
+def record(prompt: object, *, model: str = "judge", says: str = "judge-1", days: float = 0.0) -> Record:
+    endpoint = replace(JUDGE, model=model)
+    content = prompt if isinstance(prompt, str) else canonical(prompt).decode()
+    body = chat(endpoint, [{"role": "user", "content": content}]).body.decode()
+    reply = json.dumps({"model": says, "choices": [{"message": {"content": "Yes"}}]})
+    key = identity(endpoint.identity, 0, body.encode())
+    return Record(key, endpoint.identity, 0, body, None, reply, None, NOW - 86_400 * days)
+
+
+def holding(path: Path, *records: Record) -> Store:
+    store = Store(path)
+    store.put_many(records)
+    return store
+
+
+QUESTION = "Who wrote “Émile”? <question>"
+SHOWN = QUESTION.replace("<question>", "&lt;question>")  # no text can close a fence of the prompt
+ASKED = {
+    "fenced": f"Judge.\n<question>\n{SHOWN}\n</question>\n<passage>x</passage>",
+    "in a line": f"Question: {SHOWN} Answer:",
+    "alone": SHOWN,
+}
+
+
+@pytest.mark.parametrize("how", ASKED)
+def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(tmp_path: Path, how: str) -> None:
+    mine, other = record(ASKED[how]), record("Who wrote “Émilie”?")
+    store = holding(tmp_path, mine, other)
+    found = find(store, query=neutral(f" {QUESTION}\n"))
+    assert (found.replies, found.waiting) == ([mine.key], [])
+    store.close()
+
+
+def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(tmp_path: Path) -> None:
+    body = canonical({"input": [{"role": "user", "content": SHOWN}], "model": "judge"}).decode()
+    key = identity(JUDGE.identity, 0, body.encode())
+    reply = json.dumps({"status": "completed", "output": []})
+    store = holding(tmp_path, Record(key, JUDGE.identity, 0, body, None, reply, None, NOW))
+    assert verify(store).ok
+    assert find(store, query=neutral(QUESTION)).replies == [key]
+    store.close()
+
+
+@pytest.mark.parametrize("other", ["What is art?s", "xWhat is art?", "what is art?", "What is art", "What  is art?"])
+def test_another_question_is_not_found(tmp_path: Path, other: str) -> None:
+    store = holding(tmp_path, record(f"<question>\n{other}\n</question>"))
+    assert not find(store, query="What is art?")
+    store.close()
+
+
+def test_all_conditions_must_hold(tmp_path: Path) -> None:
+    old, new = record("a", days=40), record("b", days=2)
+    third, renamed = record("c", model="other", says="other", days=40), record("d", says="judge-2")
+    store = holding(tmp_path, old, new, third, renamed)
+
+    def keys(**conditions: object) -> set[str]:
+        return set(find(store, **conditions).replies)  # type: ignore[arg-type]
+
+    month = NOW - 30 * 86_400
+    assert keys(before=month) == {old.key, third.key}
+    assert keys(model="judge") == {old.key, new.key, renamed.key}
+    assert keys(model="judge-2") == {renamed.key}
+    assert keys(model="judge", before=month) == {old.key}
+    assert keys(model="judge", query="c") == set()
+    assert find(store, before=month).parts == {("http://h/v1", "judge"): 1, ("http://h/v1", "other"): 1}
+    for nothing in ({}, {"query": " "}):
+        with pytest.raises(UsageError):
+            find(store, **nothing)  # type: ignore[arg-type]
+    store.close()
+
+
+def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(tmp_path: Path) -> None:
+    secret = "Where does Ms Kowalczyk live?"
+    mine = [record(f"<question>\n{secret}\n</question>\n" + f"passage {n} " * 500) for n in range(20)]
+    others = [record(f"<question>\nWhere does the Nile end?\n</question>\n{n}") for n in range(20)]
+    waits = replace(record(f"{secret} again"), reply=None)
+    store = holding(tmp_path, *mine, *others, waits)
+    assert len(store.waiting([waits.key])) == 1
+    forget(store, find(store, query=secret))
+    assert set(store.get_many([r.key for r in (*mine, *others)])) == {r.key for r in others}
+    assert store.waiting([waits.key]) == {}
+    assert not any(b"Kowalczyk" in path.read_bytes() for path in tmp_path.iterdir())
+    store.put_many(mine[:1])
+    assert store.count() == 21
+    assert store.check() == "ok"
+    store.close()
+
+
+def test_rows_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    store = holding(tmp_path, record("a"), record("b"))
+    with sqlite3.connect(tmp_path / "cache.db") as rows:
+        rows.execute("UPDATE Cache SET value = 'x' WHERE key = ?", (record("a").key,))
+    rows.close()
+    found = find(store, model="judge")
+    assert (found.replies, found.damaged) == ([record("b").key], 1)
+    store.close()
