@@ -10,7 +10,7 @@ from typing import Any
 from judgekit.client.budget import Usage
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import JudgekitError
+from judgekit.errors import EndpointError, JudgekitError
 from judgekit.progress import Event
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
 from tests.scripted import ScriptedTransport
@@ -73,6 +73,12 @@ class Run:
     async def _collect(self, session: Session, units: Sequence[str], program: Ask) -> None:
         async for unit, outcomes in session.resolve(units, program, "s", len(units)):
             self.outcomes[unit] = outcomes[0]
+
+    @property
+    def stopped(self) -> str:
+        """Why no more was asked of the endpoint."""
+        assert isinstance(self.error, EndpointError)
+        return str(self.error)
 
     @property
     def notes(self) -> list[str]:

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -44,10 +45,17 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(filled: Path, tmp_path: Path) -> Store:
+def store(filled: Path, tmp_path: Path) -> Iterator[Store]:
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "cache.db").write_bytes((filled / "cache.db").read_bytes())
-    return Store(tmp_path / "copy")
+    with closing(Store(tmp_path / "copy")) as copy:
+        yield copy
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "empty")) as made:
+        yield made
 
 
 def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
@@ -60,7 +68,6 @@ def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
     assert found.oldest is not None
     assert found.newest is not None
     assert found.oldest <= found.newest
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +76,6 @@ def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
 )
 def test_a_model_is_known_at_the_endpoint_that_replied(store: Store, endpoint: str, model: str, there: bool) -> None:
     assert holds(store, endpoint, model) == there
-    store.close()
 
 
 def test_verification_finds_and_repairs_damage(store: Store) -> None:
@@ -87,23 +93,18 @@ def test_verification_finds_and_repairs_damage(store: Store) -> None:
     assert [key for key, _ in broken.damaged] == keys
     assert verify(store).ok
     assert store.count() == 700
-    store.close()
 
 
-def test_what_is_exported_can_be_imported_elsewhere(store: Store, tmp_path: Path) -> None:
+def test_what_is_exported_can_be_imported_elsewhere(store: Store, empty: Store, tmp_path: Path) -> None:
     assert export_store(store, tmp_path / "all.jsonl.gz") == 703
-    other = Store(tmp_path / "other")
-    assert import_store(other, tmp_path / "all.jsonl.gz") == (703, 0)
-    assert import_store(other, tmp_path / "all.jsonl.gz") == (0, 703)
-    assert list(other.texts()) == list(store.texts())
-    for each in (store, other):
-        each.close()
+    assert import_store(empty, tmp_path / "all.jsonl.gz") == (703, 0)
+    assert import_store(empty, tmp_path / "all.jsonl.gz") == (0, 703)
+    assert list(empty.texts()) == list(store.texts())
 
 
-def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, tmp_path: Path) -> None:
+def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, empty: Store, tmp_path: Path) -> None:
     export_store(store, tmp_path / "all.jsonl")
     text = (tmp_path / "all.jsonl").read_text()
-    other = Store(tmp_path / "other")
     bad_lines = {
         "{}": "lacks 'version'",
         "[1]": "not a stored reply",
@@ -113,11 +114,9 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, tmp_path: Pat
     for bad, reason in bad_lines.items():
         (tmp_path / "bad.jsonl").write_text(f"{text}{bad}\n")
         with pytest.raises(DataError, match=reason) as caught:
-            import_store(other, tmp_path / "bad.jsonl")
+            import_store(empty, tmp_path / "bad.jsonl")
         assert caught.value.line == 704
-    assert other.count() == 0
-    for each in (store, other):
-        each.close()
+    assert empty.count() == 0
 
 
 def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(
@@ -149,12 +148,6 @@ def record(prompt: object, *, model: str = "judge", says: str = "judge-1", days:
     return Record(key, endpoint.identity, 0, body, None, reply, None, NOW - 86_400 * days)
 
 
-def holding(path: Path, *records: Record) -> Store:
-    store = Store(path)
-    store.put_many(records)
-    return store
-
-
 QUESTION = "Who wrote “Émile”? <question>"
 SHOWN = QUESTION.replace("<question>", "&lt;question>")  # no text can close a fence of the prompt
 ASKED = {
@@ -165,38 +158,35 @@ ASKED = {
 
 
 @pytest.mark.parametrize("how", ASKED)
-def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(tmp_path: Path, how: str) -> None:
+def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(empty: Store, how: str) -> None:
     mine, other = record(ASKED[how]), record("Who wrote “Émilie”?")
-    store = holding(tmp_path, mine, other)
-    found = find(store, query=neutral(f" {QUESTION}\n"))
+    empty.put_many([mine, other])
+    found = find(empty, query=neutral(f" {QUESTION}\n"))
     assert (found.replies, found.waiting) == ([mine.key], [])
-    store.close()
 
 
-def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(tmp_path: Path) -> None:
+def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty: Store) -> None:
     body = canonical({"input": [{"role": "user", "content": SHOWN}], "model": "judge"}).decode()
     key = identity(JUDGE.identity, 0, body.encode())
     reply = json.dumps({"status": "completed", "output": []})
-    store = holding(tmp_path, Record(key, JUDGE.identity, 0, body, None, reply, None, NOW))
-    assert verify(store).ok
-    assert find(store, query=neutral(QUESTION)).replies == [key]
-    store.close()
+    empty.put_many([Record(key, JUDGE.identity, 0, body, None, reply, None, NOW)])
+    assert verify(empty).ok
+    assert find(empty, query=neutral(QUESTION)).replies == [key]
 
 
-@pytest.mark.parametrize("other", ["What is art?s", "xWhat is art?", "what is art?", "What is art", "What  is art?"])
-def test_another_question_is_not_found(tmp_path: Path, other: str) -> None:
-    store = holding(tmp_path, record(f"<question>\n{other}\n</question>"))
-    assert not find(store, query="What is art?")
-    store.close()
+@pytest.mark.parametrize("asked", ["What is art?s", "xWhat is art?", "what is art?", "What is art", "What  is art?"])
+def test_another_question_is_not_found(empty: Store, asked: str) -> None:
+    empty.put_many([record(f"<question>\n{asked}\n</question>")])
+    assert not find(empty, query="What is art?")
 
 
-def test_all_conditions_must_hold(tmp_path: Path) -> None:
+def test_all_conditions_must_hold(empty: Store) -> None:
     old, new = record("a", days=40), record("b", days=2)
     third, renamed = record("c", model="other", says="other", days=40), record("d", says="judge-2")
-    store = holding(tmp_path, old, new, third, renamed)
+    empty.put_many([old, new, third, renamed])
 
     def keys(**conditions: object) -> set[str]:
-        return set(find(store, **conditions).replies)  # type: ignore[arg-type]
+        return set(find(empty, **conditions).replies)  # type: ignore[arg-type]
 
     month = NOW - 30 * 86_400
     assert keys(before=month) == {old.key, third.key}
@@ -204,35 +194,32 @@ def test_all_conditions_must_hold(tmp_path: Path) -> None:
     assert keys(model="judge-2") == {renamed.key}
     assert keys(model="judge", before=month) == {old.key}
     assert keys(model="judge", query="c") == set()
-    assert find(store, before=month).parts == {("http://h/v1", "judge"): 1, ("http://h/v1", "other"): 1}
+    assert find(empty, before=month).parts == {("http://h/v1", "judge"): 1, ("http://h/v1", "other"): 1}
     for nothing in ({}, {"query": " "}):
         with pytest.raises(UsageError):
-            find(store, **nothing)  # type: ignore[arg-type]
-    store.close()
+            find(empty, **nothing)  # type: ignore[arg-type]
 
 
-def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(tmp_path: Path) -> None:
+def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty: Store) -> None:
     secret = "Where does Ms Kowalczyk live?"
     mine = [record(f"<question>\n{secret}\n</question>\n" + f"passage {n} " * 500) for n in range(20)]
     others = [record(f"<question>\nWhere does the Nile end?\n</question>\n{n}") for n in range(20)]
     waits = replace(record(f"{secret} again"), reply=None)
-    store = holding(tmp_path, *mine, *others, waits)
-    assert len(store.waiting([waits.key])) == 1
-    forget(store, find(store, query=secret))
-    assert set(store.get_many([r.key for r in (*mine, *others)])) == {r.key for r in others}
-    assert store.waiting([waits.key]) == {}
-    assert not any(b"Kowalczyk" in path.read_bytes() for path in tmp_path.iterdir())
-    store.put_many(mine[:1])
-    assert store.count() == 21
-    assert store.check() == "ok"
-    store.close()
+    empty.put_many([*mine, *others, waits])
+    assert len(empty.waiting([waits.key])) == 1
+    forget(empty, find(empty, query=secret))
+    assert set(empty.get_many([r.key for r in (*mine, *others)])) == {r.key for r in others}
+    assert empty.waiting([waits.key]) == {}
+    assert not any(b"Kowalczyk" in path.read_bytes() for path in empty.path.iterdir())
+    empty.put_many(mine[:1])
+    assert empty.count() == 21
+    assert empty.check() == "ok"
 
 
-def test_rows_that_cannot_be_read_are_told(tmp_path: Path) -> None:
-    store = holding(tmp_path, record("a"), record("b"))
-    with sqlite3.connect(tmp_path / "cache.db") as rows:
+def test_rows_that_cannot_be_read_are_told(empty: Store) -> None:
+    empty.put_many([record("a"), record("b")])
+    with sqlite3.connect(empty.path / "cache.db") as rows:
         rows.execute("UPDATE Cache SET value = 'x' WHERE key = ?", (record("a").key,))
     rows.close()
-    found = find(store, model="judge")
+    found = find(empty, model="judge")
     assert (found.replies, found.damaged) == ([record("b").key], 1)
-    store.close()
