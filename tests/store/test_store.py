@@ -375,6 +375,14 @@ def test_a_damaged_row_that_waits_for_a_batch_is_exported_again(store: Store) ->
     assert set(store.waiting([r.key for r in waiting])) == {waiting[0].key, waiting[2].key}
 
 
+def test_notes_of_what_was_submitted_are_replaced_and_deleted_by_name(store: Store) -> None:
+    for name, text in (("a", "one"), ("b", "two"), ("a", "three")):
+        store.note_submission(name, text)
+    assert store.submissions() == [b"three", b"two"]
+    store.forget_submission("a")
+    assert (store.submissions(), store.count()) == ([b"two"], 0)
+
+
 def rights(path: Path) -> dict[str, int]:
     """Return the rights of a folder and of all that lies in it, whatever their names."""
     names = {str(p.relative_to(path)): p for p in (path, *path.rglob("*"))}
