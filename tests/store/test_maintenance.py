@@ -60,10 +60,15 @@ def empty(tmp_path: Path) -> Iterator[Store]:
 
 def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
     export_batch(store, ["new"], Ask(HERE), tmp_path / "b.jsonl")
+    store.put_many([replace(filling.record(1, endpoint="http://u/v1"), usage=None)])
     found = stats(store)
-    assert (found.replies, found.waiting, found.damaged, found.aside) == (703, 1, 0, [])
+    assert (found.replies, found.waiting, found.damaged, found.aside) == (704, 1, 0, [])
     parts = {key: (p.replies, p.prompt_tokens, p.completion_tokens) for key, p in found.parts.items()}
-    assert parts == {("http://h/v1", "m"): (700, 700, 1400), ("http://t/v1", "n"): (3, 3, 6)}
+    assert parts == {
+        ("http://h/v1", "m"): (700, 700, 1400),
+        ("http://t/v1", "n"): (3, 3, 6),
+        ("http://u/v1", "m"): (1, 0, 0),
+    }
     assert found.size > 500_000
     assert found.oldest is not None
     assert found.newest is not None

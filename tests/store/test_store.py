@@ -271,6 +271,15 @@ def test_rows_are_saved_whose_numbers_have_gaps_and_records_that_wait(tmp_path: 
     assert read(tmp_path, records) == records[300:]
 
 
+def test_what_is_saved_of_an_old_file_replaces_no_reply_that_came_since(tmp_path: Path) -> None:
+    old = fill(tmp_path / "old", range(3))
+    newer = replace(old[1], reply='{"choices":[{"message":{"content":"newer"}}]}')
+    with closing(Store(tmp_path / "store")) as store:
+        store.put_many([newer])
+    shutil.copytree(tmp_path / "old", tmp_path / "store" / "recovering-1")
+    assert read(tmp_path / "store", [old[0], newer, old[2]]) == [old[0], newer, old[2]]
+
+
 def test_what_lies_in_the_log_of_a_killed_process_is_saved_too(tmp_path: Path) -> None:
     code = (
         "import os, sys; from tests.store.filling import *;"
