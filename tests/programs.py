@@ -10,9 +10,12 @@ from typing import Any
 from judgekit.client.budget import Usage
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import JudgekitError
+from judgekit.errors import EndpointError, JudgekitError
 from judgekit.progress import Event
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
+from tests.scripted import ScriptedTransport
+
+UNITS = [f"unit {i:02}" for i in range(30)]
 
 
 class Ask:
@@ -64,11 +67,18 @@ class Run:
                 self.error = problem
             self.usage: Usage = session.usage("s")
             self.totals, self.doubts = session.totals(), session.doubts
+            self.retries = session.shared.retries.most_common()
         self.seconds = time.monotonic() - begun
 
     async def _collect(self, session: Session, units: Sequence[str], program: Ask) -> None:
         async for unit, outcomes in session.resolve(units, program, "s", len(units)):
             self.outcomes[unit] = outcomes[0]
+
+    @property
+    def stopped(self) -> str:
+        """Why no more was asked of the endpoint."""
+        assert isinstance(self.error, EndpointError)
+        return str(self.error)
 
     @property
     def notes(self) -> list[str]:
@@ -77,3 +87,12 @@ class Run:
     @property
     def texts(self) -> list[str]:
         return sorted(texts(list(self.outcomes.values())))
+
+
+def scripted(
+    script: Any, store: Path | None = None, units: Sequence[str] = UNITS, **options: Any
+) -> tuple[Run, list[dict[str, Any]]]:
+    """Return a run against a scripted transport, and the bodies that were sent."""
+    transport = ScriptedTransport(script)
+    session = {"transports": lambda _: transport, "backoff_s": 0.001, **options.pop("session", {})}
+    return Run("http://server.example/v1", units, store, session=session, **options), transport.sent

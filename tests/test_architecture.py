@@ -44,7 +44,7 @@ ONLY = {"metrics": {"data", "spec", "notebook", "errors"}}
 """Rooms that may import less than what lies below them."""
 
 RELAYS = {
-    "client/inflight.py": 1,  # hands it to every caller that waits for a reply
+    "client/session.py": 1,  # hands it to every caller that waits for a reply
 }
 """The modules that catch everything and go on, and in how many places."""
 

@@ -12,7 +12,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 import orjson
@@ -27,6 +28,9 @@ from judgekit.errors import EndpointError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
 from judgekit.wire.quirks import (
+    DOWN,
+    OVERSIZED,
+    THROTTLED,
     Accepted,
     Complaint,
     Fatal,
@@ -39,7 +43,6 @@ from judgekit.wire.quirks import (
     read_response,
 )
 from judgekit.wire.types import (
-    RECORDED_URL,
     Endpoint,
     Failure,
     NotConnectedError,
@@ -89,10 +92,7 @@ class Shared:
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
         """Return the gate in front of an endpoint."""
-        if endpoint not in self._limiters:
-            limits = (endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute)
-            self._limiters[endpoint] = Limiter(*limits)
-        return self._limiters[endpoint]
+        return self._limiters.setdefault(endpoint, Limiter(endpoint))
 
     def learned(self, endpoint: Endpoint) -> tuple[ServerQuirks, ServerWarnings]:
         """Return what is known of the model behind an endpoint, and what watches its replies."""
@@ -119,7 +119,6 @@ class Client:
         spending.check(endpoint)
         self.endpoint = endpoint
         self.shared = shared
-        self.spending = spending
         self.price = spending.price(endpoint)
         self.secret = Secret.of(endpoint)
         self.transport = shared.transports(endpoint) if shared.transports else open_transport(endpoint, shared.note)
@@ -127,8 +126,8 @@ class Client:
         self.quirks, self.warnings = shared.learned(endpoint)
         self.watch = Watch(endpoint, lambda text: shared.note(self.secret.cut(text)), lambda: self.proven)
         self.backoff = wait_random_exponential(multiplier=shared.backoff_s, max=_LONGEST * shared.backoff_s)
-        limited = (spending.budget.max_tokens, spending.budget.max_cost) != (None, None)
-        self.estimates = limited or self.limiter.counts_tokens
+        limited = (spending.budget.max_tokens, spending.budget.max_cost, endpoint.tokens_per_minute)
+        self.estimates = limited != (None, None, None)
         self.asked = 0
         self.sending: dict[Attempt, float] = {}
         self.connected = self._looked = False
@@ -165,15 +164,8 @@ class Client:
                 attempt.time_out()
         oldest = next((begun for attempt, begun in self.sending.items() if not attempt.late), None)
         if oldest is not None:
-            due = min(self.watch.tell_silence_since(oldest), oldest + self.endpoint.timeout_s)
+            due = min(self.watch.tell_silence(oldest), oldest + self.endpoint.timeout_s)
             self._timer = asyncio.get_running_loop().call_later(due - now, self._look)
-
-    def negotiate(self, param: str) -> bool:
-        """Leave a parameter out from now on, or send it by another name; say whether that can be done."""
-        action = self.quirks.learn(param)
-        if action is not None:
-            self.warnings.tell(param, f"refuses {param}: {action} from now on")
-        return action is not None
 
     def answered(self, body: bytes, request: Request) -> None:
         """Note a reply to what was sent."""
@@ -199,21 +191,19 @@ class Client:
 
     def given_up(self, request: Request, patience: Patience) -> Failure:
         """Return the failure of a request that was tried as often as it may be."""
-        reason = patience.last.reason
-        refused = Refused(reason + patience.told)
+        refused = Refused(patience.last.reason + patience.told)
         if self.proven:
-            return self._failure(request, refused, reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))
+            enough = max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
+            return self._failure(request, refused, patience.last.reason, enough)
         # Nothing was ever answered: whatever the server says each time, it does not answer.
         return self._failure(request, refused, "", _FIRST_ALIKE)
 
     def rejected(self, request: Request, refused: Refused) -> Failure:
         """Return the failure of a request that is rejected: that costs nothing, and a re-run asks only those again."""
         enough = max(_REJECTED_LATER, self.quirks.replies) if self.proven else _REJECTED_ALIKE
-        if self.proven and refused.plain:
-            return Failure(request.key, refused.status, self.secret.cut(refused.reason))
-        return self._failure(request, refused, refused.reason, enough)
+        return self._failure(request, refused, refused.reason, inf if self.proven and refused.plain else enough)
 
-    def _failure(self, request: Request, refused: Refused, signature: str, enough: int) -> Failure:
+    def _failure(self, request: Request, refused: Refused, signature: str, enough: float) -> Failure:
         """Return a failure, unless ``enough`` in a row were alike: then the run stops."""
         signature = _VARYING.sub("", signature)
         self._streak = self._streak + 1 if signature == self._signature else 1
@@ -240,6 +230,7 @@ class Attempt:
         "_status",
         "_stopped",
         "_task",
+        "_worked",
         "late",
         "record",
         "request",
@@ -254,7 +245,7 @@ class Attempt:
         self._incurred = incurred
         self._patience = Patience(client.endpoint)
         self._status = 0
-        self._sending = self._stopped = False
+        self._sending = self._stopped = self._worked = False
         self._task: asyncio.Task[Any] | None = None
 
     async def run(self) -> Outcome:
@@ -332,7 +323,8 @@ class Attempt:
             if isinstance(response, Refused):
                 return client.rejected(request, response)
             if isinstance(response, Unsupported):
-                if client.negotiate(response.param):
+                if (action := client.quirks.learn(response.param)) is not None:
+                    client.warnings.tell(response.param, f"refuses {response.param}: {action} from now on")
                     continue
                 if client.proven:
                     return client.rejected(request, Refused(response.reason, plain=False))
@@ -342,7 +334,7 @@ class Attempt:
         """Wait for a slot and for money, send, and account for what was sent."""
         self._go_on()
         client, request = self._client, self.request
-        limiter, spending = client.limiter, client.spending
+        limiter, spending = client.limiter, client.shared.spending
         estimate = _estimate(request.body) if client.estimates else (0, 0)
         reserved = spending.needed(estimate, client.price)
         started = await limiter.acquire(sum(estimate), again=self._patience.attempts > 0)
@@ -351,53 +343,47 @@ class Attempt:
             # Only now: others may have learned while this one waited.
             body = client.quirks.apply(request.body, request.constraint)
             usage: tuple[int, int] | None = None
-            worked, self._sending = False, True
+            reply: Reply | None = None
+            self._sending, self._worked = True, False
             begun = time.perf_counter()
             try:
                 response = await self._exchange(body, started)
-                seconds = time.perf_counter() - begun
                 if isinstance(response, Accepted):
                     # The time to find a recorded reply is not the time that its model took.
-                    timed = client.endpoint.base_url != RECORDED_URL
-                    reply = Reply(request.key, response.raw, body=response.json, seconds=seconds if timed else None)
-                    usage, worked = reply.usage, True
+                    seconds = None if client.endpoint.built_in else time.perf_counter() - begun
+                    reply = Reply(request.key, response.raw, body=response.json, seconds=seconds)
+                    usage = reply.usage
                 elif isinstance(response, Retry):
-                    usage, worked = response.usage, response.worked
-                elif isinstance(response, Refused):
-                    worked = self._status < 300
+                    usage = response.usage
             finally:
                 self._sending = False
-                used = usage or (estimate if worked else (0, 0))
+                used = usage or (estimate if self._worked else (0, 0))
                 spending.settle(reserved, spending.needed(used, client.price))
                 if client.estimates:
                     limiter.correct_tokens(sum(estimate), sum(used))
-                    if worked and usage is None:
+                    if self._worked and usage is None:
                         client.warnings.unreported()
                 self._incurred.add(usage, client.price, time.perf_counter() - begun)
         finally:
             limiter.release()
-        if isinstance(response, Refused) and response.raw:
-            self._keep(body, response.raw, usage, None)
+        if isinstance(response, Accepted | Refused) and response.raw:
+            self.record = Record(
+                request.key,
+                request.endpoint.identity,
+                request.sample,
+                request.body.decode(),
+                None if body == request.body else body.decode(),
+                response.raw,
+                usage,
+                time.time(),
+                reply.seconds if reply else None,
+            )
         if not isinstance(response, Accepted):
             return response
-        self._keep(body, response.raw, usage, reply.seconds)
+        assert reply is not None
         client.answered(body, request)
         await client.warnings.look(request, body, reply, response.json)
         return reply
-
-    def _keep(self, body: bytes, raw: str, usage: tuple[int, int] | None, seconds: float | None) -> None:
-        request = self.request
-        self.record = Record(
-            request.key,
-            request.endpoint.identity,
-            request.sample,
-            request.body.decode(),
-            None if body == request.body else body.decode(),
-            raw,
-            usage,
-            time.time(),
-            seconds,
-        )
 
     async def _exchange(self, body: bytes, started: float) -> Response:
         """Send a body, and say what came of it."""
@@ -411,9 +397,9 @@ class Attempt:
             ours = self.late and self._task is not None and not self._task.uncancel()
             if isinstance(problem, asyncio.CancelledError) and not ours:
                 raise
-            self.late = False
+            self.late, self._worked = False, True
             client.limiter.overloaded(started)
-            return Retry(f"no answer within {endpoint.timeout_s:g} s", worked=True, down=True)
+            return Retry(f"no answer within {endpoint.timeout_s:g} s", DOWN)
         except NotConnectedError as problem:
             tried = self._patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
             if not client.connected and tried:
@@ -421,25 +407,22 @@ class Attempt:
                     f"no connection was made: {problem}. Is the server running, and is the address right?"
                     f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
                 )
-            return Retry(f"no connection: {problem}", down=True)
+            return Retry(f"no connection: {problem}", DOWN)
         except TooLargeError as problem:
-            return Retry(str(problem), oversized=True, worked=True)
+            self._worked = True
+            return Retry(str(problem), OVERSIZED)
         except OSError as problem:
-            return Retry(str(problem) or type(problem).__name__, down=True)
+            return Retry(str(problem) or type(problem).__name__, DOWN)
         finally:
             del client.sending[self]
-        client.connected, self._status = True, status
+        client.connected, self._status, self._worked = True, status, status < 300
         data = client.secret.cut_response(decoded(data))
-        if status in (400, 422):
-            # Nothing can be left out of a question to an application, whatever its error names.
-            params = () if endpoint.application else orjson.loads(body)
-            response = read_response(status, headers, data, params, client.proven or endpoint.application)
-        else:
-            response = read_response(status, headers, data)
-        if isinstance(response, Retry):
-            if response.throttled:
-                client.limiter.overloaded(started)
-            response = replace(response, worked=status < 300)
+        # Nothing can be left out of a question to an application, whatever its error names.
+        rejected = status in (400, 422)
+        params = orjson.loads(body) if rejected and not endpoint.application else ()
+        response = read_response(status, headers, data, params, rejected and (endpoint.application or client.proven))
+        if isinstance(response, Retry) and response.kind == THROTTLED:
+            client.limiter.overloaded(started)
         return response
 
 

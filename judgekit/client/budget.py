@@ -8,7 +8,7 @@ known is None, and shown as "-".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
@@ -66,8 +66,8 @@ class Amount:
     seconds: float = field(default=0.0, compare=False)
     untimed: int = 0
 
-    def count(self, usage: tuple[int, int] | None, seconds: float | None) -> None:
-        """Add a request that took ``usage`` (prompt, completion) tokens and ``seconds``, leaving money out."""
+    def add(self, usage: tuple[int, int] | None, price: Price | None, seconds: float | None) -> None:
+        """Add a request that took ``usage`` (prompt, completion) tokens at a price, and ``seconds``."""
         self.requests += 1
         if usage is None:
             self.unreported += 1
@@ -79,9 +79,6 @@ class Amount:
         else:
             self.seconds += seconds
 
-    def add(self, usage: tuple[int, int] | None, price: Price | None, seconds: float | None) -> None:
-        """Add a request that took ``usage`` (prompt, completion) tokens at a price, and ``seconds``."""
-        self.count(usage, seconds)
         if price is None:
             self.money = None
         elif usage is not None and self.money is not None:
@@ -139,17 +136,10 @@ class Budget:
         """The most requests, tokens and money."""
         return self.max_requests, self.max_tokens, self.max_cost
 
-    def plus(self, more: Amounts) -> Budget:
-        """Return it with so much more; it never falls below 0."""
-        grown: list[Any] = [
-            None if most is None else max(0, most + one) for most, one in zip(self.limits, more, strict=True)
-        ]
-        return Budget(*grown)
-
     def less(self, spent: Amount) -> Budget:
-        """Return what is left of it."""
-        requests, tokens, money = spent.taken
-        return self.plus((-requests, -tokens, -money))
+        """Return what is left of it; it never falls below 0."""
+        limits: Iterable[tuple[Any, Any]] = zip(self.limits, spent.taken, strict=True)
+        return Budget(*(None if most is None else max(0, most - one) for most, one in limits))
 
     def __str__(self) -> str:
         limits = zip(self.limits, ("requests", "tokens", "money"), strict=True)
@@ -198,20 +188,16 @@ class Spending:
 
     async def reserve(self, need: Amounts) -> None:
         """Set aside what the next request may take."""
-        while self.budget and not self._reserved(need):
-            settled = asyncio.get_running_loop().create_future()
-            self._waiting.append(settled)
-            await settled
-
-    def _reserved(self, need: Amounts) -> bool:
-        limits = list(zip(self.budget.limits, self.spent, self._in_flight, need, _BEYOND, strict=True))
-        for most, spent, _, one, beyond in limits:
-            if most is not None and spent + one > most:
-                raise BudgetError(beyond.format(most=most, one=one, spent=spent))
-        if any(most is not None and spent + flying + one > most for most, spent, flying, one, _ in limits):
-            return False
-        self._in_flight = _sum(self._in_flight, need)
-        return True
+        while self.budget:
+            limits = list(zip(self.budget.limits, self.spent, self._in_flight, need, _BEYOND, strict=True))
+            for most, spent, _, one, beyond in limits:
+                if most is not None and spent + one > most:
+                    raise BudgetError(beyond.format(most=most, one=one, spent=spent))
+            if all(most is None or spent + flying + one <= most for most, spent, flying, one, _ in limits):
+                self._in_flight = _sum(self._in_flight, need)
+                return
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
 
     def settle(self, need: Amounts, used: Amounts) -> None:
         """Replace what was set aside by what was used, as far as that is known."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from judgekit.wire.quirks import Retry
+from judgekit.wire.quirks import OVERSIZED, THROTTLED, Retry
 from judgekit.wire.types import Endpoint
 
 __all__ = ["Limiter", "Patience", "Watch"]
@@ -38,28 +38,15 @@ _THROTTLED_S: Final = 5.0
 class Limiter:
     """The gate in front of one endpoint. Slots are given first come, first served."""
 
-    def __init__(
-        self,
-        maximum: int,
-        requests_per_minute: float | None = None,
-        tokens_per_minute: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.maximum = maximum
-        self.limit = float(min(maximum, _START))
+    def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic) -> None:
+        self.maximum = endpoint.concurrency
+        self.limit = float(min(self.maximum, _START))
         self.active = 0
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._slow_start = True
-        self._decreased_at = -inf
-        self._resume_at = -inf
-        self._request_s, self._token_s = 60.0 / (requests_per_minute or inf), 60.0 / (tokens_per_minute or inf)
-        self._next_request = self._next_token = -inf
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether `acquire` needs an estimate of the tokens."""
-        return self._token_s > 0
+        self._request_s = 60.0 / (endpoint.requests_per_minute or inf)
+        self._token_s = 60.0 / (endpoint.tokens_per_minute or inf)
+        self._decreased_at = self._resume_at = self._next_request = self._next_token = -inf
 
     async def acquire(self, tokens: int = 0, *, again: bool = False) -> float:
         """Wait for a slot, then for the moment at which the request may go; return that moment."""
@@ -69,32 +56,23 @@ class Limiter:
             try:
                 await future
             except asyncio.CancelledError:
-                if future.done() and not future.cancelled():
+                if not future.cancelled():
                     self.release()
-                elif future in self._waiting:
-                    self._waiting.remove(future)
                 raise
         else:
             self.active += 1
         now = self._clock()
-        if not (self._request_s or self._token_s or self._resume_at > now):
-            return now
+        at = max(now, self._next_request, self._next_token)
+        self._next_request = at + self._request_s
+        self._next_token = max(self._next_token, now) + tokens * self._token_s
         try:
-            await self._pace(now, tokens)
+            while (at := max(at, self._resume_at)) > now:  # a pause may come, or grow, meanwhile
+                await asyncio.sleep(at - now)
+                now = self._clock()
         except asyncio.CancelledError:
             self.release()
             raise
-        return self._clock()
-
-    async def _pace(self, now: float, tokens: int) -> None:
-        if self._request_s or self._token_s:
-            at = max(now, self._next_request, self._next_token)
-            self._next_request = at + self._request_s
-            self._next_token = max(self._next_token, now) + tokens * self._token_s
-            if at > now:
-                await asyncio.sleep(at - now)
-        while (wait := self._resume_at - self._clock()) > 0:  # noqa: ASYNC110  # a time that moves, no state
-            await asyncio.sleep(wait)
+        return now
 
     def release(self) -> None:
         """Give the slot back."""
@@ -115,16 +93,15 @@ class Limiter:
     def succeeded(self) -> None:
         """Note a success: a little more concurrency."""
         if self.limit < self.maximum:
-            self.limit = min(self.maximum, self.limit + (1.0 if self._slow_start else 1.0 / self.limit))
+            slow_start = self._decreased_at == -inf
+            self.limit = min(self.maximum, self.limit + (1.0 if slow_start else 1.0 / self.limit))
             self._admit()
 
     def overloaded(self, started_at: float) -> None:
         """Note a sign of overload on a request that went at ``started_at``: half the concurrency."""
-        if started_at < self._decreased_at:
-            return
-        self._slow_start = False
-        self._decreased_at = self._clock()
-        self.limit = max(_FLOOR, self.limit / 2)
+        if started_at >= self._decreased_at:
+            self._decreased_at = self._clock()
+            self.limit = max(_FLOOR, self.limit / 2)
 
     def pause(self, seconds: float) -> None:
         """Send nothing for that long."""
@@ -140,13 +117,11 @@ class Patience:
     Attributes:
         attempts: how often it failed.
         last: why it failed last.
-        status: HTTP's of the last response; 0 where none came.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.attempts = 0
         self.last = Retry("")
-        self.status = 0
         self._endpoint = endpoint
         self._first = self._failed_at = 0.0
         self._throttled = self._oversized = 0
@@ -157,8 +132,8 @@ class Patience:
         self._failed_at = now
         self.last = again
         self.attempts += 1
-        self._throttled += again.throttled
-        self._oversized += again.oversized
+        self._throttled += again.kind == THROTTLED
+        self._oversized += again.kind == OVERSIZED
 
     @property
     def ends(self) -> float:
@@ -220,10 +195,8 @@ class Watch:
         if again.after is not None and again.after > self._endpoint.patience_s:
             longer = f"longer than patience_s, {self._endpoint.patience_s:g} s"
             return f"it {_asks(again)}, {longer}. Run again then; all replies so far are kept"
-        now = self.now()
-        if self._failing_since is None:
-            self._failing_since = now
-        lasted = now - self._failing_since
+        self._failing_since = self.now() if self._failing_since is None else self._failing_since
+        lasted = self.now() - self._failing_since
         if lasted <= self._patience_s:
             return None
         what = f"it failed for {_span(lasted)} without a single answer (patience_s is {self._endpoint.patience_s:g}"
@@ -245,39 +218,25 @@ class Watch:
         if (again.after or 0.0) >= _WORTH_TELLING_S:
             return
         failing = 0.0 if self._failing_since is None else self.now() - self._failing_since
-        if again.throttled and failing < _THROTTLED_S and self._proven():
+        if again.kind == THROTTLED and failing < _THROTTLED_S and self._proven():
             return
         self._tell("retry", f"{self._endpoint.name}: trying again after {again.reason}; {self._until(patience)}")
 
-    @property
-    def silent_s(self) -> float:
-        """How long an answer may take before `tell_silence` is worth calling."""
-        return max(_SILENT_S, 2 * self._slowest_s)
-
-    def tell_silence(self, silent_s: float) -> None:
-        """Tell of a request that was sent that long ago, unless others are answered meanwhile."""
-        now = self.now()
-        if now - self._heard_at >= silent_s:
-            ends = self._time_of_day(now - silent_s + self._endpoint.timeout_s)
-            self._tell(
-                "silence",
-                f"{self._endpoint.name}: no answer for {_span(silent_s)}; waits until {ends} at the latest (timeout_s)",
-            )
-
-    def tell_silence_since(self, begun: float) -> float:
+    def tell_silence(self, begun: float) -> float:
         """Tell of a silence since something was sent, if it is one; return when to look again."""
-        silence, now = self.now() - max(begun, self._heard_at), self.now()
-        if silence < self.silent_s:
-            return now + self.silent_s - silence
-        self.tell_silence(silence)
-        return now + self.silent_s
+        since, now, long = max(begun, self._heard_at), self.now(), max(_SILENT_S, 2 * self._slowest_s)
+        if now - since < long:
+            return since + long
+        ends, silent = self._time_of_day(since + self._endpoint.timeout_s), _span(now - since)
+        self._tell(
+            "silence", f"{self._endpoint.name}: no answer for {silent}; waits until {ends} at the latest (timeout_s)"
+        )
+        return now + long
 
     def left(self, patience: Patience) -> float:
         """Return the seconds in which a request that failed may be tried again, so that no wait goes beyond them."""
-        ends = patience.ends
-        if self._failing_since is not None:
-            ends = min(ends, self._failing_since + self._patience_s)
-        return max(0.0, ends - self.now())
+        failing_since = inf if self._failing_since is None else self._failing_since
+        return max(0.0, min(patience.ends, failing_since + self._patience_s) - self.now())
 
     def _until(self, patience: Patience, wait_s: float = 0.0) -> str:
         ends = self.now() + max(self.left(patience), wait_s)

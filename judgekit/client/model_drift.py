@@ -11,7 +11,7 @@ or always the same one, can hide a change: that is what ``revision`` and ``[cana
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from judgekit.wire.types import Endpoint, Origin, Outcome, Reply
@@ -19,7 +19,7 @@ from judgekit.wire.types import Endpoint, Origin, Outcome, Reply
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Origins", "changed", "fingerprints", "mixed", "mixed_answers", "origin"]
+__all__ = ["Origins", "changes", "mixed", "mixed_answers", "origin"]
 
 Origins = Mapping[Endpoint, Counter[Origin]]
 """How many replies of each model and fingerprint came from each endpoint."""
@@ -59,37 +59,27 @@ def mixed(origins: Origins) -> list[str]:
     ]
 
 
-def changed(before: Iterable[Origins], now: Origins) -> list[str]:
-    """Return a sentence for every endpoint that answers as one model now and as another one in earlier stages."""
-    earlier: dict[Endpoint, set[str]] = {}
-    for origins in before:
-        for endpoint, counts in origins.items():
-            earlier.setdefault(endpoint, set()).update(_models(counts))
-    out = []
+def changes(before: Collection[Origins], now: Origins) -> Iterator[str]:
+    """Yield a sentence for every endpoint that answers as one model now and as another one in earlier stages.
+
+    Another one tells of every model of an endpoint whose replies carry more than one fingerprint.
+    """
     for endpoint, counts in now.items():
         models = list(_models(counts))
-        others = sorted(earlier.get(endpoint, set()) - set(models))
-        if len(models) == 1 and others:
-            out.append(
+        earlier = {model for origins in before for model in _models(origins.get(endpoint, {}))}
+        if len(models) == 1 and earlier - set(models):
+            yield (
                 f"the replies of the endpoint {endpoint.name!r} come from {models[0]}, those of earlier stages from"
-                f" {', '.join(others)}"
+                f" {', '.join(sorted(earlier - set(models)))}"
             )
-    return out
-
-
-def fingerprints(origins: Origins) -> list[str]:
-    """Return a sentence for every model of an endpoint whose replies carry more than one fingerprint."""
-    out = []
-    for endpoint, counts in origins.items():
         for model in sorted({model for model, _ in counts}):
             marks = {mark: n for (of, mark), n in sorted(counts.items()) if of == model and mark}
             if len(marks) > 1:
-                out.append(
+                yield (
                     f"the replies of {model or endpoint.model} at the endpoint {endpoint.name!r} carry {len(marks)}"
                     f" fingerprints: {_listed(marks)}. Replicas may have different fingerprints, or the"
                     " server may have changed: [canary] in the experiment file shows whether its replies have changed"
                 )
-    return out
 
 
 def mixed_answers(quality: pd.DataFrame) -> str:

@@ -8,7 +8,6 @@ the text alone otherwise.
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 import sys
 import time
@@ -19,11 +18,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from judgekit.client.transports import http_options
+from judgekit.client.transports import http_options, said_by_system
 from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError, JudgekitError
 from judgekit.wire.access import Secret, api_key, headers_of, url_below
-from judgekit.wire.jsontext import parse_json
+from judgekit.wire.jsontext import at, parse_json
 from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import Endpoint, TooLargeError
 
@@ -77,10 +76,15 @@ async def _not_ready(server: Server) -> str:
         return str(problem) or "no answer"
     if status >= 500 or status in (408, 429):
         return f"it answers {status}"
-    models = body.get("data") if isinstance(body, dict) else None
-    if isinstance(models, list) and models and all(isinstance(m, dict) and m.get("meta", 0) is None for m in models):
-        return "it is loading the model"  # llama.cpp lists it without what is known of it until it is loaded
-    return ""
+    # llama.cpp lists a model without what is known of it until it is loaded.
+    unknown = [one.get("meta", 0) is None for one in _models(body)]
+    return "it is loading the model" if unknown and all(unknown) else ""
+
+
+def _models(body: Any) -> list[dict[str, Any]]:
+    """Return what a server lists of its models."""
+    models = at(body, "data")
+    return [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
 
 
 async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | None:
@@ -98,22 +102,18 @@ async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | N
 
 
 async def _count(server: Server, endpoint: Endpoint, body: dict[str, Any]) -> int | None:
-    if "messages" in body:
-        whole = await _counted(server, endpoint, {"messages": body["messages"]})
-        if whole is not None:
-            return whole
     text = shown_text(body)
-    return await _counted(server, endpoint, {"prompt": text, "content": text})  # vLLM's and SGLang's; llama.cpp's
+    asked = {"prompt": text, "content": text}  # vLLM's and SGLang's; llama.cpp's
+    whole = await _counted(server, endpoint, {"messages": body["messages"]}) if "messages" in body else None
+    return await _counted(server, endpoint, asked) if whole is None else whole
 
 
 async def _counted(server: Server, endpoint: Endpoint, asked: Mapping[str, Any]) -> int | None:
     body = orjson.dumps({"model": endpoint.model, **asked})
     status, said = await server("/../tokenize", body)
-    if status != 200 or not isinstance(said, dict):
-        return None
-    tokens = said.get("tokens")
-    count = said.get("count", len(tokens) if isinstance(tokens, list) else None)
-    return count if type(count) is int and 0 < count <= len(body) / _LEAST_BYTES else None
+    tokens, count = at(said, "tokens"), at(said, "count")
+    count = len(tokens) if count is None and isinstance(tokens, list) else count
+    return count if status == 200 and type(count) is int and 0 < count <= len(body) / _LEAST_BYTES else None
 
 
 @asynccontextmanager
@@ -153,8 +153,7 @@ def _root(problem: BaseException, handled: BaseException | None) -> str:
     """Return what was wrong at first, in words: httpx says of all of it that connection attempts failed."""
     while (cause := problem.__cause__ or problem.__context__) is not None and cause is not handled:
         problem = cause
-    number = getattr(problem, "errno", None)
-    return os.strerror(number) if number is not None and number > 0 else str(problem) or type(problem).__name__
+    return said_by_system(problem)
 
 
 async def bytes_per_token(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, float]:
@@ -177,11 +176,9 @@ async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
         try:
             async with open_server(endpoint) as server:
                 _, body = await server("/models")
-        except (OSError, TimeoutError, JudgekitError):
+        except (OSError, JudgekitError):
             continue
-        models = body.get("data") if isinstance(body, dict) else None
-        own = [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
-        length = next((one.get("max_model_len") for one in own if one.get("id") == endpoint.model), None)
+        length = next((one.get("max_model_len") for one in _models(body) if one.get("id") == endpoint.model), None)
         if type(length) is int and length > 0:
             found[endpoint] = length
     return found

@@ -1,7 +1,7 @@
 """What replies say about their server, beside what they answer: observers of attempts, which change no label or number.
 
 The user is told once, with the setting that mends it: that the model thinks, that prompts are cut silently, that it
-ignores the list of allowed replies, that it reports no tokens. Only a server that gives no log-probabilities where they
+ignores the list of allowed replies, that it counts no tokens. Only a server that gives no log-probabilities where they
 are read stops the run, since none of its replies could be used.
 
 *Thinking.* A model that thinks first may use up its tokens before it says anything. Such a reply is cut off, says
@@ -25,6 +25,7 @@ import orjson
 
 from judgekit.client.routes import count_tokens
 from judgekit.errors import EndpointError
+from judgekit.wire.jsontext import at
 from judgekit.wire.quirks import ServerQuirks
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shown_text
@@ -60,19 +61,10 @@ class Thinking:
         if without_reasoning(reply.text).strip():
             return False
         self.empty += 1
-        self.told = bool(reply.text.strip()) or _reasons(body) or self.empty >= _EMPTY
+        counted = at(body, "usage", "completion_tokens_details", "reasoning_tokens")
+        beside = [at(body, "choices", 0, "message", name) for name in ("reasoning_content", "reasoning")]
+        self.told = bool(reply.text.strip() or counted or any(beside)) or self.empty >= _EMPTY
         return self.told
-
-
-def _reasons(body: Mapping[str, Any]) -> bool:
-    """Whether a reply holds reasoning beside its text, or counts tokens of it."""
-    usage, choices = body.get("usage"), body.get("choices")
-    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
-    if isinstance(details, dict) and details.get("reasoning_tokens"):
-        return True
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return isinstance(message, dict) and bool(message.get("reasoning_content") or message.get("reasoning"))
 
 
 @dataclass(slots=True)
@@ -102,19 +94,15 @@ class Cuts:
             return False
         if tokens > self.tokens:
             self.tokens, self.lengths, self._usual = tokens, set(), None
-        if self._usual is None:
-            self._usual = self._density()
+        if self._usual is None:  # more bytes for a token than a prompt has that is not cut
+            shorter = [density for count, density in self._seen if count <= _SHORTER * self.tokens]
+            self._usual = min(_BYTES, _FACTOR * max(shorter)) if len(shorter) >= _ENOUGH else _BYTES
         least = self._usual * tokens
         if size <= least or (exact and (size := exact()) <= least):
             return False
         self.lengths.add(size)
         long = [one for one in self.lengths if one > least]
         return len(long) >= _ALIKE and max(long) >= _FACTOR * min(long)
-
-    def _density(self) -> float:
-        """Return more bytes for a token than a prompt has that is not cut."""
-        shorter = [density for tokens, density in self._seen if tokens <= _SHORTER * self.tokens]
-        return min(_BYTES, _FACTOR * max(shorter)) if len(shorter) >= _ENOUGH else _BYTES
 
 
 _CUT: Final = 1.05
@@ -146,12 +134,8 @@ class ServerWarnings:
 
     def unreported(self) -> None:
         """Say once that the estimate for a reply stands, since its server reports no tokens."""
-        if "tokens" not in self._told:
-            self._told.add("tokens")
-            self._note(
-                f"{self._endpoint.name} reports no tokens: budgets and limits use an estimate (four bytes a token, and"
-                " the largest allowed reply)"
-            )
+        estimate = "an estimate (four bytes a token, and the largest allowed reply)"
+        self.tell("tokens", f"is served without a count of tokens: budgets and limits use {estimate}")
 
     async def look(self, request: Request, sent: bytes, reply: Reply, body: Mapping[str, Any]) -> None:
         """Look at a reply to what was sent; ``body`` is the parsed reply.
@@ -196,7 +180,7 @@ class ServerWarnings:
         """Stop a run whose first replies all lack the log-probabilities that were asked for: they cannot be used."""
         if reply.refusal is not None or not reply.text:
             return
-        tops = [entry.get("top_logprobs") for entry in reply.logprobs or () if isinstance(entry, dict)]
+        tops = [at(entry, "top_logprobs") for entry in reply.logprobs or ()]
         if any(isinstance(top, list) and len(top) > 1 for top in tops):
             self._without = None  # it can: one reply without them says nothing about the server
             return

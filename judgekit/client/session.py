@@ -3,7 +3,7 @@
 `Session.resolve` turns units into outcomes: it asks the program for requests, answers from the store what is there,
 sends the rest, and asks the program again, until nothing more is needed. It streams: what it holds at any moment does
 not grow with the number of units. Units come out as they end, *in any order*; a stage whose output must not depend on
-that sorts it.
+that sorts it. What it sends is in flight in one event loop (`_InFlight`), whoever in the session asks for it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
-from judgekit.client.attempt import Shared
+from judgekit.client.attempt import Attempt, Client, Shared
 from judgekit.client.budget import Budget, Prices, Spending, Usage
-from judgekit.client.inflight import InFlight, Waiter
-from judgekit.client.model_drift import changed, fingerprints, mixed
+from judgekit.client.model_drift import changes, mixed
 from judgekit.client.waves import CHUNK, Job, Plan, SeenKeys, begin, follow, missing
+from judgekit.errors import JudgekitError, StoppedError
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.modes import Mode, SessionStore
 from judgekit.store.replies import Store
@@ -32,10 +33,15 @@ from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Rep
 __all__ = ["Mode", "Session"]
 
 _TELL_S: Final = 0.1
+_LEAST: Final = 64
+_SHARE_S: Final = 0.2
+"""How often is looked for what other processes ask."""
+
+_ELSEWHERE: Final = (
+    "another process asks some of the same requests: judgekit waits for its replies, which are paid once"
+)
 
 U = TypeVar("U")
-Answered = tuple[Request, Outcome, bool]
-"""A request, its outcome, and whether it was replayed."""
 
 
 @dataclass
@@ -83,7 +89,7 @@ class Session:
         self._progress = progress
         self._stages: dict[str, _Stage] = {}
         self._parts: dict[str, _Stage] = {}
-        self._in_flight: dict[asyncio.AbstractEventLoop, InFlight] = {}
+        self._in_flight: dict[asyncio.AbstractEventLoop, _InFlight] = {}
         self._store = SessionStore(store_path, mode, self.note)
         self.lookup = self._store.lookup
         spending = Spending(budget or Budget(), prices or {})
@@ -126,12 +132,9 @@ class Session:
         """Yield (unit, outcomes) for every unit, in any order; outcomes are in the order the requests were returned."""
         state = self._stages.setdefault(stage, _Stage(stage))
         state.total = None if total is None or state.total is None else state.total + total
-        begun = time.perf_counter()
-        in_flight = self._enter()
-        work = _Resolve(self, in_flight, program, state)
-        source = iter(units)
-        more = True
-        try:
+        source, more = iter(units), True
+        async with self._entered(state) as in_flight:
+            work = _Resolve(self, in_flight, program, state)
             while more or work.open:
                 if more and work.open < in_flight.appetite:
                     chunk = list(islice(source, CHUNK))
@@ -147,10 +150,9 @@ class Session:
                 if time.monotonic() - state.told_at > _TELL_S:
                     self._tell(state)
             self._tell(state)
-            self._tell_drift(state)
-        finally:
-            state.wall_s += time.perf_counter() - begun
-            await self._leave(in_flight)
+            before = [other.origins for other in self._stages.values() if other is not state]
+            for text in (*mixed(state.origins), *changes(before, state.origins)):
+                self.note(f"{stage}: {text}", doubt=True)
 
     def plan(self, units: Iterable[U], program: Program[U]) -> Plan:
         """Count what `resolve` would take, sending nothing; see `missing`."""
@@ -189,11 +191,11 @@ class Session:
         """Return what is known of the model behind an endpoint."""
         return self.shared.learned(endpoint)[0]
 
-    def _count(self, stage: _Stage, answered: Sequence[Answered]) -> None:
+    def _count(self, stage: _Stage, answered: Collection[tuple[Request, Outcome]]) -> None:
         """Count outcomes, each once a stage."""
         last: Endpoint | None = None
-        fresh = stage.seen.add([request.key for request, _, _ in answered])
-        for (request, outcome, replayed), new in zip(answered, fresh, strict=True):
+        fresh = stage.seen.add([request.key for request, _ in answered])
+        for (request, outcome), new in zip(answered, fresh, strict=True):
             if not new:
                 continue
             if request.endpoint is not last:
@@ -206,7 +208,7 @@ class Session:
             usage.standalone.add(outcome.usage, price, outcome.seconds)
             usage.again += request.again
             origins[outcome.origin] += 1
-            if replayed:
+            if outcome.cached:
                 usage.cached += 1
                 quirks.replies += 1
             else:
@@ -218,8 +220,7 @@ class Session:
             return
         self.notes.append(text)
         self.doubts += [text] * doubt
-        stages = list(self._stages.values())
-        running = next((s for s in reversed(stages) if s.total is None or s.done < s.total), None)
+        running = next((s for s in reversed(self._stages.values()) if s.total is None or s.done < s.total), None)
         if running is None:
             self._progress(Event("endpoint", 0, None, note=text))
         else:
@@ -231,41 +232,44 @@ class Session:
         counts = stage.done, stage.total, usage.sent, usage.cached, usage.failed
         self._progress(Event(stage.name, *counts, note, spending.money, spending.budget.max_cost))
 
-    def _tell_drift(self, stage: _Stage) -> None:
-        before = [other.origins for other in self._stages.values() if other is not stage]
-        for text in (*mixed(stage.origins), *changed(before, stage.origins), *fingerprints(stage.origins)):
-            self.note(f"{stage.name}: {text}", doubt=True)
-
-    def _enter(self) -> InFlight:
-        """Return what is in flight in the running event loop, which lives until as many left as entered."""
-        running = asyncio.get_running_loop()
+    @asynccontextmanager
+    async def _entered(self, stage: _Stage) -> AsyncIterator[_InFlight]:
+        """Give what is in flight in the running event loop, which lives until as many left as entered."""
+        running, begun = asyncio.get_running_loop(), time.perf_counter()
         in_flight = self._in_flight.get(running)
         if in_flight is None or in_flight.error is not None:
-            in_flight = self._in_flight[running] = InFlight(self.shared, self._store)
+            in_flight = self._in_flight[running] = _InFlight(self.shared, self._store)
         in_flight.users += 1
-        return in_flight
-
-    async def _leave(self, in_flight: InFlight) -> None:
-        """Close the connections if nobody else in the event loop uses them."""
-        in_flight.users -= 1
-        if in_flight.users:
-            return
-        running = asyncio.get_running_loop()
-        if self._in_flight.get(running) is in_flight:
-            del self._in_flight[running]
-        await in_flight.aclose()
+        try:
+            yield in_flight
+        finally:
+            stage.wall_s += time.perf_counter() - begun
+            in_flight.users -= 1
+            if not in_flight.users:
+                if self._in_flight.get(running) is in_flight:
+                    del self._in_flight[running]
+                await in_flight.aclose()
 
 
 class _Resolve(Generic[U]):
-    """The work of one `Session.resolve`: which jobs wait for which request, and what has arrived for them."""
+    """The work of one `Session.resolve`: which jobs wait for which request, and what has arrived for them.
 
-    def __init__(self, session: Session, in_flight: InFlight, program: Program[U], stage: _Stage) -> None:
+    Attributes:
+        open: how many jobs have not ended.
+        usages: what is charged for attempts, by the name of the endpoint.
+        arrived: (request, outcome) of what came.
+        wake: set when something came, or nothing more will.
+    """
+
+    def __init__(self, session: Session, in_flight: _InFlight, program: Program[U], stage: _Stage) -> None:
         self.open = 0
+        self.usages = stage.usages
+        self.arrived: list[tuple[Request, Outcome]] = []
+        self.wake = asyncio.Event()
         self._count = partial(session._count, stage)
         self._lookup = session.lookup
         self._in_flight = in_flight
         self._program = program
-        self._waiter = Waiter(stage.usages)
         self._waiting: dict[str, list[Job[U]]] = {}
 
     def start(self, units: Iterable[U]) -> list[Job[U]]:
@@ -276,16 +280,14 @@ class _Resolve(Generic[U]):
 
     async def proceed(self) -> list[Job[U]]:
         """Wait for something to arrive and take it in; return the jobs that ended by it."""
-        waiter = self._waiter
-        while not waiter.arrived:
+        while not self.arrived:
             if self._in_flight.ended and self._in_flight.error is not None:
                 raise self._in_flight.error
-            waiter.wake.clear()
-            await waiter.wake.wait()
-        answered, ready = list(waiter.arrived), list[Job[U]]()
-        waiter.arrived.clear()
+            self.wake.clear()
+            await self.wake.wait()
+        answered, self.arrived, ready = self.arrived, [], list[Job[U]]()
         self._count(answered)
-        for request, outcome, _ in answered:
+        for request, outcome in answered:
             for job in self._waiting.pop(request.key):
                 job.got[request.key] = outcome
                 if not job.lacking():
@@ -297,13 +299,181 @@ class _Resolve(Generic[U]):
         """Follow the waves in the store and submit what it lacks; return the jobs that ended."""
         followed = follow(jobs, self._program, self._lookup)
         if followed.replies:
-            self._count([(followed.wanted[key], reply, True) for key, reply in followed.replies.items()])
+            self._count([(followed.wanted[key], reply) for key, reply in followed.replies.items()])
         unsent: dict[str, Request] = {}
         for job in followed.waiting:
             for key, request in job.lacking().items():
                 self._waiting.setdefault(key, []).append(job)
                 unsent[key] = request
         if unsent:
-            self._in_flight.submit(unsent, self._waiter)
+            self._in_flight.submit(unsent, self)
         self.open -= len(followed.ended)
         return followed.ended
+
+
+class _InFlight:
+    """The attempts of one event loop while a session is used in it.
+
+    Everything that is resolved in the loop shares them, so that nothing is sent twice. It lives while it has users, and
+    closes its connections with the last, so that none outlives its loop.
+
+    Attributes:
+        users: how many use it.
+        error: why nothing more is sent, if so; whoever comes then needs another one.
+        clients: by endpoint.
+        flights: what is asked, by its identity, and who waits for it; the first pays.
+    """
+
+    def __init__(self, shared: Shared, store: SessionStore) -> None:
+        """Keep what comes in ``store``."""
+        self.users = 0
+        self.error: Exception | None = None
+        self.clients: dict[Endpoint, Client] = {}
+        self.flights: dict[str, tuple[Request, list[_Resolve[Any]]]] = {}
+        self._shared = shared
+        self._store = store
+        self._elsewhere: dict[str, Request] = {}
+        self._tasks: dict[Attempt, asyncio.Task[None]] = {}
+        self._claims = store.claims()
+        self._sharing: asyncio.Task[None] | None = None
+        self._pending: list[tuple[Attempt, Outcome | None]] = []
+
+    @property
+    def appetite(self) -> int:
+        """How many units may wait for replies: enough that no endpoint has to wait for units, and no more."""
+        return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self.clients) // 2
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.error is not None and not (self._tasks or self._pending)
+
+    def submit(self, requests: Mapping[str, Request], waiter: _Resolve[Any]) -> None:
+        """Have requests answered, unless nothing more is sent."""
+        new: dict[str, Request] = {}
+        for key, request in requests.items():
+            flight = self.flights.get(key)
+            if flight is None:
+                new[key] = request
+                self.flights[key] = (request, [waiter])
+            elif waiter not in flight[1]:
+                flight[1].append(waiter)
+        if new and self.error is None:
+            try:
+                self._begin(new)
+            except JudgekitError as problem:  # whoever waits raises it
+                self._fail(problem)
+
+    def _begin(self, requests: Mapping[str, Request]) -> None:
+        """Ask what no other process asks; the rest is waited for."""
+        mine: Collection[str] = requests
+        if self._claims is not None:
+            mine = self._claims.take(requests)
+            if self._sharing is None or self._sharing.done():
+                self._sharing = asyncio.create_task(self._share())
+        # What another process has had answered since it was looked for is not asked again.
+        stored = self._store.lookup(list(mine)) if self._claims is not None else {}
+        for key, request in requests.items():
+            if key in stored:
+                self._deliver(request, stored[key])
+            elif key not in mine:
+                self._elsewhere[key] = request
+            else:
+                self._elsewhere.pop(key, None)
+                if request.endpoint not in self.clients:
+                    self.clients[request.endpoint] = Client(request.endpoint, self._shared)
+                usage = self.flights[key][1][0].usages[request.endpoint.name]
+                attempt = Attempt(self.clients[request.endpoint], request, usage.incurred)
+                self._tasks[attempt] = asyncio.create_task(self._run(attempt))
+        if self._elsewhere:
+            self._shared.note(_ELSEWHERE, once=True)
+
+    async def _run(self, attempt: Attempt) -> None:
+        """Carry out an attempt, and have stored what came of it."""
+        outcome: Outcome | None = None
+        with self._failing():
+            try:
+                outcome = await attempt.run()
+            finally:
+                del self._tasks[attempt]
+                if attempt.record is not None:
+                    if not self._pending:
+                        asyncio.get_running_loop().call_soon(self._flush)
+                    self._pending.append((attempt, outcome))
+                elif outcome is not None:
+                    self._deliver(attempt.request, outcome)
+
+    def _flush(self) -> None:
+        with self._failing():
+            self.flush()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Send nothing more once something goes wrong."""
+        try:
+            yield
+        except Exception as problem:  # noqa: BLE001  # every resolve that waits raises it
+            self._fail(problem)
+        finally:
+            self._wake()
+
+    def flush(self) -> None:
+        """Store what came, all at once, and then hand it to those who wait."""
+        pending, self._pending = self._pending, []
+        there = self._store.keep([attempt.record for attempt, _ in pending if attempt.record is not None])
+        for attempt, outcome in pending:
+            if outcome is not None:
+                self._deliver(attempt.request, there.get(attempt.request.key, outcome))
+
+    async def _share(self) -> None:
+        """Keep the claims while something is asked, and look for what other processes ask."""
+        assert self._claims is not None
+        try:
+            while self.flights and self.error is None:
+                await asyncio.sleep(_SHARE_S)
+                self._claims.beat()
+                for key, reply in self._store.lookup(list(self._elsewhere)).items():
+                    self._deliver(self._elsewhere[key], reply)
+                if self._elsewhere:
+                    self._begin(dict(self._elsewhere))
+        except JudgekitError as problem:
+            self._fail(problem)
+
+    def _deliver(self, request: Request, outcome: Outcome) -> None:
+        self._elsewhere.pop(request.key, None)
+        if self._claims is not None:
+            self._claims.end(request.key)
+        for waiter in self.flights.pop(request.key)[1]:
+            waiter.arrived.append((request, outcome))
+            waiter.wake.set()
+
+    def _fail(self, problem: Exception) -> None:
+        """Send nothing more; what is in flight is paid for, and waited for."""
+        if self.error is None:
+            self.error = problem
+            for attempt in self._tasks:
+                attempt.stop(paid=False)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Tell all that wait, once nothing more will come."""
+        if self.ended:
+            for _, waiting in self.flights.values():
+                for waiter in waiting:
+                    waiter.wake.set()
+
+    async def aclose(self) -> None:
+        """Stop what runs, store what came, close all connections."""
+        if self._sharing is not None:
+            self._sharing.cancel()
+        while self._tasks:
+            for attempt in self._tasks:
+                attempt.stop()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        with suppress(StoppedError):  # they are written beside the store, and whoever waited was told why
+            self.flush()
+        if self._sharing is not None and self._claims is not None:
+            with suppress(StoppedError):  # the claims of a process that has ended are void
+                self._claims.close()
+        for client in self.clients.values():
+            await client.transport.aclose()

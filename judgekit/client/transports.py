@@ -36,6 +36,7 @@ __all__ = [
     "openai_client",
     "openai_headers",
     "openai_options",
+    "said_by_system",
 ]
 
 
@@ -84,14 +85,18 @@ class HttpTransport:
         self._headers |= headers_of(endpoint)
         self._client: aiohttp.ClientSession | None = None
 
-    def __repr__(self) -> str:
-        return f"HttpTransport({str(self._url)!r})"
-
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         """POST the body; return (status, headers, body)."""
-        client = self._client or self._open()
+        if self._client is None:
+            self._client = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=self._proxy,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+            )
         try:
-            async with client.post(self._url, data=body, allow_redirects=False) as response:
+            async with self._client.post(self._url, data=body, allow_redirects=False) as response:
                 data = bytearray()
                 async for part in response.content.iter_any():
                     data += part
@@ -101,22 +106,15 @@ class HttpTransport:
                 return response.status, response.headers, bytes(data)
         except aiohttp.ClientHttpProxyError as problem:
             raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
+        except aiohttp.ClientConnectorCertificateError as problem:
+            why = f"the certificate of {problem.host}:{problem.port} is not trusted ({problem.certificate_error})"
+            raise NotConnectedError(why) from None
         except aiohttp.ClientConnectorError as problem:
-            raise NotConnectedError(_why(problem, self._through)) from None
+            raise NotConnectedError(f"{self._through}: {said_by_system(problem.os_error)}") from None
         except aiohttp.ConnectionTimeoutError:
             raise NotConnectedError(f"{self._through}: no answer within {_CONNECT_S:g} s") from None
         except aiohttp.ClientError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
-
-    def _open(self) -> aiohttp.ClientSession:
-        self._client = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            headers=self._headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=self._proxy,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
-        )
-        return self._client
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -125,14 +123,11 @@ class HttpTransport:
             self._client = None
 
 
-def _why(problem: aiohttp.ClientConnectorError, place: str) -> str:
-    """Return in words why no connection to a place was made."""
-    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
-        return f"the certificate of {problem.host}:{problem.port} is not trusted ({problem.certificate_error})"
-    cause = problem.os_error
-    if cause.errno is not None and cause.errno > 0:
-        return f"{place}: {os.strerror(cause.errno)}"
-    return f"{place}: {cause.strerror or cause}"
+def said_by_system(problem: BaseException) -> str:
+    """Return in words why no connection was made, without the addresses that were tried."""
+    number = getattr(problem, "errno", None) or 0
+    text = os.strerror(number) if number > 0 else getattr(problem, "strerror", None)
+    return text or str(problem) or type(problem).__name__
 
 
 def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:

@@ -35,16 +35,14 @@ U = TypeVar("U")
 Lookup = Callable[[Sequence[str]], dict[str, Reply]]
 
 
+@dataclass(slots=True, eq=False)
 class Job(Generic[U]):
-    """A unit on its way: its outcomes so far, the wave that is being waited for, and what of it has come, by key."""
+    """A unit on its way: the wave that is being waited for, its outcomes so far, and what of the wave came, by key."""
 
-    __slots__ = ("got", "outcomes", "unit", "wave")
-
-    def __init__(self, unit: U, wave: list[Request]) -> None:
-        self.unit = unit
-        self.wave = wave
-        self.outcomes: list[Outcome] = []
-        self.got: dict[str, Outcome] = {}
+    unit: U
+    wave: list[Request]
+    outcomes: list[Outcome] = field(default_factory=list)
+    got: dict[str, Outcome] = field(default_factory=dict)
 
     def lacking(self) -> dict[str, Request]:
         """Return those requests of the wave that have no outcome yet, by key."""
@@ -181,10 +179,6 @@ class Plan:
         limited = self.further is not None and all(one.room is not None for one in self.lacking.values())
         return least, most + worst * (self.further or 0) if limited else None
 
-    def expect(self, most: int | None) -> None:
-        """Add requests that may follow, None if nobody knows how many."""
-        self.further = None if most is None or self.further is None else self.further + most
-
     @property
     def up_to(self) -> int | None:
         """The most requests that it may take; None where that is not known."""
@@ -205,7 +199,8 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
         followed, unsent = follow(jobs, program, lookup), []
         for job in followed.waiting:
             most = most_requests(program, job.unit)
-            plan.expect(None if most is None else most - len(job.outcomes) - len(job.wave))
+            if plan.further is not None:
+                plan.further = None if most is None else plan.further + most - len(job.outcomes) - len(job.wave)
         for (key, request), new in zip(followed.wanted.items(), seen.add(followed.wanted), strict=True):
             plan.requests += new
             if new and key in followed.replies:

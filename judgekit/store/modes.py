@@ -1,12 +1,22 @@
-"""The store as a session uses it: what its cache mode lets it read, and where it keeps what is new."""
+"""The store as a session uses it: what its cache mode lets it read, where it keeps what is new, and what it claims.
+
+A claim (key, process, time) says who asks what at the moment, so that processes that share a store pay for each request
+once. It stands in the store's own database. One process sends, the others wait for its reply in the store. A claim of a
+process that is dead or silent is void, so that all that may be paid for twice is what was in flight when a process was
+killed.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
+import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
+from uuid import uuid4
 
 from judgekit.errors import UsageError, not_among
 from judgekit.store.maintenance import holds, import_store, rescue, rescued
@@ -14,7 +24,15 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Reply
 
-__all__ = ["Mode", "SessionStore"]
+__all__ = ["Claims", "Mode", "SessionStore"]
+
+_BEAT_S: Final = 4.0
+_SILENT_S: Final = 20.0
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS Claims (key TEXT PRIMARY KEY, process TEXT, time REAL) WITHOUT ROWID"
+_TAKE: Final = (
+    "INSERT INTO Claims VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET time = excluded.time"
+    " WHERE process = excluded.process"
+)
 
 Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
@@ -26,16 +44,13 @@ class SessionStore:
 
     Attributes:
         sink: where replies are kept.
-        shared: whether other processes may use it too; otherwise it is deleted in the end.
-        refreshes: whether a reply that is there already is replaced.
     """
 
     def __init__(self, path: str | Path | Store | None, mode: Mode, note: Callable[[str], None]) -> None:
         """Open the store in a folder, or use one that is open."""
         if mode not in get_args(Mode):
             raise UsageError(not_among("cache mode", mode, get_args(Mode)))
-        self.refreshes = mode == "refresh"
-        self._since = time.time() if self.refreshes else 0.0
+        self._since = time.time() if mode == "refresh" else 0.0
         self._note = note
         self._base: Store | None = None
         if isinstance(path, Store):
@@ -52,7 +67,10 @@ class SessionStore:
                 added, _ = import_store(self._base, file)
                 file.unlink()
                 note(f"{added:,} replies that an earlier run could not store are in the store now")
-        self.shared = self._temporary is None
+
+    def claims(self) -> Claims | None:
+        """Return the claims of an event loop, or None where no other process may ask the same."""
+        return None if self._temporary or self._since else Claims(self.sink)
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return what is stored of these requests, as far as the mode lets it be used."""
@@ -63,14 +81,12 @@ class SessionStore:
 
     def keep(self, records: Sequence[Record]) -> dict[str, Reply]:
         """Store records; return what was there already and stays. What is not taken is written beside the store."""
-        stored = False
         try:
-            there = self.sink.put_many(records, replace=self.refreshes) if records else {}
-            stored = True
-        finally:
-            if not stored and self.shared:
+            return self.sink.put_many(records, replace=self._since > 0) if records else {}
+        except BaseException:
+            if self._temporary is None:
                 self._note(rescue(self.sink, records))
-        return there
+            raise
 
     def knows(self, endpoint: Endpoint) -> bool:
         """Say whether there is a reply of an endpoint's model."""
@@ -83,3 +99,64 @@ class SessionStore:
             self._base.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+class Claims:
+    """The claims of one event loop. What ends is given back together with the next beat: that costs a run nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._process = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}"
+        self._ended: set[str] = set()
+        self._beaten = float("-inf")
+
+    def take(self, keys: Collection[str]) -> set[str]:
+        """Claim requests; return those that no other process asks."""
+        self._ended.difference_update(keys)
+        return self._store.written(self._take, keys)
+
+    def _take(self, rows: sqlite3.Connection, keys: Collection[str]) -> set[str]:
+        now = time.time()
+        rows.execute(_TABLE)
+        others = "SELECT process, max(time) FROM Claims WHERE process <> ? GROUP BY process"
+        for process, heard in rows.execute(others, (self._process,)).fetchall():
+            if now - heard > _SILENT_S or _dead(process):
+                rows.execute("DELETE FROM Claims WHERE process = ?", (process,))
+        rows.executemany(_TAKE, [(key, self._process, now) for key in keys])
+        mine = rows.execute("SELECT key FROM Claims WHERE process = ? AND time >= ?", (self._process, now))
+        return {key for (key,) in mine} & set(keys)
+
+    def end(self, key: str) -> None:
+        """Give a request back, once its reply is stored or there will be none."""
+        self._ended.add(key)
+
+    def beat(self) -> None:
+        """Say that this process lives, and give back what ended."""
+        if self._ended or time.monotonic() - self._beaten > _BEAT_S:
+            self._store.written(self._beat)
+
+    def _beat(self, rows: sqlite3.Connection) -> None:
+        rows.execute(_TABLE)
+        rows.executemany("DELETE FROM Claims WHERE key = ? AND process = ?", [(k, self._process) for k in self._ended])
+        self._ended.clear()
+        if time.monotonic() - self._beaten > _BEAT_S:
+            rows.execute("UPDATE Claims SET time = ? WHERE process = ?", (time.time(), self._process))
+            self._beaten = time.monotonic()
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._store.written(lambda rows: rows.execute("DELETE FROM Claims WHERE process = ?", (self._process,)))
+
+
+def _dead(process: str) -> bool:
+    """Whether a process of this machine has ended; elsewhere, and on Windows, only its silence tells."""
+    host, number, _ = process.split(" ")
+    if host != socket.gethostname() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's
+        pass
+    return False

@@ -9,13 +9,14 @@ wherever it is found.
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 import orjson
 
-from judgekit.wire.jsontext import parse_json
+from judgekit.wire.jsontext import at, parse_json
 from judgekit.wire.types import identity
 
 __all__ = ["Record", "looked_up", "member"]
@@ -43,11 +44,9 @@ def looked_up(value: bytes, key: str) -> tuple[bytes, float, float | None]:
 
 def member(text: str, name: str) -> Any:
     """Return a member of a JSON object; None if it has none, or if the text is not a JSON object."""
-    try:
-        value = parse_json(text)
-    except ValueError:
-        return None
-    return value.get(name) if isinstance(value, dict) else None
+    with suppress(ValueError):
+        return at(parse_json(text), name)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Remains:
         counts: list[int] = []
         with _Files(self._paths) as files:
             for page in files.pages():
-                for payload in files.payloads(page):
+                for payload in files.payloads(*page):
                     columns = _columns(payload)
                     if len(columns) == _COLUMNS:
                         yield columns[_KEY], columns[_VALUE]
@@ -85,7 +85,7 @@ class Remains:
             length = database.stat().st_size + files.length
             frames, farthest = files.frames, 16 * (length // files.size) + _FAR
             read = _frames_read(database.with_name(f"{database.name}-shm")) if frames else b""
-            if not read or not files.log_goes_on():
+            if not read or files._read(1, 0, _LOG_HEADER) != files._log_header:  # the log begins anew
                 return None
             behind = range(int.from_bytes(read, sys.byteorder), len(frames))
             damaged = (n for n in behind if not 0 < frames[n][0] <= farthest or all(frames[n][1:]))
@@ -116,10 +116,6 @@ class _Files:
         self.size = next((size for size in named if 512 <= size <= 65536 and size & (size - 1) == 0), 0)
         self.size = self.size or next((size for size in _SIZES if self._has_leaf(size)), _SIZES[0])
         self._followed: set[int] = set()
-
-    def log_goes_on(self) -> bool:
-        """Return whether the log still begins as it did."""
-        return self._read(1, 0, _LOG_HEADER) == self._log_header
 
     def __enter__(self) -> _Files:
         return self
@@ -154,32 +150,30 @@ class _Files:
         return found
 
     @cached_property
-    def _newest(self) -> dict[int, int]:
-        """Return the frame, from 0, that holds the newest image of a page."""
-        return {page: number for number, (page, _, ours) in enumerate(self.frames) if ours}
+    def _images(self) -> list[tuple[int, int, int]]:
+        """Return (page, file, place) of all images of pages, newer ones of a page before older ones."""
+        places = range(_LOG_HEADER + _FRAME_HEADER, self._lengths[1] + 1, _FRAME_HEADER + self.size)
+        log = [(page, 1, place) for (page, _, ours), place in zip(self.frames, places, strict=False) if ours]
+        stored = [(place // self.size + 1, 0, place) for place in range(0, self._lengths[0], self.size)]
+        return [*reversed(log), *stored]
 
-    def _frame(self, number: int) -> bytes:
-        return self._read(1, _LOG_HEADER + number * (_FRAME_HEADER + self.size) + _FRAME_HEADER, self.size)
+    @cached_property
+    def _newest(self) -> dict[int, tuple[int, int, int]]:
+        return {image[0]: image for image in reversed(self._images)}
 
     def _page(self, number: int) -> bytes:
-        if number in self._newest:
-            return self._frame(self._newest[number])
-        return self._read(0, (number - 1) * self.size, self.size).ljust(self.size, b"\0")
+        """Return the newest image of a page."""
+        _, file, place = self._newest.get(number, (number, 0, self._lengths[0]))
+        return self._read(file, place, self.size).ljust(self.size, b"\0")
 
     def pages(self) -> Iterator[tuple[int, bytes]]:
         """Yield (number, image) of all images of pages that are in use, the newest of each before all older ones."""
-        free, count = self._free(), -(-self._lengths[0] // self.size)
-        newest = set(self._newest.values())
-        for number in sorted({*range(1, count + 1), *self._newest} - free):
-            yield number, self._page(number)
-        self._followed.clear()
-        for frame in range(len(self.frames) - 1, -1, -1):
-            number, _, ours = self.frames[frame]
-            if ours and frame not in newest and number not in free:
-                yield number, self._frame(frame)
-        for number in sorted(self._newest.keys() - free):
-            if number <= count:
-                yield number, self._read(0, (number - 1) * self.size, self.size).ljust(self.size, b"\0")
+        free, newest = self._free(), set(self._newest.values())
+        for images in (sorted(newest), [image for image in self._images if image not in newest]):
+            self._followed.clear()
+            for number, file, place in images:
+                if number not in free:
+                    yield number, self._read(file, place, self.size).ljust(self.size, b"\0")
 
     def _free(self) -> set[int]:
         """Return the pages that the database lists as free: they hold what was deleted or replaced."""
@@ -194,9 +188,8 @@ class _Files:
             trunk = int.from_bytes(page[:4], "big")
         return found
 
-    def payloads(self, page: tuple[int, bytes]) -> Iterator[bytes]:
+    def payloads(self, number: int, image: bytes) -> Iterator[bytes]:
         """Yield what the rows of a page hold."""
-        number, image = page
         for payload, link, more in _cells(image, 100 if number == 1 else 0):
             if more <= self.length:
                 yield payload + self._rest(link, more) if more else payload

@@ -1,11 +1,8 @@
-"""The store: a map from the identity of a request to the raw reply, on diskcache, as texts and bytes only.
+"""The store: a map from the identity of a request to the raw reply, in a file of diskcache's, as texts and bytes only.
 
-Two of diskcache's defaults are traps, and are switched off here: values are pickled, so that reading a crafted row
-runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever exceeds 1 GiB is dropped in silence
-(``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone does not).
-
-diskcache makes the file. Rows are written to its table and looked up in it many at a time: its own ``add`` and ``get``
-are several times slower.
+diskcache makes the file, and does no more. Its ``get`` unpickles values, so that reading a crafted row runs code, and
+its ``add`` drops whatever exceeds 1 GiB in silence (``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone
+does not). So rows are written to its table and looked up in it here, many at a time, and what is pickled is no row.
 
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
@@ -43,7 +40,7 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
 from judgekit.wire.types import Reply
 
-__all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
+__all__ = ["Store", "default_store_path", "has_store"]
 
 _MODE_RAW: Final = 1
 
@@ -79,34 +76,6 @@ def default_store_path() -> Path:
     return cache_folder()
 
 
-class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """A Disk that knows text keys, text values and bytes, and refuses everything else. It never unpickles."""
-
-    def put(self, key: Any) -> tuple[str, bool]:
-        """Return the key as it is stored."""
-        if type(key) is not str:
-            raise TypeError(f"keys are text, not {type(key).__name__}")
-        return key, True
-
-    def get(self, key: Any, raw: bool) -> str:
-        """Return the key of a row."""
-        if not raw or type(key) is not str:
-            raise StoreError("the store holds a row that judgekit did not write (its key is pickled); it is not read")
-        return key
-
-    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str | bytes]:
-        """Return (size, mode, file name, value) of a row."""
-        if type(value) not in (str, bytes) or read:
-            raise TypeError(f"values are text or bytes, not {type(value).__name__}")
-        return 0, _MODE_RAW, None, value
-
-    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str | bytes:
-        """Return the value of a row."""
-        if mode == _MODE_RAW and filename is None and isinstance(value, str | bytes):
-            return value
-        raise StoreError("the store holds a row that judgekit did not write (its value is pickled); it is not read")
-
-
 _ERRORS: Final = (diskcache.Timeout, sqlite3.DatabaseError, UnicodeDecodeError)
 """The last where SQLite quotes a damaged list of tables in its message, which Python then cannot read."""
 
@@ -125,12 +94,13 @@ _MISCOUNTED: Final = (
 """Whether the index lacks rows that diskcache counted: what it lacks is never found, and SQLite does not notice."""
 
 _IN: Final = 512
-_PUT: Final = (
-    "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?)"
-    " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, mode = excluded.mode,"
-    " value = excluded.value"
+_PUT: Final = "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?) ON CONFLICT"
+"""A row as diskcache writes it."""
+
+_ADD: Final = f"{_PUT} (key, raw) DO NOTHING"
+_REPLACE: Final = (
+    f"{_PUT} (key, raw) DO UPDATE SET store_time = excluded.store_time, mode = excluded.mode, value = excluded.value"
 )
-"""A row as diskcache writes it, many at a time."""
 
 _DAMAGE: Final = ("malformed", "not a database", "UTF-8", "too big", "no such table", "no such column", "file format")
 """What SQLite says of damaged files."""
@@ -153,8 +123,8 @@ class Store:
         """Open the store in a folder, which is created if it is not there."""
         self.path = Path(os.path.expandvars(Path(path).expanduser()))
         self.readonly = readonly
-        self.unreadable = 0
         self._note = note
+        self._told = False
         self._database = self.path / diskcache.core.DBNAME
         self._reason = "it was moved aside, and then that was interrupted"
         self._log = self.path / f"{self._database.name}-wal"
@@ -177,7 +147,7 @@ class Store:
             # Says what is damaged before diskcache opens the file and leaves a connection open.
             self._look_for_damage()
             try:
-                diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS).close()
+                diskcache.Cache(str(self.path), timeout=60, **_SETTINGS).close()
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
                 raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
             self._rows.executescript(_PRAGMAS)
@@ -326,7 +296,7 @@ class Store:
                     name = key.decode()
                     text = value.decode() if name.startswith(_SUBMITTED) else value
                     whole.setdefault(name if isinstance(text, str) else _name(Record.parse(value)), text)
-            self._set({name: value for name, value in whole.items() if name not in saved}, replace=False)
+            self.written(_insert, {name: value for name, value in whole.items() if name not in saved})
             saved |= whole.keys()
         aside = folder.with_name(folder.name.replace(_UNFINISHED, _ASIDE, 1))
         try:
@@ -377,35 +347,20 @@ class Store:
             yield from self._guarded(self._query, query, part)
 
     def _unreadable(self) -> None:
-        if not self.unreadable:
+        if not self._told:
+            self._told = True
             self._note(f"the store {self.path} holds damaged replies or errors; they are asked for again")
-        self.unreadable += 1
 
     def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Reply]:
         """Store records in one transaction: all of them are there when it returns."""
         # A reply that is there already stays, so that everybody who shares the store goes on with the same one.
-        self._must_write()
-        there = self._put(records, replace)
-        if not there:
-            return {}
-        kept = self.get_many(there)
-        damaged = [record for record in records if record.key in there and record.key not in kept]
-        self._put(damaged, replace=True)
+        named = {_name(record): record for record in records}
+        values = {name: record.stored() for name, record in named.items()}
+        there = {name: named[name].key for name in self.written(_insert, values, replace)}
+        kept = self.get_many([*there.values()]) if there else {}
+        if damaged := {name: values[name] for name, key in there.items() if key not in kept}:
+            self.written(_insert, damaged, replace=True)
         return kept
-
-    def _must_write(self) -> None:
-        if self.readonly:
-            raise StoreError(f"the store {self.path} was opened for reading only")
-
-    def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
-        """Store records; return the keys of those that were there already."""
-        names = {_name(record): record for record in records}
-        there = self._set({name: record.stored() for name, record in names.items()}, replace)
-        return [names[name].key for name in there]
-
-    def _set(self, values: Mapping[str, bytes | str], replace: bool) -> list[str]:
-        """Store values in one transaction; return the names of those that were there already."""
-        return self.written(_insert, values, replace)
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
@@ -426,27 +381,21 @@ class Store:
 
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
         """Delete records: replies, or those that wait for one."""
-        self._must_write()
-        names = iter([(_WAITING + key if waiting else key).encode("utf-8", "surrogateescape") for key in keys])
-        while part := list(islice(names, _IN)):
-            marks = ",".join(["CAST(? AS TEXT)"] * len(part))
-            self._guarded(self._query, f"DELETE FROM Cache WHERE key IN ({marks}) AND raw = 1", part)
+        names = [(_WAITING + key if waiting else key).encode("utf-8", "surrogateescape") for key in keys]
+        self.written(_delete, names)
 
     def compact(self) -> None:
         """Rewrite the file: traces of what was deleted would be left in it and in its log."""
-        self._must_write()
-        self._guarded(self._query, "VACUUM")
-        self._guarded(self._query, "PRAGMA wal_checkpoint(TRUNCATE)")
+        for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            self._guarded(self._query, statement)
 
     def note_submission(self, name: str, text: str) -> None:
         """Keep a note of what was submitted to a batch service, replacing an earlier one of that name."""
-        self._must_write()
-        self._set({_SUBMITTED + name: text}, replace=True)
+        self.written(_insert, {_SUBMITTED + name: text}, replace=True)
 
     def forget_submission(self, name: str) -> None:
         """Delete the note of that name."""
-        self._must_write()
-        self._guarded(self._query, "DELETE FROM Cache WHERE key = ? AND raw = 1", [_SUBMITTED + name])
+        self.written(_delete, [(_SUBMITTED + name).encode()])
 
     def submissions(self) -> list[bytes]:
         """Return all notes of what was submitted to a batch service."""
@@ -482,6 +431,8 @@ class Store:
 
     def written(self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what some work with the database returns, done as one transaction."""
+        if self.readonly:
+            raise StoreError(f"the store {self.path} was opened for reading only")
 
         def transaction() -> T:
             with self._lock:
@@ -509,16 +460,17 @@ class Store:
             self._opened.close()
 
 
-def _insert(rows: sqlite3.Connection, values: Mapping[str, bytes | str], replace: bool) -> list[str]:
+def _insert(rows: sqlite3.Connection, values: Mapping[str, bytes | str], replace: bool = False) -> list[str]:
     """Store values as diskcache does; return the names of those that were there already and stay."""
-    names, there = list(values), set[str]()
-    for start in range(0, 0 if replace else len(names), _IN):
-        part = names[start : start + _IN]
-        query = f"SELECT key FROM Cache WHERE key IN ({','.join('?' * len(part))}) AND raw = 1"
-        there.update(key for (key,) in rows.execute(query, part))
-    now = time.time()
-    rows.executemany(_PUT, [(name, now, now, _MODE_RAW, value) for name, value in values.items() if name not in there])
-    return [name for name in names if name in there]
+    there, now = list[str](), time.time()
+    for name, value in values.items():
+        stored = rows.execute(_REPLACE if replace else _ADD, (name, now, now, _MODE_RAW, value)).rowcount
+        there += [] if stored else [name]
+    return there
+
+
+def _delete(rows: sqlite3.Connection, names: Iterable[bytes]) -> None:
+    rows.executemany("DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1", [(name,) for name in names])
 
 
 def _name(record: Record) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, unquote_plus, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
@@ -133,37 +134,28 @@ def without_password(url: str) -> str:
 
 
 def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
+    with suppress(ValueError):
         return ipaddress.ip_address(host)
-    except ValueError:
-        pass
-    try:
+    with suppress(OSError):
         return ipaddress.IPv4Address(socket.inet_aton(host))  # 127.1 and the like
-    except OSError:
-        return None
+    return None
 
 
 def _on_this_machine(host: str) -> bool:
     """Say whether a host is this machine, by a name that no other machine has."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
     address = _ip(host)
-    if isinstance(address, ipaddress.IPv6Address):
-        address = address.ipv4_mapped or address
-    return address is not None and (address.is_loopback or address.is_unspecified)
+    address = getattr(address, "ipv4_mapped", None) or address
+    own = address is not None and (address.is_loopback or address.is_unspecified)
+    return own or host == "localhost" or host.endswith(".localhost")
 
 
 def _in_networks(host: str, no_proxy: str) -> bool:
     """Say whether ``NO_PROXY`` excepts an IP address, also by a network such as ``10.0.0.0/8``."""
     address = _ip(host)
-    if address is None:
-        return False
-    for name in no_proxy.split(","):
-        try:
+    for name in no_proxy.split(",") if address else ():
+        with suppress(ValueError):
             if address in ipaddress.ip_network(name.strip().strip("[]"), strict=False):
                 return True
-        except ValueError:
-            continue
     return False
 
 

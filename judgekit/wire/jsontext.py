@@ -10,7 +10,7 @@ import orjson
 
 from judgekit.errors import DataError
 
-__all__ = ["canonical", "parse_json"]
+__all__ = ["at", "canonical", "parse_json"]
 
 _FEW_LEVELS = 100
 _BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
@@ -42,12 +42,23 @@ def parse_json(text: str | bytes) -> Any:
     """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end."""
     try:
         value = orjson.loads(text)
-        if _may_be_deep(text):
+        brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+        if sum(map(text.count, brackets)) > _FEW_LEVELS:  # type: ignore[arg-type]  # of the same type
             orjson.dumps(value)
     except (orjson.JSONDecodeError, TypeError):
         value = json.loads(_flattened(text), parse_int=_number)
         whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
         return json.loads(whole.decode("utf-16-le", "replace"))
+    return value
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """Return what stands at a path of names and places in what a server sent, or None where nothing does."""
+    try:
+        for step in path:
+            value = value[step]
+    except (LookupError, TypeError):
+        return None
     return value
 
 
@@ -57,11 +68,6 @@ def _number(digits: str) -> float:
         return int(digits)
     except ValueError:
         return float(digits)
-
-
-def _may_be_deep(text: str | bytes) -> bool:
-    brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
-    return brackets > _FEW_LEVELS
 
 
 def _flattened(text: str | bytes) -> str:

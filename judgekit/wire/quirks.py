@@ -33,12 +33,15 @@ from typing import Any, Final
 import orjson
 
 from judgekit.data.tables import Status
-from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import SHOWN, chosen
 from judgekit.wire.types import CONSTRAINTS, NO_TEXT, tokens_used
 
 __all__ = [
+    "DOWN",
+    "OVERSIZED",
+    "THROTTLED",
     "WORDS",
     "Accepted",
     "Complaint",
@@ -133,36 +136,27 @@ class Accepted:
     json: dict[str, Any]
 
 
+THROTTLED: Final = "the server asked to slow down"
+DOWN: Final = "no connection, or no answer in time"
+OVERSIZED: Final = "the reply was too large"
+UNUSABLE: Final = "the server reported an error, or sent no usable reply"
+
+
 @dataclass(frozen=True, slots=True)
 class Retry:
     """It may work the next time.
 
     Attributes:
         reason: what was said.
-        throttled: whether too much was asked at once.
-        oversized: whether the reply was too large, which is tried once more only: each attempt costs its bytes.
+        kind: the reason in general, to be counted by.
         after: the wait that was asked for, seconds.
         usage: (prompt, completion) tokens that were taken all the same.
-        worked: whether the server may have done the work, and charge for it.
-        down: whether the server could not be reached, or did not answer.
     """
 
     reason: str
-    throttled: bool = False
-    oversized: bool = False
+    kind: str = UNUSABLE
     after: float | None = None
     usage: tuple[int, int] | None = None
-    worked: bool = False
-    down: bool = False
-
-    @property
-    def kind(self) -> str:
-        """The reason in general, to be counted by."""
-        if self.throttled:
-            return "the server asked to slow down"
-        if self.down:
-            return "no connection, or no answer in time"
-        return "the reply was too large" if self.oversized else "the server reported an error, or sent no usable reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +213,7 @@ def read_response(
     if status == 429 or status in (503, 529):
         if status == 429 and _UNPAID.search(error.everything):
             return Fatal(said)
-        return Retry(said, throttled=True, after=retry_after(headers))
+        return Retry(said, THROTTLED, after=retry_after(headers))
     if _CONTEXT.search(error.everything) or status == 413:
         return Refused(said)
     if status in (400, 403, 422, 451) and _MODERATED.search(error.everything):
@@ -374,18 +368,14 @@ def _short(text: str) -> str:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a response asks to wait: ``retry-after-ms``, ``retry-after`` as seconds or a date."""
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
-        value = headers.get(name, "")
-        try:
-            seconds = float(value) * scale
-        except ValueError:
-            continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    until = _date(headers.get("retry-after", ""))
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) * scale
+            if math.isfinite(seconds):
+                return max(0.0, seconds)
+    until, now = (_date(headers.get(name, "")) for name in ("retry-after", "date"))
     if until is None:
         return None
-    now = _date(headers.get("date", ""))  # by the server's own clock, which may be wrong
-    return max(0.0, until - (time.time() if now is None else now))
+    return max(0.0, until - (time.time() if now is None else now))  # by the server's own clock, which may be wrong
 
 
 def _date(text: str) -> float | None:
@@ -421,27 +411,21 @@ class ServerQuirks:
     held: bool = False
     _ignored: set[str] = field(default_factory=set)
 
-    def __bool__(self) -> bool:
-        return bool(self.swapped or self.dropped)
-
     def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
         """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
-        if not (self or constraint):
+        if not (self.swapped or self.dropped or constraint):
             return body
-        asked = {**constraint, **orjson.loads(body)}
-        if not self:
-            return canonical(asked)
-        fields = (self._field(*item) for item in asked.items())
+        fields = (self._field(*item) for item in {**constraint, **orjson.loads(body)}.items())
         return canonical({name: value for name, value in fields if name not in self.dropped})
 
     def _field(self, name: str, value: Any) -> tuple[str, Any]:
         swapped = self.swapped.get(name, name)
         if name == "structured_outputs":
-            words = value.get("choice") if isinstance(value, dict) else None
+            words = at(value, "choice")
             return (swapped, in_words(swapped, words)) if words else (name, value)
         if swapped != "structured_outputs" or name == swapped:
             return swapped, value
-        schema = value.get("json_schema", {}).get("schema") if isinstance(value, dict) else None
+        schema = at(value, "json_schema", "schema")
         return (swapped, {"json": schema}) if schema else (name, value)
 
     def note(self, sent: bytes, constraint: Mapping[str, Any]) -> None:
@@ -467,8 +451,7 @@ class ServerQuirks:
         own = constraint.get("structured_outputs")
         if (own is None and b'"structured_outputs":' not in asked) or form in self._ignored or form in self.dropped:
             return None
-        held = own or orjson.loads(asked).get("structured_outputs")
-        words = held.get("choice") if isinstance(held, dict) else None
+        words = at(own or orjson.loads(asked).get("structured_outputs"), "choice")
         if not words or said in words:
             return None
         text = without_reasoning(said).strip()

@@ -20,7 +20,7 @@ from judgekit.data.tables import UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError
 from judgekit.spec import split_file
 from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
-from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN, Api, chosen, shaped
 
 __all__ = [
@@ -126,25 +126,14 @@ class Endpoint:
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._refuse(next(self._problems(), None))
-        code = ""
-        if self.target is not None:
-            code = self._code()
-        if self.application and not self.model:
+        for name, problem in self._problems():
+            raise ConfigError(problem, key=f"endpoints.{self.name}.{name}")
+        code = "" if self.target is None else self._code()
+        if self.application and not self.model.strip():
             object.__setattr__(self, "model", UNDECLARED)
         whom = self.namespace or self.base_url.rstrip("/")
         version = f"revision {self.revision}" if self.revision else code
         object.__setattr__(self, "identity", f"{whom} ({version})" if version else whom)
-        if not self.base_url:
-            self._refuse(("base_url", "base_url is empty"))
-        if not (self.built_in or self.kind == "callable") and (problem := address_problem(self.base_url)):
-            self._refuse(("base_url", problem))
-        if not self.model.strip():
-            self._refuse(("model", "model is empty"))
-
-    def _refuse(self, found: tuple[str, str] | None) -> None:
-        if found is not None:
-            raise ConfigError(found[1], key=f"endpoints.{self.name}.{found[0]}")
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
@@ -184,6 +173,13 @@ class Endpoint:
         for name in ("timeout_s", "patience_s", "max_reply_mb"):
             if not getattr(self, name) > 0:
                 yield name, f"must be positive, not {getattr(self, name)}"
+        if self.kind == "chat":
+            if not self.base_url:
+                yield "base_url", "base_url is empty"
+            if not self.built_in and (reason := address_problem(self.base_url)):
+                yield "base_url", reason
+            if not self.model.strip():
+                yield "model", "model is empty"
 
     def _code(self) -> str:
         """Name the callable's address, and return what tells its code from any other."""
@@ -365,7 +361,8 @@ class Reply:
         reason = choice.get("finish_reason")
         self.finish_reason = reason if reason is None or isinstance(reason, str) else str(reason)
         self.refusal = str(refusal) if refusal else None
-        self.logprobs: list[dict[str, Any]] | None = None if logprobs is None else _tokens(logprobs)
+        tokens = None if logprobs is None else at(logprobs, "content")
+        self.logprobs: list[dict[str, Any]] | None = tokens if isinstance(tokens, list) else None
         self.usage = tokens_used(body)
         self.seconds = seconds
         model, mark = body.get("model"), body.get("system_fingerprint")
@@ -387,15 +384,10 @@ class Reply:
         return f"Reply({self.key!r}, {self.raw!r}, cached={self.cached})"
 
 
-def _tokens(logprobs: Any) -> list[dict[str, Any]] | None:
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return content if isinstance(content, list) else None
-
-
 def _joined(content: Any) -> str:
     """Return the text of a content that comes in parts, without the parts that are thinking."""
     parts = content if isinstance(content, list) else ()
-    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    texts = [at(part, "text") for part in parts if at(part, "type") == "text"]
     return "".join(text for text in texts if isinstance(text, str))
 
 

@@ -1,9 +1,9 @@
-"""The process that `test_durability` kills: resolves units, says which ones are done, writes their texts at the end.
+"""The processes that `test_durability` kills: they resolve units, say which are done, write their texts at the end.
 
     python -m tests.client.killed
 
 For each line ``BASE_URL STORE LOG OUT UNITS CONCURRENCY`` on its standard input it forks a child that does so (a child
-that is forked need not import anything), prints the child's process id, and prints how the child ended.
+that is forked need not import anything) and prints the child's process id; for ``wait ID`` how that child ended.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ async def work(base_url: str, store: str, log: str, out: str, units: str, concur
 
 def main() -> None:
     for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            asyncio.run(work(*line.split()))
+        words = line.split()
+        if words[0] == "wait":
+            print(os.waitstatus_to_exitcode(os.waitpid(int(words[1]), 0)[1]), flush=True)
+        elif child := os.fork():
+            print(child, flush=True)
+        else:
+            asyncio.run(work(*words))
             os._exit(0)
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
-"""Nothing lost, nothing paid twice: killed processes, two at once, folders that cannot be written to, full disks."""
+"""Nothing lost, nothing paid twice: killed processes, several at once, full disks, folders that take nothing."""
 
 from __future__ import annotations
 
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,57 +19,48 @@ import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import StoreError
-from judgekit.store.maintenance import import_store, rescue
+from judgekit.errors import EndpointError, StoreError
+from judgekit.store import modes as room
+from judgekit.store.modes import Claims
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
-from tests.programs import Ask, Run, collect
-from tests.scripted import Scripted, ScriptedTransport, completion
-from tests.store.test_store import record
+from tests.programs import Ask, Run, collect, texts
+from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-UNITS = [f"unit {i:04}" for i in range(240)]
+UNITS = [f"unit {i:04}" for i in range(120)]
 CONCURRENCY = 8
 
 
 class Parent:
     """A process that forks the children of `tests/client/killed.py`."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.client.killed"]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
 
     def start(self, base_url: str, folder: Path, out: str = "out.txt") -> int:
         """Start a child; return its process id."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         files = [str(folder / name) for name in ("store", "acknowledged", out)]
-        self.process.stdin.write(" ".join([base_url, *files, str(len(UNITS)), str(CONCURRENCY)]) + "\n")
+        return self.told(base_url, *files, len(UNITS), CONCURRENCY)
+
+    def wait(self, child: int) -> int:
+        """Return how a child ended."""
+        return self.told("wait", child)
+
+    def told(self, *words: object) -> int:
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
-    def wait(self) -> int:
-        """Return how the child ended."""
-        assert self.process.stdout is not None
-        return int(self.process.stdout.readline())
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
 
 @pytest.fixture
-def parents() -> Iterator[list[Parent]]:
-    """Two processes that fork children."""
-    made = [Parent(), Parent()]
-    yield made
-    for parent in made:
-        parent.close()
+def parent() -> Iterator[Parent]:
+    command = [sys.executable, "-m", "tests.client.killed"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Parent(process)
+        process.stdin.close()
 
 
 def lines(path: Path) -> list[str]:
@@ -80,15 +69,13 @@ def lines(path: Path) -> list[str]:
 
 def stored_texts(folder: Path) -> set[str]:
     """Return the user messages of all stored requests."""
-    store = Store(folder / "store", readonly=True)
-    found = {parse_json(Record.parse(text).body)["messages"][0]["content"] for _, text in store.texts()}
-    store.close()
-    return found
+    with closing(Store(folder / "store", readonly=True)) as store:
+        return {parse_json(Record.parse(text).body)["messages"][0]["content"] for _, text in store.texts()}
 
 
-@pytest.mark.parametrize("rounds", [10, pytest.param(50, marks=pytest.mark.many)])
+@pytest.mark.parametrize("rounds", [5, pytest.param(50, marks=pytest.mark.many)])
 def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(
-    fault_server: Any, tmp_path: Path, parents: list[Parent], rounds: int
+    fault_server: Any, tmp_path: Path, parent: Parent, rounds: int
 ) -> None:
     last, killing = f"{UNITS[-1]} 1", True
 
@@ -100,7 +87,6 @@ def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in
     fault_server.answer = answer
     rng = random.Random(rounds)
     out, log = tmp_path / "out.txt", tmp_path / "acknowledged"
-    parent = parents[0]
     for _ in range(rounds):
         child = parent.start(fault_server.base_url, tmp_path)
         enough = len(fault_server.seen) + rng.randint(1, 3 * len(UNITS) // rounds)
@@ -108,40 +94,42 @@ def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.01))
         os.kill(child, signal.SIGKILL)
-        assert parent.wait() == -signal.SIGKILL
+        assert parent.wait(child) == -signal.SIGKILL
         assert {text for unit in lines(log) for text in (unit, f"{unit} 1")} <= stored_texts(tmp_path)
         assert not out.exists()
     killing = False
-    parent.start(fault_server.base_url, tmp_path)
-    assert parent.wait() == 0
+    assert parent.wait(parent.start(fault_server.base_url, tmp_path)) == 0
     sent = Counter(fault_server.texts())
     assert set(sent) == stored_texts(tmp_path)
     assert len(sent) == 2 * len(UNITS)
     assert sent.total() - len(sent) <= rounds * CONCURRENCY
     print(f"{rounds} kills, 0 entries lost, {sent.total() - len(sent)} of {sent.total()} requests sent again")
     fault_server.seen.clear()
-    parent.start(fault_server.base_url, tmp_path, "again.txt")
-    assert parent.wait() == 0
+    assert parent.wait(parent.start(fault_server.base_url, tmp_path, "again.txt")) == 0
     assert not fault_server.seen
     (tmp_path / "undisturbed").mkdir()
-    parent.start(fault_server.base_url, tmp_path / "undisturbed")
-    assert parent.wait() == 0
+    assert parent.wait(parent.start(fault_server.base_url, tmp_path / "undisturbed")) == 0
     whole = (tmp_path / "undisturbed" / "out.txt").read_bytes()
     assert out.read_bytes() == whole
     assert (tmp_path / "again.txt").read_bytes() == whole
 
 
-def test_two_processes_share_one_store(fault_server: Any, tmp_path: Path, parents: list[Parent]) -> None:
-    # replies differ from call to call, and yet both processes end with the same ones
-    fault_server.answer = lambda body, seen: completion(f"answer {len(fault_server.seen)}", delay_s=0.005)
-    for number, parent in enumerate(parents):
-        parent.start(fault_server.base_url, tmp_path, f"{number}.txt")
-    assert [parent.wait() for parent in parents] == [0, 0]
-    assert (tmp_path / "0.txt").read_bytes() == (tmp_path / "1.txt").read_bytes()
-    store = Store(tmp_path / "store")
-    assert store.count() == 2 * len(UNITS)
-    assert store.check() == "ok"
-    store.close()
+@pytest.mark.parametrize("killed", [0, 1])
+def test_three_processes_at_once_send_nothing_twice_but_what_was_in_flight_in_one_that_was_killed(
+    fault_server: Any, tmp_path: Path, parent: Parent, killed: int
+) -> None:
+    # replies differ from call to call, and yet all processes end with the same ones
+    fault_server.answer = lambda body, seen: completion(f"answer {len(fault_server.seen)}", delay_s=0.02)
+    children = [parent.start(fault_server.base_url, tmp_path, f"{number}.txt") for number in range(3)]
+    while killed and len(fault_server.seen) < len(UNITS) // 2:
+        time.sleep(0.001)
+    for child in children[:killed]:
+        os.kill(child, signal.SIGKILL)
+    assert [parent.wait(child) for child in children] == [-signal.SIGKILL * killed, 0, 0]
+    asked = Counter(fault_server.texts())
+    assert len(asked) == 2 * len(UNITS)
+    assert asked.total() - len(asked) <= killed * CONCURRENCY
+    assert len({(tmp_path / f"{number}.txt").read_bytes() for number in range(killed, 3)}) == 1
 
 
 @pytest.fixture
@@ -192,7 +180,7 @@ def test_what_is_new_is_kept_for_the_session_only_when_reading(tmp_path: Path) -
 
 def test_refreshing_asks_everything_once_more_and_stores_it(tmp_path: Path) -> None:
     program = Ask(Endpoint("here", "http://h/v1", "m"))
-    for answer, mode, sent in (("old", "on", 240), ("new", "refresh", 240), ("newer", "on", 0)):
+    for answer, mode, sent in (("old", "on", len(UNITS)), ("new", "refresh", len(UNITS)), ("newer", "on", 0)):
         transport = ScriptedTransport(answer)
         with Session(tmp_path, mode, transports=lambda _, t=transport: t) as session:  # type: ignore[arg-type]
             run_sync(collect(session, UNITS, program, "one"))
@@ -222,7 +210,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server: Any, 
 
 
 def _fill_up(server: Any, store: Path) -> None:
-    server.answer = lambda body, seen: "yes " * 1000
+    server.answer = lambda body, seen: "yes " * 2500
     run = Run(server.base_url, UNITS, store, concurrency=4)
     assert isinstance(run.error, StoreError)
     assert "is full" in str(run.error) or "cannot be used" in str(run.error)
@@ -281,22 +269,6 @@ def signalled(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    with closing(Store(tmp_path / "store")) as store:
-        shutil.rmtree(store.path)
-        told = rescue(store, [record(1), record(2)])
-        [file] = (tmp_path / "temporary").glob("rescued-*.jsonl")
-        assert f"2 paid replies that the store could not take are in {file}: `judgekit cache import`" in told
-        assert file.stat().st_mode & 0o077 == 0
-    with closing(Store(tmp_path / "other")) as other:
-        assert import_store(other, file) == (2, 0)
-
-
 def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:
     Run(fault_server.base_url, UNITS, tmp_path)
     data = bytearray((tmp_path / "cache.db").read_bytes())
@@ -306,6 +278,61 @@ def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any,
     again = Run(fault_server.base_url, UNITS, tmp_path)
     assert again.error is None
     assert again.texts == ["yes"] * len(UNITS)
-    assert again.usage.cached > 200
+    assert again.usage.cached > 80
     assert len(fault_server.seen) == len(UNITS) + again.usage.sent
     assert list(tmp_path.glob("damaged-*/cache.db"))
+
+
+def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as other:
+        mine, theirs = Claims(one), Claims(other)
+        assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
+        assert theirs.take(["a", "b", "c"]) == {"c"}
+        mine.end("a")
+        mine.beat()
+        assert theirs.take(["a", "b"]) == {"a"}
+        mine.close()
+        assert theirs.take(["b"]) == {"b"}
+        now = time.time()
+        monkeypatch.setattr(room.time, "time", lambda: now + 19)
+        assert mine.take(["b"]) == set()
+        monkeypatch.setattr(room.time, "time", lambda: now + 21)
+        assert mine.take(["b"]) == {"b"}
+
+
+def test_a_process_that_beats_keeps_its_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Store(tmp_path)) as store:
+        mine, theirs, now = Claims(store), Claims(store), time.time()
+        mine.take(["a"])
+        monkeypatch.setattr(room.time, "time", lambda: now + 15)
+        mine.beat()
+        monkeypatch.setattr(room.time, "time", lambda: now + 30)
+        assert theirs.take(["a"]) == set()
+
+
+def test_what_failed_or_was_stopped_in_one_session_is_asked_by_the_next(tmp_path: Path) -> None:
+    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
+    with Session(tmp_path, transports=lambda _: ScriptedTransport(error(400, "maximum context length"))) as session:
+        run_sync(collect(session, UNITS[:3], Ask(here)))
+    with (
+        Session(tmp_path, transports=lambda _: ScriptedTransport(error(401, "no key"))) as session,
+        pytest.raises(EndpointError, match="401"),
+    ):
+        run_sync(collect(session, UNITS[:3], Ask(here)))
+    begun = time.monotonic()
+    with Session(tmp_path, transports=lambda _: transport) as session:
+        found = run_sync(collect(session, UNITS[:3], Ask(here)))
+    assert [texts(found[unit]) for unit in UNITS[:3]] == [["yes"]] * 3
+    assert time.monotonic() - begun < 5
+
+
+def test_a_damaged_row_is_asked_for_again_although_it_is_there(tmp_path: Path) -> None:
+    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
+    for _ in range(2):
+        with Session(tmp_path, transports=lambda _: transport) as session:
+            run_sync(collect(session, UNITS[:3], Ask(here)))
+        with closing(Store(tmp_path)) as store:
+            store.written(lambda rows: rows.execute("UPDATE Cache SET value = 'x' WHERE length(key) = 64"))
+    assert len(transport.sent) == 6

@@ -1,12 +1,24 @@
-"""Limits: slots in order, concurrency that adapts, requests and tokens a minute, pauses."""
+"""How fast an endpoint is asked, how long it may fail, what the user is told meanwhile, and that it ends."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from aiohttp import web
 
-from judgekit.client.limits import Limiter
+from judgekit.client import limits
+from judgekit.client.limits import Limiter, Patience, Watch
+from judgekit.errors import EndpointError
+from judgekit.wire.quirks import THROTTLED, Retry
+from judgekit.wire.types import Endpoint
+from tests.programs import Run
+from tests.scripted import Scripted, error
+from tests.servers import Stream
 
 
 class Clock:
@@ -19,6 +31,10 @@ class Clock:
         return self.now
 
 
+def limited(concurrency: int, clock: Callable[[], float] = time.monotonic, **rates: float) -> Limiter:
+    return Limiter(Endpoint("e", "http://h/v1", "m", concurrency=concurrency, **rates), clock)
+
+
 async def settle() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
@@ -26,7 +42,7 @@ async def settle() -> None:
 
 def test_slots_are_given_in_order_and_never_more_than_there_are() -> None:
     async def main() -> None:
-        limiter = Limiter(2)
+        limiter = limited(2)
         got: list[int] = []
 
         async def one(number: int) -> None:
@@ -46,7 +62,7 @@ def test_slots_are_given_in_order_and_never_more_than_there_are() -> None:
 
 def test_a_further_attempt_goes_before_those_that_wait_for_their_first() -> None:
     async def main() -> None:
-        limiter = Limiter(1)
+        limiter = limited(1)
         got: list[str] = []
 
         async def one(name: str, again: bool) -> None:
@@ -66,7 +82,7 @@ def test_a_further_attempt_goes_before_those_that_wait_for_their_first() -> None
 
 def test_a_cancelled_wait_takes_no_slot() -> None:
     async def main() -> None:
-        limiter = Limiter(1)
+        limiter = limited(1)
         await limiter.acquire()
         waiting = [asyncio.create_task(limiter.acquire()) for _ in range(3)]
         await settle()
@@ -83,7 +99,7 @@ def test_a_cancelled_wait_takes_no_slot() -> None:
 
 def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round() -> None:
     clock = Clock()
-    limiter = Limiter(100, clock=clock)
+    limiter = limited(100, clock=clock)
     assert limiter.limit == 32
     for _ in range(32):
         limiter.succeeded()
@@ -107,13 +123,6 @@ def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round(
     assert limiter.limit == 100
 
 
-def test_a_small_maximum_is_never_exceeded() -> None:
-    limiter = Limiter(3)
-    for _ in range(50):
-        limiter.succeeded()
-    assert limiter.limit == 3
-
-
 async def _times(limiter: Limiter, tokens: list[int]) -> list[float]:
     loop = asyncio.get_running_loop()
     begun = loop.time()
@@ -126,13 +135,13 @@ async def _times(limiter: Limiter, tokens: list[int]) -> list[float]:
 
 
 def test_requests_a_minute_are_spread_evenly() -> None:
-    times = asyncio.run(_times(Limiter(10, requests_per_minute=3000), [0] * 20))
+    times = asyncio.run(_times(limited(10, requests_per_minute=3000), [0] * 20))
     assert times[-1] >= 19 * 0.02 - 0.005
     assert times[-1] < 1
 
 
 def test_tokens_a_minute_delay_what_follows() -> None:
-    times = asyncio.run(_times(Limiter(10, tokens_per_minute=60_000), [100, 200, 1]))
+    times = asyncio.run(_times(limited(10, tokens_per_minute=60_000), [100, 200, 1]))
     assert times[0] < 0.05
     assert times[1] >= 0.095
     assert times[2] >= 0.295
@@ -140,7 +149,7 @@ def test_tokens_a_minute_delay_what_follows() -> None:
 
 def test_an_estimate_is_corrected_by_what_was_used() -> None:
     async def main() -> float:
-        limiter = Limiter(10, tokens_per_minute=60_000)
+        limiter = limited(10, tokens_per_minute=60_000)
         await limiter.acquire(5000)
         limiter.correct_tokens(5000, 50)
         return (await _times(limiter, [1]))[0]
@@ -150,10 +159,199 @@ def test_an_estimate_is_corrected_by_what_was_used() -> None:
 
 def test_a_pause_holds_everybody_and_the_longest_counts() -> None:
     async def main() -> list[float]:
-        limiter = Limiter(10)
+        limiter = limited(10)
         limiter.pause(0.2)
         limiter.pause(0.1)
         return await _times(limiter, [0, 0])
 
     times = asyncio.run(main())
     assert 0.19 <= times[0] < 1
+
+
+UNITS = [f"unit {i:02}" for i in range(40)]
+PATIENT = {"max_retries": 10_000, "timeout_s": 0.1}
+"""So many retries that nothing but patience ends them."""
+
+
+async def drip(response: web.StreamResponse) -> None:
+    while True:
+        await response.write(b" ")
+        await asyncio.sleep(0.01)
+
+
+FAULTS: dict[str, Callable[[], Scripted | Stream]] = {
+    "429": lambda: error(429, "Slow down."),
+    "503": lambda: error(503, "Overloaded."),
+    "500": lambda: error(500, "Boom."),
+    "429 that asks for a wait": lambda: error(429, "Slow down.", headers={"retry-after-ms": "30"}),
+    "slow drip": lambda: Stream(drip),
+    "never": lambda: Scripted(200, b"", delay_s=30.0),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_server_that_fails_from_the_start_stops_the_run_with_a_sentence(fault_server: Any, fault: str) -> None:
+    fault_server.answer = lambda body, seen: FAULTS[fault]()
+    run = Run(fault_server.base_url, UNITS, patience_s=2.0, **PATIENT)
+    assert (
+        "without a single answer (patience_s is 2, and a tenth of that counts before the first answer)" in run.stopped
+    )
+    assert "all replies so far are kept" in str(run.error)
+    assert any(re.search(r"; gives up at \d\d:\d\d:\d\d at the latest \(patience_s\)", note) for note in run.notes)
+    assert not run.outcomes
+
+
+def test_a_server_that_fails_from_some_moment_on_stops_the_run_when_patience_ends(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: error(503, "Down.") if len(fault_server.seen) > 10 else "yes"
+    run = Run(fault_server.base_url, UNITS, patience_s=0.3, concurrency=1, **PATIENT)
+    assert "without a single answer (patience_s is 0.3): 503: Down." in str(run.error)
+    assert run.texts.count("yes") == 10
+
+
+def test_a_silent_server_is_told_of_before_its_first_timeout(
+    fault_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_SILENT_S", 0.05)
+    fault_server.answer = lambda body, seen: Scripted(200, b"", delay_s=30.0)
+    run = Run(fault_server.base_url, UNITS[:1], timeout_s=1.0, max_retries=0)
+    assert re.search(r"here: no answer for 0 s; waits until \d\d:\d\d:\d\d at the latest \(timeout_s\)", run.notes[0])
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+def make(clock: Clock, told: list[str], proven: bool = True, **settings: Any) -> tuple[Watch, Patience]:
+    endpoint = Endpoint("e", "http://h/v1", "m", **settings)
+    return Watch(endpoint, told.append, lambda: proven, clock), Patience(endpoint)
+
+
+def says_a_time(text: str, moment: float) -> bool:
+    """Say whether a text names the time of day of a moment, or one up to a minute later, as tests may be slow."""
+    return any(time.strftime("%H:%M:%S", time.localtime(moment + late)) in text for late in range(60))
+
+
+BUSY = Retry("429: busy", THROTTLED)
+BROKEN = Retry("500: boom")
+
+
+@pytest.mark.parametrize(("proven", "limit"), [(True, 900.0), (False, 90.0)])
+def test_an_endpoint_may_fail_for_its_patience_and_for_a_tenth_before_its_first_answer(
+    clock: Clock, told: list[str], proven: bool, limit: float
+) -> None:
+    watch, _ = make(clock, told, proven)
+    assert watch.failed(BUSY) is None
+    clock.now += limit
+    assert watch.failed(BUSY) is None
+    clock.now += 0.1
+    assert "429: busy" in (watch.failed(BUSY) or "")
+
+
+def test_no_wait_goes_beyond_the_end_of_patience(clock: Clock, told: list[str]) -> None:
+    watch, patience = make(clock, told, proven=False)
+    patience.failed(BUSY, clock.now)
+    watch.failed(BUSY)
+    assert watch.left(patience) == 90
+    clock.now += 80
+    patience.failed(BUSY, clock.now)
+    watch.failed(BUSY)
+    assert watch.left(patience) == 10
+    clock.now += 20
+    assert watch.left(patience) == 0
+
+
+def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patience_ends(fault_server: Any) -> None:
+    # a wait between two attempts would be a thousand times as long as patience
+    fault_server.answer = lambda body, seen: error(503, "Down.")
+    run = Run(fault_server.base_url, UNITS[:1], patience_s=2.0, session={"backoff_s": 2000.0}, **PATIENT)
+    assert isinstance(run.error, EndpointError)
+    assert run.seconds < 60
+
+
+def test_any_answer_and_any_idle_time_begin_the_patience_anew(clock: Clock, told: list[str]) -> None:
+    watch, _ = make(clock, told)
+    watch.failed(BUSY)
+    clock.now += 1000
+    watch.answered()
+    assert watch.failed(BUSY) is None
+
+
+def test_a_request_is_tried_again_as_long_as_the_next_attempt_lies_within_its_patience(
+    clock: Clock, told: list[str]
+) -> None:
+    _, patience = make(clock, told, patience_s=100, max_retries=50)
+    patience.failed(BROKEN, clock.now)
+    assert not patience.over(100)
+    assert patience.over(101)
+    patience.failed(BROKEN, clock.now + 90)
+    assert not patience.over(10)
+    assert patience.over(11)
+    assert patience.told == " (after 2 attempts in 90 s)"
+
+
+def test_being_throttled_counts_a_quarter(clock: Clock, told: list[str]) -> None:
+    _, patience = make(clock, told, max_retries=2)
+    for _ in range(8):
+        patience.failed(BUSY, clock.now)
+        assert not patience.over(0)
+    patience.failed(BUSY, clock.now)
+    assert patience.over(0)
+
+
+def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(clock: Clock, told: list[str]) -> None:
+    watch, patience = make(clock, told, patience_s=600)
+    begun = time.time()
+    for _ in range(30):
+        patience.failed(BROKEN, clock.now)
+        watch.failed(BROKEN)
+        watch.tell_retry(BROKEN, patience)
+        clock.now += 1
+    assert len(told) == 2
+    assert told[0].startswith("e: trying again after 500: boom; gives up at ")
+    assert says_a_time(told[0], begun + 600)
+    assert says_a_time(told[1], begun + 600 - 20), "20 s later by the clock that the test turns"
+
+
+def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock: Clock, told: list[str]) -> None:
+    watch, patience = make(clock, told)
+    for seconds in (0, 4):
+        clock.now += seconds
+        patience.failed(BUSY, clock.now)
+        watch.failed(BUSY)
+        watch.tell_retry(BUSY, patience)
+    assert not told
+    clock.now += 2
+    watch.tell_retry(BUSY, patience)
+    assert "trying again after 429: busy" in told[0]
+
+
+def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it(clock: Clock, told: list[str]) -> None:
+    watch, patience = make(clock, told, proven=False)
+    asked = Retry("429: busy", THROTTLED, after=300.0)
+    patience.failed(asked, clock.now)
+    assert watch.failed(asked) is None
+    before = time.time()
+    watch.tell_pause(asked, patience)
+    assert "e asks to wait 5 minutes (429: busy); gives up at " in told[0]
+    assert says_a_time(told[0], before + 300)
+
+
+def test_a_silence_is_told_unless_others_are_answered(clock: Clock, told: list[str]) -> None:
+    watch, _ = make(clock, told)
+    begun = clock.now
+    clock.now += 10
+    watch.heard(5)
+    clock.now += 10
+    assert watch.tell_silence(begun) == clock.now + 10
+    assert not told
+    clock.now += 10
+    assert watch.tell_silence(begun) == clock.now + 20
+    assert "e: no answer for 20 s; waits until" in told[0]
+    watch.heard(30)
+    assert watch.tell_silence(begun) == clock.now + 60, "where answers take their time, silence begins later"

@@ -1,11 +1,11 @@
-"""What replies say about their server: that the model thinks, that prompts are cut, that a form is ignored."""
+"""What servers say of themselves: parameters refused, forms ignored, models that think, prompts that are cut."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,21 +13,120 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.client.server_warnings import Cuts
-from judgekit.reading.check import check_endpoint
+from judgekit.store.records import Record
+from judgekit.store.replies import Store
 from judgekit.wire.quirks import WORDS, ServerQuirks, in_words
-from judgekit.wire.types import Endpoint
-from tests.mock import MockTransport
-from tests.programs import Run
-from tests.scripted import ScriptedTransport, completion
-from tests.servers import fault_server  # noqa: F401  # a fixture
+from tests.programs import UNITS, Run, scripted
+from tests.scripted import Scripted, completion, error
+
+
+def negotiated(script: Any, store: Path, units: int = 20, **params: Any) -> tuple[Run, list[dict[str, Any]]]:
+    return scripted(script, store, [f"u{i}" for i in range(units)], params=params)
+
+
+def refuses(*params: str, say: Any) -> Any:
+    def answer(body: dict[str, Any]) -> Scripted | str:
+        found = next((p for p in params if p in body), None)
+        return say(found) if found else "yes"
+
+    return answer
+
+
+SHAPES = {
+    "openai": lambda p: error(
+        400, f"Unsupported parameter: '{p}' is not supported.", param=p, code="unsupported_parameter"
+    ),
+    "bare message": lambda p: Scripted(400, json.dumps({"message": f"{p} is not supported"}).encode()),
+    "fastapi": lambda p: Scripted(
+        422, json.dumps({"detail": [{"type": "extra_forbidden", "loc": ["body", p], "msg": "Extra inputs"}]}).encode()
+    ),
+    "litellm": lambda p: error(400, f"litellm.UnsupportedParamsError: m does not support parameters: ['{p}']"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_max_tokens_is_sent_under_the_name_that_the_server_wants(shape: str, tmp_path: Path) -> None:
+    found, sent = negotiated(refuses("max_tokens", say=SHAPES[shape]), tmp_path, max_tokens=5)
+    assert found.texts == ["yes"] * 20
+    assert [b["max_completion_tokens"] for b in sent if "max_tokens" not in b] == [5] * 20
+    assert found.notes == [
+        "here: the model 'm' refuses max_tokens: max_tokens is sent as max_completion_tokens from now on"
+    ]
+    assert len(sent) <= 36
+
+
+def test_and_the_other_way_round(tmp_path: Path) -> None:
+    found, sent = negotiated(refuses("max_completion_tokens", say=SHAPES["openai"]), tmp_path, max_completion_tokens=5)
+    assert len(found.outcomes) == 20
+    assert sent[-1]["max_tokens"] == 5
+
+
+def test_refused_parameters_are_left_out_and_the_body_really_sent_is_stored(tmp_path: Path) -> None:
+    script = refuses("temperature", "logprobs", "top_logprobs", say=SHAPES["openai"])
+    # Fewer than eight replies: without the log-probabilities that were asked for, a longer run stops.
+    found, _ = negotiated(script, tmp_path, units=7, temperature=0, logprobs=True, top_logprobs=5, seed=1)
+    assert found.texts == ["yes"] * 7
+    assert len(found.notes) == 2
+    store = Store(tmp_path)
+    records = [Record.parse(text) for _, text in store.texts()]
+    store.close()
+    assert len(records) == 7
+    for record in records:
+        assert set(json.loads(record.body)) == {"messages", "model", "temperature", "logprobs", "top_logprobs", "seed"}
+        assert record.sent is not None
+        assert set(json.loads(record.sent)) == {"messages", "model", "seed"}
+
+
+def test_the_identity_of_a_request_does_not_change_by_negotiation(tmp_path: Path) -> None:
+    negotiated(refuses("temperature", say=SHAPES["openai"]), tmp_path, temperature=0)
+    found, sent = negotiated("another server would take it", tmp_path, temperature=0)
+    assert not sent
+    assert found.usage.cached == 20
+
+
+def test_a_server_that_takes_neither_name_stops_the_run(tmp_path: Path) -> None:
+    found, _ = negotiated(refuses("max_tokens", "max_completion_tokens", say=SHAPES["openai"]), tmp_path, max_tokens=5)
+    assert "max_completion_tokens" in str(found.error)
+
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"enum": [0, 1]}}}
+JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
+
+
+def test_a_constraint_is_sent_under_the_name_that_the_server_knows(tmp_path: Path) -> None:
+    found, sent = negotiated(refuses("response_format", say=SHAPES["openai"]), tmp_path, response_format=JSON_SCHEMA)
+    assert found.texts == ["yes"] * 20
+    assert [b["structured_outputs"] for b in sent if "response_format" not in b] == [{"json": SCHEMA}] * 20
+    assert found.notes == [
+        "here: the model 'm' refuses response_format: response_format is sent as structured_outputs from now on"
+    ]
+
+
+@pytest.mark.parametrize("params", [{"response_format": JSON_SCHEMA}, {"structured_outputs": {"choice": ["Yes"]}}])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_constraint_that_a_server_knows_by_no_name_is_left_out(
+    params: dict[str, Any], shape: str, tmp_path: Path
+) -> None:
+    script = refuses("response_format", "structured_outputs", say=SHAPES[shape])
+    found, sent = negotiated(script, tmp_path, **params)
+    assert found.texts == ["yes"] * 20
+    assert set(sent[-1]) == {"model", "messages"}
+
+
+def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(tmp_path: Path) -> None:
+    def script(body: dict[str, Any]) -> Scripted | str:
+        kind = body.get("response_format", {}).get("type", "text")
+        known = f"'response_format.type' must be one of 'text', 'json_object', not '{kind}'"
+        if "structured_outputs" in body:
+            return error(400, "Unrecognized request argument supplied: structured_outputs")
+        return "yes" if kind == "text" else error(400, known, code="invalid_value", param="response_format.type")
+
+    found, sent = negotiated(script, tmp_path, response_format=JSON_SCHEMA)
+    assert found.texts == ["yes"] * 20
+    assert set(sent[-1]) == {"model", "messages"}
+
 
 URL = "http://server.example/v1"
-UNITS = [f"unit {i:02}" for i in range(30)]
-
-
-def run(script: Any, units: list[str] = UNITS, **options: Any) -> tuple[Run, list[dict[str, Any]]]:
-    transport = ScriptedTransport(script)
-    return Run(URL, units, session={"transports": lambda _: transport}, **options), transport.sent
 
 
 def cut_off(content: str | None = "", **message: Any) -> Any:
@@ -50,14 +149,8 @@ THINKS = [
 
 
 @pytest.mark.parametrize("reply", THINKS)
-def test_check_endpoint_says_that_a_model_thinks(reply: Any) -> None:
-    found = asyncio.run(check_endpoint(Endpoint("here", URL, "m"), ScriptedTransport(reply)))
-    assert "it thinks before it answers" in next(one.detail for one in found if one.name == "chat completion")
-
-
-@pytest.mark.parametrize("reply", THINKS)
 def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting_that_mends_it(reply: Any) -> None:
-    found, _ = run(reply)
+    found, _ = scripted(reply)
     told = [note for note in found.notes if "thinks before it answers" in note]
     assert len(told) == 1
     assert "chat_template_kwargs = {enable_thinking = false}" in told[0]
@@ -65,8 +158,8 @@ def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting
 
 
 def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None:
-    assert not any("thinks" in note for note in run(cut_off(), UNITS[:2])[0].notes)
-    assert any("thinks" in note for note in run(cut_off(), UNITS[:3])[0].notes)
+    assert not any("thinks" in note for note in scripted(cut_off(), None, UNITS[:2])[0].notes)
+    assert any("thinks" in note for note in scripted(cut_off(), None, UNITS[:3])[0].notes)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +174,7 @@ def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None
     ],
 )
 def test_a_model_that_says_something_or_nothing_by_itself_is_left_in_peace(reply: Any) -> None:
-    assert not any("thinks" in note for note in run(reply)[0].notes)
+    assert not any("thinks" in note for note in scripted(reply)[0].notes)
 
 
 def counting(count: Any) -> Any:
@@ -108,8 +201,8 @@ def prose(words: int, seed: int) -> str:
 
 def test_prompts_that_are_cut_in_silence_are_told_once_and_change_nothing() -> None:
     texts = [prose(200 + 40 * i, i) for i in range(60)]
-    whole, _ = run(counting(pieces), texts)
-    cut, _ = run(counting(lambda text: min(pieces(text), 1024)), texts)
+    whole, _ = scripted(counting(pieces), None, texts)
+    cut, _ = scripted(counting(lambda text: min(pieces(text), 1024)), None, texts)
     assert not any("part of long prompts" in note for note in whole.notes)
     told = [note for note in cut.notes if "part of long prompts" in note]
     assert len(told) == 1
@@ -163,12 +256,6 @@ def test_passages_of_a_fixed_number_of_tokens_draw_no_warning(
     assert not suspicious(prompts)
 
 
-@given(lengths=st.lists(st.integers(80, 120), min_size=5, max_size=60), seed=st.integers(0, 10**6))
-def test_passages_of_a_hundred_words_draw_no_warning_where_words_are_counted(lengths: list[int], seed: int) -> None:
-    texts = [prose(500, seed + i) for i, _ in enumerate(lengths)]
-    assert not suspicious(sized(texts, lambda text: len(text.split())))
-
-
 @given(
     limit=st.integers(256, 8192),
     over=st.lists(st.floats(1.5, 6.0), min_size=8, max_size=60, unique=True),
@@ -186,7 +273,7 @@ def test_prompts_a_little_beyond_a_limit_are_seen_by_what_shorter_ones_have() ->
     assert not suspicious(shorter)
 
 
-def test_an_honest_server_can_prove_a_suspicion_wrong(fault_server: Any) -> None:  # noqa: F811
+def test_an_honest_server_can_prove_a_suspicion_wrong(fault_server: Any) -> None:
     texts = ["=" * (9000 + 700 * i) for i in range(12)]  # a tokenizer may hold many such bytes in a token
     fault_server.answer = lambda body, seen: counting(lambda text: 1000)(body)
     assert any("part of long prompts" in note for note in Run(fault_server.base_url, texts).notes)
@@ -204,7 +291,7 @@ def sglang(form: str) -> Any:
 
 @pytest.mark.parametrize("form", [*WORDS, "none"])
 def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str) -> None:
-    found, sent = run(sglang(form), params=CHOICE, concurrency=1)
+    found, sent = scripted(sglang(form), params=CHOICE, concurrency=1)
     told = [note for note in found.notes if "ignores the list of allowed replies" in note]
     assert len(told) == [*WORDS, "none"].index(form)
     last = sent[-1]
@@ -217,7 +304,7 @@ def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str)
 
 
 def test_many_requests_in_flight_change_the_form_once() -> None:
-    found, _ = run(sglang("regex"), params=CHOICE, concurrency=16)
+    found, _ = scripted(sglang("regex"), params=CHOICE, concurrency=16)
     assert len([note for note in found.notes if "ignores the list of allowed replies" in note]) == 1
 
 
@@ -228,12 +315,3 @@ def test_what_is_refused_instead_is_left_out() -> None:
     assert json.loads(learned.apply(body))["regex"] == "(relevant|irrelevant)"
     assert learned.learn("regex") == "regex is left out"
     assert json.loads(learned.apply(body)) == {"model": "m"}
-
-
-@pytest.mark.parametrize("form", WORDS)
-def test_the_mock_holds_to_each_form(form: str) -> None:
-    asked = {form: in_words(form, ["relevant", "irrelevant"])}
-    messages = [{"role": "user", "content": "Name a fruit.\n<question>old bridge?</question>\n<passage>x</passage>"}]
-    body = json.dumps({"model": "m", "messages": messages, **asked}).encode()
-    _, _, data = asyncio.run(MockTransport().send(Endpoint("mock", URL, "m"), body))
-    assert json.loads(data)["choices"][0]["message"]["content"] in ("relevant", "irrelevant")

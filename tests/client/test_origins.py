@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgekit.analysis import Rules, compare
-from judgekit.client.model_drift import origin
+from judgekit.client.model_drift import mixed_answers, origin
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, MemoryDocs, Query
@@ -109,11 +108,6 @@ def test_a_jury_of_two_models_is_no_mix() -> None:
     assert (session.mixed(), session.notes) == ([], [])
 
 
-def test_labels_without_an_llm_have_no_such_columns() -> None:
-    table, _ = labels("Yes", "containment")
-    assert "reply_model" not in table.columns
-
-
 def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
     key = chat(HERE, []).key
     replies = [
@@ -124,29 +118,19 @@ def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
     assert origin([]) == ("", "")
 
 
-def tables(origins: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return scores and quality of two runs on twelve queries, the answers being by these models in turn."""
-    scores, quality = [], []
-    for i in range(12):
-        for j, run in enumerate(("a", "b")):
-            good = float((i + j) % 3 > 0)
-            scores.append(("judge", run, "P@1", f"q{i}", good))
-            quality.append((run, 1, "m", f"q{i}", "f1", (good + i % 2) / 2, origins[i % len(origins)]))
-    return (
-        pd.DataFrame(scores, columns=["labeling", "run", "measure", "query_id", "value"]),
-        pd.DataFrame(quality, columns=["run", "depth", "model", "query_id", "metric", "value", "reply_model"]),
-    )
-
-
-def test_answers_of_two_models_under_one_name_get_no_decision_until_that_is_accepted() -> None:
-    scores, mix = tables(["m-1", "m-2"])
-    refused = compare(scores, mix, resamples=100)
-    assert refused.decision.findings.each == ()
-    assert "come from 2 models: m-1 (12), m-2 (12)" in refused.decision.text
-    accepted = compare(scores, mix, resamples=100, rules=Rules(accept_mixed_models=True))
-    assert accepted.decision.findings.names == ("judge",)
-    assert any("come from 2 models" in warning for warning in accepted.warnings)
-    for one in (["m-1"], [""], ["m-1", ""]):
-        found = compare(scores, tables(one)[1], resamples=100)
-        assert found.decision.findings.names == ("judge",)
-        assert not any("models" in warning for warning in found.warnings)
+@pytest.mark.parametrize(
+    ("origins", "said"),
+    [
+        (["m-1", "m-2", "m-2"], "The answers of 'm' come from 2 models: m-1 (4), m-2 (8)"),
+        (["m-1", "m-1; m-2"], "The answers of 'm' come from 2 models: m-1 (12), m-2 (6)"),
+        (["m-1"], ""),
+        (["m-1", ""], ""),
+        (["", None], ""),
+    ],
+)
+def test_answers_of_two_models_under_one_name_are_a_mix_each_counted_once(origins: list[str], said: str) -> None:
+    answers = [("a", "m", f"q{i}", origins[i % len(origins)], metric) for i in range(12) for metric in ("em", "f1")]
+    quality = pd.DataFrame(answers, columns=["run", "model", "query_id", "reply_model", "metric"])
+    assert mixed_answers(quality) == said
+    assert mixed_answers(quality.drop(columns="model")) == said.replace(" of 'm'", "")
+    assert mixed_answers(quality.drop(columns="reply_model")) == ""

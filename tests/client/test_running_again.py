@@ -16,7 +16,7 @@ from judgekit.errors import EndpointError
 from judgekit.labelers.base import Label, build, checked
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import Here
-from tests.programs import Ask, Run, collect, texts
+from tests.programs import Ask, Run, collect, scripted, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 UNITS = [f"unit {i:03}" for i in range(300)]
@@ -29,9 +29,8 @@ STRANGE = error(400, "Input contains characters that cannot be processed.")
 
 
 def run(script: Any, store: Path, units: Sequence[str] = UNITS, **options: Any) -> tuple[Run, int]:
-    transport = ScriptedTransport(script)
-    session = {"transports": lambda _: transport, "backoff_s": 0.001}
-    return Run(URL, units, store, session=session, **options), len(transport.sent)
+    found, sent = scripted(script, store, units, **options)
+    return found, len(sent)
 
 
 def fails(fault: Scripted, bad: Callable[[int], bool]) -> Any:
@@ -56,13 +55,6 @@ def test_the_store_proves_an_endpoint_although_none_of_its_replies_is_needed(tmp
     found, _ = run(STRANGE, tmp_path, UNITS[5:45])
     assert found.error is None
     assert {type(outcome) for outcome in found.outcomes.values()} == {Failure}
-
-
-def test_another_models_replies_prove_nothing(tmp_path: Path) -> None:
-    run("yes", tmp_path, UNITS[:5], model="other")
-    found, sent = run(STRANGE, tmp_path, UNITS[5:])
-    assert isinstance(found.error, EndpointError)
-    assert sent <= 32
 
 
 def test_requests_that_are_too_long_stop_a_run_in_which_nothing_ever_worked(tmp_path: Path) -> None:
@@ -157,7 +149,3 @@ def test_replies_without_log_probabilities_stop_nothing_where_others_have_them(t
             concurrency=1,
         )
         assert (found.error, len(found.outcomes), sent) == (None, 300, asked)
-
-
-def test_replies_without_log_probabilities_that_nobody_asked_for_stop_nothing(tmp_path: Path) -> None:
-    assert run("yes", tmp_path, UNITS[:20])[0].error is None

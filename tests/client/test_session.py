@@ -1,9 +1,11 @@
-"""Sessions: waves, sharing, usage, plans, modes, loops."""
+"""Sessions: waves, sharing, usage, plans, modes, loops, and what they hold."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -156,6 +158,13 @@ def test_progress_is_told_with_what_was_sent_and_cached(tmp_path: Path) -> None:
     assert [event.done for event in one] == sorted(event.done for event in one)
 
 
+def test_what_is_told_once_is_told_once_and_anything_else_as_often_as_it_comes() -> None:
+    with Session() as session:
+        for once in (True, True, False, False):
+            session.note("hm", once=once)
+        assert session.notes == ["hm"] * 3
+
+
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(UsageError, match="read-only"):
         Session(mode="sometimes")  # type: ignore[arg-type]
@@ -181,3 +190,24 @@ def test_one_program_may_ask_several_endpoints() -> None:
         totals = session.totals()
     assert {tuple(texts(outcomes)) for outcomes in got.values()} == {("from a", "from b")}
     assert {name: usage.sent for name, usage in totals.items()} == {"a": 50, "b": 50}
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CODE = """
+import asyncio, json, sys
+from pathlib import Path
+from benchmarks.llm_speed import stream
+print(json.dumps(asyncio.run(stream(20_000, Path(sys.argv[1])))))
+"""
+
+
+@pytest.mark.more
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see the memory of a process")
+def test_memory_does_not_grow_with_the_number_of_pairs(tmp_path: Path) -> None:
+    for name in ("cold", "warm"):
+        command = [sys.executable, "-c", CODE, str(tmp_path / "store")]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        samples = json.loads(done.stdout)
+        growth = samples[-1] - samples[2]
+        print(f"{name}: {samples[2]:.0f} MiB after 6,000 pairs, {growth:+.1f} MiB after 20,000")
+        assert growth < 4, samples

@@ -73,7 +73,6 @@ except KeyboardInterrupt:
 def test_an_interrupt_ends_the_work_and_closes_it() -> None:
     command = [sys.executable, "-W", "ignore", "-c", CODE]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == "closed\ninterrupted\n"

@@ -1,21 +1,32 @@
-"""Looking into a store, and moving it."""
+"""Looking into a store, moving it, and forgetting: what meets the conditions goes, with every trace of it."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import DataError, StoreError
+from judgekit.errors import DataError, UsageError
 from judgekit.plugins.batch.files import export_batch
-from judgekit.store.maintenance import export_store, holds, import_store, stats, verify
+from judgekit.reading.prompts import neutral
+from judgekit.store.maintenance import export_store, find, forget, holds, import_store, rescue, stats, verify
+from judgekit.store.records import Record
 from judgekit.store.replies import Store
-from judgekit.wire.types import Endpoint
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Endpoint, chat, identity
 from tests.programs import Ask, collect
 from tests.scripted import ScriptedTransport, error
+from tests.store import filling
 
 HERE = Endpoint("here", "http://h/v1", "m")
 UNITS = [f"unit {i:03}" for i in range(700)]
@@ -34,23 +45,34 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(filled: Path, tmp_path: Path) -> Store:
+def store(filled: Path, tmp_path: Path) -> Iterator[Store]:
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "cache.db").write_bytes((filled / "cache.db").read_bytes())
-    return Store(tmp_path / "copy")
+    with closing(Store(tmp_path / "copy")) as copy:
+        yield copy
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "empty")) as made:
+        yield made
 
 
 def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
     export_batch(store, ["new"], Ask(HERE), tmp_path / "b.jsonl")
+    store.put_many([replace(filling.record(1, endpoint="http://u/v1"), usage=None)])
     found = stats(store)
-    assert (found.replies, found.waiting, found.damaged, found.aside) == (703, 1, 0, [])
+    assert (found.replies, found.waiting, found.damaged, found.aside) == (704, 1, 0, [])
     parts = {key: (p.replies, p.prompt_tokens, p.completion_tokens) for key, p in found.parts.items()}
-    assert parts == {("http://h/v1", "m"): (700, 700, 1400), ("http://t/v1", "n"): (3, 3, 6)}
+    assert parts == {
+        ("http://h/v1", "m"): (700, 700, 1400),
+        ("http://t/v1", "n"): (3, 3, 6),
+        ("http://u/v1", "m"): (1, 0, 0),
+    }
     assert found.size > 500_000
     assert found.oldest is not None
     assert found.newest is not None
     assert found.oldest <= found.newest
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +81,6 @@ def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
 )
 def test_a_model_is_known_at_the_endpoint_that_replied(store: Store, endpoint: str, model: str, there: bool) -> None:
     assert holds(store, endpoint, model) == there
-    store.close()
 
 
 def test_verification_finds_and_repairs_damage(store: Store) -> None:
@@ -77,42 +98,18 @@ def test_verification_finds_and_repairs_damage(store: Store) -> None:
     assert [key for key, _ in broken.damaged] == keys
     assert verify(store).ok
     assert store.count() == 700
-    store.close()
 
 
-def test_a_file_of_damaged_structure_is_told_and_made_anew_by_repair(store: Store) -> None:
-    store.compact()  # else the page may be one that nothing stands in
-    store.close()
-    data = bytearray((store.path / "cache.db").read_bytes())
-    middle = len(data) // 2 // 8192 * 8192
-    data[middle : middle + 8192] = bytes(8192)
-    (store.path / "cache.db").write_bytes(data)
-    damaged = Store(store.path, readonly=True)
-    with pytest.raises(StoreError, match="verify --repair"):
-        verify(damaged)
-    damaged.close()
-    store = Store(store.path)
-    assert not verify(store, repair=True).ok
-    assert verify(store).ok
-    assert 670 < store.count() <= 703
-    assert stats(store).aside
-    store.close()
-
-
-def test_what_is_exported_can_be_imported_elsewhere(store: Store, tmp_path: Path) -> None:
+def test_what_is_exported_can_be_imported_elsewhere(store: Store, empty: Store, tmp_path: Path) -> None:
     assert export_store(store, tmp_path / "all.jsonl.gz") == 703
-    other = Store(tmp_path / "other")
-    assert import_store(other, tmp_path / "all.jsonl.gz") == (703, 0)
-    assert import_store(other, tmp_path / "all.jsonl.gz") == (0, 703)
-    assert list(other.texts()) == list(store.texts())
-    for each in (store, other):
-        each.close()
+    assert import_store(empty, tmp_path / "all.jsonl.gz") == (703, 0)
+    assert import_store(empty, tmp_path / "all.jsonl.gz") == (0, 703)
+    assert list(empty.texts()) == list(store.texts())
 
 
-def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, tmp_path: Path) -> None:
+def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, empty: Store, tmp_path: Path) -> None:
     export_store(store, tmp_path / "all.jsonl")
     text = (tmp_path / "all.jsonl").read_text()
-    other = Store(tmp_path / "other")
     bad_lines = {
         "{}": "lacks 'version'",
         "[1]": "not a stored reply",
@@ -122,8 +119,112 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, tmp_path: Pat
     for bad, reason in bad_lines.items():
         (tmp_path / "bad.jsonl").write_text(f"{text}{bad}\n")
         with pytest.raises(DataError, match=reason) as caught:
-            import_store(other, tmp_path / "bad.jsonl")
+            import_store(empty, tmp_path / "bad.jsonl")
         assert caught.value.line == 704
-    assert other.count() == 0
-    for each in (store, other):
-        each.close()
+    assert empty.count() == 0
+
+
+def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with closing(Store(tmp_path / "store")) as store:
+        shutil.rmtree(store.path)
+        told = rescue(store, [filling.record(1), filling.record(2)])
+        [file] = (tmp_path / "temporary").glob("rescued-*.jsonl")
+        assert f"2 paid replies that the store could not take are in {file}: `judgekit cache import`" in told
+        assert file.stat().st_mode & 0o077 == 0
+    with closing(Store(tmp_path / "other")) as other:
+        assert import_store(other, file) == (2, 0)
+
+
+JUDGE = Endpoint("here", "http://h/v1", "judge")
+NOW = time.time()
+
+
+def record(prompt: object, *, model: str = "judge", says: str = "judge-1", days: float = 0.0) -> Record:
+    endpoint = replace(JUDGE, model=model)
+    content = prompt if isinstance(prompt, str) else canonical(prompt).decode()
+    body = chat(endpoint, [{"role": "user", "content": content}]).body.decode()
+    reply = json.dumps({"model": says, "choices": [{"message": {"content": "Yes"}}]})
+    key = identity(endpoint.identity, 0, body.encode())
+    return Record(key, endpoint.identity, 0, body, None, reply, None, NOW - 86_400 * days)
+
+
+QUESTION = "Who wrote “Émile”? <question>"
+SHOWN = QUESTION.replace("<question>", "&lt;question>")  # no text can close a fence of the prompt
+ASKED = {
+    "fenced": f"Judge.\n<question>\n{SHOWN}\n</question>\n<passage>x</passage>",
+    "in a line": f"Question: {SHOWN} Answer:",
+    "alone": SHOWN,
+}
+
+
+@pytest.mark.parametrize("how", ASKED)
+def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(empty: Store, how: str) -> None:
+    mine, other = record(ASKED[how]), record("Who wrote “Émilie”?")
+    empty.put_many([mine, other])
+    found = find(empty, query=neutral(f" {QUESTION}\n"))
+    assert (found.replies, found.waiting) == ([mine.key], [])
+
+
+def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty: Store) -> None:
+    body = canonical({"input": [{"role": "user", "content": SHOWN}], "model": "judge"}).decode()
+    key = identity(JUDGE.identity, 0, body.encode())
+    reply = json.dumps({"status": "completed", "output": []})
+    empty.put_many([Record(key, JUDGE.identity, 0, body, None, reply, None, NOW)])
+    assert verify(empty).ok
+    assert find(empty, query=neutral(QUESTION)).replies == [key]
+
+
+@pytest.mark.parametrize("asked", ["What is art?s", "xWhat is art?", "what is art?", "What is art", "What  is art?"])
+def test_another_question_is_not_found(empty: Store, asked: str) -> None:
+    empty.put_many([record(f"<question>\n{asked}\n</question>")])
+    assert not find(empty, query="What is art?")
+
+
+def test_all_conditions_must_hold(empty: Store) -> None:
+    old, new = record("a", days=40), record("b", days=2)
+    third, renamed = record("c", model="other", says="other", days=40), record("d", says="judge-2")
+    empty.put_many([old, new, third, renamed])
+
+    def keys(**conditions: object) -> set[str]:
+        return set(find(empty, **conditions).replies)  # type: ignore[arg-type]
+
+    month = NOW - 30 * 86_400
+    assert keys(before=month) == {old.key, third.key}
+    assert keys(model="judge") == {old.key, new.key, renamed.key}
+    assert keys(model="judge-2") == {renamed.key}
+    assert keys(model="judge", before=month) == {old.key}
+    assert keys(model="judge", query="c") == set()
+    assert find(empty, before=month).parts == {("http://h/v1", "judge"): 1, ("http://h/v1", "other"): 1}
+    for nothing in ({}, {"query": " "}):
+        with pytest.raises(UsageError):
+            find(empty, **nothing)  # type: ignore[arg-type]
+
+
+def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty: Store) -> None:
+    secret = "Where does Ms Kowalczyk live?"
+    mine = [record(f"<question>\n{secret}\n</question>\n" + f"passage {n} " * 500) for n in range(20)]
+    others = [record(f"<question>\nWhere does the Nile end?\n</question>\n{n}") for n in range(20)]
+    waits = replace(record(f"{secret} again"), reply=None)
+    empty.put_many([*mine, *others, waits])
+    assert len(empty.waiting([waits.key])) == 1
+    forget(empty, find(empty, query=secret))
+    assert set(empty.get_many([r.key for r in (*mine, *others)])) == {r.key for r in others}
+    assert empty.waiting([waits.key]) == {}
+    assert not any(b"Kowalczyk" in path.read_bytes() for path in empty.path.iterdir())
+    empty.put_many(mine[:1])
+    assert empty.count() == 21
+    assert empty.check() == "ok"
+
+
+def test_rows_that_cannot_be_read_are_told(empty: Store) -> None:
+    empty.put_many([record("a"), record("b")])
+    with sqlite3.connect(empty.path / "cache.db") as rows:
+        rows.execute("UPDATE Cache SET value = 'x' WHERE key = ?", (record("a").key,))
+    rows.close()
+    found = find(empty, model="judge")
+    assert (found.replies, found.damaged) == ([record("b").key], 1)

@@ -7,7 +7,6 @@ import os
 import pickle
 import random
 import shutil
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -26,29 +25,21 @@ from hypothesis import strategies as st
 from judgekit.errors import StoreError
 from judgekit.store.maintenance import export_store, stats, verify
 from judgekit.store.records import Record, looked_up
-from judgekit.store.replies import Store, TextDisk, default_store_path
+from judgekit.store.replies import Store, default_store_path
 from judgekit.wire.types import identity
+from tests.store.filling import fill, read, record, write
 
 
-def record(number: int, size: int = 300, endpoint: str = "http://e/v1") -> Record:
-    noise = random.Random(number).randbytes(size).hex()  # so that it is not compressed to nothing
-    body = f'{{"model":"m","messages":[{{"content":"{number} {noise}","role":"user"}}]}}'
-    reply = f'{{"choices":[{{"message":{{"content":"é {number}"}}}}]}}'
-    return Record(identity(endpoint, 0, body.encode()), endpoint, 0, body, None, reply, (number, 1), 1.5)
-
-
-def fill(path: Path, numbers: range, size: int = 300) -> list[Record]:
-    records = [record(n, size) for n in numbers]
-    store = Store(path)
-    for start in range(0, len(records), 100):
-        store.put_many(records[start : start + 100])
-    store.close()
-    return records
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty store."""
+    with closing(Store(tmp_path)) as empty:
+        yield empty
 
 
 def as_judgekit_0_1_stored_them(path: Path, records: list[Record]) -> None:
     """Make a store of JSON texts, in pages of the usual size."""
-    with closing(diskcache.Cache(str(path), disk=TextDisk)) as cache, cache.transact():
+    with closing(diskcache.Cache(str(path))) as cache, cache.transact():
         for one in records:
             cache.add(one.key, in_two_lines(one).decode())
 
@@ -57,14 +48,13 @@ def test_a_store_that_judgekit_0_1_made_is_read_and_added_to(tmp_path: Path) -> 
     old, new = [record(n) for n in range(600)], [record(n) for n in range(500, 1200)]
     as_judgekit_0_1_stored_them(tmp_path, old)
     assert read(tmp_path, old, readonly=True) == old
-    store = Store(tmp_path)
-    assert len(store.put_many(new)) == 100
-    assert verify(store).ok
-    assert stats(store).replies == 1200
-    store.forget([old[0].key])
-    store.compact()
-    store.recover("malformed, says the test")
-    store.close()
+    with closing(Store(tmp_path)) as store:
+        assert len(store.put_many(new)) == 100
+        assert verify(store).ok
+        assert stats(store).replies == 1200
+        store.forget([old[0].key])
+        store.compact()
+        store.recover("malformed, says the test")
     assert read(tmp_path, [*old, *new[100:]]) == [*old[1:], *new[100:]]
 
 
@@ -76,34 +66,11 @@ def test_a_reply_takes_half_the_room_that_it_took_as_text(tmp_path: Path) -> Non
         reply = f'{{"choices":[{{"message":{{"content":"Yes {n}"}}}}]}}'
         rows.append(Record(identity("e", 0, body.encode()), "e", 0, body, None, reply, (300, 1), 1.5))
     as_judgekit_0_1_stored_them(tmp_path / "old", rows)
-    store = Store(tmp_path / "new")
-    store.put_many(rows)
-    store.close()
+    with closing(Store(tmp_path / "new")) as store:
+        store.put_many(rows)
     old, new = ((tmp_path / name / "cache.db").stat().st_size for name in ("old", "new"))
     assert new < old / 2
     assert read(tmp_path / "new", rows) == rows
-
-
-def write(path: Path, statement: str, *values: object) -> None:
-    """Change a store's rows as a broken disk or another program might."""
-    with closing(sqlite3.connect(path / "cache.db")) as rows, rows:
-        rows.execute(statement, values)
-
-
-def read(path: Path, records: list[Record], **options: object) -> list[Record]:
-    """Return those records that the store gives back."""
-    store = Store(path, **options)  # type: ignore[arg-type]
-    found = store.get_many([r.key for r in records])
-    store.close()
-    for r in records:
-        assert r.key not in found or found[r.key].raw == r.reply
-    return [r for r in records if r.key in found]
-
-
-def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
-    records = fill(tmp_path, range(1500))
-    assert read(tmp_path, records) == records
-    assert read(tmp_path, [record(9999)]) == []
 
 
 counts = st.integers(0, 2**53)
@@ -150,9 +117,8 @@ def test_a_record_without_seconds_as_judgekit_0_1_stored_it_is_read(tmp_path: Pa
     assert Record.parse(text) == record(1)
     fill(tmp_path, range(2))
     write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", text, record(1).key)
-    store = Store(tmp_path)
-    assert store.get_many([record(1).key])[record(1).key].seconds is None
-    store.close()
+    with closing(Store(tmp_path)) as store:
+        assert store.get_many([record(1).key])[record(1).key].seconds is None
 
 
 @pytest.mark.parametrize("seconds", ["-1", '"12"', "[1]"])
@@ -177,18 +143,17 @@ def test_a_changed_record_is_noticed(change: tuple[str, str]) -> None:
 
 def test_nothing_is_dropped_beyond_the_size_limit(tmp_path: Path) -> None:
     Store(tmp_path).close()
-    cache = diskcache.Cache(str(tmp_path), disk=TextDisk)
+    cache = diskcache.Cache(str(tmp_path))
     assert (cache.eviction_policy, cache.size_limit, cache.cull_limit) == ("none", 2**62, 0)
     cache.reset("size_limit", 4096)
     cache.reset("cull_limit", 10)
-    store = Store(tmp_path)
-    cache.set("further", "text")
-    cache.close()
-    records = [record(n) for n in range(3000)]
-    for start in range(0, 3000, 100):
-        store.put_many(records[start : start + 100])
-    assert store.count() == 3000
-    store.close()
+    with closing(Store(tmp_path)) as store:
+        cache.set("further", "text")
+        cache.close()
+        records = [record(n) for n in range(3000)]
+        for start in range(0, 3000, 100):
+            store.put_many(records[start : start + 100])
+        assert store.count() == 3000
     assert read(tmp_path, records) == records
 
 
@@ -200,71 +165,47 @@ class _Bomb:
 def test_a_crafted_row_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
     records = fill(tmp_path / "store", range(3))
-    rows = sqlite3.connect(tmp_path / "store" / "cache.db")
     bomb = pickle.dumps(_Bomb())
-    rows.execute("UPDATE Cache SET mode = 4, value = ? WHERE key = ?", (bomb, records[0].key))
-    rows.execute("UPDATE Cache SET value = ? WHERE key = ?", (bomb, records[1].key))
-    rows.execute("INSERT INTO Cache (key, raw, mode, value) VALUES (?, 0, 1, 'x')", (bomb,))
-    rows.commit()
-    rows.close()
+    write(tmp_path / "store", "UPDATE Cache SET mode = 4, value = ? WHERE key = ?", bomb, records[0].key)
+    write(tmp_path / "store", "UPDATE Cache SET value = ? WHERE key = ?", bomb, records[1].key)
+    write(tmp_path / "store", "INSERT INTO Cache (key, raw, mode, value) VALUES (?, 0, 1, 'x')", bomb)
     assert read(tmp_path / "store", records) == records[2:]
-    store = Store(tmp_path / "store")
-    cache = diskcache.Cache(str(tmp_path / "store"), disk=TextDisk)
-    assert cache.get(records[1].key) == bomb
-    for access in (lambda: cache.get(records[0].key), lambda: list(cache)):
-        with pytest.raises(StoreError, match="pickled"):
-            access()
-    cache.close()
-    assert [key for key, _ in store.texts()] == [r.key for r in records[1:]] or store.count() == 2
-    store.put_many(records)
-    assert len(store.get_many([r.key for r in records])) == 3
-    store.close()
+    with closing(Store(tmp_path / "store")) as store:
+        assert {key for key, _ in store.texts()} == {r.key for r in records[1:]}
+        store.put_many(records)
+        assert len(store.get_many([r.key for r in records])) == 3
     assert not (tmp_path / "exploded").exists()
 
 
-def test_only_text_goes_in(tmp_path: Path) -> None:
-    disk = TextDisk(str(tmp_path))
-    for key in (b"x", 1, None, ("a",)):
-        with pytest.raises(TypeError, match="text"):
-            disk.put(key)
-    with pytest.raises(TypeError, match="text"):
-        disk.store({"a": 1}, False)
-
-
-def test_a_reply_that_is_there_stays_unless_it_is_replaced(tmp_path: Path) -> None:
+def test_a_reply_that_is_there_stays_unless_it_is_replaced(store: Store) -> None:
     first = record(1)
-    other = Record(first.key, first.endpoint, 0, first.body, None, '{"choices":[{"message":{}}]}', None, 2.0)
-    store = Store(tmp_path)
+    other = replace(first, reply='{"choices":[{"message":{}}]}')
     assert store.put_many([first]) == {}
     assert store.put_many([other])[first.key].raw == first.reply
     assert store.get_many([first.key])[first.key].raw == first.reply
     store.put_many([other], replace=True)
     assert store.get_many([first.key])[first.key].raw == other.reply
-    store.close()
 
 
-def test_replies_from_before_a_time_are_left_out(tmp_path: Path) -> None:
+def test_replies_from_before_a_time_are_left_out(store: Store) -> None:
     old, new = (replace(record(number), time=float(number)) for number in (1, 2))
-    store = Store(tmp_path)
     store.put_many([old, new])
     assert set(store.get_many([old.key, new.key], since=2.0)) == {new.key}
-    store.close()
 
 
 def test_errors_that_were_stored_as_replies_are_asked_for_again_and_replaced(tmp_path: Path) -> None:
     good = record(1)
     error = replace(good, reply='{"error":{"message":"busy"},"choices":[{"message":{"content":"Yes"}}]}')
     notes: list[str] = []
-    store = Store(tmp_path, note=notes.append)
-    store.put_many([error])
-    assert store.get_many([good.key]) == {}
-    assert "asked for again" in notes[0]
-    assert [problem for _, problem in verify(store).damaged] == [
-        "its reply is not a chat completion: an error in it: busy"
-    ]
-    store.put_many([good])
-    assert store.get_many([good.key])[good.key].raw == good.reply
-    store.close()
+    with closing(Store(tmp_path, note=notes.append)) as store:
+        store.put_many([error])
+        assert store.get_many([good.key]) == {}
+        assert "asked for again" in notes[0]
+        assert [problem for _, problem in verify(store).damaged] == [
+            "its reply is not a chat completion: an error in it: busy"
+        ]
+        store.put_many([good])
+        assert store.get_many([good.key])[good.key].raw == good.reply
 
 
 def damage(path: Path, kind: str) -> None:
@@ -321,19 +262,27 @@ def test_a_file_whose_beginning_is_damaged_is_moved_aside_unchanged_and_its_rows
 
 def test_rows_are_saved_whose_numbers_have_gaps_and_records_that_wait(tmp_path: Path) -> None:
     records = fill(tmp_path, range(600))
-    store = Store(tmp_path)
-    store.put_many([replace(record(n), reply=None) for n in range(1000, 1100)])
-    store.forget([r.key for r in records[:300]])
-    store.recover("malformed, says the test")
-    assert store.count() == 300
-    assert store.count(waiting=True) == 100
-    store.close()
+    with closing(Store(tmp_path)) as store:
+        store.put_many([replace(record(n), reply=None) for n in range(1000, 1100)])
+        store.forget([r.key for r in records[:300]])
+        store.recover("malformed, says the test")
+        assert store.count() == 300
+        assert store.count(waiting=True) == 100
     assert read(tmp_path, records) == records[300:]
+
+
+def test_what_is_saved_of_an_old_file_replaces_no_reply_that_came_since(tmp_path: Path) -> None:
+    old = fill(tmp_path / "old", range(3))
+    newer = replace(old[1], reply='{"choices":[{"message":{"content":"newer"}}]}')
+    with closing(Store(tmp_path / "store")) as store:
+        store.put_many([newer])
+    shutil.copytree(tmp_path / "old", tmp_path / "store" / "recovering-1")
+    assert read(tmp_path / "store", [old[0], newer, old[2]]) == [old[0], newer, old[2]]
 
 
 def test_what_lies_in_the_log_of_a_killed_process_is_saved_too(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from tests.store.test_store import *;"
+        "import os, sys; from tests.store.filling import *;"
         "store = Store(sys.argv[1]); store.put_many([record(n) for n in range(200)]); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
@@ -347,11 +296,8 @@ def test_what_lies_in_the_log_of_a_killed_process_is_saved_too(tmp_path: Path) -
 
 def test_a_row_that_is_damaged_inside_is_asked_for_again(tmp_path: Path) -> None:
     records = fill(tmp_path, range(5))
-    rows = sqlite3.connect(tmp_path / "cache.db")
-    rows.execute("UPDATE Cache SET value = replace(value, 'é 2', 'é 3') WHERE key = ?", (records[2].key,))
-    rows.execute("UPDATE Cache SET value = substr(value, 1, 50) WHERE key = ?", (records[3].key,))
-    rows.commit()
-    rows.close()
+    write(tmp_path, "UPDATE Cache SET value = replace(value, 'é 2', 'é 3') WHERE key = ?", records[2].key)
+    write(tmp_path, "UPDATE Cache SET value = substr(value, 1, 50) WHERE key = ?", records[3].key)
     notes: list[str] = []
     assert read(tmp_path, records, note=notes.append) == [records[i] for i in (0, 1, 4)]
     assert len(notes) == 1
@@ -381,15 +327,13 @@ def test_a_row_with_an_odd_value_is_asked_for_again_and_locks_no_other(tmp_path:
     for readonly in (True, False):
         notes: list[str] = []
         assert read(tmp_path, records, readonly=readonly, note=notes.append) == [records[i] for i in (0, 1, 3, 4)]
-        assert len(notes) == 1
-        assert "damaged replies" in notes[0]
-    store = Store(tmp_path)
-    assert export_store(store, tmp_path / "elsewhere" / "replies.jsonl") == 4
-    assert (stats(store).replies, stats(store).damaged) == (4, 1)
-    assert [key for key, _ in verify(store, repair=True).damaged] == [records[2].key]
-    assert verify(store).ok
-    store.put_many(records)
-    store.close()
+        assert notes == [f"the store {tmp_path} holds damaged replies or errors; they are asked for again"]
+    with closing(Store(tmp_path)) as store:
+        assert export_store(store, tmp_path / "elsewhere" / "replies.jsonl") == 4
+        assert (stats(store).replies, stats(store).damaged) == (4, 1)
+        assert [key for key, _ in verify(store, repair=True).damaged] == [records[2].key]
+        assert verify(store).ok
+        store.put_many(records)
     assert read(tmp_path, records) == records
 
 
@@ -407,24 +351,22 @@ def test_a_key_that_is_not_utf8_is_found_told_and_deleted(tmp_path: Path, first:
     name = first + records[2].key.encode()[len(first) + (not first) :] + b"\xe9" * (not first)
     write(tmp_path, "UPDATE Cache SET key = CAST(? AS TEXT) WHERE key = ?", name, records[2].key)
     assert read(tmp_path, records) == [records[i] for i in (0, 1, 3, 4)]
-    store = Store(tmp_path)
-    assert stats(store).damaged == 1
-    ((shown, problem),) = verify(store, repair=True).damaged
-    assert "\\x" in shown or "\\udc" in shown
-    assert shown.isascii()
-    assert problem == "it is stored under another key"
-    assert verify(store).ok
-    store.close()
+    with closing(Store(tmp_path)) as store:
+        assert stats(store).damaged == 1
+        ((shown, problem),) = verify(store, repair=True).damaged
+        assert "\\x" in shown or "\\udc" in shown
+        assert shown.isascii()
+        assert problem == "it is stored under another key"
+        assert verify(store).ok
 
 
 def test_keys_of_other_types_are_left_alone(tmp_path: Path) -> None:
     records = fill(tmp_path, range(3))
     for key in (b"\xe9" * 64, 7, None, 2.5):
         write(tmp_path, "INSERT INTO Cache (key, raw, mode, value) VALUES (?, 1, 1, ?)", key, NOT_UTF8)
-    store = Store(tmp_path)
-    assert (stats(store).replies, stats(store).damaged) == (3, 0)
-    assert verify(store).ok
-    store.close()
+    with closing(Store(tmp_path)) as store:
+        assert (stats(store).replies, stats(store).damaged) == (3, 0)
+        assert verify(store).ok
     assert read(tmp_path, records) == records
 
 
@@ -435,24 +377,19 @@ def test_settings_that_are_not_utf8_lock_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, records) == records
 
 
-def test_no_message_shows_what_is_stored(tmp_path: Path) -> None:
-    records = fill(tmp_path, range(3))
-    write(tmp_path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, records[1].key)
-    notes: list[str] = []
-    store = Store(tmp_path, note=notes.append)
-    store.get_many([r.key for r in records])
-    told = [*notes, str(verify(store)), str(stats(store))]
-    store.close()
-    assert not any("confiden" in text for text in told)
-
-
-def test_a_damaged_row_that_waits_for_a_batch_is_exported_again(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_damaged_row_that_waits_for_a_batch_is_exported_again(store: Store) -> None:
     waiting = [replace(record(n), reply=None) for n in range(3)]
     store.put_many(waiting)
-    write(tmp_path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, f"batch:{waiting[1].key}")
+    write(store.path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, f"batch:{waiting[1].key}")
     assert set(store.waiting([r.key for r in waiting])) == {waiting[0].key, waiting[2].key}
-    store.close()
+
+
+def test_notes_of_what_was_submitted_are_replaced_and_deleted_by_name(store: Store) -> None:
+    for name, text in (("a", "one"), ("b", "two"), ("a", "three")):
+        store.note_submission(name, text)
+    assert store.submissions() == [b"three", b"two"]
+    store.forget_submission("a")
+    assert (store.submissions(), store.count()) == ([b"two"], 0)
 
 
 def rights(path: Path) -> dict[str, int]:
@@ -471,10 +408,9 @@ def usual_umask() -> Iterator[None]:
 @pytest.mark.usefixtures("usual_umask")
 def test_a_store_is_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "store"
-    store = Store(path)
-    store.put_many([record(1)])
-    assert rights(path) == {".": 0o700, "cache.db": 0o600, "cache.db-wal": 0o600, "cache.db-shm": 0o600}
-    store.close()
+    with closing(Store(path)) as store:
+        store.put_many([record(1)])
+        assert rights(path) == {".": 0o700, "cache.db": 0o600, "cache.db-wal": 0o600, "cache.db-shm": 0o600}
     damage(path / "cache.db", "header")
     fill(path, range(3))
     found = rights(path)
@@ -515,15 +451,14 @@ def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path: Path) -> 
     Store(tmp_path / "store").close()
     (tmp_path / "store").chmod(0o770)
     (tmp_path / "store" / "cache.db").chmod(0o660)
-    store = Store(tmp_path / "store")
-    store.put_many([record(1)])
-    assert rights(tmp_path / "store") == {
-        ".": 0o770,
-        "cache.db": 0o660,
-        "cache.db-wal": 0o660,
-        "cache.db-shm": 0o660,
-    }
-    store.close()
+    with closing(Store(tmp_path / "store")) as store:
+        store.put_many([record(1)])
+        assert rights(tmp_path / "store") == {
+            ".": 0o770,
+            "cache.db": 0o660,
+            "cache.db-wal": 0o660,
+            "cache.db-shm": 0o660,
+        }
 
 
 def test_rights_that_cannot_be_changed_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -534,18 +469,6 @@ def test_rights_that_cannot_be_changed_stop_nothing(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(Path, "chmod", refused)
     assert read(tmp_path / "store", records) == records
-
-
-def test_two_processes_share_a_store(tmp_path: Path) -> None:
-    code = (
-        "import sys; from tests.store.test_store import *;"
-        "start = int(sys.argv[2]); store = Store(sys.argv[1]);"
-        "[store.put_many([record(n)]) for n in range(start, start + 300)]; store.close()"
-    )
-    children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(n)]) for n in (0, 150)]
-    assert [child.wait() for child in children] == [0, 0]
-    records = [record(n) for n in range(450)]
-    assert read(tmp_path, records) == records
 
 
 def test_a_process_follows_when_another_one_moved_the_file_aside(tmp_path: Path) -> None:
@@ -559,23 +482,21 @@ def test_a_process_follows_when_another_one_moved_the_file_aside(tmp_path: Path)
 
 
 def test_a_store_that_was_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s")
-    store.put_many([record(1)])
-    shutil.rmtree(tmp_path / "s")
-    store.put_many([record(2)])
-    assert set(store.get_many([record(1).key, record(2).key])) == {record(2).key}
-    store.close()
+    with closing(Store(tmp_path / "s")) as store:
+        store.put_many([record(1)])
+        shutil.rmtree(tmp_path / "s")
+        store.put_many([record(2)])
+        assert set(store.get_many([record(1).key, record(2).key])) == {record(2).key}
 
 
 def test_reading_only_changes_nothing(tmp_path: Path) -> None:
     records = fill(tmp_path, range(10))
     before = {p.name: (p.stat().st_mtime_ns, p.stat().st_size) for p in tmp_path.iterdir()}
     time.sleep(0.01)
-    store = Store(tmp_path, readonly=True)
-    assert len(store.get_many([r.key for r in records])) == 10
-    with pytest.raises(StoreError, match="reading only"):
-        store.put_many(records)
-    store.close()
+    with closing(Store(tmp_path, readonly=True)) as store:
+        assert len(store.get_many([r.key for r in records])) == 10
+        with pytest.raises(StoreError, match="reading only"):
+            store.put_many(records)
     after = {p.name: (p.stat().st_mtime_ns, p.stat().st_size) for p in tmp_path.iterdir()}
     assert after["cache.db"] == before["cache.db"]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.wire.quirks import Accepted, Fatal, Refused, Retry, Unsupported, read_response
+from judgekit.wire.quirks import THROTTLED, Accepted, Fatal, Refused, Retry, Unsupported, read_response
 
 
 def body(**fields: object) -> bytes:
@@ -52,31 +52,41 @@ def test_passing_trouble_is_worth_another_try(status: int) -> None:
 
 @pytest.mark.parametrize("status", [429, 503, 529])
 def test_overload_throttles(status: int) -> None:
-    assert read_response(status, {"retry-after": "3"}, openai("busy")) == Retry(f"{status}: busy", True, after=3.0)
+    assert read_response(status, {"retry-after": "3"}, openai("busy")) == Retry(f"{status}: busy", THROTTLED, after=3.0)
 
 
-@pytest.mark.parametrize("status", [301, 401, 402, 403, 404, 405, 410, 415])
-def test_what_waiting_does_not_heal_stops(status: int) -> None:
-    assert isinstance(read_response(status, {}, openai("no")), Fatal)
+PARAMS = ("model", "messages", "temperature", "max_tokens", "response_format", "n", "stop", "user")
 
 
-def test_an_empty_account_stops_although_it_is_a_429() -> None:
-    assert isinstance(read_response(429, {}, openai("Please check your plan and billing details.")), Fatal)
+@pytest.mark.parametrize(
+    ("status", "data"),
+    [
+        *((status, openai("no")) for status in (301, 401, 402, 403, 404, 405, 410, 415)),
+        (429, openai("Please check your plan and billing details.")),
+        (400, openai("hm")),
+        (400, openai("n must be 1", param="n")),
+        (400, openai("model is not loaded", param="model")),
+        (400, openai("messages: unknown role")),
+        (400, openai("please stop asking, dear user")),
+    ],
+)
+def test_what_neither_waiting_nor_leaving_out_heals_stops(status: int, data: bytes) -> None:
+    assert isinstance(read_response(status, {}, data, PARAMS), Fatal)
 
 
-def test_a_complaint_that_is_not_understood_stops_unless_the_endpoint_is_proven() -> None:
-    assert isinstance(read_response(400, {}, openai("hm")), Fatal)
+def test_a_complaint_that_is_not_understood_is_about_its_request_once_the_endpoint_is_proven() -> None:
     assert isinstance(read_response(400, {}, openai("hm"), proven=True), Refused)
 
 
-def test_the_parameter_that_is_named_first_is_meant() -> None:
-    said = openai("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead of temperature.")
-    verdict = read_response(400, {}, said, ("messages", "model", "temperature", "max_tokens"))
-    assert isinstance(verdict, Unsupported)
-    assert verdict.param == "max_tokens"
-
-
-PARAMS = ("model", "messages", "temperature", "max_tokens", "response_format")
+@pytest.mark.parametrize(
+    ("said", "param"),
+    [
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead of temperature.", "max_tokens"),
+        ("Unsupported parameter: 'stop', dear user", "stop"),
+    ],
+)
+def test_the_parameter_that_is_named_first_is_meant(said: str, param: str) -> None:
+    assert read_response(400, {}, openai(said), PARAMS) == Unsupported(param, f"400: {said}")
 
 
 def pydantic(loc: list[object], message: str, **fields: object) -> dict[str, object]:
@@ -226,13 +236,7 @@ def test_a_date_is_measured_by_the_servers_own_clock() -> None:
     assert isinstance(verdict, Retry)
     assert verdict.after == 60.0
     headers["date"] = "soon"
-    assert read_response(429, headers, b"") == Retry("429: (an empty response)", True, after=0.0)
-
-
-def test_a_date_is_read_as_a_wait() -> None:
-    verdict = read_response(429, {"retry-after": formatdate(time.time() + 60, usegmt=True)}, b"")
-    assert isinstance(verdict, Retry)
-    assert verdict.after == pytest.approx(60, abs=2)
+    assert read_response(429, headers, b"") == Retry("429: (an empty response)", THROTTLED, after=0.0)
 
 
 def test_half_of_an_emoji_is_still_a_reply() -> None:

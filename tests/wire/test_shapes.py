@@ -8,21 +8,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 
 import judgekit as jk
 from judgekit.answers.answerer import make_answerer
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Unit
-from judgekit.errors import ConfigError
-from judgekit.kinds import Context
 from judgekit.labelers.base import build
 from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.asker import Asker
 from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
-from judgekit.report.queries import _prompt
 from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
 from judgekit.wire.quirks import Accepted, Retry, read_response
@@ -181,12 +177,6 @@ def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
     assert run_sync(check_endpoint(at("completions"), ScriptedTransport(base)))[0].works == "yes"
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_everything_works_through_each_api_of_the_mock(api: str) -> None:
-    found = {one.name: one.works for one in run_sync(check_endpoint(Endpoint("e", URL, "m", api=api)))}  # type: ignore[arg-type]
-    assert {found[name] for name in ("log-probabilities", "JSON schema (response_format)")} == {"yes"}
-
-
 def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
     fault_server: FaultServer, tmp_path: Path
 ) -> None:
@@ -196,26 +186,6 @@ def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
     runs = {"a": {query: {"d1": 1.0} for query in many}}
     with pytest.raises(jk.JudgekitError, match="gives no log-probabilities"):
         jk.label("judge(read=logprobs)", queries=many, docs=DATA["docs"], runs=runs, endpoints=here, cache=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"api": "completion"}, "must be one of 'chat', 'completions', not 'completion'"),
-        ({"api": "completions", "kind": "callable"}, "is for LLMs: leave it out"),
-        ({"params": {"prompt": "x"}}, "judgekit sets prompt itself"),
-    ],
-)
-def test_an_api_that_there_is_not_is_refused(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        Endpoint("e", "http://e/v1", "m", **settings)
-
-
-def test_the_client_of_openai_takes_the_other_api() -> None:
-    here = Endpoint(
-        "e", "http://e/v1", "m", transport=openai.AsyncOpenAI(base_url="http://e/v1", api_key="x"), api="completions"
-    )
-    assert here.path == "/completions"
 
 
 def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultServer, tmp_path: Path) -> None:
@@ -232,11 +202,3 @@ def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultSer
         jury, queries=DATA["queries"], docs=DATA["docs"], runs=DATA["runs"], endpoints=[base, instruct], cache=tmp_path
     )
     assert all("temperature" in asked for asked in fault_server.seen if "messages" in asked)
-
-
-@pytest.mark.parametrize("api", APIS)
-def test_a_report_shows_the_prompt_that_each_api_is_sent(api: str) -> None:
-    judge = build("judge", Context({"e": at(api)}))
-    shown = _prompt(judge, PARIS, (DOC,))
-    assert f"<question>\n{PARIS.text}\n</question>" in shown
-    assert shown.endswith("Reply:") == (api == "completions")
