@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.mock import URL
-from tests.small import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
@@ -85,9 +84,7 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("change", "command", "words"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_bad_input_ends_in_a_sentence(
-    judgekit: Judgekit, folder: Path, change: Change, command: list[str], words: list[str]
-) -> None:
+def test_bad_input_ends_in_a_sentence(judgekit, folder, change, command, words):
     change(folder)
     said = judgekit(*command, code=2)
     assert "Traceback" not in said.err
@@ -96,32 +93,28 @@ def test_bad_input_ends_in_a_sentence(
     assert not (folder / "results" / "report.html").exists()
 
 
-def test_scores_without_values_per_query_are_refused_with_the_option_that_helps(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_scores_without_values_per_query_are_refused_with_the_option_that_helps(judgekit, folder):
     assert judgekit(*SCORE, "--out", "means.csv").code == 0
     (folder / "quality.csv").write_text("run,depth,model,query_id,metric,value\ngood,5,m,q0,em,1\ngood,5,m,q1,em,0\n")
     assert "--per-query" in judgekit("compare", "--scores", "means.csv", "--quality", "quality.csv", code=2).err
 
 
 @pytest.mark.parametrize("out", ["answers.txt", "results"])
-def test_a_target_that_cannot_be_written_is_refused_before_anything_is_sent(
-    judgekit: Judgekit, folder: Path, out: str
-) -> None:
+def test_a_target_that_cannot_be_written_is_refused_before_anything_is_sent(judgekit, folder, out):
     (folder / "results").mkdir()
     said = judgekit("answer", *LABEL[1:7], *LABEL[9:], "--depth", "2", "--cache", "store", "--out", out, code=2)
     assert out in said.err
     assert not (folder / "store").exists()
 
 
-def test_a_depth_beyond_all_lists_means_whole_lists(judgekit: Judgekit, folder: Path) -> None:
+def test_a_depth_beyond_all_lists_means_whole_lists(judgekit, folder):
     command = ["label", "containment", *LABEL[1:7], "--out"]
     assert judgekit(*command, "deep.qrels", "--depth", 10**20).code == 0
     assert judgekit(*command, "whole.qrels", "--depth", 3).code == 0
     assert (folder / "deep.qrels").read_text() == (folder / "whole.qrels").read_text()
 
 
-def test_a_run_that_lacks_queries_is_named_beside_the_decision(judgekit: Judgekit, folder: Path) -> None:
+def test_a_run_that_lacks_queries_is_named_beside_the_decision(judgekit, folder):
     lines = (folder / "poor.trec").read_text().splitlines(keepends=True)
     (folder / "poor.trec").write_text("".join(line for line in lines if line.startswith(("q0 ", "q1 "))))
     assert "poor returns nothing for 4 of 6 queries" in judgekit(*RUN, code=0).out

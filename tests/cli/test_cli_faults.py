@@ -36,9 +36,7 @@ STOPS: list[tuple[str, Answer, list[str]]] = [
 
 
 @pytest.mark.parametrize(("answer", "words"), [case[1:] for case in STOPS], ids=[case[0] for case in STOPS])
-def test_what_cannot_heal_stops_at_once_with_the_servers_own_words(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, answer: Answer, words: list[str]
-) -> None:
+def test_what_cannot_heal_stops_at_once_with_the_servers_own_words(judgekit, folder, fault_server, answer, words):
     fault_server.answer = answer
     said = _label(judgekit, fault_server)
     assert said.code == 3, said.err
@@ -48,7 +46,7 @@ def test_what_cannot_heal_stops_at_once_with_the_servers_own_words(
     assert len(fault_server.seen) <= 18
 
 
-def test_a_server_that_is_down_says_how_it_was_reached(judgekit: Judgekit, folder: Path) -> None:
+def test_a_server_that_is_down_says_how_it_was_reached(judgekit, folder):
     said = judgekit(*LABEL, "--out", "x.qrels", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--cache", "s")
     assert said.code == 3
     assert "127.0.0.1:9" in said.err
@@ -64,9 +62,7 @@ HEALS: list[tuple[str, Answer]] = [
 
 
 @pytest.mark.parametrize("fault", [case[1] for case in HEALS], ids=[case[0] for case in HEALS])
-def test_what_heals_is_tried_again_and_every_label_is_there(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, fault: Answer
-) -> None:
+def test_what_heals_is_tried_again_and_every_label_is_there(judgekit, folder, fault_server, fault):
     hit: list[int] = []
 
     def answer(body: dict[str, Any], seen: int) -> Scripted | str | bytes:
@@ -93,8 +89,8 @@ VERDICTS: list[tuple[str, Answer, str]] = [
 
 @pytest.mark.parametrize(("answer", "status"), [c[1:] for c in VERDICTS], ids=[c[0] for c in VERDICTS])
 def test_a_label_that_could_not_be_had_is_missing_and_the_exit_code_says_so(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, answer: Answer, status: str
-) -> None:
+    judgekit, folder, fault_server, answer, status
+):
     def one_bad(body: dict[str, Any], seen: int) -> Scripted | str | bytes:
         return answer(body, seen) if "market of Arlen" in str(body) else "Yes"
 
@@ -113,9 +109,7 @@ def test_a_label_that_could_not_be_had_is_missing_and_the_exit_code_says_so(
     assert "note: judge: labels are missing for 1 of 6 queries" in scored.err
 
 
-def test_what_is_missing_is_told_with_its_commonest_reasons(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_what_is_missing_is_told_with_its_commonest_reasons(judgekit, folder, fault_server):
     def answer(body: dict[str, Any], seen: int) -> Scripted | str:
         text = str(body["messages"])
         if "market of Arlen" in text or "market of Dulse" in text:
@@ -137,9 +131,7 @@ def test_what_is_missing_is_told_with_its_commonest_reasons(
     assert "(all are in judge.qrels.parquet)" in said.err
 
 
-def test_what_running_again_would_not_change_is_not_advised(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_what_running_again_would_not_change_is_not_advised(judgekit, folder, fault_server):
     fault_server.answer = lambda body, seen: "Hard to tell." if "mill" in str(body) else "Yes"
     said = _label(judgekit, fault_server)
     assert said.code == 1
@@ -150,9 +142,7 @@ def test_what_running_again_would_not_change_is_not_advised(
     assert len(fault_server.seen) == before
 
 
-def test_a_run_that_failed_in_places_is_finished_by_running_it_again(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_a_run_that_failed_in_places_is_finished_by_running_it_again(judgekit, folder, fault_server):
     fault_server.answer = lambda body, seen: openai_error(400, "no such thing") if "mill" in str(body) else "Yes"
     first = _label(judgekit, fault_server)
     assert first.code in (1, 3), first.err
@@ -174,9 +164,7 @@ runpy.run_module("judgekit", run_name="__main__")
 
 @pytest.mark.usefixtures("ignored_interrupt")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_run_goes_on_where_it_was(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, how: signal.Signals
-) -> None:
+def test_a_killed_run_goes_on_where_it_was(judgekit, folder, fault_server, how):
     killed = False
 
     def answer(body: dict[str, Any], seen: int) -> Scripted:
@@ -216,8 +204,8 @@ def test_a_killed_run_goes_on_where_it_was(
 
 
 def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and_in_the_report(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+    judgekit, folder, fault_server
+):
     fault_server.answer = lambda body, seen: completion("The passages do not say.")
     endpoint = ["--base-url", fault_server.base_url, "--model", "m", "--cache", "store"]
     data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
@@ -234,9 +222,7 @@ def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and
 
 
 @pytest.mark.parametrize(("length", "fits"), [(700, False), (100_000, True), ("700", True)])
-def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, length: object, fits: bool
-) -> None:
+def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(judgekit, folder, fault_server, length, fits):
     fault_server.other = lambda path, body: (
         (200, {"data": [{"id": "mock", "max_model_len": length}]}) if path == "/v1/models" else (404, {})
     )

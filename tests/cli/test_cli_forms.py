@@ -17,7 +17,7 @@ from scipy import stats
 
 from judgekit.data.files import read_table
 from judgekit.data.tables import QUALITY, SCORES
-from tests.small import QUICK, Judgekit, edited, toml
+from tests.small import QUICK, edited, toml
 
 
 @pytest.fixture
@@ -40,9 +40,7 @@ def beir(folder: Path) -> Path:
     return data
 
 
-def test_a_beir_folder_and_runs_as_csv_and_msmarco_are_labelled_and_scored(
-    judgekit: Judgekit, folder: Path, beir: Path
-) -> None:
+def test_a_beir_folder_and_runs_as_csv_and_msmarco_are_labelled_and_scored(judgekit, folder, beir):
     data = ["--queries", "beir:beir", "--docs", "beir", "--run", "near.csv", "--run", "far=far.tsv"]
     judgekit("label", "containment", *data, "--depth", 3, "--out", "found.qrels", code=0)
     labels = pd.read_csv(folder / "found.qrels", sep=" ", header=None)
@@ -57,7 +55,7 @@ def test_a_beir_folder_and_runs_as_csv_and_msmarco_are_labelled_and_scored(
     assert manifest["inputs"]["docs"]["file"].endswith("corpus.jsonl")
 
 
-def test_names_of_ones_own_are_told_on_the_command_line(judgekit: Judgekit, folder: Path, beir: Path) -> None:
+def test_names_of_ones_own_are_told_on_the_command_line(judgekit, folder, beir):
     (folder / "mine.jsonl").write_text('{"key": "q1", "ask": "what is number 1?", "right": ["1"]}\n')
     (folder / "run.csv").write_text("q,d,s\nq1,d1,2\nq1,d2,1\n")
     queries, run = "jsonl(id=key,text=ask,answers=right):mine.jsonl", "csv(query=q,doc=d,score=s):run.csv"
@@ -78,9 +76,7 @@ EXPERIMENT = toml(
 )
 
 
-def test_an_experiment_names_one_source_for_queries_docs_and_judgments(
-    judgekit: Judgekit, folder: Path, beir: Path
-) -> None:
+def test_an_experiment_names_one_source_for_queries_docs_and_judgments(judgekit, folder, beir):
     rated = [(run, f"q{i}", (i + len(run)) % 2) for run in ("near", "far") for i in range(4)]
     pd.DataFrame(rated, columns=["run", "query_id", "value"]).to_csv(folder / "rated.csv", index=False)
     (folder / "exp.toml").write_text(EXPERIMENT)
@@ -98,7 +94,7 @@ RAGAS = toml(
 )
 
 
-def test_an_evaluation_table_is_a_whole_experiment_that_needs_no_llm(judgekit: Judgekit, folder: Path) -> None:
+def test_an_evaluation_table_is_a_whole_experiment_that_needs_no_llm(judgekit, folder):
     rows = [
         {
             "user_input": f"what is number {i}?",
@@ -151,9 +147,7 @@ def written(layout: str, values: dict[str, float], topics: list[str]) -> str:
 
 @pytest.mark.parametrize("layout", ["tot", "ir_measures", "ranking", "jsonl"])
 @pytest.mark.parametrize("topics", [[], ["t1", "t2", "t3"]], ids=["means-only", "per-topic"])
-def test_leaderboards_are_compared_as_independent_code_compares_them(
-    judgekit: Judgekit, folder: Path, layout: str, topics: list[str]
-) -> None:
+def test_leaderboards_are_compared_as_independent_code_compares_them(judgekit, folder, layout, topics):
     (folder / "judge.txt").write_text(written(layout, JUDGE, topics))
     (folder / "truth.txt").write_text(written(layout, TRUTH, topics))
     said = judgekit(
@@ -182,7 +176,7 @@ def test_leaderboards_are_compared_as_independent_code_compares_them(
     assert table["ci_low"].isna().all()
 
 
-def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit: Judgekit, folder: Path) -> None:
+def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit, folder):
     for index, run in enumerate(("a", "b", "c")):
         rows = "".join(
             f"map                   \t{q}\t{(index + k) / 10:.4f}\nndcg_cut_10           \t{q}\t{(index + 2 * k) / 10:.4f}\n"
@@ -202,7 +196,7 @@ def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit: Judgekit, f
     assert {row["labeling"] for row in json.loads(said.out)["comparison"]} == {"trec", "ir"}
 
 
-def test_runs_and_qrels_are_no_leaderboards(judgekit: Judgekit, folder: Path) -> None:
+def test_runs_and_qrels_are_no_leaderboards(judgekit, folder):
     (folder / "x.trec").write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25 t\n")
     (folder / "x.qrels").write_text("q1 0 d1 1\nq1 0 d2 0\n")
     for name in ("x.trec", "x.qrels"):
@@ -219,14 +213,14 @@ def test_runs_and_qrels_are_no_leaderboards(judgekit: Judgekit, folder: Path) ->
         ('{"run_id": "r", "topic_id": "t", "measure": 5, "value": 1}\n', "line 1: expected an object with a measure"),
     ],
 )
-def test_a_bad_line_of_a_leaderboard_is_named(judgekit: Judgekit, folder: Path, content: str, reason: str) -> None:
+def test_a_bad_line_of_a_leaderboard_is_named(judgekit, folder, content, reason):
     (folder / "board.txt").write_text(content)
     (folder / "rated.csv").write_text("run,query_id,value\nr1,t1,1\n")
     file = "board.txt" if "x1" in content or "{" in content else "tot:board.txt"
     assert reason in judgekit("compare", "--scores", file, "--quality", "rated.csv", code=2).err
 
 
-def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judgekit, folder: Path, beir: Path) -> None:
+def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit, folder, beir):
     said = judgekit("convert", "near.csv", "near.trec")
     assert (said.code, said.out) == (0, "a run of 16 rows: near.trec\n"), said.err
     assert judgekit("convert", "beir:beir", "new.qrels").code == 0
@@ -235,7 +229,7 @@ def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judge
     assert "no such file" in judgekit("convert", "nowhere.csv", "x.trec").err
 
 
-def test_convert_goes_by_what_the_name_of_the_output_says(judgekit: Judgekit, folder: Path) -> None:
+def test_convert_goes_by_what_the_name_of_the_output_says(judgekit, folder):
     (folder / "three.csv").write_text("query_id,doc_id,score\nq1,d1,2\n")
     for out, says in (("three.run", "a run of 1 rows"), ("three.qrels", "1 labels")):
         said = judgekit("convert", "three.csv", out)
@@ -245,7 +239,7 @@ def test_convert_goes_by_what_the_name_of_the_output_says(judgekit: Judgekit, fo
     assert not (folder / "other.qrels").exists()
 
 
-def test_convert_replaces_no_output_in_silence(judgekit: Judgekit, folder: Path) -> None:
+def test_convert_replaces_no_output_in_silence(judgekit, folder):
     (folder / "three.csv").write_text("query_id,doc_id,score\nq1,d1,2\n")
     (folder / "q.run").write_text("mine")
     said = judgekit("convert", "three.csv", "q.run")
@@ -257,7 +251,7 @@ def test_convert_replaces_no_output_in_silence(judgekit: Judgekit, folder: Path)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/stdout")
 @pytest.mark.parametrize("piped", [True, False])
-def test_convert_writes_to_standard_output_where_that_has_a_name(folder: Path, piped: bool) -> None:
+def test_convert_writes_to_standard_output_where_that_has_a_name(folder, piped):
     (folder / "run.csv").write_text("query_id,doc_id,score\nq1,d1,1\n")
     command = [sys.executable, "-m", "judgekit", "convert", "run.csv", "/dev/stdout", "--kind", "run"]
     with (folder / "taken").open("wb") as file:
@@ -266,7 +260,7 @@ def test_convert_writes_to_standard_output_where_that_has_a_name(folder: Path, p
     assert found.split()[:3] == [b"q1", b"Q0", b"d1"]
 
 
-def test_chunks_writes_no_json_lines_under_the_name_of_a_table(judgekit: Judgekit) -> None:
+def test_chunks_writes_no_json_lines_under_the_name_of_a_table(judgekit):
     said = judgekit("chunks", "pages.jsonl", "docs.jsonl", "-o", "out.csv", code=2)
     assert "--out out.csv: documents are written as JSON lines" in said.err
 
@@ -324,18 +318,18 @@ def examples(folder: Path, beir: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_row_of_the_table_of_forms_works(judgekit: Judgekit, examples: Path, command: str) -> None:
+def test_every_row_of_the_table_of_forms_works(judgekit, examples, command):
     judgekit(*shlex.split(command), code=0)
     written = next((word for word in shlex.split(command)[::-1] if (examples / word).exists()), None)
     assert written is None or (examples / written).stat().st_size > 0
 
 
-def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here() -> None:
+def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here():
     rows = [line for line in DOCS.read_text().split("## Names")[0].splitlines() if line.startswith("| ")]
     assert len(COMMANDS) == len(rows) - 2 - 3, "all but ir_datasets, standard input and what is refused"
 
 
-def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit: Judgekit, examples: Path) -> None:
+def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit, examples):
     (examples / "stars.csv").write_text("run,query_id,value\nbm25,q1,1\ndense,q1,0\n")
     (examples / "exp.toml").write_text(
         '[data]\nqueries = "bm25.json"\ndocs = ["bm25.json", "dense.json"]\ndepth = 3\n'
@@ -348,7 +342,7 @@ def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit: Judgekit, 
     assert "missing from the collection, first 'd2'" in judgekit("run", "exp.toml", "--dry-run").err
 
 
-def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit: Judgekit, folder: Path) -> None:
+def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit, folder):
     (folder / "my_forms.py").write_text(
         "import json\n\ndef turned(path):\n"
         "    for number, line in enumerate(path.read_text().splitlines(), 1):\n"

@@ -47,7 +47,7 @@ def stages(judgekit: Judgekit) -> None:
 COMPARE = ["compare", "--scores", "scores.csv", "--quality", "quality.csv", "--resamples", "100", "--out", "c.csv"]
 
 
-def test_each_stage_writes_beside_its_result_what_it_was_made_from(judgekit: Judgekit, folder: Path) -> None:
+def test_each_stage_writes_beside_its_result_what_it_was_made_from(judgekit, folder):
     stages(judgekit)
     assert judgekit(*COMPARE).code == 0
     labels = manifest(folder / "c.qrels.manifest.json")
@@ -63,7 +63,7 @@ def test_each_stage_writes_beside_its_result_what_it_was_made_from(judgekit: Jud
     assert set(manifest(folder / "c.csv.manifest.json")["inputs"]) == {"scores.csv", "quality.csv"}
 
 
-def test_scores_and_answers_of_different_queries_are_not_compared_in_silence(judgekit: Judgekit, folder: Path) -> None:
+def test_scores_and_answers_of_different_queries_are_not_compared_in_silence(judgekit, folder):
     stages(judgekit)
     assert "different" not in judgekit(*COMPARE).err
     other_queries(folder)
@@ -74,14 +74,14 @@ def test_scores_and_answers_of_different_queries_are_not_compared_in_silence(jud
     assert "quality.csv from queries.jsonl" in said.err
 
 
-def test_labels_of_an_earlier_version_of_a_run_are_not_scored_in_silence(judgekit: Judgekit, folder: Path) -> None:
+def test_labels_of_an_earlier_version_of_a_run_are_not_scored_in_silence(judgekit, folder):
     stages(judgekit)
     edited(folder / "good.trec", "d0a", "d1a")
     said = judgekit("score", "--run", "good.trec", "--qrels", "c.qrels", code=0)
     assert "different files of run good" in said.err
 
 
-def test_a_results_folder_says_which_data_it_is_of(judgekit: Judgekit, folder: Path) -> None:
+def test_a_results_folder_says_which_data_it_is_of(judgekit, folder):
     judgekit(*RUN, code=0)
     content = manifest(folder / "results" / "manifest.json")
     assert content["inputs"]["queries"]["sha256"] == sha256(folder / "queries.jsonl")
@@ -125,9 +125,7 @@ def second(ranked, judged, cutoff):
 """
 
 
-def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(
-    judgekit: Judgekit, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(judgekit, folder, monkeypatch):
     (folder / "own").mkdir()
     for name, text in (("labelers", MINE), ("metrics", METRIC), ("measures", MEASURE)):
         (folder / "own" / f"{name}.py").write_text(text)
@@ -148,7 +146,7 @@ def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(
     assert "brief" in (folder / "results/report.json").read_text()
 
 
-def test_a_command_takes_files_of_your_own(judgekit: Judgekit, folder: Path) -> None:
+def test_a_command_takes_files_of_your_own(judgekit, folder):
     (folder / "labelers.py").write_text(MINE)
     (folder / "metrics.py").write_text(METRIC)
     said = judgekit("label", "labelers.py:Longest(least=55)", *DATA, "--out", "long.qrels", code=0)
@@ -161,9 +159,7 @@ def test_a_command_takes_files_of_your_own(judgekit: Judgekit, folder: Path) -> 
     assert "metrics.py" in manifest(folder / "quality.csv.manifest.json")["inputs"]
 
 
-def test_results_of_two_folders_with_different_queries_are_not_compared_in_silence(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_results_of_two_folders_with_different_queries_are_not_compared_in_silence(judgekit, folder):
     assert judgekit(*RUN).code == 0
     other_queries(folder)
     assert judgekit("run", "experiment.toml", "--out", "second", "--cache", "store").code == 0
@@ -173,7 +169,7 @@ def test_results_of_two_folders_with_different_queries_are_not_compared_in_silen
     assert "different queries" in judgekit(*command, "--quality", f"second/{answers}").err
 
 
-def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(judgekit: Judgekit, folder: Path) -> None:
+def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(judgekit, folder):
     stages(judgekit)
     other_queries(folder)
     labeler = '[[labelers]]\nname = "before"\nkind = "provenance"\nqrels = "c.qrels"\n[answers]'
@@ -185,9 +181,7 @@ def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(jud
 
 
 @pytest.mark.parametrize("stopped", [["--max-requests", "0"]])
-def test_a_run_that_was_stopped_has_made_the_folder_its_own(
-    judgekit: Judgekit, folder: Path, stopped: list[str]
-) -> None:
+def test_a_run_that_was_stopped_has_made_the_folder_its_own(judgekit, folder, stopped):
     judgekit(*RUN, *stopped, code=3)
     assert is_results_folder(folder / "results")
     assert manifest(folder / "results" / "manifest.json")["results"] == {}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small import Judgekit, edited
+from tests.small import edited
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
@@ -131,7 +131,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_mistake_with_own_files_ends_in_what_to_do(name: str, judgekit: Judgekit, folder: Path) -> None:
+def test_a_mistake_with_own_files_ends_in_what_to_do(name, judgekit, folder):
     change, command, words = CASES[name]
     change(folder)
     said = judgekit(*command)
@@ -140,7 +140,7 @@ def test_a_mistake_with_own_files_ends_in_what_to_do(name: str, judgekit: Judgek
     assert all(word in said.err for word in words), said.err
 
 
-def test_two_texts_of_an_array_of_numpy_are_not_made_one(judgekit: Judgekit, folder: Path) -> None:
+def test_two_texts_of_an_array_of_numpy_are_not_made_one(judgekit, folder):
     head = "user_input,retrieved_contexts,response\n"
     for cell, code in (("['One.', 'Two.']", 0), ("['One.' 'Two.']", 2)):
         (folder / "app.csv").write_text(head + f'Who?,"{cell}",Ada\n')
@@ -149,9 +149,7 @@ def test_two_texts_of_an_array_of_numpy_are_not_made_one(judgekit: Judgekit, fol
     assert "is not a JSON list" in said.err
 
 
-def test_ranks_that_contradict_scores_are_said_by_every_command_that_reads_runs(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_ranks_that_contradict_scores_are_said_by_every_command_that_reads_runs(judgekit, folder):
     rows = [line.split() for line in (folder / "good.trec").read_text().splitlines()]
     body = [f"{q} Q0 {d} {4 - int(float(s))} {-float(s)} x\n" for q, _, d, _, s, _ in rows]
     (folder / "good.trec").write_text("".join(body))
@@ -169,9 +167,7 @@ def test_ranks_that_contradict_scores_are_said_by_every_command_that_reads_runs(
 
 
 @pytest.mark.parametrize(("scores", "warned"), [((1.0, 2.0, 3.0), True), ((3.0, 2.0, 2.5), False)])
-def test_lists_without_ranks_that_go_upwards_throughout_are_said(
-    scores: tuple[float, ...], warned: bool, judgekit: Judgekit, folder: Path
-) -> None:
+def test_lists_without_ranks_that_go_upwards_throughout_are_said(scores, warned, judgekit, folder):
     gold = [f"q{i},d{i}{'abc'[at]},{score}" for i in range(6) for at, score in enumerate(scores)]
     more = [f"z{i},d{i}{'abc'[at]},{score}" for i in range(6) for at, score in enumerate(scores)]
     (folder / "new.csv").write_text("\n".join(["query_id,doc_id,score", *gold, *more]) + "\n")
@@ -180,7 +176,7 @@ def test_lists_without_ranks_that_go_upwards_throughout_are_said(
 
 
 @pytest.mark.parametrize("foreign", [True, False])
-def test_labels_of_a_file_that_judges_nothing_are_not_ok(foreign: bool, judgekit: Judgekit, folder: Path) -> None:
+def test_labels_of_a_file_that_judges_nothing_are_not_ok(foreign, judgekit, folder):
     if foreign:
         _edit("gold.qrels", "d", "x")(folder)
     said = judgekit("label", "provenance(qrels=gold.qrels)", *DATA, "--out", "x.qrels")
@@ -193,7 +189,7 @@ def test_labels_of_a_file_that_judges_nothing_are_not_ok(foreign: bool, judgekit
     assert ("labels of gold: its file judges none of the pooled documents" in said.err) is foreign
 
 
-def test_evidence_of_kilt_may_have_titles_only(judgekit: Judgekit, folder: Path) -> None:
+def test_evidence_of_kilt_may_have_titles_only(judgekit, folder):
     docs = [json.loads(line) for line in (folder / "docs.jsonl").read_text().splitlines()]
     renamed = [{**doc, "title": f"Town of {doc['title']}" if doc["title"] else ""} for doc in docs]
     (folder / "docs.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in renamed))

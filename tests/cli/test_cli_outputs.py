@@ -82,7 +82,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("command", "kept"), [c[1:] for c in COMMANDS], ids=[c[0] for c in COMMANDS])
-def test_no_command_writes_over_what_it_reads(judgekit: Judgekit, inputs: Path, command: list[str], kept: str) -> None:
+def test_no_command_writes_over_what_it_reads(judgekit, inputs, command, kept):
     before = files(inputs)
     said = judgekit(*(part.format(folder=inputs.name) for part in command), code=2)
     assert "is an input of this command" in said.err
@@ -90,7 +90,7 @@ def test_no_command_writes_over_what_it_reads(judgekit: Judgekit, inputs: Path, 
     assert files(inputs) == before
 
 
-def test_the_store_is_not_replaced_by_its_own_export(judgekit: Judgekit, folder: Path) -> None:
+def test_the_store_is_not_replaced_by_its_own_export(judgekit, folder):
     assert judgekit("label", "judge", *DATA, *MOCK, "--out", "judge.qrels").code == 0
     store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
     before = store.read_bytes()
@@ -98,7 +98,7 @@ def test_the_store_is_not_replaced_by_its_own_export(judgekit: Judgekit, folder:
     assert store.read_bytes() == before
 
 
-def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit: Judgekit, folder: Path) -> None:
+def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit, folder):
     (folder / "experiment.toml").write_text("# my notes\n" + (folder / "experiment.toml").read_text())
     before = files(folder)
     for _ in range(2):
@@ -107,7 +107,7 @@ def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit: Judgek
     assert {name: files(folder)[name] for name in before} == before
 
 
-def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judgekit: Judgekit, folder: Path) -> None:
+def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judgekit, folder):
     (folder / "mine" / "labels").mkdir(parents=True)
     (folder / "mine" / "labels" / "judge.qrels").write_text("q0 0 d0a 1\n")
     (folder / "mine" / "scores.parquet").write_text("my own")
@@ -122,7 +122,7 @@ def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judg
     assert (folder / "mine" / "scores.parquet").read_bytes() != b"my own"
 
 
-def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit: Judgekit, folder: Path) -> None:
+def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit, folder):
     command = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
     for _ in range(2):
         said = judgekit(*command, code=0)
@@ -144,9 +144,7 @@ def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit: J
 
 
 @pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
-def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
-    judgekit: Judgekit, folder: Path, overwrite: list[str]
-) -> None:
+def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(judgekit, folder, overwrite):
     (folder / "labels").mkdir()
     (folder / "labels" / "people.qrels").write_bytes((folder / "gold.qrels").read_bytes())
     labeler = '[[labelers]]\nname = "people"\nkind = "provenance"\nqrels = "labels/people.qrels"\n[answers]'
@@ -157,9 +155,7 @@ def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
     assert files(folder) == before
 
 
-def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_folder(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_folder(judgekit, folder):
     (folder / "report.json").write_text('{"tests": []}\n')
     (folder / "manifest.json").write_text('{"name": "my web app"}\n')
     assert not is_results_folder(folder)
@@ -167,7 +163,7 @@ def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_fold
     assert (folder / "report.json").read_text() == '{"tests": []}\n'
 
 
-def test_results_of_a_killed_run_are_gone_on_from(judgekit: Judgekit, folder: Path) -> None:
+def test_results_of_a_killed_run_are_gone_on_from(judgekit, folder):
     command = ["run", "experiment.toml", "--out", "results"]
     assert judgekit(*command).code == 0
     results = folder / "results"
@@ -179,7 +175,7 @@ def test_results_of_a_killed_run_are_gone_on_from(judgekit: Judgekit, folder: Pa
     assert files(results).keys() == whole.keys()
 
 
-def test_a_run_writes_no_file_that_it_has_not_checked(judgekit: Judgekit, folder: Path) -> None:
+def test_a_run_writes_no_file_that_it_has_not_checked(judgekit, folder):
     prepared = prepare(folder / "experiment.toml")
     assert judgekit("run", "experiment.toml", "--out", "results").code == 0
     made = {p.relative_to(folder / "results").as_posix() for p in (folder / "results").rglob("*") if p.is_file()}

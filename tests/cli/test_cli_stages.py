@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,15 +11,13 @@ import pytest
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON, LABELS, QUALITY, SCORES
 from tests.mock import URL
-from tests.small import FILES, QUICK, RUNS, Judgekit, edited, toml
+from tests.small import FILES, QUICK, RUNS, edited, toml
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
 MOCK = ["--base-url", URL, "--model", "mock"]
 
 
-def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply(judgekit, folder):
     judgekit("label", "judge", *DATA, "--depth", 3, "--out", "judge.qrels", *MOCK, code=0)
     qrels = [line.split() for line in (folder / "judge.qrels").read_text().splitlines()]
     labels = read_table(LABELS, folder / "judge.qrels.parquet")
@@ -32,7 +29,7 @@ def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply
     }
 
 
-def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit: Judgekit, folder: Path) -> None:
+def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit, folder):
     judgekit("answer", *DATA, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *MOCK, code=0)
     quality = read_table(QUALITY, folder / "quality.parquet")
     assert len(quality) == 6 * 2 * (1 + 2 * 2)
@@ -44,7 +41,7 @@ def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit:
     assert means["all", 0, "em"] == 0
 
 
-def test_score_prints_means_and_per_query_values_in_three_formats(judgekit: Judgekit, folder: Path) -> None:
+def test_score_prints_means_and_per_query_values_in_three_formats(judgekit, folder):
     common = ["score", "--run", "good.trec", "--run", "poor.trec", "--qrels", "gold.qrels", "-m", "RR P@1 R@3"]
     table = judgekit(*common, code=0)
     assert [line.split() for line in table.out.splitlines()] == [
@@ -58,9 +55,7 @@ def test_score_prints_means_and_per_query_values_in_three_formats(judgekit: Judg
     assert {"labeling": "gold", "run": "good", "measure": "RR", "query_id": "all", "value": 1.0} in rows
 
 
-def test_means_of_graders_are_gains_as_they_are_and_relevant_from_the_declared_grade_on(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_means_of_graders_are_gains_as_they_are_and_relevant_from_the_declared_grade_on(judgekit, folder):
     labels = {"d0a": 1.8, "d0b": 2.4, "d5c": 0.5, "d1c": 5.0}
     (folder / "graders.qrels").write_text("".join(f"q0 0 {doc} {value}\n" for doc, value in labels.items()))
     common = ["score", "--run", "good.trec", "--qrels", "graders.qrels"]
@@ -82,7 +77,7 @@ def test_means_of_graders_are_gains_as_they_are_and_relevant_from_the_declared_g
     assert values == pytest.approx({"nDCG@3": dcg / ideal, "P@3": 2 / 3, "R@3": 1.0, "RR@3": 1 / 2, "ERR@3": err})
 
 
-def test_compare_takes_tables_that_judgekit_did_not_make(judgekit: Judgekit, folder: Path) -> None:
+def test_compare_takes_tables_that_judgekit_did_not_make(judgekit, folder):
     names = [f"q{i}" for i in range(30)]
     good = pd.DataFrame({"labeling": "mine", "run": "r", "measure": "nDCG@5", "query_id": names, "value": range(30)})
     poor = good.assign(labeling="other", value=[i % 2 for i in range(30)])
@@ -105,7 +100,7 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit: Judgekit, fol
     assert "look where mine scores low" in said.out
 
 
-def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit: Judgekit, folder: Path) -> None:
+def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit, folder):
     names = [f"q{i}" for i in range(30)]
     scores = pd.DataFrame({"labeling": "x", "run": "r", "measure": "P@5", "query_id": names, "value": range(30)})
     scores.to_csv(folder / "scores.csv", index=False)
@@ -124,7 +119,7 @@ def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit: Judg
     assert "lacks column 'run', and the runs are other, r" in judgekit(*common).err
 
 
-def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit: Judgekit, folder: Path) -> None:
+def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit, folder):
     runs = [f"r{i}" for i in range(6)]
     base = {"run": runs, "query_id": "all", "value": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
     pd.DataFrame({**base, "labeling": "x", "measure": "nDCG@10"}).to_csv(folder / "means.csv", index=False)
@@ -139,7 +134,7 @@ def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit: Judgekit,
     assert judgekit(*common, "--level", "query").code == 2  # nothing there to show
 
 
-def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit: Judgekit, folder: Path) -> None:
+def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit, folder):
     names = [f"q{i:02}" for i in range(60)]
     base = {"run": "r", "query_id": names}
     outcome = [float(i % 3 == 0) for i in range(60)]
@@ -166,7 +161,7 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit:
         assert reason in judgekit(*common, "--by-construction", wrong, code=2).err
 
 
-def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit: Judgekit, folder: Path) -> None:
+def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit, folder):
     (folder / "flat.trec").write_text("".join(f"q{q} Q0 d{d} 1 0.5 flat\n" for q in (1, 2) for d in range(4)))
     (folder / "flat.qrels").write_text("q1 0 d1 1\nq2 0 d9 1\n")
     said = judgekit("score", "--run", "flat.trec", "--qrels", "flat.qrels", "-m", "P@1 R@1 nDCG@3 AP")
@@ -177,9 +172,7 @@ def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit: Judgeki
     ]
 
 
-def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_same_page(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_same_page(judgekit, folder):
     judgekit("run", "experiment.toml", "--out", "results", code=0)
     made = sorted(str(p.relative_to(folder / "results")) for p in (folder / "results").rglob("*") if p.is_file())
     assert made == [
@@ -221,7 +214,7 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
     assert (folder / "results" / "agreement.csv").read_bytes() == agreement
 
 
-def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
+def test_dry_run_counts_and_sends_nothing(judgekit, folder):
     before = judgekit("run", "experiment.toml", "--dry-run", code=0)
     rows = {line.split("  ")[0]: line.split() for line in before.out.splitlines()}
     assert " ".join(rows["label judge"][2:11]) == "18 18 0 at least 18; up to 36"
@@ -233,11 +226,11 @@ def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> N
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["label"], ["answer"], ["score"], ["compare"], ["report"], ["demo"]])
-def test_every_command_explains_itself(judgekit: Judgekit, command: list[str]) -> None:
+def test_every_command_explains_itself(judgekit, command):
     assert "Usage: judgekit" in judgekit(*command, "--help", code=0).out
 
 
-def test_ratings_of_answers_are_compared_like_any_answer_metric(judgekit: Judgekit, folder: Path) -> None:
+def test_ratings_of_answers_are_compared_like_any_answer_metric(judgekit, folder):
     rows = [f"{run},4,q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in ("good", "poor") for i in range(6)]
     (folder / "thumbs.csv").write_text("\n".join(["run,depth,query_id,value", *rows]) + "\n")
     ratings = 'depths = [1, 4]\nratings = ["thumbs.csv"]'
@@ -258,9 +251,7 @@ FREE = toml(
 )
 
 
-def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(
-    judgekit: Judgekit, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(judgekit, folder, monkeypatch):
     rows = [f"{run},q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in ("good", "poor") for i in range(6)]
     (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
     (folder / "free.toml").write_text(FREE)
@@ -278,7 +269,7 @@ def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(
     assert (folder / "again" / "scores.parquet").read_bytes() == (folder / "results" / "scores.parquet").read_bytes()
 
 
-def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit: Judgekit, folder: Path) -> None:
+def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit, folder):
     (folder / "thumbs.csv").write_text("run,query_id,value\ngood,q0,up\n")
     for wish in ('metrics = ["em"]', 'prompt = "answer-long"', 'endpoint = "local"'):
         (folder / "free.toml").write_text(FREE.replace("depths = [4]", f"depths = [4]\n{wish}"))
@@ -289,7 +280,7 @@ def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit
     assert "lacks column 'depth', and the depths are 1, 4" in judgekit("run", "free.toml", "--dry-run").err
 
 
-def test_a_judge_can_be_compared_with_ratings_alone(judgekit: Judgekit, folder: Path) -> None:
+def test_a_judge_can_be_compared_with_ratings_alone(judgekit, folder):
     rows = [f"{run},q{i},{i % 2 or run == 'good'}" for run in ("good", "poor") for i in range(6)]
     (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
     edited(
@@ -304,7 +295,7 @@ def test_a_judge_can_be_compared_with_ratings_alone(judgekit: Judgekit, folder: 
     }  # fmt: skip
 
 
-def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit, folder: Path) -> None:
+def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
     text = (folder / "experiment.toml").read_text()
     other = f'[endpoints.other]\nbase_url = "{URL}"\nmodel = "mock-2"\n[[labelers]]\nkind = "containment"'
     text = text.replace('[[labelers]]\nkind = "containment"', other).replace(
@@ -321,9 +312,7 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit,
     assert "mock-2" in (folder / "results" / "report.html").read_text()
 
 
-def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(judgekit, folder):
     (folder / "thumbs.csv").write_text(
         "run,depth,query_id,metric,value\n" + "".join(f"good,4,q{i},thumbs,{i % 2}\n" for i in range(6))
     )
@@ -346,7 +335,7 @@ def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
     assert "two of the files rate 'thumbs'" in said(["thumbs.csv", "thumbs.csv"], "nDCG@4", "thumbs")
 
 
-def test_the_comparison_shows_the_interval_of_every_concordance(judgekit: Judgekit, folder: Path) -> None:
+def test_the_comparison_shows_the_interval_of_every_concordance(judgekit, folder):
     queries = [f"q{i}" for i in range(20)]
     scores = "".join(f"gold,good,P@5,{q},{(i % 10) / 10}\n" for i, q in enumerate(queries))
     quality = "".join(f"good,5,m,{q},em,{int(i % 3 == 0)}\n" for i, q in enumerate(queries))
@@ -361,14 +350,14 @@ def test_the_comparison_shows_the_interval_of_every_concordance(judgekit: Judgek
     assert low < value < high
 
 
-def test_a_table_given_twice_is_named_by_its_keys(judgekit: Judgekit, folder: Path) -> None:
+def test_a_table_given_twice_is_named_by_its_keys(judgekit, folder):
     (folder / "s.csv").write_text("labeling,run,measure,query_id,value\ngold,good,P@5,q1,1\ngold,good,P@5,q2,0\n")
     (folder / "q.csv").write_text("run,depth,model,query_id,metric,value,abstained\ngood,5,m,q1,em,1,0\n")
     said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--quality", "q.csv", code=2)
     assert "two values for run 'good', depth '5', model 'm', query_id 'q1', metric 'em'\n" in said.err
 
 
-def test_the_language_of_queries_is_read_and_doubtful_zeros_are_counted(judgekit: Judgekit, folder: Path) -> None:
+def test_the_language_of_queries_is_read_and_doubtful_zeros_are_counted(judgekit, folder):
     queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     for query in queries:
         query["language"] = "fi" if query in queries[4:] else "en"
@@ -382,7 +371,7 @@ def test_the_language_of_queries_is_read_and_doubtful_zeros_are_counted(judgekit
     assert f"{count}, may be wrong: not found in this form" in " ".join(said.err.split())
 
 
-def test_a_table_that_is_written_is_summed_up_on_the_screen(judgekit: Judgekit, folder: Path) -> None:
+def test_a_table_that_is_written_is_summed_up_on_the_screen(judgekit, folder):
     common = ["score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "nDCG@3 AP"]
     means = judgekit(*common).out
     said = judgekit(*common, "--per-query", "--out", "s.csv").out

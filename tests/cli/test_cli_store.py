@@ -5,23 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from pathlib import Path
 
 from judgekit.wire.types import Endpoint
 from tests.mock import URL, MockTransport
 from tests.plugins.batch.batch_service import serving
-from tests.small import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 
 
-def test_the_store_says_what_it_holds_and_is_whole(judgekit: Judgekit, folder: Path) -> None:
+def test_the_store_says_what_it_holds_and_is_whole(judgekit, folder):
     assert judgekit(*RUN, "--cache", "store").code == 0
     assert f"mock at {URL}" in judgekit("cache", "stats", "--cache", "store", code=0).out
     assert "structure: ok" in judgekit("cache", "verify", "--cache", "store", code=0).out
 
 
-def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit: Judgekit, folder: Path) -> None:
+def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit, folder):
     assert judgekit(*RUN, "--cache", "store").code == 0
     assert judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store").code == 0
     said = judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other", code=0)
@@ -30,14 +28,14 @@ def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit: Judg
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
 
 
-def test_there_is_no_store_is_a_sentence(judgekit: Judgekit, folder: Path) -> None:
+def test_there_is_no_store_is_a_sentence(judgekit, folder):
     said = judgekit("cache", "stats", "--cache", "nowhere")
     assert said.code != 0
     assert "nowhere" in said.err
     assert "Traceback" not in said.err
 
 
-def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
+def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit, folder):
     assert judgekit(*RUN, "--cache", "online").code == 0
     online = {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()}
 
@@ -58,7 +56,7 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Jud
     assert {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()} == online
 
 
-def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
+def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(judgekit, folder):
     batch, rest = ("batch", "submit", "experiment.toml"), ("experiment.toml", "--cache", "store")
     with serving() as service:
         service.answer = lambda body: "Yes"
@@ -77,7 +75,7 @@ def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(jud
     assert "0 sent" in judgekit(*RUN, "--cache", "store").err
 
 
-def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, folder: Path) -> None:
+def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit, folder):
     judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
     key = json.loads((folder / "batch.jsonl").read_text().splitlines()[0])["custom_id"]
     error = {"status_code": 500, "body": {"error": {"message": "overloaded"}}}
@@ -87,7 +85,7 @@ def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, fo
     assert "overloaded" in said.out
 
 
-def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit: Judgekit, folder: Path) -> None:
+def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit, folder):
     assert judgekit(*RUN, "--cache", "store").code == 0
     question = json.loads((folder / "queries.jsonl").read_text().splitlines()[0])["text"]
     lost = ["cache", "forget", "--query", question, "--cache", "store"]
@@ -102,7 +100,7 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
     assert int(to_send) == int(said.out.split()[0]) > 0
 
 
-def test_forgetting_needs_a_condition(judgekit: Judgekit, folder: Path) -> None:
+def test_forgetting_needs_a_condition(judgekit, folder):
     assert judgekit(*RUN, "--cache", "store").code == 0
     for wrong in ([], ["--query", " "]):
         assert "Traceback" not in judgekit("cache", "forget", *wrong, "--yes", "--cache", "store", code=2).err

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from judgekit.data.tables import ALL
-from tests.small import TOWNS, Judgekit, edited
+from tests.small import TOWNS, edited
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
 JUDGED = len(TOWNS) // 2
@@ -38,7 +38,7 @@ def _flat(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit: Judgekit, half: Path) -> None:
+def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit, half):
     scored = judgekit("score", *DATA[4:], "--qrels", "half.qrels", "-m", "nDCG@4")
     alone = {line.split()[1]: float(line.split()[2]) for line in scored.out.splitlines()[1:]}
     assert f"{JUDGED} queries of good are not in half" in _flat(scored.err)
@@ -61,7 +61,7 @@ def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit
     assert f"half does not apply to 3 of {len(TOWNS)} queries" in _flat(exported.err)
 
 
-def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit: Judgekit, half: Path) -> None:
+def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit, half):
     edited(half / "half.toml", 'qrels = "half.qrels"', 'qrels = "half.qrels"\nunlisted = "zero"')
     assert judgekit("run", "half.toml", "--out", "results").code == 0
     judged = judgekit("score", *DATA[4:], "--qrels", "half.qrels", "-m", "nDCG@4")
@@ -70,9 +70,7 @@ def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit: 
 
 
 @pytest.mark.parametrize("kind", ["provenance(qrels='half.qrels'", "human(file='half.qrels'"])
-def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(
-    judgekit: Judgekit, half: Path, kind: str
-) -> None:
+def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(judgekit, half, kind):
     said = judgekit("label", f"{kind}, unlisted=missing)", *DATA, "--depth", 3, "--out", "sparse.qrels", code=0)
     assert f"{JUDGED} ok, 9 not_applicable, {2 * JUDGED} unasked" in said.out
     assert "failed" not in said.out + said.err
@@ -84,7 +82,7 @@ def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(
     assert [line.split()[2] for line in scored.out.splitlines()[1:]] == ["1.0000", "0.3333"]
 
 
-def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit: Judgekit, half: Path) -> None:
+def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit, half):
     (half / "half.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\nq1\td1b\tunparsed\n")
     for command in (
         ["label", "provenance(qrels='half.qrels')", *DATA, "--out", "again.qrels"],
@@ -96,7 +94,7 @@ def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judge
         assert "running again changes nothing" in _flat(said.err)
 
 
-def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judgekit: Judgekit, half: Path) -> None:
+def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judgekit, half):
     (half / "half.qrels").write_text("".join(f"t{i} 0 doc{i} 1\n" for i in range(40)))
     said = judgekit("run", "half.toml", "--out", "results")
     assert "half judges none of the documents in the pool of these runs: are these from the same collection?" in _flat(
@@ -117,7 +115,7 @@ def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judge
     )
 
 
-def test_the_question_is_asked_where_few_queries_are_shared_too(judgekit: Judgekit, folder: Path) -> None:
+def test_the_question_is_asked_where_few_queries_are_shared_too(judgekit, folder):
     many = "".join(f'{{"query_id": "n{i}", "text": "?", "answers": ["x"]}}\n' for i in range(30))
     (folder / "many.jsonl").write_text((folder / "queries.jsonl").read_text() + many)
     run = "".join(f"n{i} Q0 d0a 1 1.0 good\n" for i in range(30))

@@ -46,7 +46,7 @@ def _content(*replacements: tuple[str, str]) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def test_a_good_file_is_read_with_its_defaults() -> None:
+def test_a_good_file_is_read_with_its_defaults():
     config = parse_config(_content(), Path("dir/experiment.toml"))
     assert config.answers.depths == [1, 5, 10]
     assert config.answers.metrics == ["em", "f1"]
@@ -55,14 +55,14 @@ def test_a_good_file_is_read_with_its_defaults() -> None:
     assert config.resolve("/tmp/queries.jsonl") == Path("/tmp/queries.jsonl")
 
 
-def test_an_endpoints_words_for_a_complete_reply_are_a_list() -> None:
+def test_an_endpoints_words_for_a_complete_reply_are_a_list():
     config = parse_config(_content(("concurrency = 64", 'complete = ["done"]')), Path("e.toml"))
     assert config.servers()["local"].complete == ("done",)
     with pytest.raises(ConfigError, match=r"endpoints\.local\.complete"):
         parse_config(_content(("concurrency = 64", 'complete = "done"')), Path("e.toml"))
 
 
-def test_the_resolved_file_reads_back_as_the_same_experiment() -> None:
+def test_the_resolved_file_reads_back_as_the_same_experiment():
     config = parse_config(_content(), Path("experiment.toml"))
     assert parse_config(tomllib.loads(config.toml()), Path("experiment.toml")) == config
 
@@ -89,7 +89,7 @@ def test_the_resolved_file_reads_back_as_the_same_experiment() -> None:
         (("depths = [5, 1, 10, 5]", "depths = [0]"), "[answers.depths.0]"),
     ],
 )
-def test_a_mistake_is_a_sentence_that_names_the_key(replacement: tuple[str, str], words: str) -> None:
+def test_a_mistake_is_a_sentence_that_names_the_key(replacement, words):
     with pytest.raises(ConfigError) as caught:
         parse_config(_content(replacement), Path("experiment.toml"))
     message = str(caught.value)
@@ -99,13 +99,13 @@ def test_a_mistake_is_a_sentence_that_names_the_key(replacement: tuple[str, str]
         position = message.index(part, position) + len(part)
 
 
-def test_a_number_of_thousands_of_digits_is_a_sentence(tmp_path: Path) -> None:
+def test_a_number_of_thousands_of_digits_is_a_sentence(tmp_path):
     (tmp_path / "long.toml").write_text(f"[data]\ndepth = {'9' * 5000}\n")
     with pytest.raises(ConfigError, match=r"long\.toml: is not TOML: .*5000 digits"):
         load(tmp_path / "long.toml")
 
 
-def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path):
     with pytest.raises(ConfigError, match=r"nowhere\.toml: no such file; expected an experiment file"):
         load(tmp_path / "nowhere.toml")
     bad = tmp_path / "bad.toml"
@@ -122,14 +122,14 @@ def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path: Path)
 @pytest.mark.parametrize(
     "entry", [3, {"prompt": 1}, {"prompt": 1, "completion": -1}, {"prompt": True, "completion": 1}, {"input": 1}]
 )
-def test_prices_are_read_from_a_table_and_mistakes_are_named(entry: object) -> None:
+def test_prices_are_read_from_a_table_and_mistakes_are_named(entry):
     good = parse_config({**_content(), "prices": {"m": {"prompt": 0.15, "completion": 1}}}, Path("e.toml"))
     assert good.price_list() == {"m": Price(0.15, 1.0)}
     with pytest.raises(ConfigError, match=r"prices\.m"):
         parse_config({**_content(), "prices": {"m": entry}}, Path("e.toml"))
 
 
-def test_an_endpoint_names_its_transport_and_its_headers() -> None:
+def test_an_endpoint_names_its_transport_and_its_headers():
     lines = 'transport = "openai"\nheaders = { X-Tenant = "env:MY_TENANT" }'
     config = parse_config(_content(("concurrency = 64", lines)), Path("e.toml"))
     endpoint = config.endpoints["local"]

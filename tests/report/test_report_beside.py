@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -39,7 +38,7 @@ def test_hostile_names_stay_texts(make_results, make_backing, poison, hostile, o
     assert page.tags["script"] == 1
 
 
-def test_what_changed_is_said_before_the_tables(make_results, make_backing, tmp_path: Path, outline):
+def test_what_changed_is_said_before_the_tables(make_results, make_backing, tmp_path, outline):
     before, after = make_backing(), make_backing()
     labels = after.labels["judge"]
     hit = (labels["query_id"] == "q2") & (labels["status"] == "ok")
@@ -82,7 +81,7 @@ def test_what_changed_is_said_before_the_tables(make_results, make_backing, tmp_
         ({"model": "other"}, "no run has a question in both"),
     ],
 )
-def test_questions_are_not_counted_where_answers_do_not_compare(make_results, make_backing, change, said: str):
+def test_questions_are_not_counted_where_answers_do_not_compare(make_results, make_backing, change, said):
     other = make_results(primary=dataclasses.replace(make_results().primary, **change))
     found = changes((make_results(), make_backing()), (other, make_backing()))
     assert said in found.sentences[-1]
@@ -91,7 +90,7 @@ def test_questions_are_not_counted_where_answers_do_not_compare(make_results, ma
     assert "the answers of one folder are gone" in gone.sentences[-1]
 
 
-def test_report_compares_folders_and_says_what_is_wrong(make_results, tmp_path: Path, monkeypatch, capsys):
+def test_report_compares_folders_and_says_what_is_wrong(make_results, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -42,13 +42,13 @@ def unpacked(page: str, name: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(found[1])))
 
 
-def test_a_report_is_drawn_again_as_the_run_drew_it(made: Path):
+def test_a_report_is_drawn_again_as_the_run_drew_it(made):
     before = (made / "out/report.html").read_bytes()
     draw(made / "out")
     assert (made / "out/report.html").read_bytes() == before
 
 
-def test_replies_prompts_and_answers_are_behind_the_page(results: Path):
+def test_replies_prompts_and_answers_are_behind_the_page(results):
     draw(results)
     page = (results / "report.html").read_text(encoding="utf-8")
     index, rows = unpacked(page, "index"), unpacked(page, "rows-0")
@@ -63,7 +63,7 @@ def test_replies_prompts_and_answers_are_behind_the_page(results: Path):
     assert len(rows[0]["given"]) > len(index["runs"])
 
 
-def test_where_the_data_are_gone_labels_and_replies_are_shown_and_the_page_says_why(results: Path):
+def test_where_the_data_are_gone_labels_and_replies_are_shown_and_the_page_says_why(results):
     (results.parent / "sample/docs.jsonl").unlink()
     draw(results)
     page = (results / "report.html").read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ def test_where_the_data_are_gone_labels_and_replies_are_shown_and_the_page_says_
     assert any(any(labels["raw"]) for labels in rows[0]["labels"])
 
 
-def test_passages_that_were_changed_since_are_not_shown_beside_labels_of_others(results: Path):
+def test_passages_that_were_changed_since_are_not_shown_beside_labels_of_others(results):
     docs = results.parent / "sample/docs.jsonl"
     docs.write_text(docs.read_text(encoding="utf-8").replace("the", "no"), encoding="utf-8")
     draw(results)
@@ -82,7 +82,7 @@ def test_passages_that_were_changed_since_are_not_shown_beside_labels_of_others(
     assert unpacked(page, "rows-0")[0]["texts"] == []
 
 
-def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(results: Path):
+def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(results):
     manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
     (prompt,) = [role for role in manifest["inputs"] if role.endswith("binary.toml")]
     manifest["inputs"][prompt]["sha256"] = "0" * 64
@@ -94,7 +94,7 @@ def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(res
     assert all(unpacked(page, "rows-0")[0]["texts"])
 
 
-def test_where_labels_are_gone_the_page_says_where_they_would_be(results: Path):
+def test_where_labels_are_gone_the_page_says_where_they_would_be(results):
     (results / "labels/judge.parquet").unlink()
     draw(results)
     page = (results / "report.html").read_text(encoding="utf-8")
@@ -108,7 +108,7 @@ def test_where_labels_are_gone_the_page_says_where_they_would_be(results: Path):
     assert 'id="index"' not in page
 
 
-def test_a_report_without_texts_stays_without_them(results: Path):
+def test_a_report_without_texts_stays_without_them(results):
     draw(results, texts=False)
     page = (results / "report.html").read_text(encoding="utf-8")
     rows, index = unpacked(page, "rows-0"), unpacked(page, "index")

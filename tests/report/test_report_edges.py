@@ -106,7 +106,7 @@ def test_other_depths_and_metrics_and_single_runs_stay_in_the_file(make_results)
 
 
 @given(st.text())
-def test_cleaned_text_has_no_control_characters_and_is_stable(text: str):
+def test_cleaned_text_has_no_control_characters_and_is_stable(text):
     cleaned = clean(text)
     assert clean(cleaned) == cleaned
     assert not any(ord(c) < 32 and c not in "\t\n" for c in cleaned)
@@ -114,7 +114,7 @@ def test_cleaned_text_has_no_control_characters_and_is_stable(text: str):
 
 
 @given(st.floats(allow_infinity=False))
-def test_a_number_is_never_written_as_minus_zero_or_nan(value: float):
+def test_a_number_is_never_written_as_minus_zero_or_nan(value):
     text = formatting.number(value)
     assert text != "-0.000"
     assert "nan" not in text
@@ -122,7 +122,7 @@ def test_a_number_is_never_written_as_minus_zero_or_nan(value: float):
 
 
 @given(st.text(), st.text())
-def test_no_text_can_leave_an_svg_element_or_attribute(text: str, value: str):
+def test_no_text_can_leave_an_svg_element_or_attribute(text, value):
     made = svg.tag("text", text, class_=value)
     inside = made.removeprefix("<text").removesuffix("</text>")
     assert isinstance(made, Markup)
@@ -131,5 +131,5 @@ def test_no_text_can_leave_an_svg_element_or_attribute(text: str, value: str):
 
 
 @pytest.mark.parametrize(("cells", "expected"), [(20, "judge(prompt=binary)"), (8, "judge…y)"), (1, "…")])
-def test_long_names_are_cut_in_figures_only(cells: int, expected: str):
+def test_long_names_are_cut_in_figures_only(cells, expected):
     assert svg.cut("judge(prompt=binary)", cells) == expected

@@ -7,7 +7,6 @@ import io
 import re
 import xml.etree.ElementTree as ET
 from base64 import b64decode
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -179,7 +178,7 @@ def test_the_best_measure_at_each_k_is_marked_as_chosen_after_looking(make_resul
     assert (row["measure"], row["measures"]) == (rows.loc[rows["value"].idxmax(), "measure"], 6)
 
 
-def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(make_results, tmp_path: Path):
+def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(make_results, tmp_path):
     made = figures(full(make_results)).save(tmp_path / "figures")
     assert len(made) == 2 * len(NAMES)
     for path in made[::2]:
@@ -194,7 +193,7 @@ def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(make_results, tmp
         figures(full(make_results)).named("lables")
 
 
-def test_a_figure_is_saved_as_pdf(make_results, tmp_path: Path):
+def test_a_figure_is_saved_as_pdf(make_results, tmp_path):
     pytest.importorskip("vl_convert", reason="judgekit[pdf] is not installed")
     figures(full(make_results)).save(tmp_path, ("pdf",))
     assert all((tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in NAMES)
@@ -213,7 +212,7 @@ def test_hostile_names_stay_texts_in_a_file_too(make_results, poison, hostile):
 
 @example([55.0])
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
-def test_the_ticks_of_an_axis_lie_on_it(values: list[float]):
+def test_the_ticks_of_an_axis_lie_on_it(values):
     axis = svg.linear(values, 300, 10)
     assert all(10 - 1e-6 <= axis(tick) <= 300 + 1e-6 for tick, _ in axis.ticks)
     assert len({text for _, text in axis.ticks}) == len(axis.ticks) >= 1
@@ -221,7 +220,7 @@ def test_the_ticks_of_an_axis_lie_on_it(values: list[float]):
 
 
 @given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=20))
-def test_a_logarithmic_axis_holds_its_values(values: list[float]):
+def test_a_logarithmic_axis_holds_its_values(values):
     axis = svg.logarithmic(values, 0, 100)
     assert all(-1e-6 <= axis(value) <= 100 + 1e-6 for value in values)
     assert len(axis.ticks) < 30

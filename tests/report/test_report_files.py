@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -35,13 +34,13 @@ def assert_same(a: object, b: object) -> None:
         assert a == b
 
 
-def test_what_is_saved_is_loaded_unchanged(make_results, tmp_path: Path):
+def test_what_is_saved_is_loaded_unchanged(make_results, tmp_path):
     results = make_results()
     report.save(results, tmp_path)
     assert_same(results, report.load(tmp_path))
 
 
-def test_optional_sections_may_be_absent(make_results, tmp_path: Path):
+def test_optional_sections_may_be_absent(make_results, tmp_path):
     report.save(make_results(), tmp_path)
     results = make_results(differences=None, details=None, agreement=None, models=None, sections=(), note="")
     report.save(results, tmp_path)
@@ -49,7 +48,7 @@ def test_optional_sections_may_be_absent(make_results, tmp_path: Path):
     assert_same(results, report.load(tmp_path))
 
 
-def test_tables_of_other_rooms_may_have_any_columns_and_gaps(make_results, tmp_path: Path):
+def test_tables_of_other_rooms_may_have_any_columns_and_gaps(make_results, tmp_path):
     table = pd.DataFrame(
         {
             "label": pd.Series(["a", None], dtype=object),
@@ -74,13 +73,13 @@ def test_tables_of_other_rooms_may_have_any_columns_and_gaps(make_results, tmp_p
     ]  # fmt: skip
 
 
-def test_hostile_and_broken_texts_survive_saving(make_results, hostile, tmp_path: Path):
+def test_hostile_and_broken_texts_survive_saving(make_results, hostile, tmp_path):
     results = make_results(title=hostile, warnings=("\ud800 lone surrogate", "\u202e"), settings="\x00\x1b")
     report.save(results, tmp_path)
     assert_same(results, report.load(tmp_path))
 
 
-def test_saving_twice_gives_the_same_bytes(make_results, tmp_path: Path):
+def test_saving_twice_gives_the_same_bytes(make_results, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         report.save(make_results(), tmp_path / name)
@@ -88,7 +87,7 @@ def test_saving_twice_gives_the_same_bytes(make_results, tmp_path: Path):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path: Path):
+def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path):
     with pytest.raises(DataError, match="not a results folder of judgekit"):
         report.load(tmp_path)
 
@@ -110,7 +109,7 @@ def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path: Path):
         (lambda value: value.update(warnings="none"), "warnings: input should be a valid tuple"),
     ],
 )
-def test_a_damaged_file_is_named_with_the_place(make_results, tmp_path: Path, change, message: str):
+def test_a_damaged_file_is_named_with_the_place(make_results, tmp_path, change, message):
     report.save(make_results(), tmp_path)
     path = tmp_path / "report.json"
     value = json.loads(path.read_text())
@@ -121,7 +120,7 @@ def test_a_damaged_file_is_named_with_the_place(make_results, tmp_path: Path, ch
     assert caught.value.path == path
 
 
-def test_text_that_is_no_json_is_an_error(make_results, tmp_path: Path):
+def test_text_that_is_no_json_is_an_error(make_results, tmp_path):
     report.save(make_results(), tmp_path)
     (tmp_path / "report.json").write_text("{")
     with pytest.raises(DataError, match="is not the JSON that judgekit writes"):

@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import math
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -55,7 +54,7 @@ def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names(make_
     assert "default-src 'none'" in text
 
 
-def test_the_same_results_give_the_same_bytes(make_results, tmp_path: Path):
+def test_the_same_results_give_the_same_bytes(make_results, tmp_path):
     report.write_html(make_results(), tmp_path / "a.html")
     report.save(make_results(), tmp_path)
     report.write_html(report.load(tmp_path), tmp_path / "b.html")
@@ -179,7 +178,7 @@ def test_a_section_of_another_room_is_drawn_with_its_table(make_results, outline
 
 
 @pytest.mark.parametrize("raw", ["", "x" * 5000, "\n\n\n"])
-def test_raw_replies_of_any_length_are_shown_whole(make_results, raw: str):
+def test_raw_replies_of_any_length_are_shown_whole(make_results, raw):
     results = make_results()
     info = dataclasses.replace(results.labelings[0], examples=(Example("q", "d", "unparsed", "why", raw),))
     assert raw in report.render(dataclasses.replace(results, labelings=(info, *results.labelings[1:])))

@@ -13,7 +13,6 @@ from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.scripted import Scripted, completion, error
-from tests.servers import FaultServer
 from tests.small import FILES, toml
 
 EXPERIMENT = toml(
@@ -41,9 +40,7 @@ def said(text: str, model: str = "m") -> Scripted:
     return Scripted(200, json.dumps({**json.loads(scripted.body), "model": model}).encode())
 
 
-def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_goes(
-    experiment: Path, fault_server: FaultServer
-) -> None:
+def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_goes(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes")
     assert run_sync(record(fault_server.base_url, experiment, path)) == len(fault_server.seen) == 4
@@ -57,7 +54,7 @@ def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_go
     assert len(kept) == 3
 
 
-def test_replies_of_two_models_are_not_mixed(experiment: Path, fault_server: FaultServer) -> None:
+def test_replies_of_two_models_are_not_mixed(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes", model=f"m-{len(fault_server.seen) // 4}")
     with pytest.raises(EndpointError, match="two models"):
@@ -65,7 +62,7 @@ def test_replies_of_two_models_are_not_mixed(experiment: Path, fault_server: Fau
     assert not path.exists()
 
 
-def test_a_recording_that_ends_early_loses_no_reply(experiment: Path, fault_server: FaultServer) -> None:
+def test_a_recording_that_ends_early_loses_no_reply(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes")
     run_sync(record(fault_server.base_url, experiment, path))
@@ -78,9 +75,7 @@ def test_a_recording_that_ends_early_loses_no_reply(experiment: Path, fault_serv
     assert recorded(path) == first
 
 
-def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(
-    experiment: Path, fault_server: FaultServer
-) -> None:
+def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     request = chat(Endpoint("x", "recorded:", "m"), [{"role": "user", "content": "Hm?"}])
     original = Reply(request.key, said("Éire „ja“").body.decode())

@@ -17,7 +17,6 @@ from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
 from judgekit.experiment.init import draft, schema
 from tests.plugins.traces.test_reading import langfuse, lines, spans
-from tests.small import Judgekit
 
 RUNS = ("good", "poor")
 
@@ -103,9 +102,7 @@ def as_dpr(folder: Path) -> None:
     ],
     ids=["TREC", "CSV with ranks", "dictionaries", "BEIR", "DPR"],
 )
-def test_init_writes_an_experiment_whose_dry_run_counts(
-    make: Callable[[Path], None], taken: list[str], data: Path, judgekit: Judgekit
-) -> None:
+def test_init_writes_an_experiment_whose_dry_run_counts(make, taken, data, judgekit):
     make(data)
     said = judgekit("init", code=0)
     assert said.out.endswith("  judgekit run experiment.toml --dry-run\n")
@@ -133,9 +130,7 @@ def answers(folder: Path, *columns: str) -> None:
         (("qid", "run", "stars"), "ratings of answers (fields qid, run, stars)", "rating"),
     ],
 )
-def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
-    columns: tuple[str, ...], line: str, outcome: str, data: Path, judgekit: Judgekit
-) -> None:
+def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(columns, line, outcome, data, judgekit):
     answers(data, *columns)
     said = judgekit("init", ".", code=0)
     assert f"app.csv        {line}" in said.out
@@ -161,9 +156,7 @@ def application(data: Path, name: str, right: int, **more: str) -> list[dict[str
 
 
 @pytest.mark.parametrize("more", [{}, {"good": "good", "poor": "poor"}])
-def test_a_table_of_each_application_holds_the_answers_of_its_run(
-    more: dict[str, str], data: Path, judgekit: Judgekit
-) -> None:
+def test_a_table_of_each_application_holds_the_answers_of_its_run(more, data, judgekit):
     (data / "apps").mkdir()
     for name, right in (("good", 5), ("poor", 2)):
         run = {"run": more[name]} if more else {}
@@ -178,7 +171,7 @@ def test_a_table_of_each_application_holds_the_answers_of_its_run(
     assert means.to_dict() == {"good": 5 / 6, "poor": 2 / 6}
 
 
-def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data: Path, judgekit: Judgekit) -> None:
+def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data, judgekit):
     both = [row for name in RUNS for row in application(data, name, 3, run=name)]
     (data / "apps").mkdir()
     (data / "apps" / "both.json").write_text(json.dumps(both))
@@ -194,13 +187,13 @@ def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data: Path, judg
     assert load(data / "apps" / "experiment.toml").answers.imported == "poor.json"
 
 
-def test_init_says_which_run_has_no_answers(data: Path, judgekit: Judgekit) -> None:
+def test_init_says_which_run_has_no_answers(data, judgekit):
     table(data / "app.csv", ["query_id", "run", "answer"], [(f"q{i}", "good", "1850") for i in range(6)])
     said = judgekit("init")
     assert (said.code, "there are no answers of run poor" in said.err) == (0, True)
 
 
-def test_one_table_of_an_application_is_a_whole_experiment(data: Path, judgekit: Judgekit) -> None:
+def test_one_table_of_an_application_is_a_whole_experiment(data, judgekit):
     docs = {d["doc_id"]: d["text"] for d in rows(data / "docs.jsonl")}
     found = ranked(data, "poor")
     lines(
@@ -278,9 +271,7 @@ def _pilot(folder: Path) -> None:
         "question twice",
     ],
 )
-def test_contradictions_are_said_before_anything_is_paid(
-    change: Callable[[Path], None], sentence: str, data: Path, judgekit: Judgekit
-) -> None:
+def test_contradictions_are_said_before_anything_is_paid(change, sentence, data, judgekit):
     assert judgekit("init").err == ""
     (data / "experiment.toml").unlink()
     change(data)
@@ -292,7 +283,7 @@ def test_contradictions_are_said_before_anything_is_paid(
     assert (counted.code, "have no text" in counted.err) == (0, "have no text" in sentence)
 
 
-def test_a_pilot_asks_about_its_own_questions_only(data: Path, judgekit: Judgekit) -> None:
+def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
     _pilot(data)
     assert judgekit("init").code == 0
     assert [row["query_id"] for row in rows(data / "pilot.jsonl")] == [f"q{i}" for i in range(6)]
@@ -323,7 +314,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data: Path, judgekit: Judgeki
         (["halb.csv"], ['queries = "csv(id=…,text=…):halb.csv"']),
     ],
 )
-def test_what_is_lacking_is_said(names: list[str], words: list[str], data: Path, judgekit: Judgekit) -> None:
+def test_what_is_lacking_is_said(names, words, data, judgekit):
     (data / "empty").mkdir()
     lines(data / "traces.jsonl", spans("t0", "When was mill 0 burnt?", "1850", 0))
     lines(data / "langfuse.jsonl", langfuse())
@@ -337,7 +328,7 @@ def test_what_is_lacking_is_said(names: list[str], words: list[str], data: Path,
     assert not list(data.rglob("experiment.toml"))
 
 
-def test_the_schema_names_every_key_and_holds_what_init_writes(data: Path, judgekit: Judgekit) -> None:
+def test_the_schema_names_every_key_and_holds_what_init_writes(data, judgekit):
     assert judgekit("init").code == 0
     text = (data / "experiment.toml").read_text()
     beside = text.split("\n", 1)[0].removeprefix("#:schema ")
@@ -350,7 +341,7 @@ def test_the_schema_names_every_key_and_holds_what_init_writes(data: Path, judge
         assert not form or set(value) <= set(known["$defs"][form]["properties"])
 
 
-def test_ids_decide_between_questions_and_passages_with_the_same_fields(data: Path) -> None:
+def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
     for name in ("queries", "docs"):
         flat = [{"id": row[next(iter(row))], "text": row["text"]} for row in rows(data / f"{name}.jsonl")]
         lines(data / f"{'ab'[name == 'docs']}.jsonl", flat)
@@ -360,13 +351,13 @@ def test_ids_decide_between_questions_and_passages_with_the_same_fields(data: Pa
     assert taken["b.jsonl"].startswith("passages: 18")
 
 
-def test_init_has_no_more_options_than_it_needs() -> None:
+def test_init_has_no_more_options_than_it_needs():
     command = next(one for one in app_for(["init"]).registered_commands)
     assert command.callback is not None
     assert len(command.callback.__annotations__) <= 4
 
 
-def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit: Judgekit, tmp_path: Path) -> None:
+def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit, tmp_path):
     (tmp_path / "data-00000-of-00001.arrow").write_bytes(b"\xff\xff\xff\xff\x00")
     (tmp_path / "dataset_info.json").write_text("{}")
     said = judgekit("init", tmp_path, code=2)
