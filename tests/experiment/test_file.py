@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from judgekit.client.budget import Price
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, JudgekitError
 from judgekit.experiment.file import load, parse_config
+from judgekit.experiment.prepare import prepare
+from tests.mock import URL
+from tests.small import edited
 
 GOOD = """
 [data]
@@ -97,6 +100,40 @@ def test_a_mistake_is_a_sentence_that_names_the_key(replacement, words):
     position = 0
     for part in words.split("*"):
         position = message.index(part, position) + len(part)
+
+
+JUDGE = 'kind = "judge"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[data]", "[dat]", ["[dat]", "Did you mean 'data'?"]),
+        ("depth = 4", "dept = 4", ["data.dept", "Did you mean 'depth'?"]),
+        (JUDGE, 'kind = "jugde"', ["labelers.1", "jugde", "Did you mean 'judge'?"]),
+        (JUDGE, JUDGE + '\npromt = "binary"', ["labelers.1", "promt", "Did you mean 'prompt'?"]),
+        (JUDGE, JUDGE + '\nprompt = "binry"', ["labelers.1", "binry", "binary"]),
+        (JUDGE, 'kind = "judge(prompt=graded)"\nprompt = "binary"', ["labelers.1", "'prompt' is given twice"]),
+        (JUDGE, JUDGE + '\nendpoint = "lokal"', ["lokal", "Did you mean 'local'?"]),
+        ('name = "judge"', 'name = " "', ["labelers.1", "name is empty"]),
+        (
+            'name = "judge"',
+            'name = "Containment"',
+            ["labelers", "'containment' and 'Containment'", "rename one"],
+        ),
+        ('good = "good.trec"', '"" = "good.trec"', ["[runs]", "name of a run is empty"]),
+        ('"mock"', '""', ["endpoints.local.model", "empty"]),
+        (f'"{URL}"', '"http://127.0.0.1:9/v1"\napi_key_env = "JK_NO_SUCH_KEY"', ["JK_NO_SUCH_KEY"]),
+        ('"nDCG", "P"', '"nDGC"', ["metrics.measures", "nDGC", "nDCG"]),
+        ("depths = [1, 4]", 'depths = [1, 4]\nmetrics = ["emm"]', ["answers", "emm"]),
+        ("resamples = 100", 'resamples = 100\nprimary = "R@4"', ["analysis.primary", "R@4"]),
+    ],
+)
+def test_a_mistake_is_found_before_anything_is_asked(folder, old, new, words):
+    edited(folder / "experiment.toml", old, new)
+    with pytest.raises(JudgekitError) as caught:
+        prepare(folder / "experiment.toml")
+    assert all(word in str(caught.value) for word in words), caught.value
 
 
 def test_a_number_of_thousands_of_digits_is_a_sentence(tmp_path):
