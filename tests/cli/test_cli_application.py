@@ -9,7 +9,7 @@ import pytest
 from judgekit.data.files import read_table
 from judgekit.data.tables import QUALITY
 from tests.cli.test_cli_stages import DATA, MOCK
-from tests.small import EXPERIMENT, Judgekit
+from tests.small import EXPERIMENT, RUNS, Judgekit, toml
 
 UNDECLARED = "Which model answered is not declared"
 IMPORT = '[answers]\nimport = "app.csv"\ndepths = [4]\nmetrics = ["em", "correct"]\n'
@@ -57,16 +57,6 @@ def test_an_experiment_on_imported_answers_asks_for_no_answer_and_for_who_gave_t
     assert judgekit("run", "again.toml", "--out", "again").code == 0
 
 
-def test_compare_tells_that_ratings_do_not_say_who_answered(judgekit, answered):
-    (answered / "thumbs.csv").write_text(
-        "query_id,value\n" + "".join(f"q{i},{'up' if i % 2 else 'down'}\n" for i in range(6))
-    )
-    score = ["score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "nDCG@3", "--per-query", "--out", "s.csv"]
-    assert judgekit(*score).code == 0
-    said = judgekit("compare", "--scores", "s.csv", "--quality", "thumbs.csv", code=0)
-    assert UNDECLARED in " ".join(said.err.split())
-
-
 APP = """
 import re
 from pathlib import Path
@@ -77,14 +67,11 @@ def answer(question, documents):
     found = re.search(r"built in (\\d+)", " ".join(one["text"] for one in documents))
     return found[1] if found else "unknown"
 """
-ASKED = EXPERIMENT.replace(
-    "[[labelers]]", '[endpoints.app]\nkind = "callable"\ntarget = "my_app.py:answer"\n[[labelers]]', 1
-)
 ASKED = (
-    ASKED.replace('kind = "judge"', 'kind = "judge"\nendpoint = "local"')
+    EXPERIMENT.replace('kind = "judge"', 'kind = "judge"\nendpoint = "local"')
     .replace('kind = "utility"', 'kind = "utility"\nendpoint = "app"')
     .replace("[answers]", '[answers]\nendpoint = "app"')
-)
+) + toml(endpoints={"app": {"kind": "callable", "target": "my_app.py:answer"}})
 
 
 def calls(folder: Path) -> list[str]:
@@ -171,6 +158,3 @@ def test_ratings_are_the_outcome_whatever_endpoints_there_are(asked, judgekit, f
     (folder / "odd.toml").write_text(odd)
     refused = judgekit("run", "odd.toml", "--out", "odd", code=2)
     assert f"unknown answer metric 'thumb': choose from {'em, ' if asked else ''}rating" in refused.err
-
-
-RUNS = ("good", "poor")
