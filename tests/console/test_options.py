@@ -9,6 +9,7 @@ import pytest
 
 from tests.mock import URL
 from tests.scripted import completion
+from tests.small import EXPERIMENT, edited, toml
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 MOCK = ["--base-url", URL, "--model", "mock"]
@@ -42,27 +43,22 @@ def test_a_dry_run_says_how_many_requests_are_left_and_how_many_it_may_become(ju
 
 
 def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_replies(judgekit, folder):
-    command = [*LABEL, *MOCK, "--price", "1000000,2000000", "--dry-run"]
-    stage = machine(judgekit(*command, "--json"))["stages"]["all"]
+    command = [*LABEL, *MOCK, "--price", "1000000,2000000"]
+    stage = machine(judgekit(*command, "--dry-run", "--json"))["stages"]["all"]
     assert stage["money"] == stage["prompt_tokens"]
     assert stage["money_at_most"] > stage["money"] + 2 * stage["to_send"]
-    shown = judgekit(*command).out
+    shown = judgekit(*command, "--dry-run").out
     assert f"at least {stage['money']:,.2f}; up to {stage['money_at_most']:,.2f}" in shown
-    spent = machine(judgekit(*LABEL, *MOCK, "--price", "1000000,2000000", "--json"))["usage"]["default"]["money"]
-    assert stage["money"] <= spent <= stage["money_at_most"]
-    text = (folder / "experiment.toml").read_text() + "[prices.mock]\nprompt = 1.0\ncompletion = 2.0\n"
-    (folder / "priced.toml").write_text(text)
-    assert "money" in judgekit("run", "priced.toml", "--dry-run").out
-    assert "money" not in judgekit("run", "experiment.toml", "--dry-run").out
+    assert stage["money"] <= machine(judgekit(*command, "--json"))["usage"]["default"]["money"]
+    (folder / "priced.toml").write_text(EXPERIMENT + toml(prices={"mock": {"prompt": 1.0, "completion": 2.0}}))
+    for name in ("priced", "experiment"):
+        assert ("money" in judgekit("run", f"{name}.toml", "--dry-run").out) == (name == "priced")
 
 
-def test_a_dry_run_fails_where_the_key_is_not_in_the_environment(judgekit, folder, monkeypatch):
-    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    text = (folder / "experiment.toml").read_text()
-    text = text.replace(f'base_url = "{URL}"', 'base_url = "http://localhost:9/v1"\napi_key_env = "NO_SUCH_KEY"')
-    (folder / "keyed.toml").write_text(text)
+def test_a_dry_run_fails_where_the_key_is_not_in_the_environment(judgekit, folder):
     server = ["--base-url", "http://localhost:9/v1", "--model", "m", "--api-key-env", "NO_SUCH_KEY"]
-    for command in (["run", "keyed.toml"], [*LABEL, *server], [*ANSWER, *server]):
+    edited(folder / "experiment.toml", f'"{URL}"', '"http://localhost:9/v1"\napi_key_env = "NO_SUCH_KEY"')
+    for command in (["run", "experiment.toml"], [*LABEL, *server], [*ANSWER, *server]):
         assert "NO_SUCH_KEY" in judgekit(*command, "--dry-run", code=2).err
 
 

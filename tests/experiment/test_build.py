@@ -26,7 +26,7 @@ def piloted(folder, judgekit):
 
 def judged(folder, judgekit, n: int) -> None:
     judgekit("annotate", "sample", "out", "--n", n, "--prompt", "binary", "-o", "s.jsonl", "--sheet", "csv")
-    rated(folder, folder / "s.jsonl", "s.csv")
+    rated(folder / "s.csv")
     assert judgekit("annotate", "read", "s.jsonl", "s.csv", "-o", "people.qrels").code == 0
 
 
@@ -79,9 +79,9 @@ def test_people_s_labels_come_first_and_more_of_them_change_only_what_they_chang
     assert (piloted / "ground-truth" / "card.md").read_text() == card
 
 
-def test_wrong_input_is_a_sentence(piloted, judgekit):
-    (piloted / "mine").mkdir()
-    (piloted / "mine" / "card.md").write_text("mine")
+def test_wrong_input_is_a_sentence(folder, judgekit):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "card.md").write_text("mine")
     for command, said in [
         (["experiment.toml", "-l", "jugde"], "unknown labeling 'jugde'"),
         (["experiment.toml", "-l", "judge", "--people", "good.trec"], "good.trec.sample.json is not next to it"),
@@ -91,4 +91,4 @@ def test_wrong_input_is_a_sentence(piloted, judgekit):
         done = judgekit("build", *command)
         assert (done.code, said in done.err) == (2, True), done.err
     judgekit("build", "experiment.toml", "-l", "judge", "--max-requests", "1", code=3)
-    assert not (piloted / "ground-truth").exists()
+    assert not (folder / "ground-truth").exists()
