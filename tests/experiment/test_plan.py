@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-import judgekit.sample
 from judgekit.data.runs import Run
 from judgekit.errors import ConfigError, DataError, UsageError
 from judgekit.experiment import asking
@@ -20,10 +19,10 @@ from judgekit.experiment import plan as planning
 from judgekit.experiment.file import load
 from judgekit.experiment.likeness import unlike
 from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r
-from tests.commands import Judgekit, in_process
+from judgekit.sample import EXPERIMENT as SAMPLED
 from tests.small import MOCK, QUICK, toml
 
-SAMPLE = Path(judgekit.sample.__file__).parent
+SAMPLE = SAMPLED.parent
 DATA = toml(
     data={"queries": f"{SAMPLE}/queries.jsonl", "docs": f"{SAMPLE}/docs.jsonl", "depth": 3},
     runs={name: f"{SAMPLE}/runs/{name}.trec" for name in ("bm25", "rrf")},
@@ -39,15 +38,10 @@ REST = toml(
 
 
 @pytest.fixture
-def experiment(tmp_path: Path) -> Path:
-    path = tmp_path / "experiment.toml"
+def experiment(folder: Path) -> Path:
+    path = folder / "experiment.toml"
     path.write_text(DATA + REST)
     return path
-
-
-@pytest.fixture
-def judgekit_(capfd: pytest.CaptureFixture[str]) -> Judgekit:
-    return in_process(capfd)
 
 
 def planned(experiment: Path | dict[str, Any], **options: Any) -> PilotPlan:
@@ -115,9 +109,9 @@ def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment, tmp_path):
     assert costs(plan, "judgments", "all")["people"] == counted["label judge"].units
 
 
-def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(experiment, tmp_path, judgekit_):
+def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(experiment, tmp_path, judgekit):
     cache = ("--cache", tmp_path / "cache")
-    said = judgekit_("plan", experiment, "--questions", 12, *cache, code=0)
+    said = judgekit("plan", experiment, "--questions", 12, *cache, code=0)
     assert "Pilot     12 questions" in said.out
     assert 'sample = "pilot.csv"' in said.out
     assert len(said.out.splitlines()) <= 16
@@ -125,33 +119,33 @@ def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(experimen
     first = set(pd.read_csv(tmp_path / "pilot.csv")["query_id"])
     experiment.write_text((DATA + REST).replace("depth = 3\n", 'depth = 3\nsample = "pilot.csv"\n', 1))
     # So few questions may have no verdict, which is 1.
-    assert judgekit_("run", experiment, "--out", tmp_path / "out", *cache).code in (0, 1)
+    assert judgekit("run", experiment, "--out", tmp_path / "out", *cache).code in (0, 1)
     more = ("plan", experiment, "--results", tmp_path / "out", "--more", 9, *cache)
-    said = judgekit_(*more)
+    said = judgekit(*more)
     assert "Pilot     21 questions, 9 of them new" in said.out
     sample = pd.read_csv(tmp_path / "pilot.csv").set_index("query_id")["weight"]
     assert len(sample) == 21
     assert (sample[sorted(first)] == 1).all()
-    assert judgekit_(*more).out == said.out, "the same questions again"
+    assert judgekit(*more).out == said.out, "the same questions again"
     whole = planned(experiment, questions=21)
     added = planned(experiment, results=tmp_path / "out", questions=9)
     assert costs(added, "requests")["judge"] < costs(whole, "requests")["judge"], "what was asked is in the store"
 
 
-def test_the_sample_of_an_experiment_is_never_replaced_by_one_that_lacks_its_questions(experiment, tmp_path, judgekit_):
+def test_the_sample_of_an_experiment_is_never_replaced_by_one_that_lacks_its_questions(experiment, tmp_path, judgekit):
     plan = ("plan", experiment, "--cache", tmp_path / "cache", "--questions")
     experiment.write_text((DATA + REST).replace("depth = 3\n", 'depth = 3\nsample = "mine.csv"\n', 1))
-    said = judgekit_(*plan, 12)
+    said = judgekit(*plan, 12)
     before = (tmp_path / "mine.csv").read_text()
     assert (said.code, "In [data] write" in said.out, (tmp_path / "pilot.csv").exists()) == (0, False, False)
-    assert judgekit_(*plan, 12).out == said.out, "the same plan again"
-    refused = judgekit_(*plan, 5)
+    assert judgekit(*plan, 12).out == said.out, "the same plan again"
+    refused = judgekit(*plan, 5)
     assert refused.code == 2
     assert "mine.csv is the sample of this experiment, and the plan leaves out " in refused.err
     assert " of its 12 questions. Add to it with --results" in refused.err
     assert (tmp_path / "mine.csv").read_text() == before
     (tmp_path / "other.csv").write_text(before)
-    said = judgekit_(*plan, 5, "--out", tmp_path / "other.csv")
+    said = judgekit(*plan, 5, "--out", tmp_path / "other.csv")
     assert said.code == 0
     assert "other.csv held another sample: " in said.out
     assert len(pd.read_csv(tmp_path / "other.csv")) == 5
@@ -208,9 +202,6 @@ def test_a_budget_pays_for_a_pilot_of_half_of_it_and_for_labels(experiment):
     assert set(left) == {"judge", "erag", "answers"}
     assert "is left." in plan.text
     assert "does not pay" in planned(experiment, budget=spent / 9, questions=50).text
-
-
-def test_a_budget_without_prices_is_refused(experiment):
     experiment.write_text((DATA + REST).partition("[prices")[0])
     with pytest.raises(UsageError, match="a budget needs prices"):
         planned(experiment, budget=10)
@@ -225,13 +216,13 @@ def test_one_run_has_nothing_to_choose_between(experiment):
     assert "nothing to choose between" in plan.text
 
 
-def test_equal_lists_and_wrong_numbers_are_said(experiment, tmp_path, judgekit_):
+def test_equal_lists_and_wrong_numbers_are_said(experiment, tmp_path, judgekit):
     with pytest.raises(UsageError, match="5,000 questions were requested"):
         planned(experiment, questions=5000)
     with pytest.raises(DataError, match="does not hold results"):
         planned(experiment, results=tmp_path)
     (tmp_path / "pilot.csv").write_text("mine")
-    said = judgekit_("plan", experiment, "--cache", tmp_path / "cache")
+    said = judgekit("plan", experiment, "--cache", tmp_path / "cache")
     assert (said.code, (tmp_path / "pilot.csv").read_text()) == (2, "mine")
     assert "is not a sample" in said.err
     (tmp_path / "same.trec").write_bytes((SAMPLE / "runs" / "bm25.trec").read_bytes())
@@ -240,8 +231,8 @@ def test_equal_lists_and_wrong_numbers_are_said(experiment, tmp_path, judgekit_)
         planned(experiment)
 
 
-def test_it_is_read_by_machines_and_in_notebooks(experiment, tmp_path, judgekit_):
-    said = judgekit_("plan", experiment, "--json", "--out", tmp_path / "a.csv", "--cache", tmp_path / "cache")
+def test_it_is_read_by_machines_and_in_notebooks(experiment, tmp_path, judgekit):
+    said = judgekit("plan", experiment, "--json", "--out", tmp_path / "a.csv", "--cache", tmp_path / "cache")
     made = json.loads(said.out)
     assert made["pilot"] == len(pd.read_csv(tmp_path / "a.csv")) == made["differ"]
     assert {row["strategy"] for row in made["costs"]} >= {"judge", "people", "answers"}
