@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -58,9 +57,6 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "a query line that is not JSON": (_append("queries.jsonl", "{nope\n"), RUN, ["queries.jsonl", "line 7"]),
     "a run line with five columns": (_append("good.trec", "q0 Q0 d0a 1 2.0\n"), RUN, ["good.trec", "line 19"]),
     "a pair twice in a run": (_append("good.trec", "q0 Q0 d0a 1 9.0 x\n"), RUN, ["good", "q0", "d0a", "twice"]),
-    "an unknown query": (_append("good.trec", "q9 Q0 d0a 1 9.0 x\n"), RUN, ["good", "q9"]),
-    "an unknown doc": (_append("good.trec", "q0 Q0 d99 1 9.0 x\n"), RUN, ["good", "d99"]),
-    "an empty run": (_write("good.trec", ""), RUN, ["good", "empty"]),
     "a pair twice in the qrels": (_append("gold.qrels", "q0 0 d0a 1\n"), SCORE, ["gold", "q0", "d0a", "twice"]),
     "fractions without a scale": (_edit("gold.qrels", "d0a 1", "d0a 0.5"), SCORE, ["gold", "--scale"]),
     "an unknown key": (_in_experiment("depths =", "depth ="), RUN, ["answers.depth", "Did you mean 'depths'?"]),
@@ -94,7 +90,6 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "a name that is too long": (_in_experiment('"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs.jsonl: cannot be used: File name too long"]),
     "a folder with such a name": (_nothing, ["init", "data" * 100], ["datadata: cannot be used: File name too long"]),
     "lists of pandas": (_write("queries.jsonl", "query_id,text,answers\nq0,When?,\"['1412']\"\n"), ["label", "containment", *JUDGE[2:]], ["queries.jsonl, line 2", "is not a JSON list", "pandas: write the table with to_json"]),
-    "lists of numpy": (_write("queries.jsonl", "query_id,text,answers\nq0,When?,\"['1412' 'about 1412']\"\n"), ["label", "containment", *JUDGE[2:]], ["queries.jsonl, line 2", "is not a JSON list", "to_json(…, orient='records', lines=True)"]),
 }  # fmt: skip
 
 
@@ -127,14 +122,6 @@ def test_a_depth_beyond_all_lists_means_whole_lists(judgekit, folder):
     assert (folder / "deep.qrels").read_text() == (folder / "whole.qrels").read_text()
 
 
-def test_two_texts_of_an_array_of_numpy_are_not_made_one(judgekit, folder):
-    head = "user_input,retrieved_contexts,response\n"
-    for cell, code in (("['One.', 'Two.']", 0), ("['One.' 'Two.']", 2)):
-        (folder / "app.csv").write_text(head + f'Who?,"{cell}",Ada\n')
-        said = judgekit("convert", "app.csv", "app.run", "--force", code=code)
-    assert "is not a JSON list" in said.err
-
-
 def test_ranks_that_contradict_scores_are_said_by_every_command_that_reads_runs(judgekit, folder):
     rows = [line.split() for line in (folder / "good.trec").read_text().splitlines()]
     body = [f"{q} Q0 {d} {4 - int(float(s))} {-float(s)} x\n" for q, _, d, _, s, _ in rows]
@@ -144,14 +131,6 @@ def test_ranks_that_contradict_scores_are_said_by_every_command_that_reads_runs(
         assert "run 'good' (" in said.err
         assert "its scores contradict its ranks (always the next rank has the higher score)" in said.err
     assert "its scores contradict its ranks" in (folder / "results" / "report.html").read_text()
-
-
-@pytest.mark.parametrize(("scores", "warned"), [((1.0, 2.0, 3.0), True), ((3.0, 2.0, 2.5), False)])
-def test_lists_without_ranks_that_go_upwards_throughout_are_said(scores, warned, judgekit, folder):
-    rows = [f"{q}{i},d{i}{'abc'[at]},{score}" for q in "qz" for i in range(6) for at, score in enumerate(scores)]
-    (folder / "new.csv").write_text("\n".join(["query_id,doc_id,score", *rows]) + "\n")
-    said = judgekit("score", "--run", "new.csv", "--qrels", "gold.qrels", code=0)
-    assert ("every list goes from the lowest score to the highest" in said.err) is warned
 
 
 @pytest.mark.parametrize("foreign", [True, False])
@@ -164,24 +143,3 @@ def test_labels_of_a_file_that_judges_nothing_are_not_ok(foreign, judgekit, fold
     edited(folder / "experiment.toml", "[answers]", labeler)
     said = judgekit(*RUN, code=int(foreign))
     assert ("labels of gold: its file judges none of the pooled documents" in said.err) is foreign
-
-
-def test_evidence_of_kilt_may_have_titles_only(judgekit, folder):
-    edited(folder / "docs.jsonl", '"title": "', '"title": "Town of ')
-    docs, queries = (
-        [json.loads(line) for line in (folder / name).read_text().splitlines()]
-        for name in ("docs.jsonl", "queries.jsonl")
-    )
-    gold = [
-        {
-            "id": query["query_id"],
-            "input": query["text"],
-            "output": [{"answer": query["answers"][0], "provenance": [{"title": docs[3 * i]["title"]}]}],
-        }
-        for i, query in enumerate(queries)
-    ]
-    (folder / "kilt.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in gold))
-    judgekit("label", "provenance(qrels=kilt.jsonl, expand=title)", *DATA, "--out", "titles.qrels", code=0)
-    labels = [line.split() for line in (folder / "titles.qrels").read_text().splitlines()]
-    relevant = {(query, doc) for query, _, doc, value in labels if value == "1"}
-    assert relevant == {(f"q{i}", f"d{i}{part}") for i in range(6) for part in "ab"}

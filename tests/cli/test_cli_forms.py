@@ -148,15 +148,6 @@ def test_convert_says_what_it_wrote_and_replaces_nothing_in_silence(judgekit, fo
     assert "q1 0 d1 1\n" in (folder / "near.trec").read_text()
 
 
-def test_convert_goes_by_what_the_name_of_the_output_says(judgekit, folder):
-    (folder / "three.csv").write_text("query_id,doc_id,score\nq1,d1,2\n")
-    for out, says in (("three.run", "a run of 1 rows"), ("three.qrels", "1 labels")):
-        assert says in judgekit("convert", "three.csv", out).out
-    refused = judgekit("convert", "three.run", "other.qrels", code=2)
-    assert "has 6 columns, expected 4: a TREC qrels file" in refused.err
-    assert not (folder / "other.qrels").exists()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/stdout")
 def test_convert_writes_to_standard_output_where_that_has_a_name(folder):
     (folder / "run.csv").write_text("query_id,doc_id,score\nq1,d1,1\n")

@@ -82,11 +82,6 @@ def test_an_endpoint_is_checked_call_by_call(judgekit):
         assert what in said.out
 
 
-def test_an_endpoint_that_is_down_says_how_it_was_reached_and_exits_with_3(judgekit):
-    said = judgekit("check-endpoint", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", code=3)
-    assert "127.0.0.1:9" in said.out
-
-
 def test_the_help_groups_the_commands(judgekit):
     said = judgekit("--help").out
     headings = [line[:-1] for line in said.splitlines() if line.endswith(":") and not line.startswith(" ")]

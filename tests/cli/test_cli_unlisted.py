@@ -107,13 +107,3 @@ def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judge
     assert all(pd.isna(value) for value in _means(half).values()) is (query == "t")
     said = judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels")
     assert said.err.count("the same collection?") == 1
-
-
-def test_the_question_is_asked_where_few_queries_are_shared_too(judgekit, folder):
-    many = "".join(f'{{"query_id": "n{i}", "text": "?", "answers": ["x"]}}\n' for i in range(30))
-    run = "".join(f"n{i} Q0 d0a 1 1.0 good\n" for i in range(30))
-    for name, more in (("queries.jsonl", many), ("good.trec", run)):
-        (folder / name).write_text((folder / name).read_text() + more)
-    (folder / "one.qrels").write_text("q1 0 d1a 1\n")
-    said = judgekit("label", "provenance(qrels='one.qrels')", *DATA[:6], "--out", "x.qrels", code=0)
-    assert f"judges documents of only 1 of 36 queries in the pool of these runs: {FOREIGN}" in _flat(said.err)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.mock import URL
-from tests.scripted import completion
 from tests.small import EXPERIMENT, edited, toml
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
@@ -117,24 +116,6 @@ def test_an_experiment_tells_machines_its_decision(judgekit, folder):
     assert machine(compared)["comparison"][0]["coefficient"]
     scored = machine(judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "RR P@1", "--json"))
     assert {(row["measure"], row["value"]) for row in scored["scores"]} == {("RR", 1.0), ("P@1", 1.0)}
-
-
-def test_a_thinking_server_is_told_once_and_mended_by_the_setting_that_is_named(judgekit, fault_server):
-    def answer(body: dict[str, Any], seen: int) -> Any:
-        if body.get("chat_template_kwargs") == {"enable_thinking": False} or body["max_tokens"] > 1000:
-            return "Yes"
-        message = {"role": "assistant", "content": "", "reasoning_content": "Okay, the user wants to know"}
-        return completion("", finish_reason="length", message=message)
-
-    fault_server.answer = answer
-    command = [*LABEL, "--base-url", fault_server.base_url, "--model", "m", "--set", "params.max_tokens=256"]
-    thinking = judgekit(*command, code=0)
-    assert thinking.err.count("thinks before it answers") == 1
-    twice = len(fault_server.seen)
-    plain = judgekit(*command, "--set", "params.chat_template_kwargs.enable_thinking=false")
-    assert "thinks" not in plain.err
-    assert twice == 2 * (len(fault_server.seen) - twice) > 0
-    assert plain.out == thinking.out
 
 
 def test_a_command_waits_for_its_server(judgekit, fault_server):

@@ -116,10 +116,3 @@ def test_what_is_no_results_folder_or_no_json_is_an_error(make_results, tmp_path
     (tmp_path / "report.json").write_text("{")
     with pytest.raises(DataError, match="is not the JSON that judgekit writes"):
         report.load(tmp_path)
-
-
-def test_without_texts_what_replies_say_is_left_out(make_results):
-    results = make_results()
-    said = [e.raw for info in (*results.labelings, *results.answers) for e in info.examples if len(e.raw) > 5]
-    assert said
-    assert not any(text in json.dumps(dataclasses.asdict(results.without_texts().labelings[1])) for text in said)
