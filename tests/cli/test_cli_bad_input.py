@@ -131,15 +131,3 @@ def test_ranks_that_contradict_scores_are_said_by_every_command_that_reads_runs(
         assert "run 'good' (" in said.err
         assert "its scores contradict its ranks (always the next rank has the higher score)" in said.err
     assert "its scores contradict its ranks" in (folder / "results" / "report.html").read_text()
-
-
-@pytest.mark.parametrize("foreign", [True, False])
-def test_labels_of_a_file_that_judges_nothing_are_not_ok(foreign, judgekit, folder):
-    if foreign:
-        edited(folder / "gold.qrels", "d", "x")
-    said = judgekit("label", "provenance(qrels=gold.qrels)", *JUDGE[2:], code=int(foreign))
-    assert (": 18 pairs, none of them judged by the file" in said.out) is foreign
-    labeler = '[[labelers]]\nkind = "provenance"\nname = "gold"\nqrels = "gold.qrels"\n[answers]'
-    edited(folder / "experiment.toml", "[answers]", labeler)
-    said = judgekit(*RUN, code=int(foreign))
-    assert ("labels of gold: its file judges none of the pooled documents" in said.err) is foreign

@@ -65,13 +65,6 @@ TRUTH = {name: float(value) for name, value in zip(SYSTEMS, RNG.random(12).round
 JUDGE = {name: float(value) for name, value in zip(SYSTEMS, RNG.random(12).round(4), strict=True)}
 
 
-def tau_ap(predicted: list[float], truth: list[float]) -> float:
-    """Yilmaz, Aslam and Robertson's, written from its definition: no ties."""
-    order = sorted(range(len(predicted)), key=lambda i: -predicted[i])
-    found = [sum(truth[order[j]] > truth[order[i]] for j in range(i)) / i for i in range(1, len(order))]
-    return 2 * sum(found) / len(found) - 1
-
-
 def written(layout: str, values: dict[str, float], topics: list[str]) -> str:
     spread = {topic: (index - (len(topics) - 1) / 2) * 0.01 for index, topic in enumerate(topics)}
     rows = [(run, topic, value + spread[topic]) for run, value in values.items() for topic in topics]
@@ -101,12 +94,8 @@ def test_leaderboards_are_compared_as_independent_code_compares_them(folder, top
     table = found.table[found.table["level"] == "system"].set_index("coefficient")
     assert set(table["labeling"]) == {"judge"}
     mine, true = list(JUDGE.values()), list(TRUTH.values())
-    expected = {
-        "tau_b": stats.kendalltau(mine, true).statistic,
-        "rho": stats.spearmanr(mine, true).statistic,
-        "tau_ap": tau_ap(mine, true),
-    }
-    assert table["value"][list(expected)].to_dict() == pytest.approx(expected, abs=1e-12)
+    assert table["value"]["tau_b"] == pytest.approx(stats.kendalltau(mine, true).statistic, abs=1e-12)
+    assert table["value"]["rho"] == pytest.approx(stats.spearmanr(mine, true).statistic, abs=1e-12)
     assert table["ci_low"].isna().all()
 
 

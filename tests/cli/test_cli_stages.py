@@ -55,19 +55,6 @@ def test_score_prints_means_and_per_query_values_in_three_formats(judgekit, fold
     assert {"labeling": "gold", "run": "good", "measure": "RR", "query_id": "all", "value": 1.0} in rows
 
 
-def test_means_of_graders_need_a_declared_scale(judgekit, folder):
-    labels = {"d0a": 1.8, "d0b": 2.4, "d5c": 0.5, "d1c": 5.0}
-    (folder / "graders.qrels").write_text("".join(f"q0 0 {doc} {value}\n" for doc, value in labels.items()))
-    asked = ["score", "--run", "good.trec", "--qrels", "graders.qrels", "-m", "P@3 RR@3", "--json"]
-    refused = judgekit(*asked, code=2)
-    assert "line 1: the relevance 1.8 is not a whole number" in refused.err
-    assert "--scale NAME=means:5:2" in refused.err
-    assert "declare means:5:2" in judgekit(*asked, "--scale", "graders=grades:5:2").err
-    said = judgekit(*asked, "--scale", "graders=means:5:2", code=0)
-    values = {row["measure"]: row["value"] for row in json.loads(said.out)["scores"]}
-    assert values == pytest.approx({"P@3": 2 / 3, "RR@3": 1 / 2})
-
-
 COMPARE = ["compare", "--scores", "scores.csv", "--quality", "quality.csv"]
 
 
@@ -267,27 +254,6 @@ def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
     for dry in (["--dry-run"], ["--out", "results"]):
         assert told in judgekit("run", "experiment.toml", "--cache", "fresh", *dry, code=2).err
         assert not (folder / "fresh").exists()
-
-
-def test_a_table_given_twice_is_named_by_its_keys(judgekit, folder):
-    (folder / "s.csv").write_text("labeling,run,measure,query_id,value\ngold,good,P@5,q1,1\ngold,good,P@5,q2,0\n")
-    (folder / "q.csv").write_text("run,depth,model,query_id,metric,value,abstained\ngood,5,m,q1,em,1,0\n")
-    said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--quality", "q.csv", code=2)
-    assert "two values for run 'good', depth '5', model 'm', query_id 'q1', metric 'em'\n" in said.err
-
-
-def test_the_language_of_queries_is_read_and_doubtful_zeros_are_counted(judgekit, folder):
-    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-    for query in queries:
-        query["language"] = "fi" if query in queries[4:] else "en"
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
-    said = judgekit("label", "containment", *DATA, "--depth", 3, "--out", "c.qrels", code=0)
-    labels = read_table(LABELS, folder / "c.qrels.parquet")
-    doubtful = labels[labels["reason"].str.contains("'fi'")]
-    assert set(doubtful["query_id"]) == {"q4", "q5"}
-    assert set(doubtful["relevance"]) == {0.0}
-    count = f"{len(doubtful)} of {len(labels)} labels, in 2 of 6 queries"
-    assert f"{count}, may be wrong: not found in this form" in " ".join(said.err.split())
 
 
 def test_a_table_that_is_written_is_summed_up_on_the_screen(judgekit, folder):

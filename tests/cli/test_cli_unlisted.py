@@ -101,9 +101,11 @@ FOREIGN = "are these from the same collection?"
 @pytest.mark.parametrize("query", ["t", "q"], ids=["other queries", "numbers that are the same by chance"])
 def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judgekit, half, query):
     (half / "half.qrels").write_text("".join(f"{query}{i} 0 doc{i} 1\n" for i in range(6)))
-    said = judgekit("run", "half.toml", "--out", "results")
+    said = judgekit("run", "half.toml", "--out", "results", code=1)
+    assert "labels of half: its file judges none of the pooled documents" in said.err
     assert f"half judges none of the documents in the pool of these runs: {FOREIGN}" in _flat(said.out)
     assert FOREIGN in _flat(said.err)
     assert all(pd.isna(value) for value in _means(half).values()) is (query == "t")
-    said = judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels")
+    said = judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels", code=1)
+    assert ": 18 pairs, none of them judged by the file" in said.out
     assert said.err.count("the same collection?") == 1

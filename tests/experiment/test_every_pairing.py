@@ -150,6 +150,7 @@ def test_an_experiment_names_a_measure_of_your_own_with_its_file(finish, data, t
         scores = finish(["containment", "judge"], runs=MIXED, **changes).scores
     assert set(scores["measure"]) == {"Middle@3", "P@3"}
     assert set(scores[(scores["measure"] == "Middle@3") & (scores["query_id"] != "all")]["value"]) == {0.0, 1.0}
+    assert "mine.py" in (tmp_path / "out" / "manifest.json").read_text()
     assert 'primary = "Middle@3"' in (tmp_path / "out" / "resolved.toml").read_text()
     assert "a good document in the middle" in (tmp_path / "out" / "report.html").read_text()
 

@@ -102,16 +102,6 @@ def test_every_cell_of_the_primary_table_shows_the_tables_numbers(page):
             assert f"[{cell['ci_low']:.3f}, {cell['ci_high']:.3f}]" in shown
 
 
-def test_an_undefined_value_is_said_to_be_undefined_with_its_reason():
-    frame = make_results().comparison
-    hit = (frame["labeling"] == "judge") & (frame["measure"] == "AP@5")
-    frame.loc[hit, ["value", "ci_low", "ci_high"]] = math.nan
-    frame.loc[hit, "undefined_reason"] = "the series is constant"
-    whole = drawn(comparison=frame).whole
-    assert "undefined: the series is constant" in whole
-    assert not re.search(r"\bnan\b", whole, re.IGNORECASE)
-
-
 def test_cells_that_are_the_outcome_are_marked():
     primary = dataclasses.replace(make_results().primary, measure="nDCG@1", depth=1)
     text = report.render(make_results(primary=primary))
