@@ -171,14 +171,14 @@ def test_an_experiment_that_cannot_be_compared_is_refused_before_anything_is_pai
     assert not (tmp_path / "out").exists()
 
 
-def test_ratings_decide_beside_answers_that_are_rated_here_and_say_nothing_of_abstentions(finish, data):
+@pytest.mark.parametrize("metrics", [[], ["em"]])
+def test_ratings_decide_beside_answers_that_are_rated_here_and_say_nothing_of_abstentions(finish, data, metrics):
     rows = [f"{run},q{i},3,{(i + place) % 3 > 0}" for i in range(6) for place, run in enumerate(("good", "poor"))]
     (data / "stars.csv").write_text("\n".join(["run,query_id,depth,value", *rows]) + "\n")
-    answers = {"metrics": ["em"], "ratings": ["stars.csv"]}
-    finished = finish(["containment", "judge"], answers=answers)
+    finished = finish(["containment", "judge"], answers={"metrics": metrics, "ratings": ["stars.csv"]})
     primary = finished.results.primary
     assert (primary.metric, primary.model) == ("rating", "undeclared")
     means = finished.results.quality.set_index(["metric", "run"])
-    assert set(means.index) == {(metric, run) for metric in ("em", "rating") for run in ("good", "poor")}
+    assert set(means.index) == {(metric, run) for metric in [*metrics, "rating"] for run in ("good", "poor")}
     assert (means.loc["rating", ["abstained", "seems_abstained", "missing", "not_applicable"]] == 0).all(axis=None)
     assert means.loc["rating", "n"].tolist() == [6, 6]
