@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import cycle
 from unittest.mock import patch
 
@@ -115,6 +116,8 @@ def test_labels_are_compared_with_the_answers_of_the_decision_whatever_else_is_a
     assert decided_answers(few) == decided_answers(many)
     assert decided_answers(few).requests == 6 + 3
     assert many.results.answers[0].spending.standalone.requests > 9
+    bought = many.results.purchase.set_index("strategy")["requests"]
+    assert bought["answers"] == pytest.approx(9 / 6)
     first = decided_answers(finish(["judge"], "first", analysis={"primary": "P@1"}, **more))
     assert first.requests == 9
     assert first.prompt_tokens < decided_answers(few).prompt_tokens
@@ -138,6 +141,7 @@ def test_request_seconds_survive_running_again(finish):
     for one, other in zip(first.results.labelings, again.results.labelings, strict=True):
         assert one.spending.standalone.request_seconds == pytest.approx(other.spending.standalone.request_seconds)
         assert other.spending.incurred.requests == 0
+    assert re.findall(r"(\w+)=", repr(first)) == ["folder", "missing"], "tables are slow to write out"
     seconds = decided_answers(first).request_seconds
     assert seconds == pytest.approx(decided_answers(again).request_seconds)
     assert seconds > 0

@@ -52,6 +52,8 @@ def as_csv_with_ranks(folder: Path) -> None:
     for name in RUNS:
         table(folder / f"{name}.csv", ["qid", "docid", "rank"], [row[:3] for row in ranked(folder, name)])
         (folder / f"{name}.trec").unlink()
+    judged = [(f"q{i}", f"d{i}{part}", value) for i in range(6) for part, value in (("a", 4), ("b", -2))]
+    table(folder / "judged.csv", ["qid", "docid", "score"], judged)
 
 
 def as_dictionaries(folder: Path) -> None:
@@ -94,7 +96,13 @@ def as_dpr(folder: Path) -> None:
     ("make", "taken"),
     [
         (lambda folder: None, ["docs.jsonl     passages: 18 (fields doc_id, text, title)"]),
-        (as_csv_with_ranks, ["run 'good': 6 questions, up to 3 documents each (fields docid, qid, rank)"]),
+        (
+            as_csv_with_ranks,
+            [
+                "run 'good': 6 questions, up to 3 documents each (fields docid, qid, rank)",
+                "judged.csv     judgments: 6 of 6",
+            ],
+        ),
         (as_dictionaries, ["judgments: 6 of 6 questions, 6 with", "run 'poor': 6 questions", "the form 'dict'"]),
         (as_beir, ["questions: 6, none with reference answers", "qrels/train.tsv  not used: it judges none"]),
         (as_dpr, ["questions: 6, 6 with reference answers (the form 'dpr'); passages:", "run 'good'"]),

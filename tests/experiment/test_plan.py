@@ -106,6 +106,7 @@ def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment, tmp_path):
             "answers": requests["answer"],
             "pilot together": requests["all"],
         }
+    assert f"{found['pilot']['judge']:.0f} / {found['all']['judge']:.0f}" in plan.text
     assert costs(plan, "judgments", "all")["people"] == counted["label judge"].units
 
 

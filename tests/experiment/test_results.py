@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from judgekit.analysis import AnsweredBy
@@ -61,6 +62,12 @@ def test_wall_time_is_that_of_this_session_and_request_seconds_are_kept():
     spent = summary._spending(again)
     assert (spent.standalone.request_seconds, spent.standalone.wall_s) == (2.5, None)
     assert (spent.incurred.wall_s, spent.incurred.requests) == (0.01, 0)
+
+
+@pytest.mark.parametrize(("weights", "mean"), [(None, 2.0), ({"q1": 3.0, "q2": 1.0, "q3": 9.0}, 1.5)])
+def test_a_mean_is_that_of_the_values_that_there_are(weights, mean):
+    rows = pd.DataFrame({"run": "r", "query_id": ["q1", "q2", "q3"], "value": [1.0, 3.0, math.nan]})
+    assert summary._means(rows, ["run"], weights).to_dict() == {"r": mean}
 
 
 HERE, THERE = (Endpoint(name, f"http://{name}/v1", f"{name}-model") for name in ("here", "there"))
