@@ -129,7 +129,6 @@ def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit, f
     assert files(finished / "out") == before
     judgekit(*RUN, "out", "--overwrite", code=0)
     edited(finished / "experiment.toml", "\nlimit = 4", "")
-    judgekit(*RUN, "out", code=0)
     judgekit(*other, "--overwrite", code=0)
 
 

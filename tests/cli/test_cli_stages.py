@@ -147,15 +147,13 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
     assert {p: (results / p).read_bytes() for p in before} == before
 
 
-def test_dry_run_counts_and_sends_nothing(judgekit, folder):
-    before = judgekit("run", "experiment.toml", "--dry-run", code=0)
-    rows = {line.split("  ")[0]: line.split() for line in before.out.splitlines()}
-    assert " ".join(rows["label judge"][2:11]) == "18 18 0 at least 18; up to 36"
-    assert not (folder / "judgekit-out").exists()
-    assert judgekit("run", "experiment.toml", "--out", "results").code == 0
-    after = judgekit("run", "experiment.toml", "--dry-run")
-    rows = {line.split("  ")[0]: line.split() for line in after.out.splitlines()}
-    assert rows["label judge"][2:6] == ["18", "18", "18", "0"]
+def test_dry_run_counts_and_sends_nothing(judgekit, finished):
+    for cache, counts in (("none", "18 18 0 at least 18; up to 36"), ("store", "18 18 18 0")):
+        said = judgekit("run", "experiment.toml", "--dry-run", "--cache", cache, code=0)
+        (row,) = [line.split() for line in said.out.splitlines() if line.startswith("label judge  ")]
+        assert " ".join(row[2:]).startswith(counts)
+    assert not (finished / "none").exists()
+    assert not (finished / "judgekit-out").exists()
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["label"], ["answer"], ["score"], ["compare"], ["report"], ["demo"]])
