@@ -107,6 +107,7 @@ def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment, tmp_path):
             "pilot together": requests["all"],
         }
     assert f"{found['pilot']['judge']:.0f} / {found['all']['judge']:.0f}" in plan.text
+    assert " 0 / 0" not in plan.text, "equal numbers stand there once"
     assert costs(plan, "judgments", "all")["people"] == counted["label judge"].units
 
 
