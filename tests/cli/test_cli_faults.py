@@ -15,107 +15,80 @@ from typing import Any
 
 import pytest
 
+from tests.commands import Judgekit, Said
 from tests.mock import URL
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
-from tests.small import Judgekit, edited
+from tests.small import edited
 
 LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--depth", 3]
 Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]
 
 
-def _label(judgekit: Judgekit, server: FaultServer) -> Any:
-    return judgekit(*LABEL, "--out", "judge.qrels", "--base-url", server.base_url, "--model", "m", "--cache", "store")
+def _label(judgekit: Judgekit, server: FaultServer, code: int | None = None) -> Said:
+    endpoint = ["--base-url", server.base_url, "--model", "m", "--cache", "store"]
+    return judgekit(*LABEL, "--out", "judge.qrels", *endpoint, code=code)
 
 
-STOPS: list[tuple[str, Answer, list[str]]] = [
-    ("a wrong key", lambda body, seen: openai_error(401, "Incorrect API key"), ["401", "Incorrect API key"]),
-    ("an unknown model", lambda body, seen: openai_error(404, "no model m", code="model_not_found"), ["no model m"]),
-    ("a page instead of an API", lambda body, seen: Scripted(404, b"<html>nginx</html>", {}), ["404"]),
+STOPS: list[tuple[Answer, str]] = [
+    (lambda body, seen: openai_error(401, "Incorrect API key"), "Incorrect API key"),
+    (lambda body, seen: openai_error(404, "no model m", code="model_not_found"), "no model m"),
+    (lambda body, seen: Scripted(404, b"<html>nginx</html>", {}), "404"),
 ]
 
 
-@pytest.mark.parametrize(("answer", "words"), [case[1:] for case in STOPS], ids=[case[0] for case in STOPS])
-def test_what_cannot_heal_stops_at_once_with_the_servers_own_words(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, answer: Answer, words: list[str]
-) -> None:
+@pytest.mark.parametrize(("answer", "words"), STOPS, ids=["a wrong key", "an unknown model", "a page"])
+def test_what_cannot_heal_stops_at_once_with_the_servers_own_words(judgekit, folder, fault_server, answer, words):
     fault_server.answer = answer
-    said = _label(judgekit, fault_server)
-    assert said.code == 3, said.err
-    assert all(word in said.err for word in words), said.err
+    said = _label(judgekit, fault_server, code=3)
+    assert words in said.err
     assert "Traceback" not in said.err
     assert not (folder / "judge.qrels").exists()
     assert len(fault_server.seen) <= 18
 
 
-def test_a_server_that_is_down_says_how_it_was_reached(judgekit: Judgekit, folder: Path) -> None:
-    said = judgekit(*LABEL, "--out", "x.qrels", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--cache", "s")
-    assert said.code == 3
+def test_a_server_that_is_down_says_how_it_was_reached(judgekit):
+    down = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--cache", "store"]
+    said = judgekit(*LABEL, "--out", "x.qrels", *down, code=3)
     assert "127.0.0.1:9" in said.err
     assert "Traceback" not in said.err
 
 
-HEALS: list[tuple[str, Answer]] = [
-    ("429 with Retry-After", lambda body, seen: openai_error(429, "slow down", headers={"Retry-After": "0"})),
-    ("500", lambda body, seen: openai_error(500, "overloaded")),
-    ("a page with status 200", lambda body, seen: Scripted(200, b"<html>one moment</html>", {})),
-    ("half a reply", lambda body, seen: b'{"choices": [{"mess'),
-]
-
-
-@pytest.mark.parametrize("fault", [case[1] for case in HEALS], ids=[case[0] for case in HEALS])
-def test_what_heals_is_tried_again_and_every_label_is_there(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, fault: Answer
-) -> None:
-    hit: list[int] = []
-
-    def answer(body: dict[str, Any], seen: int) -> Scripted | str | bytes:
-        if not hit:
-            hit.append(1)
-            return fault(body, seen)
-        return "Yes"
-
-    fault_server.answer = answer
-    said = _label(judgekit, fault_server)
-    assert said.code == 0, said.err
-    assert "18 ok" in said.out
-    assert len(fault_server.seen) == 19
+def test_what_heals_is_tried_again_and_every_label_is_there(judgekit, fault_server):
+    faults: list[Any] = [
+        openai_error(429, "slow down", headers={"Retry-After": "0"}),
+        openai_error(500, "overloaded"),
+        Scripted(200, b"<html>one moment</html>", {}),
+        b'{"choices": [{"mess',
+    ]
+    fault_server.answer = lambda body, seen: faults.pop() if faults else "Yes"
+    assert "18 ok" in _label(judgekit, fault_server, code=0).out
+    assert len(fault_server.seen) == 18 + 4
 
 
 REFUSAL = {"content": None, "refusal": "No."}
-VERDICTS: list[tuple[str, Answer, str]] = [
-    ("an empty reply", lambda body, seen: "", "unparsed"),
-    ("a reply that is neither", lambda body, seen: "It depends on the reader.", "unparsed"),
-    ("a reply that is cut off", lambda body, seen: completion("Let me", finish_reason="length"), "truncated"),
-    ("a refusal", lambda body, seen: completion(None, message=REFUSAL), "refused"),
-]
+VERDICTS: dict[str, list[Answer]] = {
+    "unparsed": [lambda body, seen: "", lambda body, seen: "It depends on the reader."],
+    "truncated": [lambda body, seen: completion("Let me", finish_reason="length")],
+    "refused": [lambda body, seen: completion(None, message=REFUSAL)],
+}
 
 
-@pytest.mark.parametrize(("answer", "status"), [c[1:] for c in VERDICTS], ids=[c[0] for c in VERDICTS])
+@pytest.mark.parametrize(("status", "answer"), [(status, one) for status, some in VERDICTS.items() for one in some])
 def test_a_label_that_could_not_be_had_is_missing_and_the_exit_code_says_so(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, answer: Answer, status: str
-) -> None:
-    def one_bad(body: dict[str, Any], seen: int) -> Scripted | str | bytes:
-        return answer(body, seen) if "market of Arlen" in str(body) else "Yes"
-
-    fault_server.answer = one_bad
-    said = _label(judgekit, fault_server)
-    assert said.code == 1, said.err
+    judgekit, folder, fault_server, status, answer
+):
+    fault_server.answer = lambda body, seen: answer(body, seen) if "market of Arlen" in str(body) else "Yes"
+    said = _label(judgekit, fault_server, code=1)
     assert f"17 ok, 1 {status}" in said.out
     assert "1 label is missing" in said.err
     assert len((folder / "judge.qrels").read_text().splitlines()) == 17
-    missing = (folder / "judge.missing.tsv").read_text()
-    assert "q0" in missing
-    assert "d0b" in missing
-
-    scored = judgekit("score", "--run", "good.trec", "--qrels", "judge.qrels", "--scale", "judge=binary", "-m", "P@1")
-    assert scored.code == 0
-    assert "note: judge: labels are missing for 1 of 6 queries" in scored.err
+    assert (folder / "judge.missing.tsv").read_text().splitlines()[1].split("\t")[:2] == ["q0", "d0b"]
+    score = ["score", "--run", "good.trec", "--qrels", "judge.qrels", "--scale", "judge=binary", "-m", "P@1"]
+    assert "note: judge: labels are missing for 1 of 6 queries" in judgekit(*score, code=0).err
 
 
-def test_what_is_missing_is_told_with_its_commonest_reasons(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_what_is_missing_is_told_with_its_commonest_reasons(judgekit, folder, fault_server):
     def answer(body: dict[str, Any], seen: int) -> Scripted | str:
         text = str(body["messages"])
         if "market of Arlen" in text or "market of Dulse" in text:
@@ -131,36 +104,27 @@ def test_what_is_missing_is_told_with_its_commonest_reasons(
     notices = json.loads((folder / "results/report.json").read_text())["notices"]
     assert any(re.match(r"judge: 8 of \d+ labels are missing .* of the longest third", said) for said in notices)
     fault_server.answer = lambda body, seen: "It depends." if "mill" in str(body["messages"]) else "Yes"
-    said = _label(judgekit, fault_server)
-    assert said.code == 1
+    said = _label(judgekit, fault_server, code=1)
     assert "6 labels are missing: 6 × " in said.err
     assert "(all are in judge.qrels.parquet)" in said.err
 
 
-def test_what_running_again_would_not_change_is_not_advised(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_what_running_again_would_not_change_is_not_advised(judgekit, fault_server):
     fault_server.answer = lambda body, seen: "Hard to tell." if "mill" in str(body) else "Yes"
-    said = _label(judgekit, fault_server)
-    assert said.code == 1
+    said = _label(judgekit, fault_server, code=1)
     assert "Run the same command again" not in said.err
     assert "try another prompt or model, or ask for everything again with --cache-mode refresh" in said.err
     before = len(fault_server.seen)
-    assert _label(judgekit, fault_server).code == 1
+    _label(judgekit, fault_server, code=1)
     assert len(fault_server.seen) == before
 
 
-def test_a_run_that_failed_in_places_is_finished_by_running_it_again(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_a_run_that_failed_in_places_is_finished_by_running_it_again(judgekit, fault_server):
     fault_server.answer = lambda body, seen: openai_error(400, "no such thing") if "mill" in str(body) else "Yes"
-    first = _label(judgekit, fault_server)
-    assert first.code in (1, 3), first.err
+    assert _label(judgekit, fault_server).code in (1, 3)
     before = len(fault_server.seen)
     fault_server.answer = lambda body, seen: "Yes"
-    second = _label(judgekit, fault_server)
-    assert second.code == 0, second.err
-    assert "18 ok" in second.out
+    assert "18 ok" in _label(judgekit, fault_server, code=0).out
     assert len(fault_server.seen) - before < 18
 
 
@@ -173,77 +137,60 @@ runpy.run_module("judgekit", run_name="__main__")
 
 
 @pytest.mark.usefixtures("ignored_interrupt")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_run_goes_on_where_it_was(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, how: signal.Signals
-) -> None:
-    killed = False
+def test_an_interrupted_run_goes_on_where_it_was(judgekit, folder, fault_server):
+    stopped = False
 
     def answer(body: dict[str, Any], seen: int) -> Scripted:
-        """Hold back the pairs of one query, so that the run cannot end before it is killed, however late that is."""
-        return completion("Yes", delay_s=20 if "bridge of Farrow built?" in str(body) and not killed else 0.05)
+        """Hold back the pairs of one query, so that the run cannot end before it is stopped, however late that is."""
+        return completion("Yes", delay_s=20 if "bridge of Farrow built?" in str(body) and not stopped else 0.05)
 
     fault_server.answer = answer
     command = [*map(str, LABEL), "--out", "judge.qrels", "--base-url", fault_server.base_url, "--model", "m"]
     command += ["--cache", "store", "--concurrency", "2"]
-    root = str(Path(__file__).parents[2])
-    process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": root},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    started = [sys.executable, "-c", MAIN, *command]
+    process = subprocess.Popen(started, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     while len(fault_server.seen) < 8:
         time.sleep(0.02)
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
-    process.send_signal(how)
-    killed = True
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    stopped = True
     _, told = process.communicate(timeout=120)
-    assert process.returncode == (-signal.SIGKILL if how is signal.SIGKILL else 130), told
+    assert process.returncode == 130, told
     assert "Traceback" not in told
-    assert ("interrupted; replies are saved" in told) == (how is signal.SIGINT)
+    assert "interrupted; replies are saved" in told
     assert not (folder / "judge.qrels").exists()
-    sent = len(fault_server.seen)
-    assert sent < 18
-
+    assert len(fault_server.seen) < 18
     judgekit(*command, code=0)
-    # At most the two requests in flight are sent again.
-    assert len(fault_server.seen) <= 18 + 2
-    killed = (folder / "judge.qrels").read_bytes()
-    assert judgekit(*command[:-4], "--cache", "fresh").code == 0
-    assert (folder / "judge.qrels").read_bytes() == killed
+    assert len(fault_server.seen) <= 18 + 2, "at most those in flight are sent again"
+    labels = (folder / "judge.qrels").read_bytes()
+    judgekit(*command[:-4], "--cache", "fresh", code=0)
+    assert (folder / "judge.qrels").read_bytes() == labels
 
 
 def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and_in_the_report(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+    judgekit, folder, fault_server
+):
     fault_server.answer = lambda body, seen: completion("The passages do not say.")
     endpoint = ["--base-url", fault_server.base_url, "--model", "m", "--cache", "store"]
     data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
     said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint, code=0)
     assert "6 of 6 answers read like abstentions" in " ".join(said.err.split())
-    experiment = (folder / "experiment.toml").read_text().replace(URL, fault_server.base_url)
-    (folder / "experiment.toml").write_text(
-        experiment.replace('name = "judge"\nkind = "judge"', 'kind = "containment(max_words=9)"')
-    )
-    said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store")
-    assert said.code == 1, "with every answer wrong there is nothing to tell runs apart by"
+    edited(folder / "experiment.toml", URL, fault_server.base_url)
+    edited(folder / "experiment.toml", 'name = "judge"\nkind = "judge"', 'kind = "containment(max_words=9)"')
+    # With every answer wrong there is nothing to tell runs apart by.
+    said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store", code=1)
     assert "the decision: No labeling can be compared there." in said.err
     assert "n 6, 6 scored that read like abstentions" in (folder / "results" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(("length", "fits"), [(700, False), (100_000, True), ("700", True)])
-def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer, length: object, fits: bool
-) -> None:
+def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(judgekit, folder, fault_server, length, fits):
     fault_server.other = lambda path, body: (
         (200, {"data": [{"id": "mock", "max_model_len": length}]}) if path == "/v1/models" else (404, {})
     )
-    text = (folder / "experiment.toml").read_text().replace(URL, fault_server.base_url)
-    (folder / "experiment.toml").write_text(text)
-    docs = (folder / "docs.jsonl").read_text().replace("is held on the square", "is held " * 200)
-    (folder / "docs.jsonl").write_text(docs)
+    edited(folder / "experiment.toml", URL, fault_server.base_url)
+    edited(folder / "docs.jsonl", "is held on the square", "is held " * 200)
     said = judgekit("run", "experiment.toml", "--dry-run", code=0)
     assert fault_server.seen == [], "no model was asked"
     if fits:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,33 +12,42 @@ from judgekit.cli.app import app_for
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts, prompt_folder
 from tests.mock import URL
-from tests.small import Judgekit
 
 
-def test_measures_are_listed_with_formula_source_range_and_what_they_reward(judgekit: Judgekit) -> None:
+def test_measures_are_listed_with_formula_source_range_and_what_they_reward(judgekit):
     said = judgekit("list", "measures", code=0)
     for entry in catalog():
-        assert f"{entry.name}: {entry.title}" in said.out
-        assert entry.formula in said.out
-        assert entry.rewards in said.out
+        assert all(part in said.out for part in (f"{entry.name}: {entry.title}", entry.formula, entry.rewards))
     one = judgekit("list", "measures", "MAP")
     assert one.out.count("formula") == 1
     assert one.out.startswith("AP:")
 
 
-def test_prompts_are_listed_and_shown_as_their_files(judgekit: Judgekit) -> None:
+def test_prompts_are_listed_and_shown_as_their_files_which_are_checked(judgekit, folder):
     said = judgekit("list", "prompts")
     assert [line.split()[0] for line in said.out.splitlines()] == [prompt.name for prompt in list_prompts()]
     assert judgekit("list", "prompts", "binary").out == (prompt_folder() / "binary.toml").read_text()
-    assert judgekit("list", "prompts", "binari").code == 2
-
-
-def test_an_own_prompt_is_checked_before_it_is_shown(judgekit: Judgekit, folder: Path) -> None:
+    judgekit("list", "prompts", "binari", code=2)
     (folder / "mine.toml").write_text("kind = 'judge'\n")
     assert "mine.toml" in judgekit("list", "prompts", "mine.toml", code=2).err
 
 
-def test_help_shows_every_word_of_its_source() -> None:
+def test_labelers_and_answer_metrics_are_listed_with_what_they_are_and_one_is_shown(judgekit):
+    said = judgekit("list", "labelers", code=0)
+    for kind in ("containment", "judge", "utility", "provenance", "human"):
+        assert f"\n{kind}: " in f"\n{said.out}"
+    one = judgekit("list", "labelers", "judge")
+    assert one.out.startswith("judge: ")
+    assert "\ncontainment: " not in one.out
+    unknown = judgekit("list", "labelers", "jugde", code=2)
+    assert (unknown.out, "Did you mean 'judge'" in unknown.err) == ("", True)
+    said = judgekit("list", "metrics")
+    assert {"em", "f1"} <= {line.split(":")[0] for line in said.out.splitlines()}
+    assert judgekit("list", "metrics", "em").out.startswith("em: ")
+    assert "answer metric 'nDCG'" in judgekit("list", "metrics", "nDCG").err
+
+
+def test_help_shows_every_word_of_its_source():
     """What stands in square brackets is taken for markup, and lost."""
     command = typer.main.get_command(app_for())
 
@@ -57,50 +65,24 @@ def test_help_shows_every_word_of_its_source() -> None:
 @pytest.mark.parametrize(
     ("command", "own"),
     [
-        (["label"], {"docs", "depth"}),
-        (["answer"], {"docs", "run", "depth", "imported", "metric", "mode", "closed_book"}),
-        (["guard"], {"qrels", "measure", "max_drop"}),
+        ("label", {"docs", "depth"}),
+        ("answer", {"docs", "run", "depth", "imported", "metric", "mode", "closed_book"}),
+        ("guard", {"qrels", "measure", "max_drop"}),
     ],
 )
-def test_help_tells_what_a_command_does_before_how_it_reaches_its_endpoint(command: list[str], own: set[str]) -> None:
-    found: Any = typer.main.get_command(app_for())
-    for name in command:
-        found = found.commands[name]
-    order = [param.name for param in found.params]
+def test_help_tells_what_a_command_does_before_how_it_reaches_its_endpoint(command, own):
+    commands: Any = typer.main.get_command(app_for())
+    order = [param.name for param in commands.commands[command].params]
     assert own <= set(order[: order.index("base_url")])
 
 
-def test_an_endpoint_is_checked_call_by_call(judgekit: Judgekit) -> None:
+def test_an_endpoint_is_checked_call_by_call(judgekit):
     said = judgekit("check-endpoint", "--base-url", URL, "--model", "mock", code=0)
     for what in ("chat completion", "log-probabilities", "JSON schema", "parallel requests"):
         assert what in said.out
 
 
-def test_an_endpoint_that_is_down_says_how_it_was_reached_and_exits_with_3(judgekit: Judgekit) -> None:
-    said = judgekit("check-endpoint", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", code=3)
-    assert "127.0.0.1:9" in said.out
-
-
-def test_labelers_are_listed_with_what_they_are_and_one_is_shown(judgekit: Judgekit) -> None:
-    said = judgekit("list", "labelers", code=0)
-    for kind in ("containment", "judge", "utility", "provenance", "human"):
-        assert f"\n{kind}: " in f"\n{said.out}"
-    one = judgekit("list", "labelers", "judge")
-    assert one.out.startswith("judge: ")
-    assert "\ncontainment: " not in one.out
-    unknown = judgekit("list", "labelers", "jugde")
-    assert (unknown.code, unknown.out) == (2, "")
-    assert "Did you mean 'judge'" in unknown.err
-
-
-def test_answer_metrics_are_listed_and_one_is_shown(judgekit: Judgekit) -> None:
-    said = judgekit("list", "metrics")
-    assert {"em", "f1"} <= {line.split(":")[0] for line in said.out.splitlines()}
-    assert judgekit("list", "metrics", "em").out.startswith("em: ")
-    assert "answer metric 'nDCG'" in judgekit("list", "metrics", "nDCG").err
-
-
-def test_the_help_groups_the_commands(judgekit: Judgekit) -> None:
+def test_the_help_groups_the_commands(judgekit):
     said = judgekit("--help").out
     headings = [line[:-1] for line in said.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert headings == ["Options", "Journey", "Stages", "Plug-ins", "Tools"]

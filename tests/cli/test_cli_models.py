@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
-from tests.small import FILES, QUICK, RUNS, Judgekit, toml
+from tests.small import FILES, QUICK, RUNS, toml
 
 EXPERIMENT = toml(
     data=FILES | {"depth": 3},
@@ -46,9 +46,7 @@ def experiment(folder: Path, server: FaultServer, *changes: tuple[str, str]) -> 
     return ["run", "models.toml", "--out", "out", "--cache", "store"]
 
 
-def test_no_decision_rests_on_two_models_under_one_name_until_the_user_accepts_it(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_no_decision_rests_on_two_models_under_one_name_until_the_user_accepts_it(judgekit, folder, fault_server):
     run = experiment(folder, fault_server)
     fault_server.answer = as_model("judge-2026-01")
     assert judgekit(*run, "--limit", 3).code == 0
@@ -75,9 +73,7 @@ def canary(pairs: int) -> tuple[str, str]:
     return "[answers]", f"[canary]\npairs = {pairs}\n[answers]"
 
 
-def test_a_canary_says_how_many_stored_labels_come_out_otherwise_and_leaves_them(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_a_canary_says_how_many_stored_labels_come_out_otherwise_and_leaves_them(judgekit, folder, fault_server):
     run = experiment(folder, fault_server, canary(5))
     fault_server.answer = as_model("judge-2026-01")
     assert "canary judge: no stored replies to compare with yet" in judgekit(*run).out
@@ -98,9 +94,7 @@ def test_a_canary_says_how_many_stored_labels_come_out_otherwise_and_leaves_them
     assert len(fault_server.seen) == sent + 5 + pairs
 
 
-def test_a_canary_keeps_to_the_budget_and_sends_nothing_where_the_run_is_refused(
-    judgekit: Judgekit, folder: Path, fault_server: FaultServer
-) -> None:
+def test_a_canary_keeps_to_the_budget_and_sends_nothing_where_the_run_is_refused(judgekit, folder, fault_server):
     run = experiment(folder, fault_server)
     fault_server.answer = as_model("judge")
     assert judgekit(*run, "--limit", 3).code == 0
@@ -118,7 +112,7 @@ def test_a_canary_keeps_to_the_budget_and_sends_nothing_where_the_run_is_refused
     assert len(fault_server.seen) == sent
 
 
-def test_a_revision_makes_all_requests_new(judgekit: Judgekit, folder: Path, fault_server: FaultServer) -> None:
+def test_a_revision_makes_all_requests_new(judgekit, folder, fault_server):
     fault_server.answer = as_model("judge")
     assert judgekit(*experiment(folder, fault_server)).code == 0
     sent = len(fault_server.seen)

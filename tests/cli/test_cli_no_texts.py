@@ -11,7 +11,7 @@ import pytest
 from tests.cli.test_cli_models import as_model, experiment
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
-from tests.small import TOWNS, Judgekit
+from tests.small import TOWNS
 
 SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410"]
 FILES = ("report.html", "report.json")
@@ -40,7 +40,7 @@ def leaks(folder: Path, *names: str) -> set[str]:
     return {secret for secret in SECRETS if secret in text}
 
 
-def test_a_report_without_texts_holds_none(judgekit: Judgekit, folder: Path, run: list[str]) -> None:
+def test_a_report_without_texts_holds_none(judgekit, folder, run):
     judgekit(*run, code=1)
     assert leaks(folder, *FILES) >= {"harbour-7731", "refused-4410"}
     with_texts = json.loads((folder / "out" / "report.json").read_text())

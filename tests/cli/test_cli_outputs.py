@@ -17,47 +17,39 @@ MOCK = ["--base-url", URL, "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 PEOPLE = ["label", "provenance(qrels=gold.qrels)", *DATA]
 
-COMMANDS = [
-    ("a query file", [*PEOPLE, "--out", "queries.jsonl"], "queries.jsonl"),
-    ("documents", [*PEOPLE, "--out", "docs.jsonl"], "docs.jsonl"),
-    ("a run", [*PEOPLE, "--out", "good.trec"], "good.trec"),
-    ("a labeler's qrels", [*PEOPLE, "--out", "gold.qrels"], "gold.qrels"),
-    ("the same by another path", [*PEOPLE, "--out", "../{folder}/gold.qrels"], "gold.qrels"),
-    ("a symbolic link to it", [*PEOPLE, "--out", "link"], "gold.qrels"),
-    ("a hard link to it", [*PEOPLE, "--out", "hard"], "gold.qrels"),
-    ("the missing labels beside its qrels", [*PEOPLE, "--out", "gold.txt"], "gold.missing.tsv"),
-    (
-        "the table beside the labels",
+ANSWER = ["answer", "--run", "good.trec", *MOCK, "--depth", "1", "--queries"]
+COMMANDS = {
+    "a query file": ([*PEOPLE, "--out", "queries.jsonl"], "queries.jsonl"),
+    "documents": ([*PEOPLE, "--out", "docs.jsonl"], "docs.jsonl"),
+    "a run": ([*PEOPLE, "--out", "good.trec"], "good.trec"),
+    "a labeler's qrels": ([*PEOPLE, "--out", "gold.qrels"], "gold.qrels"),
+    "the same by another path": ([*PEOPLE, "--out", "../{folder}/gold.qrels"], "gold.qrels"),
+    "a symbolic link to it": ([*PEOPLE, "--out", "link"], "gold.qrels"),
+    "a hard link to it": ([*PEOPLE, "--out", "hard"], "gold.qrels"),
+    "the missing labels beside its qrels": ([*PEOPLE, "--out", "gold.txt"], "gold.missing.tsv"),
+    "the table beside the labels": (
         ["label", "human(file=x.qrels.parquet)", *DATA, "--out", "x.qrels"],
         "x.qrels.parquet",
     ),
-    ("a prompt", ["label", "judge(prompt=mine.toml)", *DATA, *MOCK, "--out", "mine.toml"], "mine.toml"),
-    (
-        "a query table",
-        ["answer", "--queries", "queries.csv", *DATA[2:], *MOCK, "--depth", "1", "--out", "queries.csv"],
-        "queries.csv",
-    ),
-    (
-        "a part of a folder of documents",
-        ["answer", *DATA[:2], "--docs", "parts", *DATA[4:], *MOCK, "--depth", "1", "--out", "parts/new.parquet"],
+    "a prompt": (["label", "judge(prompt=mine.toml)", *DATA, *MOCK, "--out", "mine.toml"], "mine.toml"),
+    "a query table": ([*ANSWER, "queries.csv", *DATA[2:4], "--out", "queries.csv"], "queries.csv"),
+    "a part of a folder of documents": (
+        [*ANSWER, "queries.jsonl", "--docs", "parts", "--out", "parts/new.parquet"],
         "parts",
     ),
-    (
-        "qrels that are scored",
+    "qrels that are scored": (
         ["score", "--run", "good.trec", "--qrels", "labels.csv", "--out", "labels.csv"],
         "labels.csv",
     ),
-    (
-        "scores that are compared",
+    "scores that are compared": (
         ["compare", "--scores", "scores.csv", "--quality", "quality.csv", "--out", "scores.csv"],
         "scores.csv",
     ),
-    (
-        "a batch over the queries",
+    "a batch over the queries": (
         ["batch", "export", "experiment.toml", "--cache", "store", "--out", "queries.jsonl"],
         "queries.jsonl",
     ),
-]  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -81,8 +73,8 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and "store" not in p.parts}
 
 
-@pytest.mark.parametrize(("command", "kept"), [c[1:] for c in COMMANDS], ids=[c[0] for c in COMMANDS])
-def test_no_command_writes_over_what_it_reads(judgekit: Judgekit, inputs: Path, command: list[str], kept: str) -> None:
+@pytest.mark.parametrize(("command", "kept"), COMMANDS.values(), ids=COMMANDS)
+def test_no_command_writes_over_what_it_reads(judgekit, inputs, command, kept):
     before = files(inputs)
     said = judgekit(*(part.format(folder=inputs.name) for part in command), code=2)
     assert "is an input of this command" in said.err
@@ -90,7 +82,7 @@ def test_no_command_writes_over_what_it_reads(judgekit: Judgekit, inputs: Path, 
     assert files(inputs) == before
 
 
-def test_the_store_is_not_replaced_by_its_own_export(judgekit: Judgekit, folder: Path) -> None:
+def test_the_store_is_not_replaced_by_its_own_export(judgekit, folder):
     assert judgekit("label", "judge", *DATA, *MOCK, "--out", "judge.qrels").code == 0
     store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
     before = store.read_bytes()
@@ -98,55 +90,50 @@ def test_the_store_is_not_replaced_by_its_own_export(judgekit: Judgekit, folder:
     assert store.read_bytes() == before
 
 
-def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit: Judgekit, folder: Path) -> None:
-    (folder / "experiment.toml").write_text("# my notes\n" + (folder / "experiment.toml").read_text())
+def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit, folder):
+    edited(folder / "experiment.toml", "[data]", "# my notes\n[data]")
     before = files(folder)
     for _ in range(2):
         judgekit("run", "experiment.toml", "--out", ".", "--cache", "store", code=0)
     assert (folder / "report.html").exists()
-    assert {name: files(folder)[name] for name in before} == before
+    assert files(folder).items() >= before.items()
 
 
-def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judgekit: Judgekit, folder: Path) -> None:
+RUN = ["run", "experiment.toml", "--cache", "store", "--out"]
+
+
+def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judgekit, folder):
     (folder / "mine" / "labels").mkdir(parents=True)
     (folder / "mine" / "labels" / "judge.qrels").write_text("q0 0 d0a 1\n")
     (folder / "mine" / "scores.parquet").write_text("my own")
     before = files(folder)
-    command = ["run", "experiment.toml", "--out", "mine", "--cache", "store"]
-    said = judgekit(*command, code=2)
+    said = judgekit(*RUN, "mine", code=2)
     assert "judge.qrels and 1 more would be replaced" in said.err
     assert "--overwrite" in said.err
     assert files(folder) == before
     assert not (folder / "store").exists()
-    said = judgekit(*command, "--overwrite", code=0)
+    judgekit(*RUN, "mine", "--overwrite", code=0)
     assert (folder / "mine" / "scores.parquet").read_bytes() != b"my own"
 
 
-def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit: Judgekit, folder: Path) -> None:
-    command = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
-    for _ in range(2):
-        said = judgekit(*command, code=0)
-    before = files(folder / "results")
-    shutil.copy(folder / "experiment.toml", folder / "other.toml")
-    other = ["run", "other.toml", *command[2:]]
+def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit, finished):
+    before = files(finished / "out")
+    shutil.copy(finished / "experiment.toml", finished / "other.toml")
+    other = ["run", "other.toml", *RUN[2:], "out"]
     said = judgekit(*other, code=2)
-    assert f"results holds results of another experiment ({folder / 'experiment.toml'})" in said.err
-    whole = (folder / "experiment.toml").read_text()
-    (folder / "experiment.toml").write_text(whole.replace("depth = 4", "depth = 4\nlimit = 4"))
-    said = judgekit(*command, code=2)
-    assert "results holds results of 6 questions, 2 of which this run does not ask ('q4' is one)" in said.err
+    assert f"out holds results of another experiment ({finished / 'experiment.toml'})" in said.err
+    edited(finished / "experiment.toml", "depth = 4", "depth = 4\nlimit = 4")
+    said = judgekit(*RUN, "out", code=2)
+    assert "out holds results of 6 questions, 2 of which this run does not ask ('q4' is one)" in said.err
     assert "--overwrite" in said.err
-    assert files(folder / "results") == before
-    assert judgekit(*command, "--overwrite").code == 0
-    (folder / "experiment.toml").write_text(whole)
-    assert judgekit(*command).code == 0
-    assert judgekit(*other, "--overwrite").code == 0
+    assert files(finished / "out") == before
+    judgekit(*RUN, "out", "--overwrite", code=0)
+    edited(finished / "experiment.toml", "\nlimit = 4", "")
+    judgekit(*other, "--overwrite", code=0)
 
 
 @pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
-def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
-    judgekit: Judgekit, folder: Path, overwrite: list[str]
-) -> None:
+def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(judgekit, folder, overwrite):
     (folder / "labels").mkdir()
     (folder / "labels" / "people.qrels").write_bytes((folder / "gold.qrels").read_bytes())
     labeler = '[[labelers]]\nname = "people"\nkind = "provenance"\nqrels = "labels/people.qrels"\n[answers]'
@@ -157,9 +144,7 @@ def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
     assert files(folder) == before
 
 
-def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_folder(
-    judgekit: Judgekit, folder: Path
-) -> None:
+def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_folder(judgekit, folder):
     (folder / "report.json").write_text('{"tests": []}\n')
     (folder / "manifest.json").write_text('{"name": "my web app"}\n')
     assert not is_results_folder(folder)
@@ -167,20 +152,11 @@ def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_fold
     assert (folder / "report.json").read_text() == '{"tests": []}\n'
 
 
-def test_results_of_a_killed_run_are_gone_on_from(judgekit: Judgekit, folder: Path) -> None:
-    command = ["run", "experiment.toml", "--out", "results"]
-    assert judgekit(*command).code == 0
-    results = folder / "results"
-    whole = files(results)
-    for path in results.iterdir():  # killed between its labels and its scores
+def test_a_run_writes_no_file_that_it_has_not_checked_also_after_one_that_was_killed(judgekit, finished):
+    whole = {str(path.relative_to(finished / "out")) for path in map(Path, files(finished / "out"))}
+    assert whole <= set(result_files(prepare(finished / "experiment.toml")))
+    for path in (finished / "out").iterdir():  # killed between its labels and its scores
         if path.is_file() and path.name != "resolved.toml":
             path.unlink()
-    assert judgekit(*command).code == 0
-    assert files(results).keys() == whole.keys()
-
-
-def test_a_run_writes_no_file_that_it_has_not_checked(judgekit: Judgekit, folder: Path) -> None:
-    prepared = prepare(folder / "experiment.toml")
-    assert judgekit("run", "experiment.toml", "--out", "results").code == 0
-    made = {p.relative_to(folder / "results").as_posix() for p in (folder / "results").rglob("*") if p.is_file()}
-    assert made <= set(result_files(prepared))
+    judgekit(*RUN, "out", code=0)
+    assert {str(path.relative_to(finished / "out")) for path in map(Path, files(finished / "out"))} == whole

@@ -5,43 +5,31 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from pathlib import Path
+
+import pytest
 
 from judgekit.wire.types import Endpoint
 from tests.mock import URL, MockTransport
 from tests.plugins.batch.batch_service import serving
-from tests.small import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 
 
-def test_the_store_says_what_it_holds_and_is_whole(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit(*RUN, "--cache", "store").code == 0
+def test_the_store_says_what_it_holds_and_is_whole(judgekit, finished):
     assert f"mock at {URL}" in judgekit("cache", "stats", "--cache", "store", code=0).out
     assert "structure: ok" in judgekit("cache", "verify", "--cache", "store", code=0).out
 
 
-def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit(*RUN, "--cache", "store").code == 0
-    assert judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store").code == 0
-    said = judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other", code=0)
-    assert "0 were there already" in said.out
+def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit, finished):
+    judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store", code=0)
+    assert "0 were there already" in judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other", code=0).out
     plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "other")
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
 
 
-def test_there_is_no_store_is_a_sentence(judgekit: Judgekit, folder: Path) -> None:
-    said = judgekit("cache", "stats", "--cache", "nowhere")
-    assert said.code != 0
-    assert "nowhere" in said.err
-    assert "Traceback" not in said.err
-
-
-def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit(*RUN, "--cache", "online").code == 0
-    online = {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()}
-
-    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store", code=0)
+def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit, finished):
+    folder, cache = finished, ("--cache", "new")
+    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", *cache, code=0)
     transport, endpoint = MockTransport(), Endpoint("x", URL, "mock")
     lines = []
     for line in reversed((folder / "batch.jsonl").read_text().splitlines()):
@@ -50,15 +38,16 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Jud
         response = {"status_code": 200, "request_id": "r", "body": json.loads(reply)}
         lines.append(json.dumps({"custom_id": request["custom_id"], "response": response, "error": None}))
     (folder / "result.jsonl").write_text("\n".join(lines) + "\n")
-    judgekit("batch", "import", "result.jsonl", "--cache", "store", code=0)
-
-    again = judgekit(*RUN, "--cache", "store", code=0)
+    judgekit("batch", "import", "result.jsonl", *cache, code=0)
+    again = judgekit(*RUN, *cache, code=0)
     assert "0 sent" in again.err
     assert not any(part.split()[-2:] == ["1", "sent"] for part in again.err.splitlines())
-    assert {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()} == online
+    for name in ("containment", "judge", "erag"):
+        labels = (folder / place / "labels" / f"{name}.qrels" for place in ("out", "results"))
+        assert len({path.read_bytes() for path in labels}) == 1
 
 
-def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
+def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(judgekit, folder):
     batch, rest = ("batch", "submit", "experiment.toml"), ("experiment.toml", "--cache", "store")
     with serving() as service:
         service.answer = lambda body: "Yes"
@@ -77,7 +66,7 @@ def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(jud
     assert "0 sent" in judgekit(*RUN, "--cache", "store").err
 
 
-def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, folder: Path) -> None:
+def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit, folder):
     judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
     key = json.loads((folder / "batch.jsonl").read_text().splitlines()[0])["custom_id"]
     error = {"status_code": 500, "body": {"error": {"message": "overloaded"}}}
@@ -87,9 +76,8 @@ def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, fo
     assert "overloaded" in said.out
 
 
-def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit(*RUN, "--cache", "store").code == 0
-    question = json.loads((folder / "queries.jsonl").read_text().splitlines()[0])["text"]
+def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit, finished):
+    question = json.loads((finished / "queries.jsonl").read_text().splitlines()[0])["text"]
     lost = ["cache", "forget", "--query", question, "--cache", "store"]
     said = judgekit(*lost, code=0)
     assert "Nothing was deleted" in said.out
@@ -102,8 +90,7 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
     assert int(to_send) == int(said.out.split()[0]) > 0
 
 
-def test_forgetting_needs_a_condition(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit(*RUN, "--cache", "store").code == 0
-    for wrong in ([], ["--query", " "]):
-        assert "Traceback" not in judgekit("cache", "forget", *wrong, "--yes", "--cache", "store", code=2).err
+@pytest.mark.parametrize("condition", [[], ["--query", " "]])
+def test_forgetting_needs_a_condition(judgekit, finished, condition):
+    assert "Traceback" not in judgekit("cache", "forget", *condition, "--yes", "--cache", "store", code=2).err
     assert judgekit("cache", "forget", "--model", "nobody", "--cache", "store").out.startswith("0 replies")

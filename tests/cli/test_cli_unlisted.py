@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 
 from judgekit.data.tables import ALL
-from tests.small import TOWNS, Judgekit, edited
+from tests.commands import Said
+from tests.small import edited
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
-JUDGED = len(TOWNS) // 2
 
 
 @pytest.fixture
 def half(folder: Path) -> Path:
     """An experiment whose qrels judge half of its queries."""
-    (folder / "half.qrels").write_text("".join(f"q{i} 0 d{i}a 1\n" for i in range(JUDGED)))
+    (folder / "half.qrels").write_text("".join(f"q{i} 0 d{i}a 1\n" for i in range(3)))
     edited(
         folder / "experiment.toml",
         "[answers]",
@@ -28,105 +28,84 @@ def half(folder: Path) -> Path:
     return folder
 
 
-def _means(folder: Path, measure: str = "nDCG@4") -> dict[str, float]:
+def _means(folder: Path) -> dict[str, float]:
     scores = pd.read_parquet(folder / "results" / "scores.parquet")
-    rows = scores[(scores["labeling"] == "half") & (scores["measure"] == measure) & (scores["query_id"] == ALL)]
+    rows = scores[(scores["labeling"] == "half") & (scores["measure"] == "nDCG@4") & (scores["query_id"] == ALL)]
     return dict(zip(rows["run"], rows["value"], strict=True))
+
+
+def _printed(said: Said) -> dict[str, float]:
+    return {line.split()[1]: float(line.split()[2]) for line in said.out.splitlines()[1:]}
 
 
 def _flat(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit: Judgekit, half: Path) -> None:
-    scored = judgekit("score", *DATA[4:], "--qrels", "half.qrels", "-m", "nDCG@4")
-    alone = {line.split()[1]: float(line.split()[2]) for line in scored.out.splitlines()[1:]}
-    assert f"{JUDGED} queries of good are not in half" in _flat(scored.err)
+def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit, half):
+    score = ["score", *DATA[4:], "-m", "nDCG@4", "--qrels"]
+    alone = judgekit(*score, "half.qrels")
+    assert "3 queries of good are not in half" in _flat(alone.err)
 
     said = judgekit("run", "half.toml", "--out", "results", code=0)
-    assert _means(half) == pytest.approx(alone, abs=5e-5)
+    assert _means(half) == pytest.approx(_printed(alone), abs=5e-5)
     labels = pd.read_parquet(half / "results" / "labels" / "half.parquet")
-    assert labels.groupby("status")["query_id"].nunique().to_dict() == {"not_applicable": 3, "ok": JUDGED}
-    told = _flat(said.out)
-    assert (
-        f"half does not apply to 3 of {len(TOWNS)} queries, which have no score under it (q3: the file does not judge"
-        in told
-    )
-    assert "half does not apply to 3." in told
-    assert f"half does not apply to 3 of {len(TOWNS)} queries" in _flat(said.err), "on screen before the report is"
+    assert labels.groupby("status")["query_id"].nunique().to_dict() == {"not_applicable": 3, "ok": 3}
+    told = "half does not apply to 3 of 6 queries"
+    assert f"{told}, which have no score under it (q3: the file does not judge" in _flat(said.out)
+    assert "half does not apply to 3." in _flat(said.out)
+    assert told in _flat(said.err), "on screen before the report is"
 
-    exported = judgekit("score", *DATA[4:], "--qrels", "results/labels/half.qrels", "-m", "nDCG@4")
-    again = {line.split()[1]: float(line.split()[2]) for line in exported.out.splitlines()[1:]}
-    assert again == alone, "the exported labels say it too"
-    assert f"half does not apply to 3 of {len(TOWNS)} queries" in _flat(exported.err)
+    exported = judgekit(*score, "results/labels/half.qrels")
+    assert _printed(exported) == _printed(alone), "the exported labels say it too"
+    assert told in _flat(exported.err)
 
 
-def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit: Judgekit, half: Path) -> None:
+def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit, half):
     edited(half / "half.toml", 'qrels = "half.qrels"', 'qrels = "half.qrels"\nunlisted = "zero"')
-    assert judgekit("run", "half.toml", "--out", "results").code == 0
-    judged = judgekit("score", *DATA[4:], "--qrels", "half.qrels", "-m", "nDCG@4")
-    alone = {line.split()[1]: float(line.split()[2]) for line in judged.out.splitlines()[1:]}
+    judgekit("run", "half.toml", "--out", "results", code=0)
+    alone = _printed(judgekit("score", *DATA[4:], "--qrels", "half.qrels", "-m", "nDCG@4"))
     assert _means(half) == pytest.approx({run: value / 2 for run, value in alone.items()}, abs=5e-5)
 
 
 @pytest.mark.parametrize("kind", ["provenance(qrels='half.qrels'", "human(file='half.qrels'"])
-def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(
-    judgekit: Judgekit, half: Path, kind: str
-) -> None:
+def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(judgekit, half, kind):
     said = judgekit("label", f"{kind}, unlisted=missing)", *DATA, "--depth", 3, "--out", "sparse.qrels", code=0)
-    assert f"{JUDGED} ok, 9 not_applicable, {2 * JUDGED} unasked" in said.out
+    assert "3 ok, 9 not_applicable, 6 unasked" in said.out
     assert "failed" not in said.out + said.err
     assert "again" not in said.err
     assert "these documents were never judged" in _flat(said.err)
-    sidecar = (half / "sparse.missing.tsv").read_text()
-    assert sidecar.count("unasked") == 2 * JUDGED
+    assert (half / "sparse.missing.tsv").read_text().count("unasked") == 6
     scored = judgekit("score", *DATA[4:], "--qrels", "sparse.qrels", "-m", "P@1", "--missing", "condense", code=0)
-    assert [line.split()[2] for line in scored.out.splitlines()[1:]] == ["1.0000", "0.3333"]
+    assert _printed(scored) == {"good": 1.0, "poor": 0.3333}
 
 
-def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit: Judgekit, half: Path) -> None:
-    (half / "half.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\nq1\td1b\tunparsed\n")
-    for command in (
+@pytest.mark.parametrize(
+    "command",
+    [
         ["label", "provenance(qrels='half.qrels')", *DATA, "--out", "again.qrels"],
         ["run", "half.toml", "--out", "results"],
-    ):
-        said = judgekit(*command, code=1)
-        assert "asked for again" not in said.err
-        assert "try another prompt" not in said.err
-        assert "running again changes nothing" in _flat(said.err)
+    ],
+)
+def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit, half, command):
+    (half / "half.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\nq1\td1b\tunparsed\n")
+    said = judgekit(*command, code=1)
+    assert "asked for again" not in said.err
+    assert "try another prompt" not in said.err
+    assert "running again changes nothing" in _flat(said.err)
 
 
-def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judgekit: Judgekit, half: Path) -> None:
-    (half / "half.qrels").write_text("".join(f"t{i} 0 doc{i} 1\n" for i in range(40)))
-    said = judgekit("run", "half.toml", "--out", "results")
-    assert "half judges none of the documents in the pool of these runs: are these from the same collection?" in _flat(
-        said.out
-    )
-    assert "are these from the same collection?" in _flat(said.err)
-    assert all(pd.isna(value) for value in _means(half).values())
-    assert (
-        judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels").err.count("the same collection?")
-        == 1
-    )
-
-    # The same queries by chance, as numbers often are, and other documents.
-    (half / "half.qrels").write_text("".join(f"q{i} 0 doc{i} 1\n" for i in range(len(TOWNS))))
-    said = judgekit("run", "half.toml", "--out", "results")
-    assert "half judges none of the documents in the pool of these runs: are these from the same collection?" in _flat(
-        said.out
-    )
+FOREIGN = "are these from the same collection?"
 
 
-def test_the_question_is_asked_where_few_queries_are_shared_too(judgekit: Judgekit, folder: Path) -> None:
-    many = "".join(f'{{"query_id": "n{i}", "text": "?", "answers": ["x"]}}\n' for i in range(30))
-    (folder / "many.jsonl").write_text((folder / "queries.jsonl").read_text() + many)
-    run = "".join(f"n{i} Q0 d0a 1 1.0 good\n" for i in range(30))
-    (folder / "many.trec").write_text((folder / "good.trec").read_text() + run)
-    (folder / "one.qrels").write_text("q1 0 d1a 1\n")
-    files = ["--queries", "many.jsonl", "--docs", "docs.jsonl", "--run", "many.trec"]
-    said = judgekit("label", "provenance(qrels='one.qrels')", *files, "--out", "x.qrels")
-    assert (
-        "judges documents of only 1 of 36 queries in the pool of these runs: are these from the same collection?"
-        in _flat(said.err)
-    )
-    assert said.code == 0
+@pytest.mark.parametrize("query", ["t", "q"], ids=["other queries", "numbers that are the same by chance"])
+def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judgekit, half, query):
+    (half / "half.qrels").write_text("".join(f"{query}{i} 0 doc{i} 1\n" for i in range(6)))
+    said = judgekit("run", "half.toml", "--out", "results", code=1)
+    assert "labels of half: its file judges none of the pooled documents" in said.err
+    assert f"half judges none of the documents in the pool of these runs: {FOREIGN}" in _flat(said.out)
+    assert FOREIGN in _flat(said.err)
+    assert all(pd.isna(value) for value in _means(half).values()) is (query == "t")
+    said = judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels", code=1)
+    assert ": 18 pairs, none of them judged by the file" in said.out
+    assert said.err.count("the same collection?") == 1

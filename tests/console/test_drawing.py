@@ -6,7 +6,6 @@ import pytest
 
 from judgekit.console.printing import Course
 from judgekit.progress import Event
-from tests.commands import Judgekit
 from tests.mock import URL
 
 
@@ -26,7 +25,7 @@ def stage(name: str, done: int, total: int, sent: int = 0, cached: int = 0, fail
     return Event(name, done, total, sent, cached, failed, **rest)  # type: ignore[arg-type]  # money alone
 
 
-def test_the_time_left_is_that_of_the_whole_run(clock: Clock) -> None:
+def test_the_time_left_is_that_of_the_whole_run(clock):
     course = Course(clock)
     course.note(Event("run", 0, None, ahead={"label judge": 100, "answer": 300}))
     assert course.told() == "0%"
@@ -37,7 +36,7 @@ def test_the_time_left_is_that_of_the_whole_run(clock: Clock) -> None:
     assert course.told() == "12%, about 6 min left"
 
 
-def test_replies_from_the_store_take_no_time_and_no_money(clock: Clock) -> None:
+def test_replies_from_the_store_take_no_time_and_no_money(clock):
     course = Course(clock)
     course.note(stage("label judge", 0, 1000))
     clock.now = 10
@@ -48,7 +47,7 @@ def test_replies_from_the_store_take_no_time_and_no_money(clock: Clock) -> None:
     assert course.told() == "50%, about 10 s left, 1 spent of about 2"
 
 
-def test_a_stage_that_was_all_in_the_store_tells_nothing_of_the_next(clock: Clock) -> None:
+def test_a_stage_that_was_all_in_the_store_tells_nothing_of_the_next(clock):
     course = Course(clock)
     course.note(Event("run", 0, None, ahead={"label judge": 100, "answer": 100}))
     course.note(stage("label judge", 100, 100, cached=100))
@@ -59,7 +58,7 @@ def test_a_stage_that_was_all_in_the_store_tells_nothing_of_the_next(clock: Cloc
     assert course.foreseen() == (pytest.approx(80), None)
 
 
-def test_failures_money_and_the_limit_are_shown(clock: Clock) -> None:
+def test_failures_money_and_the_limit_are_shown(clock):
     course = Course(clock)
     course.note(stage("label a", 0, 10))
     clock.now = 600
@@ -69,7 +68,7 @@ def test_failures_money_and_the_limit_are_shown(clock: Clock) -> None:
     assert course.told() == "100%, 1 failed, 0.5 spent (at most 5)"
 
 
-def test_stages_that_ask_nobody_do_not_count_as_the_run(clock: Clock) -> None:
+def test_stages_that_ask_nobody_do_not_count_as_the_run(clock):
     course = Course(clock)
     course.note(stage("label containment", 500, 1000))
     course.note(Event("score", 0, None))
@@ -77,7 +76,7 @@ def test_stages_that_ask_nobody_do_not_count_as_the_run(clock: Clock) -> None:
     assert course.units == (0, 0)
 
 
-def test_stages_without_requests_are_told_too_and_money_at_the_end(judgekit: Judgekit) -> None:
+def test_stages_without_requests_are_told_too_and_money_at_the_end(judgekit):
     said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store")
     assert [line.split(":")[0] for line in said.err.splitlines()] == [
         *("label containment", "label judge", "label erag", "answer", "score", "compare", "report")

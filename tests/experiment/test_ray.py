@@ -13,7 +13,6 @@ import pytest
 
 from judgekit.store.replies import Store
 from tests.experiment.test_parts import asked, by_content, equal_results, experiment, plain, until
-from tests.servers import FaultServer
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'judgekit[ray]'")
 pytestmark = [pytest.mark.more, pytest.mark.xdist_group("ray")]
@@ -45,9 +44,7 @@ def workers(of: int) -> list[int]:
     return [pid for pid in found if below(pid)]
 
 
-def test_a_killed_worker_s_part_starts_again_and_pays_for_what_was_in_flight(
-    tmp_path: Path, fault_server: FaultServer
-) -> None:
+def test_a_killed_worker_s_part_starts_again_and_pays_for_what_was_in_flight(tmp_path, fault_server):
     path = experiment(tmp_path, fault_server)
     fault_server.answer = by_content(0.05)
     plain(path, fault_server, tmp_path / "one", tmp_path / "store one")
@@ -68,7 +65,7 @@ def test_a_killed_worker_s_part_starts_again_and_pays_for_what_was_in_flight(
     assert not any((tmp_path / "ray" / "parts").iterdir())
 
 
-def test_a_budget_holds_for_all_parts_and_what_was_paid_is_kept(tmp_path: Path, fault_server: FaultServer) -> None:
+def test_a_budget_holds_for_all_parts_and_what_was_paid_is_kept(tmp_path, fault_server):
     path = experiment(tmp_path, fault_server)
     fault_server.answer = by_content()
     running = on_ray(path, tmp_path / "ray", tmp_path / "store", "--max-requests", "20")
@@ -81,7 +78,7 @@ def test_a_budget_holds_for_all_parts_and_what_was_paid_is_kept(tmp_path: Path, 
     store.close()
 
 
-def test_a_cluster_that_is_not_there_is_named(tmp_path: Path, fault_server: FaultServer) -> None:
+def test_a_cluster_that_is_not_there_is_named(tmp_path, fault_server):
     path = experiment(tmp_path, fault_server)
     command = [sys.executable, "-m", "judgekit", "run", str(path), "--executor", "ray", "--out", str(tmp_path / "out")]
     said = subprocess.run([*command, "--address", "nowhere"], capture_output=True, text=True)

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from judgekit.analysis import AnsweredBy
@@ -30,14 +31,10 @@ def test_what_labels_by_people_cost_is_not_known_from_the_requests():
     assert found["money"].to_dict() == pytest.approx({"people": math.nan, "judge": 0.2, "containment": 0}, nan_ok=True)
 
 
-@pytest.mark.parametrize("usage", [SILENT, PARTLY])
-def test_tokens_that_a_server_did_not_report_leave_money_unknown_and_requests_known(usage):
-    found = costs(silent=usage).loc["silent"]
-    assert math.isnan(found["money"])
-    assert found["requests"] == 10
-
-
-def test_unreported_tokens_make_the_shown_cost_unknown_or_a_lower_bound():
+def test_tokens_that_a_server_did_not_report_leave_the_cost_unknown_or_a_lower_bound():
+    found = costs(silent=SILENT, partly=PARTLY)
+    assert found["money"].isna().all()
+    assert (found["requests"] == 10).all()
     nothing, some = summary._spending(SILENT).standalone, summary._spending(PARTLY).standalone
     assert (nothing.prompt_tokens, nothing.completion_tokens, nothing.money) == (None, None, None)
     assert (some.prompt_tokens, some.money, some.unreported) == (900, 0.1, 1)
@@ -54,12 +51,10 @@ def test_what_people_were_paid_is_shown_as_unknown():
 def test_request_seconds_are_unknown_where_no_reply_has_a_time_and_a_lower_bound_where_some_have_none():
     timed = Amount(10, 100, 10, 0.1, seconds=2.5)
     some, none = replace(timed, untimed=3), replace(timed, seconds=0.0, untimed=10)
-    assert [summary._cost(a).request_seconds for a in (timed, some, none)] == [2.5, 2.5, None]
-    assert [summary._cost(a).untimed for a in (timed, some, none)] == [0, 3, 10]
-    labelers = {"judge": SimpleNamespace(needs=Needs())}
-    for amount, shown in ((timed, 2.5), (some, math.nan)):
-        row = summary.costs(labelers, SimpleNamespace(usage=lambda _, a=amount: Usage(a))).iloc[0]
-        assert row["request_seconds"] == pytest.approx(shown, nan_ok=True)
+    shown = [summary._cost(amount) for amount in (timed, some, none)]
+    assert [(cost.request_seconds, cost.untimed) for cost in shown] == [(2.5, 0), (2.5, 3), (None, 10)]
+    seconds = costs(timed=Usage(timed), some=Usage(some))["request_seconds"].to_dict()
+    assert seconds == pytest.approx({"timed": 2.5, "some": math.nan}, nan_ok=True)
 
 
 def test_wall_time_is_that_of_this_session_and_request_seconds_are_kept():
@@ -69,10 +64,10 @@ def test_wall_time_is_that_of_this_session_and_request_seconds_are_kept():
     assert (spent.incurred.wall_s, spent.incurred.requests) == (0.01, 0)
 
 
-def test_the_costs_of_people_are_no_numbers():
-    labelers = {"people": SimpleNamespace(needs=Needs(people=True))}
-    row = summary.costs(labelers, SimpleNamespace(usage=lambda stage: FREE)).iloc[0]
-    assert all(math.isnan(row[name]) for name in ("requests", "prompt_tokens", "money", "request_seconds"))
+@pytest.mark.parametrize(("weights", "mean"), [(None, 2.0), ({"q1": 3.0, "q2": 1.0, "q3": 9.0}, 1.5)])
+def test_a_mean_is_that_of_the_values_that_there_are(weights, mean):
+    rows = pd.DataFrame({"run": "r", "query_id": ["q1", "q2", "q3"], "value": [1.0, 3.0, math.nan]})
+    assert summary._means(rows, ["run"], weights).to_dict() == {"r": mean}
 
 
 HERE, THERE = (Endpoint(name, f"http://{name}/v1", f"{name}-model") for name in ("here", "there"))

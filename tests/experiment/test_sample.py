@@ -9,25 +9,9 @@ import pandas as pd
 import pytest
 
 from judgekit.errors import DataError
-from judgekit.experiment.file import parse_config
-from judgekit.experiment.run import Finished, run
-from tests.experiment.test_every_pairing import data  # noqa: F401 - a fixture
-from tests.mock import URL
 
-SAMPLE = {"q6": 4.0, "q0": 1.0, "q3": 2.5, "q5": 1.0}
-
-
-def finish(folder: Path, out: Path, **of_data: object) -> Finished:
-    content = {
-        "data": {"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 3, **of_data},
-        "runs": {"good": "good.trec", "poor": "poor.trec"},
-        "endpoints": {"one": {"base_url": URL, "model": "mock"}},
-        "labelers": [{"kind": "containment"}, {"kind": "judge"}],
-        "answers": {"depths": [3], "metrics": ["em"], "closed_book": False},
-        "metrics": {"measures": ["P"]},
-        "analysis": {"resamples": 100},
-    }
-    return run(parse_config(content, folder / "experiment.toml"), out=out, cache=folder / "store")
+SAMPLE = {"q4": 4.0, "q0": 1.0, "q3": 2.5, "q5": 1.0}
+LABELERS = ["containment", "judge"]
 
 
 def write(path: Path, weights: dict[str, float]) -> str:
@@ -35,14 +19,15 @@ def write(path: Path, weights: dict[str, float]) -> str:
     return str(path)
 
 
-def test_means_of_runs_are_weighted_and_nothing_else(data: Path, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    weighted = finish(data, tmp_path / "a", sample=write(tmp_path / "a.csv", SAMPLE))
-    plain = finish(data, tmp_path / "b", sample=write(tmp_path / "b.csv", dict.fromkeys(SAMPLE, 1.0)))
+def test_means_of_runs_are_weighted_and_nothing_else(finish, tmp_path):
+    equal = dict.fromkeys(SAMPLE, 1.0)
+    weighted = finish(LABELERS, "a", data={"sample": write(tmp_path / "a.csv", SAMPLE)})
+    plain = finish(LABELERS, "b", data={"sample": write(tmp_path / "b.csv", equal)})
     assert sorted(weighted.labelings["judge"].table["query_id"].unique()) == sorted(SAMPLE)
     pd.testing.assert_frame_equal(weighted.comparison.table, plain.comparison.table)
     pd.testing.assert_frame_equal(weighted.comparison.gains, plain.comparison.gains)
 
-    for made, weights in ((weighted, SAMPLE), (plain, dict.fromkeys(SAMPLE, 1.0))):
+    for made, weights in ((weighted, SAMPLE), (plain, equal)):
         scores, quality = made.scores, made.results.quality
         mean = scores[scores["query_id"] == "all"].set_index(["labeling", "run", "measure"])["value"]
         for key, rows in scores[scores["query_id"] != "all"].groupby(["labeling", "run", "measure"]):
@@ -57,9 +42,9 @@ def test_means_of_runs_are_weighted_and_nothing_else(data: Path, tmp_path: Path)
     assert "a.csv" in (tmp_path / "a" / "manifest.json").read_text()
 
 
-def test_the_first_of_a_sample_stand_in_the_order_of_the_queries(data: Path, tmp_path: Path) -> None:  # noqa: F811
-    made = finish(data, tmp_path / "out", sample=write(tmp_path / "a.csv", SAMPLE), limit=3)
-    assert sorted(made.labelings["judge"].table["query_id"].unique()) == ["q0", "q3", "q5"]
+def test_the_first_of_a_sample_stand_in_the_order_of_the_queries(finish, tmp_path):
+    made = finish(LABELERS, data={"sample": write(tmp_path / "a.csv", SAMPLE), "limit": 3})
+    assert sorted(made.labelings["judge"].table["query_id"].unique()) == ["q0", "q3", "q4"]
 
 
 @pytest.mark.parametrize(
@@ -73,12 +58,7 @@ def test_the_first_of_a_sample_stand_in_the_order_of_the_queries(data: Path, tmp
         ("query_id\nq0\n", "columns query_id, weight"),
     ],
 )
-def test_what_is_no_sample_is_refused(
-    data: Path,  # noqa: F811 - the fixture
-    tmp_path: Path,
-    content: str,
-    message: str,
-) -> None:
+def test_what_is_no_sample_is_refused(finish, tmp_path, content, message):
     (tmp_path / "sample.csv").write_text(content)
     with pytest.raises(DataError, match=message):
-        finish(data, tmp_path / "out", sample=str(tmp_path / "sample.csv"))
+        finish(LABELERS, data={"sample": str(tmp_path / "sample.csv")})

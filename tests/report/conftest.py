@@ -306,14 +306,17 @@ def _make_results() -> Callable[..., Results]:
     return make_results
 
 
+HOSTILE = (
+    "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    "\" onmouseover='alert(3)' x=`y` {{ 7*7 }} {% raw %} javascript:alert(4) [red]loud[/red] [link=https://evil]x[/link]"
+    " &amp; &#60; ]]> <!-- \u202egnp.exe\u2066 \x00\x07\x1b[31m\x9b"
+)
+"""A text that would break out of HTML, an attribute, a style, a URL, the reading direction or a terminal."""
+
+
 @pytest.fixture
 def hostile() -> str:
-    """A text that would break out of HTML, an attribute, a style, a URL, the reading direction or a terminal."""
-    return (
-        "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>"
-        "\" onmouseover='alert(3)' x=`y` {{ 7*7 }} {% raw %} javascript:alert(4) [red]loud[/red] [link=https://evil]x[/link]"
-        " &amp; &#60; ]]> <!-- \u202egnp.exe\u2066 \x00\x07\x1b[31m\x9b"
-    )
+    return HOSTILE
 
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -49,7 +49,7 @@ def dressed(browser: Browser, scheme: str, width: int = 1200) -> None:
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (npm install --no-save axe-core@4.14.1)")
 @pytest.mark.parametrize("fragment", FRAGMENTS)
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 380)])
-def test_axe_finds_nothing(opened, fragment: str, scheme: str, width: int):
+def test_axe_finds_nothing(opened, fragment, scheme, width):
     browser = opened(fragment)
     dressed(browser, scheme, width)
     browser.run(AXE.read_text(encoding="utf-8") + "; 1")
@@ -63,7 +63,7 @@ def test_axe_finds_nothing(opened, fragment: str, scheme: str, width: int):
 
 @pytest.mark.parametrize("fragment", FRAGMENTS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_stands_out_from_what_is_behind_it(opened, fragment: str, scheme: str):
+def test_every_text_stands_out_from_what_is_behind_it(opened, fragment, scheme):
     browser = opened(fragment)
     dressed(browser, scheme)
     assert browser.run(CONTRASTS) == []

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
 from judgekit import report
-from judgekit.cli import main
 from judgekit.report.beside import beside, changes, write_beside
+from tests.commands import in_process
+from tests.report.conftest import make_results
 
 
-def test_each_folder_has_its_decision_its_place_in_table_1_and_in_a_figure_for_each_use(make_results, outline):
+def test_each_folder_has_its_decision_its_place_in_table_1_and_in_a_figure_for_each_use(outline):
     modes = {name: make_results(title=name) for name in ("concatenated", "fused", "voted", "one each")}
     page = outline(beside(modes, {}))
     row = next(row for row in page.rows if row[0] == "fused")
@@ -23,13 +23,13 @@ def test_each_folder_has_its_decision_its_place_in_table_1_and_in_a_figure_for_e
     assert "not about the same cell" not in page.whole
 
 
-def test_folders_with_other_cells_are_not_compared_by_their_numbers(make_results, outline):
+def test_folders_with_other_cells_are_not_compared_by_their_numbers(outline):
     other = dataclasses.replace(make_results().primary, measure="nDCG@10", depth=10)
     found = {"a": make_results(), "b": make_results(primary=other)}
     assert "not about the same cell" in outline(beside(found, {})).whole
 
 
-def test_hostile_names_stay_texts(make_results, make_backing, poison, hostile, outline):
+def test_hostile_names_stay_texts(make_backing, poison, hostile, outline):
     found = {hostile: poison(make_results(), hostile), "b": make_results()}
     backing = make_backing(4, text=hostile, ids=hostile)
     later = dataclasses.replace(backing, quality=backing.quality.assign(value=1.0))
@@ -39,7 +39,7 @@ def test_hostile_names_stay_texts(make_results, make_backing, poison, hostile, o
     assert page.tags["script"] == 1
 
 
-def test_what_changed_is_said_before_the_tables(make_results, make_backing, tmp_path: Path, outline):
+def test_what_changed_is_said_before_the_tables(make_backing, tmp_path, outline):
     before, after = make_backing(), make_backing()
     labels = after.labels["judge"]
     hit = (labels["query_id"] == "q2") & (labels["status"] == "ok")
@@ -82,7 +82,7 @@ def test_what_changed_is_said_before_the_tables(make_results, make_backing, tmp_
         ({"model": "other"}, "no run has a question in both"),
     ],
 )
-def test_questions_are_not_counted_where_answers_do_not_compare(make_results, make_backing, change, said: str):
+def test_questions_are_not_counted_where_answers_do_not_compare(make_backing, change, said):
     other = make_results(primary=dataclasses.replace(make_results().primary, **change))
     found = changes((make_results(), make_backing()), (other, make_backing()))
     assert said in found.sentences[-1]
@@ -91,27 +91,20 @@ def test_questions_are_not_counted_where_answers_do_not_compare(make_results, ma
     assert "the answers of one folder are gone" in gone.sentences[-1]
 
 
-def test_report_compares_folders_and_says_what_is_wrong(make_results, tmp_path: Path, monkeypatch, capsys):
+def test_report_compares_folders_and_says_what_is_wrong(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         report.save(make_results(), tmp_path / name)
-    with pytest.raises(SystemExit) as ended:
-        main(["report", "a", "b"])
-    assert ended.value.code == 0
+    judgekit = in_process(capfd)
+    assert "The decision is the same." in judgekit("report", "a", "b", "--figures", "figures", code=0).out
     assert "<bdi>a</bdi>" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
-    assert "The decision is the same." in capsys.readouterr().out
-    with pytest.raises(SystemExit) as ended:
-        main(["report", "a", "b", "--figures", "figures"])
-    assert ended.value.code == 0
     assert (tmp_path / "figures/against-k.svg").exists()
     for arguments, said in (
-        (["a", "a"], "a is given twice"),
-        (["a", "b", "--out", "c.pdf"], "must end in .html"),
-        (["a", "--out", "c.html"], "--out needs several folders"),
-        (["a", "none"], "not a results folder"),
-        (["a", "b", "--figures", "b"], "a folder of their own"),
+        ("a a", "a is given twice"),
+        ("a b --out c.pdf", "must end in .html"),
+        ("a --out c.html", "--out needs several folders"),
+        ("a none", "not a results folder"),
+        ("a b --figures b", "a folder of their own"),
     ):
-        with pytest.raises(SystemExit):
-            main(["report", *arguments])
-        assert said in " ".join(capsys.readouterr().err.split())
+        assert said in " ".join(judgekit("report", *arguments.split(), code=2).err.split())

@@ -21,7 +21,7 @@ FLAGS = (
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-def test_a_browser_builds_the_same_elements_from_hostile_texts(make_results, poison, hostile, tmp_path: Path, outline):
+def test_a_browser_builds_the_same_elements_from_hostile_texts(make_results, poison, hostile, tmp_path, outline):
     trees = []
     for name, results in (("plain", make_results(note="a")), ("hostile", poison(make_results(note="a"), hostile))):
         page = tmp_path / f"{name}.html"
@@ -36,7 +36,7 @@ def test_a_browser_builds_the_same_elements_from_hostile_texts(make_results, poi
 
 
 @pytest.mark.skipif(not TSC.exists(), reason="TypeScript is not installed (npm install --no-save typescript@5.9)")
-def test_the_types_that_the_scripts_declare_hold(tmp_path: Path):
+def test_the_types_that_the_scripts_declare_hold(tmp_path):
     folder = files("judgekit.report") / "templates"
     text = "".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
     (tmp_path / "page.js").write_text(text, encoding="utf-8")

@@ -42,20 +42,19 @@ def unpacked(page: str, name: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(found[1])))
 
 
-def test_a_report_is_drawn_again_as_the_run_drew_it(made: Path):
-    before = (made / "out/report.html").read_bytes()
-    draw(made / "out")
-    assert (made / "out/report.html").read_bytes() == before
+def drawn(results: Path, **options: bool) -> str:
+    draw(results, **options)
+    return (results / "report.html").read_text(encoding="utf-8")
 
 
-def test_replies_prompts_and_answers_are_behind_the_page(results: Path):
-    draw(results)
-    page = (results / "report.html").read_text(encoding="utf-8")
-    index, rows = unpacked(page, "index"), unpacked(page, "rows-0")
+def test_a_report_is_drawn_again_as_the_run_drew_it(made):
+    before = (made / "out/report.html").read_text(encoding="utf-8")
+    assert drawn(made / "out") == before
+    index, rows = unpacked(before, "index"), unpacked(before, "rows-0")
     names = [one["name"] for one in index["labelings"]]
     judge = names.index("judge")
     assert len(index["ids"]) == 12
-    assert rows[0]["labels"][judge]["raw"][0]
+    assert rows[0]["labels"][judge]["raw"][0], "replies, prompts and answers are behind the page"
     assert index["questions"][0] in rows[0]["prompts"][judge]
     assert "\ue000text\ue000" in rows[0]["prompts"][judge]
     assert rows[0]["prompts"][names.index("containment")] == ""
@@ -63,54 +62,44 @@ def test_replies_prompts_and_answers_are_behind_the_page(results: Path):
     assert len(rows[0]["given"]) > len(index["runs"])
 
 
-def test_where_the_data_are_gone_labels_and_replies_are_shown_and_the_page_says_why(results: Path):
-    (results.parent / "sample/docs.jsonl").unlink()
-    draw(results)
-    page = (results / "report.html").read_text(encoding="utf-8")
-    assert re.search(r"Questions, passages and prompts are not shown: .*docs\.jsonl: no such file", page)
+@pytest.mark.parametrize("harm", ["gone", "changed"])
+def test_where_the_data_are_others_labels_and_replies_are_shown_and_the_page_says_why(results, harm):
+    docs = results.parent / "sample/docs.jsonl"
+    text = docs.read_text(encoding="utf-8").replace("the", "no")
+    docs.unlink() if harm == "gone" else docs.write_text(text, encoding="utf-8")
+    page = drawn(results)
+    why = r"docs\.jsonl: no such file" if harm == "gone" else ""
+    assert re.search(rf"Questions, passages and prompts are not shown: .*{why}", page)
     rows = unpacked(page, "rows-0")
     assert rows[0]["texts"] == []
     assert any(any(labels["raw"]) for labels in rows[0]["labels"])
 
 
-def test_passages_that_were_changed_since_are_not_shown_beside_labels_of_others(results: Path):
-    docs = results.parent / "sample/docs.jsonl"
-    docs.write_text(docs.read_text(encoding="utf-8").replace("the", "no"), encoding="utf-8")
-    draw(results)
-    page = (results / "report.html").read_text(encoding="utf-8")
-    assert "Questions, passages and prompts are not shown" in page
-    assert unpacked(page, "rows-0")[0]["texts"] == []
-
-
-def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(results: Path):
+def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(results):
     manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
     (prompt,) = [role for role in manifest["inputs"] if role.endswith("binary.toml")]
     manifest["inputs"][prompt]["sha256"] = "0" * 64
     (results / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    draw(results)
-    page = (results / "report.html").read_text(encoding="utf-8")
+    page = drawn(results)
     assert "Prompts are not shown: " in page
     assert set(unpacked(page, "rows-0")[0]["prompts"]) == {""}
     assert all(unpacked(page, "rows-0")[0]["texts"])
 
 
-def test_where_labels_are_gone_the_page_says_where_they_would_be(results: Path):
+def test_where_labels_are_gone_the_page_says_where_they_would_be(results):
     (results / "labels/judge.parquet").unlink()
-    draw(results)
-    page = (results / "report.html").read_text(encoding="utf-8")
+    page = drawn(results)
     assert "would be in labels/judge.parquet." in page
     assert "judge" not in [one["name"] for one in unpacked(page, "index")["labelings"]]
     shutil.rmtree(results / "labels")
     shutil.rmtree(results / "answers")
-    draw(results)
-    page = (results / "report.html").read_text(encoding="utf-8")
+    page = drawn(results)
     assert "labels/erag.parquet" in page
     assert 'id="index"' not in page
 
 
-def test_a_report_without_texts_stays_without_them(results: Path):
-    draw(results, texts=False)
-    page = (results / "report.html").read_text(encoding="utf-8")
+def test_a_report_without_texts_stays_without_them(results):
+    page = drawn(results, texts=False)
     rows, index = unpacked(page, "rows-0"), unpacked(page, "index")
     assert not any(index["questions"])
     assert rows[0]["texts"] == rows[0]["answers"] == []

@@ -56,7 +56,9 @@ def test_a_comparison_without_any_value_says_why_everywhere(make_results, outlin
     frame = make_results().comparison.assign(value=math.nan, ci_low=math.nan, ci_high=math.nan)
     frame["undefined_reason"] = "quality is constant"
     page, text = shown(make_results(comparison=frame))
-    assert "undefined: quality is constant" in outline(page).whole
+    whole = outline(page).whole
+    assert "undefined: quality is constant" in whole
+    assert not re.search(r"\bnan\b", whole, re.IGNORECASE)
     assert "undefined: quality is constant" in text
     assert "nan" not in text.lower().split()
 
@@ -74,23 +76,12 @@ def test_unknown_costs_are_a_dash_and_partly_known_ones_a_lower_bound(make_resul
     assert "≥ 0.50 USD" in text
 
 
-def test_what_was_asked_again_stands_beside_the_requests(make_results, outline):
+def test_what_was_asked_again_stands_beside_the_requests_and_the_answers_beside_the_labelings(make_results, outline):
     judge = make_results().labelings[1]
     spending = dataclasses.replace(judge.spending, again=1204)
-    page, _ = shown(make_results(labelings=(dataclasses.replace(judge, spending=spending),)))
+    page, text = shown(make_results(labelings=(dataclasses.replace(judge, spending=spending),)))
     assert any(row[:2] == [judge.name, "4,812 (1,204 again)"] for row in outline(page).rows)
-
-
-def test_what_the_answers_of_the_decision_take_stands_beside_the_labelings(make_results, outline):
-    page, text = shown(make_results())
-    assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", "1.04 times"] in outline(page).rows
     assert re.search(r"answers, top 5 +1,500 +2,009,000 +0\.30 USD", text)
-
-
-def test_a_labeling_of_the_comparison_that_nothing_is_known_of_is_shown(make_results):
-    page, text = shown(make_results(labelings=()))
-    assert "erag" in text
-    assert "<bdi>erag</bdi>" in page
 
 
 def test_a_single_run_needs_no_mean_over_runs(make_results):
@@ -99,14 +90,8 @@ def test_a_single_run_needs_no_mean_over_runs(make_results):
     assert make_results().primary.run == "all"
 
 
-def test_other_depths_and_metrics_and_single_runs_stay_in_the_file(make_results):
-    page = report.render(make_results())
-    assert page.count("<p>Each cell: concordance") == 3, "one table for each level"
-    assert "Each run on its own" in page
-
-
 @given(st.text())
-def test_cleaned_text_has_no_control_characters_and_is_stable(text: str):
+def test_cleaned_text_has_no_control_characters_and_is_stable(text):
     cleaned = clean(text)
     assert clean(cleaned) == cleaned
     assert not any(ord(c) < 32 and c not in "\t\n" for c in cleaned)
@@ -114,7 +99,7 @@ def test_cleaned_text_has_no_control_characters_and_is_stable(text: str):
 
 
 @given(st.floats(allow_infinity=False))
-def test_a_number_is_never_written_as_minus_zero_or_nan(value: float):
+def test_a_number_is_never_written_as_minus_zero_or_nan(value):
     text = formatting.number(value)
     assert text != "-0.000"
     assert "nan" not in text
@@ -122,7 +107,7 @@ def test_a_number_is_never_written_as_minus_zero_or_nan(value: float):
 
 
 @given(st.text(), st.text())
-def test_no_text_can_leave_an_svg_element_or_attribute(text: str, value: str):
+def test_no_text_can_leave_an_svg_element_or_attribute(text, value):
     made = svg.tag("text", text, class_=value)
     inside = made.removeprefix("<text").removesuffix("</text>")
     assert isinstance(made, Markup)
@@ -131,5 +116,5 @@ def test_no_text_can_leave_an_svg_element_or_attribute(text: str, value: str):
 
 
 @pytest.mark.parametrize(("cells", "expected"), [(20, "judge(prompt=binary)"), (8, "judge…y)"), (1, "…")])
-def test_long_names_are_cut_in_figures_only(cells: int, expected: str):
+def test_long_names_are_cut_in_figures_only(cells, expected):
     assert svg.cut("judge(prompt=binary)", cells) == expected

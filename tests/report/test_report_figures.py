@@ -7,7 +7,7 @@ import io
 import re
 import xml.etree.ElementTree as ET
 from base64 import b64decode
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,19 +21,19 @@ from judgekit.report import svg
 from judgekit.report.charts import figures, paper_figures
 from judgekit.report.grids import speed_up
 from judgekit.report.model import Results
+from judgekit.report.svg import Figures
+from tests.report.conftest import make_results
 
 
-def full(make_results, **changes) -> Results:
+def full(**changes: Any) -> Results:
     """Results that have every figure."""
     results = make_results()
     other = results.comparison.assign(model="reader-large")
-    labels = {"0": 3000, "1": 1795}
-    primary = dataclasses.replace(results.primary, use=CHOOSE_RUNS)
     names = [info.name for info in results.labelings]
     given = {
-        "primary": primary,
+        "primary": dataclasses.replace(results.primary, use=CHOOSE_RUNS),
         "comparison": pd.concat([results.comparison, other], ignore_index=True),
-        "labelings": tuple(dataclasses.replace(info, labels=labels) for info in results.labelings),
+        "labelings": tuple(dataclasses.replace(i, labels={"0": 3000, "1": 1795}) for i in results.labelings),
         "cases": pd.DataFrame(
             [(name, s / 4, q, 7 + s) for name in names for s in range(5) for q in (0.0, 1.0)],
             columns=["labeling", "score", "quality", "n"],
@@ -42,12 +42,17 @@ def full(make_results, **changes) -> Results:
     return make_results(**{**given, **changes})
 
 
+@pytest.fixture(scope="module")
+def drawn() -> Figures:
+    return figures(full())
+
+
 NAMES = ["cost", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels",
          "agreement"]  # fmt: skip
+PRIMARY = "depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
 
 
-def test_a_full_result_has_every_figure_with_a_title_words_and_numbers(make_results):
-    drawn = figures(full(make_results))
+def test_every_figure_has_a_title_words_numbers_and_marks_that_say_theirs_inside_the_drawing(drawn):
     assert [one.name for one in drawn] == NAMES
     for one in drawn:
         assert one.title
@@ -58,40 +63,41 @@ def test_a_full_result_has_every_figure_with_a_title_words_and_numbers(make_resu
         root = ET.fromstring(one.svg)
         assert [child.tag for child in root[:2]] == ["title", "desc"]
         assert root[1].text == one.alt
-
-
-def test_marks_stay_inside_the_drawing(make_results):
-    for one in figures(full(make_results)):
-        root = ET.fromstring(one.svg)
+        marks = [e for e in root.iter("g") if e.get("class") == "mark"]
+        assert marks
+        assert all(mark[0].tag == "title" and mark[0].text for mark in marks)
         high = float(root.get("height", "0"))
         for mark in root.iter():
             for wide, names in ((svg.WIDTH, ("x", "x1", "x2", "cx")), (high, ("y", "y1", "y2", "cy"))):
-                for name in names:
-                    assert -1 <= float(mark.get(name, "0")) <= wide + 1, (one.name, ET.tostring(mark))
+                assert all(-1 <= float(mark.get(name, "0")) <= wide + 1 for name in names), (
+                    one.name,
+                    ET.tostring(mark),
+                )
+    assert re.search(r">erag: 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 300<", drawn.named("by-use").svg)
 
 
-def test_a_result_without_the_data_has_no_such_figure(make_results):
+def test_a_result_without_the_data_has_no_such_figure():
     bare = make_results(labelings=(), agreement=None, comparison=make_results().comparison.query("depth == 5"))
     assert [one.name for one in figures(bare)] == ["cost", "by-use"]
     empty = make_results(comparison=make_results().comparison.head(0), agreement=None, labelings=(), purchase=None)
     assert list(figures(empty)) == []
 
 
-def test_both_uses_stand_side_by_side_that_of_the_decision_first(make_results):
-    data = figures(full(make_results)).named("by-use").data
+@pytest.mark.parametrize(("coefficient", "column"), [("concordance", "concordance"), ("tau_b", "Kendall’s τ-b")])
+def test_both_uses_stand_side_by_side_that_of_the_decision_first(coefficient, column):
+    results = full()
+    data = figures(results, coefficient).named("by-use").data
     assert list(dict.fromkeys(data["panel"])) == ["To choose between retrievers", "To find the questions that fail"]
-    frame = make_results().comparison.query(
-        "level == 'within-query' and depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
-        " and coefficient == 'concordance'"
-    )
+    frame = results.comparison.query(f"{PRIMARY} and level == 'within-query' and model == 'reader-small'")
+    frame = frame[frame["coefficient"] == coefficient].set_index("labeling")["value"]
     shown = data[(data["panel"] == "To choose between retrievers") & (data["run"] == "")]
-    assert dict(zip(shown["labeling"], shown["concordance"], strict=True)) == dict(
-        zip(frame["labeling"], frame["value"], strict=True)
-    )
+    assert dict(zip(shown["labeling"], shown[column], strict=True)) == frame.to_dict()
+    with pytest.raises(UsageError, match="unknown coefficient 'tau'"):
+        figures(results, "tau")
 
 
-def test_the_first_figure_is_gain_against_cost_each_labeling_with_its_interval(make_results):
-    cost = figures(full(make_results))[0]
+def test_the_first_figure_is_gain_against_cost_each_labeling_with_its_interval(drawn):
+    cost = drawn[0]
     gains, costs = (cost.data[cost.data["panel"] == panel] for panel in dict.fromkeys(cost.data["panel"]))
     assert list(gains["labeling"]) == ["judge", "containment", "erag", "answers", "provenance"], "existing labels last"
     assert gains.set_index("labeling").loc["erag", ["value", "low", "high", "n"]].tolist() == pytest.approx(
@@ -105,9 +111,9 @@ def test_the_first_figure_is_gain_against_cost_each_labeling_with_its_interval(m
     assert "There are no prices" not in cost.caption
 
 
-def test_without_prices_the_cost_is_in_requests_and_judgments_and_the_figure_says_so(make_results):
+def test_without_prices_the_cost_is_in_requests_and_judgments_and_the_figure_says_so():
     purchase = make_results().purchase.assign(money=float("nan"))
-    cost = figures(full(make_results, purchase=purchase))[0]
+    cost = figures(full(purchase=purchase))[0]
     assert "There are no prices: the cost is in requests and judgments." in cost.caption
     text = "".join(ET.fromstring(cost.svg).itertext())
     assert "16 requests, 1 reference" in text
@@ -115,38 +121,15 @@ def test_without_prices_the_cost_is_in_requests_and_judgments_and_the_figure_say
     assert shown.dropna().to_dict() == {"containment": 0.0, "answers": 5.0, "judge": 16.0, "erag": 16.0}
 
 
-def test_to_find_questions_the_first_figure_shows_concordance(make_results):
+def test_to_find_questions_the_first_figure_shows_concordance():
     cost = figures(make_results())[0]
     gains = cost.data[cost.data["panel"] == "What it gains"].set_index("labeling")
     assert gains.loc["erag", ["value", "low", "high"]].tolist() == pytest.approx([0.83, 0.8, 0.86])
     assert "answers" not in gains.index
 
 
-def test_every_mark_says_its_value_its_interval_and_n(make_results):
-    for one in figures(full(make_results)):
-        marks = [e for e in ET.fromstring(one.svg).iter("g") if e.get("class") == "mark"]
-        assert marks
-        assert all(mark[0].tag == "title" and mark[0].text for mark in marks)
-    by_use = figures(full(make_results)).named("by-use")
-    notes = [e[0].text for e in ET.fromstring(by_use.svg).iter("g") if e.get("class") == "mark"]
-    assert any(re.fullmatch(r"erag: 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 300", note or "") for note in notes)
-
-
-def test_figures_are_drawn_in_another_coefficient_too(make_results):
-    results = full(make_results)
-    frame = results.comparison.query(
-        "level == 'within-query' and depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
-        " and coefficient == 'tau_b' and model == 'reader-small'"
-    ).set_index("labeling")["value"]
-    by_use = figures(results, "tau_b").named("by-use")
-    shown = by_use.data[(by_use.data["panel"] == "To choose between retrievers") & (by_use.data["run"] == "")]
-    assert dict(zip(shown["labeling"], shown["Kendall’s τ-b"], strict=True)) == frame.to_dict()
-    with pytest.raises(UsageError, match="unknown coefficient 'tau'"):
-        figures(results, "tau")
-
-
-def test_figures_1_to_3_of_the_paper_over_several_results(make_results):
-    first, second = full(make_results), full(make_results, title="other")
+def test_figures_1_to_3_of_the_paper_over_several_results():
+    first, second = full(), full(title="other")
     modes = first.comparison.query("model == 'reader-small' and depth == 5 and quality_metric == 'em'")
     modes = pd.concat([modes.assign(mode="concat"), modes.assign(mode="fused")], ignore_index=True)
     drawn = paper_figures({"NQ": dataclasses.replace(first, modes=modes), "WoW": second})
@@ -165,8 +148,8 @@ def test_figures_1_to_3_of_the_paper_over_several_results(make_results):
     assert data.set_index(data.columns[2])["Kendall’s τ-b"][10.0] == frame["value"].iloc[0]
 
 
-def test_the_best_measure_at_each_k_is_marked_as_chosen_after_looking(make_results):
-    best = figures(full(make_results)).named("best-against-k")
+def test_the_best_measure_at_each_k_is_marked_as_chosen_after_looking(drawn):
+    best = drawn.named("best-against-k")
     assert "chosen after looking" in best.caption
     assert (best.data["value"] >= best.data["primary"].fillna(0)).all()
     assert not ((best.data["labeling"] == "erag") & (best.data["k"] == 1)).any(), "the outcome by construction"
@@ -179,28 +162,28 @@ def test_the_best_measure_at_each_k_is_marked_as_chosen_after_looking(make_resul
     assert (row["measure"], row["measures"]) == (rows.loc[rows["value"].idxmax(), "measure"], 6)
 
 
-def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(make_results, tmp_path: Path):
-    made = figures(full(make_results)).save(tmp_path / "figures")
+def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(drawn, tmp_path):
+    made = drawn.save(tmp_path / "figures")
     assert len(made) == 2 * len(NAMES)
     for path in made[::2]:
         text = path.read_text()
         assert "var(" not in text, "programs that are no browsers do not know variables"
         assert "@media" not in text
         assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    one = figures(full(make_results)).named("labels")
+    one = drawn.named("labels")
     with pytest.raises(UsageError, match=r"saved as \.svg, \.pdf or \.csv"):
         one.save(tmp_path / "labels.png")
     with pytest.raises(UsageError, match=r"unknown figure 'lables': .*'labels'?"):
-        figures(full(make_results)).named("lables")
+        drawn.named("lables")
 
 
-def test_a_figure_is_saved_as_pdf(make_results, tmp_path: Path):
+def test_a_figure_is_saved_as_pdf(drawn, tmp_path):
     pytest.importorskip("vl_convert", reason="judgekit[pdf] is not installed")
-    figures(full(make_results)).save(tmp_path, ("pdf",))
+    drawn.save(tmp_path, ("pdf",))
     assert all((tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in NAMES)
 
 
-def test_hostile_names_stay_texts_in_a_file_too(make_results, poison, hostile):
+def test_hostile_names_stay_texts_in_a_file_too(poison, hostile):
     frame = make_results().comparison
     for column in ("labeling", "model"):
         frame[column] = hostile + frame[column]
@@ -213,7 +196,7 @@ def test_hostile_names_stay_texts_in_a_file_too(make_results, poison, hostile):
 
 @example([55.0])
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
-def test_the_ticks_of_an_axis_lie_on_it(values: list[float]):
+def test_the_ticks_of_an_axis_lie_on_it(values):
     axis = svg.linear(values, 300, 10)
     assert all(10 - 1e-6 <= axis(tick) <= 300 + 1e-6 for tick, _ in axis.ticks)
     assert len({text for _, text in axis.ticks}) == len(axis.ticks) >= 1
@@ -221,13 +204,13 @@ def test_the_ticks_of_an_axis_lie_on_it(values: list[float]):
 
 
 @given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=20))
-def test_a_logarithmic_axis_holds_its_values(values: list[float]):
+def test_a_logarithmic_axis_holds_its_values(values):
     axis = svg.logarithmic(values, 0, 100)
     assert all(-1e-6 <= axis(value) <= 100 + 1e-6 for value in values)
     assert len(axis.ticks) < 30
 
 
-def test_the_speed_up_is_that_of_the_papers_table_2(make_results):
+def test_the_speed_up_is_that_of_the_papers_table_2():
     results = make_results()
     judge, whole = results.labelings[1].spending.standalone, results.answers[0]
     assert speed_up(results, judge) == pytest.approx(430.0 / 412.5)
@@ -237,8 +220,8 @@ def test_the_speed_up_is_that_of_the_papers_table_2(make_results):
     assert speed_up(make_results(answers=(untold,)), judge) is None
 
 
-def test_the_page_gives_the_numbers_of_each_figure(make_results, outline):
-    results = full(make_results)
+def test_the_page_gives_the_numbers_of_each_figure(outline):
+    results = full()
     links = [value for tag, name, value in outline(report.render(results)).attributes if value.startswith("data:")]
     assert [pd.read_csv(io.BytesIO(b64decode(link.partition(",")[2]))).shape for link in links]
     assert sorted(links) == sorted(one.link for one in figures(results))

@@ -23,7 +23,7 @@ def published(shared: Path) -> pd.DataFrame:
     return frame
 
 
-def test_the_published_table_keeps_its_480_cells(shared: Path):
+def test_the_published_table_keeps_its_480_cells(shared):
     frame = published(shared)
     table = table_1(frame)
     assert len(frame) == len(table.cells) == 480
@@ -34,7 +34,7 @@ def test_the_published_table_keeps_its_480_cells(shared: Path):
         assert text == ("not applicable" if math.isnan(row.value) else f"{row.value:.3f}")
 
 
-def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared: Path, make_results, outline):
+def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared, make_results, outline):
     frame = published(shared).assign(
         level="query", depth=50, quality_metric="em", model="t5", ci_low=math.nan, ci_high=math.nan, ci_method="", n=0,
         flags="",

@@ -7,7 +7,6 @@ import json
 import math
 import zlib
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +31,7 @@ def text(browser: Browser, selector: str) -> str:
     ("scale", "labels"), [("grades:3:2", [0, 1, 2, 3, 2, 2]), ("unit", [0.4, 0.5, 0.6, 1, 0, 0.9])]
 )
 def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_threshold_on(
-    make_results, make_backing, scale: str, labels: list[float]
+    make_results, make_backing, scale, labels
 ):
     results, backing = make_results(), make_backing(1, len(labels))
     results = replace(results, labelings=(replace(results.labelings[1], name="judge", scale=scale),))
@@ -43,7 +42,7 @@ def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_thresho
     assert (index["k"], index["runs"], index["relevant"]) == (5, ["bm25"], [[[3]]])
 
 
-def test_nothing_leaves_the_page_and_nothing_complains(opened, tmp_path: Path):
+def test_nothing_leaves_the_page_and_nothing_complains(opened, tmp_path):
     browser = opened()
     click(browser, "#rows a")
     click(browser, "button.label")
@@ -90,7 +89,7 @@ def test_the_list_begins_with_what_labelings_disagree_about_most_and_sorts_by_a_
         ("#show=refused&labeling=judge", ["q19"]),
     ],
 )
-def test_queries_whose_labels_are_missing_are_found_by_status_and_labeling(opened, fragment: str, expected: list[str]):
+def test_queries_whose_labels_are_missing_are_found_by_status_and_labeling(opened, fragment, expected):
     assert listed(opened(fragment)) == expected
 
 
@@ -128,7 +127,7 @@ LAPTOP = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
 
 
 @pytest.mark.parametrize("size", [PHONE, LAPTOP])
-def test_below_the_filter_ten_rows_stay_in_view(opened, size: dict[str, object]):
+def test_below_the_filter_ten_rows_stay_in_view(opened, size):
     browser = opened("#queries")
     browser.send("Emulation.setDeviceMetricsOverride", **size)
     go(browser, "#show=disagree")
@@ -140,7 +139,7 @@ def test_below_the_filter_ten_rows_stay_in_view(opened, size: dict[str, object])
 
 
 @pytest.mark.parametrize("size", [PHONE, LAPTOP])
-def test_a_query_shows_the_answers_that_were_decided_on_first_and_stays_on_the_screen(opened, size: dict[str, object]):
+def test_a_query_shows_the_answers_that_were_decided_on_first_and_stays_on_the_screen(opened, size):
     browser = opened("#queries")
     browser.send("Emulation.setDeviceMetricsOverride", **size)
     go(browser, "#query=q4")
@@ -274,14 +273,14 @@ def test_scripts_in_documents_ids_and_replies_stay_texts(opened, make_results, m
     assert browser.console == []
 
 
-def test_without_texts_labels_stay_and_no_word_is_left(opened, make_backing, tmp_path: Path):
+def test_without_texts_labels_stay_and_no_word_is_left(opened, make_backing, tmp_path):
     browser = opened("#query=q17&doc=q17-d0&by=judge", backing=make_backing(text="SECRET ", texts=False))
     assert text(browser, "#query-h") == "q17"
     assert "unparsed" in text(browser, "#reply")
     assert not browser.run("document.documentElement.textContent.includes('SECRET')")
 
 
-def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path: Path, monkeypatch):
+def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(packing, "IN_PAGE", 1000)
     browser = opened("#query=q41")
     assert sorted(path.name for path in tmp_path.glob("queries/*")) == ["0000.js", "0001.js", "0002.js"]
@@ -294,14 +293,14 @@ def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path: Pat
     assert "queries/0000.js is not beside this page" in text(browser, "#query-body")
 
 
-def test_a_page_that_holds_all_rows_leaves_no_file_of_an_earlier_one(make_results, make_backing, tmp_path: Path):
+def test_a_page_that_holds_all_rows_leaves_no_file_of_an_earlier_one(make_results, make_backing, tmp_path):
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries/0000.js").write_text("")
     report.write_html(make_results(), tmp_path / "report.html", make_backing())
     assert list(tmp_path.glob("queries/*")) == []
 
 
-def test_a_thousand_queries_stay_small_and_open_at_once(opened, make_backing, tmp_path: Path):
+def test_a_thousand_queries_stay_small_and_open_at_once(opened, make_backing, tmp_path):
     words = "a reply of some length that a judge may write before it comes to its verdict, "
     backing = make_backing(1000, 20, words=90, raw=words)
     more = {"judge 2": backing.labels["judge"], "erag 2": backing.labels["erag"]}

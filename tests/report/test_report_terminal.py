@@ -47,7 +47,7 @@ def test_output_that_is_no_terminal_has_no_colour_and_no_truncation(make_results
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_a_terminal_is_never_overrun_and_no_number_is_cut(make_results, width: int):
+def test_a_terminal_is_never_overrun_and_no_number_is_cut(make_results, width):
     text = plain(printed(make_results(), force_terminal=True, width=width))
     assert max(cell_len(line) for line in text.splitlines()) <= width
     assert "…" not in text

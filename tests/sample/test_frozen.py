@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -56,7 +55,7 @@ def digest(value: Any) -> str:
 
 
 @pytest.mark.usefixtures("demo")
-def test_the_demos_numbers_are_those_of_the_recorded_replies(demo_folder: Path) -> None:
+def test_the_demos_numbers_are_those_of_the_recorded_replies(demo_folder):
     report = json.loads((demo_folder / "report.json").read_text("utf-8"))
     parts = {
         "qrels": [path.read_text("utf-8") for path in sorted((demo_folder / "labels").glob("*.qrels"))],

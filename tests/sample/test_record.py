@@ -13,8 +13,7 @@ from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.scripted import Scripted, completion, error
-from tests.servers import FaultServer
-from tests.small import FILES, toml
+from tests.small import FILES, edited, toml
 
 EXPERIMENT = toml(
     data=FILES | {"depth": 2},
@@ -41,23 +40,25 @@ def said(text: str, model: str = "m") -> Scripted:
     return Scripted(200, json.dumps({**json.loads(scripted.body), "model": model}).encode())
 
 
-def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_goes(
-    experiment: Path, fault_server: FaultServer
-) -> None:
+def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_goes(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes")
     assert run_sync(record(fault_server.base_url, experiment, path)) == len(fault_server.seen) == 4
     first = recorded(path)
     assert first[0]["model"] == "m"
-    docs = experiment.with_name("docs.jsonl")
-    docs.write_text(docs.read_text().replace("Rome", "Rome!"))
+    edited(experiment.with_name("docs.jsonl"), "Rome", "Rome!")
+    fault_server.answer = lambda body, seen: error(400, "No.", code="x")
+    with pytest.raises(EndpointError):
+        run_sync(record(fault_server.base_url, experiment, path))
+    assert recorded(path) == first, "a recording that ends early loses no reply"
+    fault_server.answer = lambda body, seen: said("Yes")
+    asked = len(fault_server.seen)
     assert run_sync(record(fault_server.base_url, experiment, path)) == 4
-    assert len(fault_server.seen) == 5
-    kept = set(first[1]) & set(recorded(path)[1])
-    assert len(kept) == 3
+    assert len(fault_server.seen) == asked + 1
+    assert len(set(first[1]) & set(recorded(path)[1])) == 3
 
 
-def test_replies_of_two_models_are_not_mixed(experiment: Path, fault_server: FaultServer) -> None:
+def test_replies_of_two_models_are_not_mixed(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes", model=f"m-{len(fault_server.seen) // 4}")
     with pytest.raises(EndpointError, match="two models"):
@@ -65,22 +66,7 @@ def test_replies_of_two_models_are_not_mixed(experiment: Path, fault_server: Fau
     assert not path.exists()
 
 
-def test_a_recording_that_ends_early_loses_no_reply(experiment: Path, fault_server: FaultServer) -> None:
-    path = experiment.with_name("replies.jsonl.gz")
-    fault_server.answer = lambda body, seen: said("Yes")
-    run_sync(record(fault_server.base_url, experiment, path))
-    first = recorded(path)
-    docs = experiment.with_name("docs.jsonl")
-    docs.write_text(docs.read_text().replace("Rome", "Rome!"))
-    fault_server.answer = lambda body, seen: error(400, "No.", code="x")
-    with pytest.raises(EndpointError):
-        run_sync(record(fault_server.base_url, experiment, path))
-    assert recorded(path) == first
-
-
-def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(
-    experiment: Path, fault_server: FaultServer
-) -> None:
+def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(experiment, fault_server):
     path = experiment.with_name("replies.jsonl.gz")
     request = chat(Endpoint("x", "recorded:", "m"), [{"role": "user", "content": "Hm?"}])
     original = Reply(request.key, said("Éire „ja“").body.decode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,19 +33,13 @@ def gold() -> dict[str, str]:
     return {line.split()[0]: line.split()[2] for line in lines}
 
 
-def test_the_readers_of_judgekit_read_it() -> None:
-    assert len(read_queries(HERE / "queries.jsonl")) == len(QUERIES)
+def test_the_readers_of_judgekit_read_it_and_no_question_is_there_twice():
+    assert len(read_queries(HERE / "queries.jsonl")) == len(QUERIES) == len({q["text"].lower() for q in QUERIES})
     assert len(read_docs(HERE / "docs.jsonl")) == len(DOCS)
     assert len(read_qrels(HERE / "provenance.qrels")) == len(QUERIES)
 
 
-def test_ids_and_questions_are_unique() -> None:
-    assert len({d["doc_id"] for d in DOCS}) == len(DOCS)
-    assert len({q["query_id"] for q in QUERIES}) == len(QUERIES)
-    assert len({q["text"].lower() for q in QUERIES}) == len(QUERIES)
-
-
-def test_every_question_has_one_gold_passage_that_holds_an_answer_but_for_two_paraphrased_ones() -> None:
+def test_every_question_has_one_gold_passage_that_holds_an_answer_but_for_two_paraphrased_ones():
     golds = gold()
     assert list(golds) == [q["query_id"] for q in QUERIES]
     without = []
@@ -61,7 +54,7 @@ def test_every_question_has_one_gold_passage_that_holds_an_answer_but_for_two_pa
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda p: p.stem)
-def test_runs_are_well_formed(path: Path) -> None:
+def test_runs_are_well_formed(path):
     run = read_run(path)
     known = {q["query_id"] for q in QUERIES}
     assert set(run.query_ids) <= known
@@ -72,12 +65,12 @@ def test_runs_are_well_formed(path: Path) -> None:
         assert run.top(query_id)[int(rank) - 1] == doc_id
 
 
-def test_making_the_runs_again_gives_the_same_bytes() -> None:
+def test_making_the_runs_again_gives_the_same_bytes():
     made = make_runs({q["query_id"]: q["text"] for q in QUERIES}, DOCS)
     assert {name: text.encode() for name, text in made.items()} == {p.stem: p.read_bytes() for p in RUNS}
 
 
-def test_the_experiment_file_names_all_runs_and_the_recorded_replies() -> None:
+def test_the_experiment_file_names_all_runs_and_the_recorded_replies():
     config = load(EXPERIMENT)
     assert {name: config.resolve(path) for name, path in config.runs.items()} == {p.stem: p for p in RUNS}
     assert [e.model for e in config.endpoints.values()] == [recorded()[0]["model"]]

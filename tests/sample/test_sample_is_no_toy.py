@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -42,19 +41,19 @@ def gold() -> pd.DataFrame:
     return pd.DataFrame.from_dict(found, orient="index", columns=list(DEPTHS))
 
 
-def test_every_reply_that_the_demo_needs_is_recorded_and_none_besides(demo: Finished, demo_cache: Path) -> None:
+def test_every_reply_that_the_demo_needs_is_recorded_and_none_besides(demo, demo_cache):
     assert demo.missing == ()
     with closing(Store(demo_cache)) as store:
         asked = {key[:16] for key, _ in store.texts()}
     assert asked == set(recorded()[1])
 
 
-def test_the_report_says_whose_replies_these_are(demo: Finished) -> None:
+def test_the_report_says_whose_replies_these_are(demo):
     assert demo.results.note.startswith("Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive)")
 
 
 @pytest.mark.parametrize("edited", ["queries.jsonl", "docs.jsonl", "experiment.toml"])
-def test_an_edited_sample_stops_and_says_what_to_do(edited: str, tmp_path: Path) -> None:
+def test_an_edited_sample_stops_and_says_what_to_do(edited, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(EXPERIMENT.parent, copy)
     text = (copy / edited).read_text(encoding="utf-8")
@@ -65,18 +64,18 @@ def test_an_edited_sample_stops_and_says_what_to_do(edited: str, tmp_path: Path)
         run(copy / "experiment.toml", out=tmp_path / "out", cache=tmp_path / "cache")
 
 
-def test_the_same_replies_are_recorded_as_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_replies_are_recorded_as_the_same_bytes(tmp_path):
     write(tmp_path / "again.gz", *recorded(), [])
     assert (tmp_path / "again.gz").read_bytes() == RECORDING.read_bytes()
 
 
-def test_answers_are_neither_all_right_nor_all_wrong_and_differ_between_runs(exact: pd.Series) -> None:
+def test_answers_are_neither_all_right_nor_all_wrong_and_differ_between_runs(exact):
     means = exact.xs(5, level="depth").groupby("run").mean()
     assert means.between(0.1, 0.75).all(), means
     assert means.max() - means.min() >= 0.1, means
 
 
-def test_the_numbers_in_the_readme_are_those_of_the_recorded_replies(exact: pd.Series, gold: pd.DataFrame) -> None:
+def test_the_numbers_in_the_readme_are_those_of_the_recorded_replies(exact, gold):
     readme = EXPERIMENT.with_name("README.md").read_text(encoding="utf-8")
     written = {
         run_: [float(number) for number in re.findall(r"\.\d+", numbers)]

@@ -17,9 +17,7 @@ from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
 from judgekit.experiment.init import draft, schema
 from tests.plugins.traces.test_reading import langfuse, lines, spans
-from tests.small import Judgekit
-
-RUNS = ("good", "poor")
+from tests.small import RUNS, edited
 
 
 @pytest.fixture
@@ -54,6 +52,8 @@ def as_csv_with_ranks(folder: Path) -> None:
     for name in RUNS:
         table(folder / f"{name}.csv", ["qid", "docid", "rank"], [row[:3] for row in ranked(folder, name)])
         (folder / f"{name}.trec").unlink()
+    judged = [(f"q{i}", f"d{i}{part}", value) for i in range(6) for part, value in (("a", 4), ("b", -2))]
+    table(folder / "judged.csv", ["qid", "docid", "score"], judged)
 
 
 def as_dictionaries(folder: Path) -> None:
@@ -96,18 +96,23 @@ def as_dpr(folder: Path) -> None:
     ("make", "taken"),
     [
         (lambda folder: None, ["docs.jsonl     passages: 18 (fields doc_id, text, title)"]),
-        (as_csv_with_ranks, ["run 'good': 6 questions, up to 3 documents each (fields docid, qid, rank)"]),
+        (
+            as_csv_with_ranks,
+            [
+                "run 'good': 6 questions, up to 3 documents each (fields docid, qid, rank)",
+                "judged.csv     judgments: 6 of 6",
+            ],
+        ),
         (as_dictionaries, ["judgments: 6 of 6 questions, 6 with", "run 'poor': 6 questions", "the form 'dict'"]),
         (as_beir, ["questions: 6, none with reference answers", "qrels/train.tsv  not used: it judges none"]),
         (as_dpr, ["questions: 6, 6 with reference answers (the form 'dpr'); passages:", "run 'good'"]),
     ],
     ids=["TREC", "CSV with ranks", "dictionaries", "BEIR", "DPR"],
 )
-def test_init_writes_an_experiment_whose_dry_run_counts(
-    make: Callable[[Path], None], taken: list[str], data: Path, judgekit: Judgekit
-) -> None:
+def test_init_writes_an_experiment_whose_dry_run_counts(make, taken, data, judgekit):
     make(data)
     said = judgekit("init", code=0)
+    assert said.err == ("note: qrels/train.tsv judges none of the questions of the runs\n" if make is as_beir else "")
     assert said.out.endswith("  judgekit run experiment.toml --dry-run\n")
     assert all(piece in said.out for piece in taken), said.out
     assert "label judge" in judgekit("run", "experiment.toml", "--dry-run", code=0).out
@@ -133,9 +138,7 @@ def answers(folder: Path, *columns: str) -> None:
         (("qid", "run", "stars"), "ratings of answers (fields qid, run, stars)", "rating"),
     ],
 )
-def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
-    columns: tuple[str, ...], line: str, outcome: str, data: Path, judgekit: Judgekit
-) -> None:
+def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(columns, line, outcome, data, judgekit):
     answers(data, *columns)
     said = judgekit("init", ".", code=0)
     assert f"app.csv        {line}" in said.out
@@ -160,16 +163,14 @@ def application(data: Path, name: str, right: int, **more: str) -> list[dict[str
     ]
 
 
-@pytest.mark.parametrize("more", [{}, {"good": "good", "poor": "poor"}])
-def test_a_table_of_each_application_holds_the_answers_of_its_run(
-    more: dict[str, str], data: Path, judgekit: Judgekit
-) -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_a_table_of_each_application_holds_the_answers_of_its_run(named, data, judgekit):
     (data / "apps").mkdir()
     for name, right in (("good", 5), ("poor", 2)):
-        run = {"run": more[name]} if more else {}
-        (data / "apps" / f"{name}.json").write_text(json.dumps(application(data, name, right, **run)))
-    said = judgekit("init", "apps")
-    assert (said.code, said.err) == (0, "")
+        answered = application(data, name, right, **({"run": name} if named else {}))
+        (data / "apps" / f"{name}.json").write_text(json.dumps(answered))
+    said = judgekit("init", "apps", code=0)
+    assert said.err == ""
     assert load(data / "apps" / "experiment.toml").answers.imported == ["good.json", "poor.json"]
     assert "It needs no server" in said.out
     judgekit("run", "apps/experiment.toml", "--out", "results", code=0)
@@ -178,7 +179,7 @@ def test_a_table_of_each_application_holds_the_answers_of_its_run(
     assert means.to_dict() == {"good": 5 / 6, "poor": 2 / 6}
 
 
-def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data: Path, judgekit: Judgekit) -> None:
+def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data, judgekit):
     both = [row for name in RUNS for row in application(data, name, 3, run=name)]
     (data / "apps").mkdir()
     (data / "apps" / "both.json").write_text(json.dumps(both))
@@ -194,34 +195,17 @@ def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data: Path, judg
     assert load(data / "apps" / "experiment.toml").answers.imported == "poor.json"
 
 
-def test_init_says_which_run_has_no_answers(data: Path, judgekit: Judgekit) -> None:
+def test_init_says_which_run_has_no_answers(data, judgekit):
     table(data / "app.csv", ["query_id", "run", "answer"], [(f"q{i}", "good", "1850") for i in range(6)])
     said = judgekit("init")
     assert (said.code, "there are no answers of run poor" in said.err) == (0, True)
 
 
-def test_one_table_of_an_application_is_a_whole_experiment(data: Path, judgekit: Judgekit) -> None:
-    docs = {d["doc_id"]: d["text"] for d in rows(data / "docs.jsonl")}
-    found = ranked(data, "poor")
-    lines(
-        data / "app.jsonl",
-        [
-            {
-                "user_input": q["text"],
-                "reference": q["answers"][0],
-                "response": q["answers"][0] if i % 2 else "no",
-                "retrieved_contexts": [docs[d] for one, d, _, _ in found if one == q["query_id"]],
-            }
-            for i, q in enumerate(rows(data / "queries.jsonl"))
-        ],
-    )
+def test_one_table_of_an_application_is_a_whole_experiment(data, judgekit):
+    lines(data / "app.jsonl", application(data, "poor", 3))
     said = judgekit("init", "app.jsonl", "--out", "new", code=0)
     assert "run 'app': 6 questions, up to 3 documents each (the form 'rag'); answers of your application" in said.out
     assert judgekit("run", "new/experiment.toml", "--out", "results").code == 0
-
-
-def _edit(name: str, change: Callable[[str], str]) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_text(change((folder / name).read_text())) and None
 
 
 def _distances(folder: Path) -> None:
@@ -235,10 +219,8 @@ def _no_text(folder: Path) -> None:
 
 
 def _copies(folder: Path) -> None:
-    docs = rows(folder / "docs.jsonl")
-    lines(
-        folder / "docs.jsonl", [*docs[:3], {**docs[3], "title": docs[0]["title"], "text": docs[0]["text"]}, *docs[4:]]
-    )
+    first, *docs = rows(folder / "docs.jsonl")
+    lines(folder / "docs.jsonl", [first, *docs[:2], {**first, "doc_id": docs[2]["doc_id"]}, *docs[3:]])
 
 
 def _same(folder: Path) -> None:
@@ -250,49 +232,37 @@ def _pilot(folder: Path) -> None:
     lines(folder / "queries.jsonl", [*more, *rows(folder / "queries.jsonl")])
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (_distances, "run 'poor' (poor.trec): its scores contradict its ranks (always"),
-        (_no_text, "2 of the 18 passages that runs found have no text, first 'd0a'"),
-        (_copies, "1 of the 18 passages that runs found repeat the text of another"),
-        (_same, "runs 'copy' and 'good' hold the same lists: leave out one"),
-        (_pilot, "the runs hold 6 of 16 questions: the experiment uses only these"),
-        (
-            _edit("poor.trec", lambda text: text.replace("d0b", "z9")),
-            "poor.trec does not join: run 'poor' has 1 of its",
-        ),
-        (_edit("poor.trec", lambda text: text.replace("q5 ", "q4x ")), "1 of its 6 queries missing"),
-        (lambda folder: (folder / "poor.trec").write_bytes("q0 Q0 d0\xe9a 1 2.0 x\n".encode("latin-1")), ""),
-        (_edit("queries.jsonl", lambda text: text.replace("Borvik", "Arlen")), "1 of the 6 questions repeat the text"),
-    ],
-    ids=[
-        "distances",
-        "empty",
-        "copies",
-        "same run",
-        "pilot",
-        "unknown doc",
-        "unknown query",
-        "encoding",
-        "question twice",
-    ],
-)
-def test_contradictions_are_said_before_anything_is_paid(
-    change: Callable[[Path], None], sentence: str, data: Path, judgekit: Judgekit
-) -> None:
-    assert judgekit("init").err == ""
-    (data / "experiment.toml").unlink()
+CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "distances": (_distances, "run 'poor' (poor.trec): its scores contradict its ranks (always"),
+    "empty": (_no_text, "2 of the 18 passages that runs found have no text, first 'd0a'"),
+    "copies": (_copies, "1 of the 18 passages that runs found repeat the text of another"),
+    "same run": (_same, "runs 'copy' and 'good' hold the same lists: leave out one"),
+    "pilot": (_pilot, "the runs hold 6 of 16 questions: the experiment uses only these"),
+    "unknown doc": (
+        lambda folder: edited(folder / "poor.trec", "d0b", "z9"),
+        "poor.trec does not join: run 'poor' has 1 of its",
+    ),
+    "unknown query": (lambda folder: edited(folder / "poor.trec", "q5 ", "q4x "), "1 of its 6 queries missing"),
+    "question twice": (
+        lambda folder: edited(folder / "queries.jsonl", "Borvik", "Arlen"),
+        "1 of the 6 questions repeat the text",
+    ),
+    "encoding": (lambda folder: (folder / "poor.trec").write_bytes("q0 Q0 d0\xe9a 1 2.0 x\n".encode("latin-1")), ""),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_contradictions_are_said_before_anything_is_paid(name, data, judgekit):
+    change, sentence = CONTRADICTIONS[name]
     change(data)
     said = judgekit("init", code=0)
     assert sentence in said.err
-    if not sentence:
-        assert "poor.trec      not used: line 1: byte 9 of the line is not UTF-8" in said.out
+    assert ("poor.trec      not used: line 1: byte 9 of the line is not UTF-8" in said.out) == (not sentence)
     counted = judgekit("run", "experiment.toml", "--dry-run")
     assert (counted.code, "have no text" in counted.err) == (0, "have no text" in sentence)
 
 
-def test_a_pilot_asks_about_its_own_questions_only(data: Path, judgekit: Judgekit) -> None:
+def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
     _pilot(data)
     assert judgekit("init").code == 0
     assert [row["query_id"] for row in rows(data / "pilot.jsonl")] == [f"q{i}" for i in range(6)]
@@ -323,7 +293,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data: Path, judgekit: Judgeki
         (["halb.csv"], ['queries = "csv(id=…,text=…):halb.csv"']),
     ],
 )
-def test_what_is_lacking_is_said(names: list[str], words: list[str], data: Path, judgekit: Judgekit) -> None:
+def test_what_is_lacking_is_said(names, words, data, judgekit):
     (data / "empty").mkdir()
     lines(data / "traces.jsonl", spans("t0", "When was mill 0 burnt?", "1850", 0))
     lines(data / "langfuse.jsonl", langfuse())
@@ -337,7 +307,7 @@ def test_what_is_lacking_is_said(names: list[str], words: list[str], data: Path,
     assert not list(data.rglob("experiment.toml"))
 
 
-def test_the_schema_names_every_key_and_holds_what_init_writes(data: Path, judgekit: Judgekit) -> None:
+def test_the_schema_names_every_key_and_holds_what_init_writes(data, judgekit):
     assert judgekit("init").code == 0
     text = (data / "experiment.toml").read_text()
     beside = text.split("\n", 1)[0].removeprefix("#:schema ")
@@ -350,7 +320,7 @@ def test_the_schema_names_every_key_and_holds_what_init_writes(data: Path, judge
         assert not form or set(value) <= set(known["$defs"][form]["properties"])
 
 
-def test_ids_decide_between_questions_and_passages_with_the_same_fields(data: Path) -> None:
+def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
     for name in ("queries", "docs"):
         flat = [{"id": row[next(iter(row))], "text": row["text"]} for row in rows(data / f"{name}.jsonl")]
         lines(data / f"{'ab'[name == 'docs']}.jsonl", flat)
@@ -360,13 +330,13 @@ def test_ids_decide_between_questions_and_passages_with_the_same_fields(data: Pa
     assert taken["b.jsonl"].startswith("passages: 18")
 
 
-def test_init_has_no_more_options_than_it_needs() -> None:
+def test_init_has_no_more_options_than_it_needs():
     command = next(one for one in app_for(["init"]).registered_commands)
     assert command.callback is not None
     assert len(command.callback.__annotations__) <= 4
 
 
-def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit: Judgekit, tmp_path: Path) -> None:
+def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit, tmp_path):
     (tmp_path / "data-00000-of-00001.arrow").write_bytes(b"\xff\xff\xff\xff\x00")
     (tmp_path / "dataset_info.json").write_text("{}")
     said = judgekit("init", tmp_path, code=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pandas as pd
@@ -26,7 +27,7 @@ def piloted(folder, judgekit):
 
 def judged(folder, judgekit, n: int) -> None:
     judgekit("annotate", "sample", "out", "--n", n, "--prompt", "binary", "-o", "s.jsonl", "--sheet", "csv")
-    rated(folder, folder / "s.jsonl", "s.csv")
+    rated(folder / "s.csv")
     assert judgekit("annotate", "read", "s.jsonl", "s.csv", "-o", "people.qrels").code == 0
 
 
@@ -64,6 +65,7 @@ def test_people_s_labels_come_first_and_more_of_them_change_only_what_they_chang
     by_people = int((changed & (same["source_y"] == "people")).sum())
     assert (f"{by_people} changed by people" in built.out) == (by_people > 0)
     card = (piloted / "ground-truth" / "card.md").read_text()
+    assert card.startswith("# Relevance labels: out\n")
     assert f"{len(people)} labels by people" in card
     assert "## Agreement with people on held-out queries\n\n" in card
     biases = card.partition("## Known biases\n\n")[2].partition("\n\n")[0].splitlines()
@@ -79,9 +81,9 @@ def test_people_s_labels_come_first_and_more_of_them_change_only_what_they_chang
     assert (piloted / "ground-truth" / "card.md").read_text() == card
 
 
-def test_wrong_input_is_a_sentence(piloted, judgekit):
-    (piloted / "mine").mkdir()
-    (piloted / "mine" / "card.md").write_text("mine")
+def test_wrong_input_is_a_sentence(folder, judgekit):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "card.md").write_text("mine")
     for command, said in [
         (["experiment.toml", "-l", "jugde"], "unknown labeling 'jugde'"),
         (["experiment.toml", "-l", "judge", "--people", "good.trec"], "good.trec.sample.json is not next to it"),
@@ -91,4 +93,13 @@ def test_wrong_input_is_a_sentence(piloted, judgekit):
         done = judgekit("build", *command)
         assert (done.code, said in done.err) == (2, True), done.err
     judgekit("build", "experiment.toml", "-l", "judge", "--max-requests", "1", code=3)
-    assert not (piloted / "ground-truth").exists()
+    assert not (folder / "ground-truth").exists()
+
+
+def test_labels_that_could_not_be_had_stand_beside_the_final_ones(folder, judgekit):
+    (folder / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
+    labeler = '[[labelers]]\nname = "gold"\nkind = "provenance"\nqrels = "gold.qrels"\n[answers]'
+    edited(folder / "experiment.toml", "[answers]", labeler)
+    judgekit("build", "experiment.toml", "-l", "gold", code=1)
+    made = json.loads((folder / "ground-truth" / "manifest.json").read_text())["results"]
+    assert "final.missing.tsv" in made

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.commands import Judgekit
 from tests.mock import URL
-from tests.scripted import completion
-from tests.servers import FaultServer, fault_server  # noqa: F401  # a fixture
+from tests.small import EXPERIMENT, edited, toml
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 MOCK = ["--base-url", URL, "--model", "mock"]
@@ -26,9 +23,7 @@ def machine(said: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", [LABEL, ANSWER])
-def test_a_dry_run_of_a_stage_counts_what_the_stage_then_sends(
-    judgekit: Judgekit, folder: Path, command: list[str]
-) -> None:
+def test_a_dry_run_of_a_stage_counts_what_the_stage_then_sends(judgekit, folder, command):
     plan = machine(judgekit(*command, *MOCK, "--dry-run", "--json"))["stages"]["all"]
     assert not (folder / "store").exists()
     assert not list(folder.glob("out*"))
@@ -39,53 +34,42 @@ def test_a_dry_run_of_a_stage_counts_what_the_stage_then_sends(
     assert (again["to_send"], again["cached"], again["prompt_tokens"]) == (0, plan["requests"], 0)
 
 
-def test_a_dry_run_says_how_many_requests_are_left_and_how_many_it_may_become(judgekit: Judgekit, folder: Path) -> None:
+def test_a_dry_run_says_how_many_requests_are_left_and_how_many_it_may_become(judgekit, folder):
     assert judgekit(*LABEL, "--depth", 1, *MOCK).code == 0
     plan = machine(judgekit(*LABEL, *MOCK, "--dry-run", "--json"))["stages"]["all"]
     counts = [plan[name] for name in ("requests", "cached", "to_send", "to_send_at_most")]
     assert counts == [18, 6, 12, 24], "each of those that are left may be asked again, none of those that are stored"
 
 
-def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_replies(
-    judgekit: Judgekit, folder: Path
-) -> None:
-    command = [*LABEL, *MOCK, "--price", "1000000,2000000", "--dry-run"]
-    stage = machine(judgekit(*command, "--json"))["stages"]["all"]
+def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_replies(judgekit, folder):
+    command = [*LABEL, *MOCK, "--price", "1000000,2000000"]
+    stage = machine(judgekit(*command, "--dry-run", "--json"))["stages"]["all"]
     assert stage["money"] == stage["prompt_tokens"]
     assert stage["money_at_most"] > stage["money"] + 2 * stage["to_send"]
-    shown = judgekit(*command).out
+    shown = judgekit(*command, "--dry-run").out
     assert f"at least {stage['money']:,.2f}; up to {stage['money_at_most']:,.2f}" in shown
-    spent = machine(judgekit(*LABEL, *MOCK, "--price", "1000000,2000000", "--json"))["usage"]["default"]["money"]
+    spent = machine(judgekit(*command, "--json"))["usage"]["default"]["money"]
     assert stage["money"] <= spent <= stage["money_at_most"]
-    text = (folder / "experiment.toml").read_text() + "[prices.mock]\nprompt = 1.0\ncompletion = 2.0\n"
-    (folder / "priced.toml").write_text(text)
-    assert "money" in judgekit("run", "priced.toml", "--dry-run").out
-    assert "money" not in judgekit("run", "experiment.toml", "--dry-run").out
+    (folder / "priced.toml").write_text(EXPERIMENT + toml(prices={"mock": {"prompt": 1.0, "completion": 2.0}}))
+    for name in ("priced", "experiment"):
+        assert ("money" in judgekit("run", f"{name}.toml", "--dry-run").out) == (name == "priced")
 
 
-def test_a_dry_run_fails_where_the_key_is_not_in_the_environment(
-    judgekit: Judgekit, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    text = (folder / "experiment.toml").read_text()
-    text = text.replace(f'base_url = "{URL}"', 'base_url = "http://localhost:9/v1"\napi_key_env = "NO_SUCH_KEY"')
-    (folder / "keyed.toml").write_text(text)
+def test_a_dry_run_fails_where_the_key_is_not_in_the_environment(judgekit, folder):
     server = ["--base-url", "http://localhost:9/v1", "--model", "m", "--api-key-env", "NO_SUCH_KEY"]
-    for command in (["run", "keyed.toml"], [*LABEL, *server], [*ANSWER, *server]):
+    edited(folder / "experiment.toml", f'"{URL}"', '"http://localhost:9/v1"\napi_key_env = "NO_SUCH_KEY"')
+    for command in (["run", "experiment.toml"], [*LABEL, *server], [*ANSWER, *server]):
         assert "NO_SUCH_KEY" in judgekit(*command, "--dry-run", code=2).err
 
 
 @pytest.mark.parametrize("command", [LABEL, ANSWER])
-def test_a_stage_keeps_to_its_budget(judgekit: Judgekit, command: list[str]) -> None:
+def test_a_stage_keeps_to_its_budget(judgekit, command):
     assert "the budget of 5 requests is used up" in judgekit(*command, *MOCK, "--max-requests", 5, code=3).err
     assert "add --price" in judgekit(*command, *MOCK, "--max-cost", 1).err
     assert judgekit(*command, *MOCK, "--max-cost", 0.0001, "--price", "1,1").code == 3
 
 
-def test_every_setting_of_an_endpoint_can_be_given(
-    judgekit: Judgekit,
-    fault_server: FaultServer,  # noqa: F811
-) -> None:
+def test_every_setting_of_an_endpoint_can_be_given(judgekit, fault_server):
     server = ["--base-url", fault_server.base_url, "--model", "m"]
     further = ["--set", "params.temperature=0.5", "--set", "params.chat_template_kwargs.enable_thinking=false"]
     further += ["--set", "timeout_s=30", "--set", "namespace=mine", "--set", 'complete=["done"]']
@@ -110,18 +94,18 @@ def test_every_setting_of_an_endpoint_can_be_given(
         ("params.api_key=sk-0123456789abcdefghijk", "looks like a key"),
     ],
 )
-def test_a_setting_that_is_none_is_a_mistake_with_a_sentence(judgekit: Judgekit, setting: str, told: str) -> None:
+def test_a_setting_that_is_none_is_a_mistake_with_a_sentence(judgekit, setting, told):
     said = judgekit(*LABEL, *MOCK, "--set", setting, code=2)
     assert told in said.err
     assert "Traceback" not in said.err
 
 
 @pytest.mark.parametrize("price", ["1", "1,2,3", "cheap,dear", "-1,2", "nan,1", "inf,1"])
-def test_a_price_is_two_numbers(judgekit: Judgekit, price: str) -> None:
+def test_a_price_is_two_numbers(judgekit, price):
     assert "expected two numbers" in judgekit(*LABEL, *MOCK, "--price", price, code=2).err
 
 
-def test_an_experiment_tells_machines_its_decision(judgekit: Judgekit, folder: Path) -> None:
+def test_an_experiment_tells_machines_its_decision(judgekit, folder):
     found = machine(judgekit("run", "experiment.toml", "--out", "results", "--json"))
     assert set(found) == {"command", "folder", "report", "decision", "missing", "warnings"}
     assert set(found["decision"]) == {"text", "lines", "details", "findings", "purchase"}
@@ -134,28 +118,7 @@ def test_an_experiment_tells_machines_its_decision(judgekit: Judgekit, folder: P
     assert {(row["measure"], row["value"]) for row in scored["scores"]} == {("RR", 1.0), ("P@1", 1.0)}
 
 
-def test_a_thinking_server_is_told_once_and_mended_by_the_setting_that_is_named(
-    judgekit: Judgekit,
-    fault_server: FaultServer,  # noqa: F811
-) -> None:
-    def answer(body: dict[str, Any], seen: int) -> Any:
-        if body.get("chat_template_kwargs") == {"enable_thinking": False} or body["max_tokens"] > 1000:
-            return "Yes"
-        message = {"role": "assistant", "content": "", "reasoning_content": "Okay, the user wants to know"}
-        return completion("", finish_reason="length", message=message)
-
-    fault_server.answer = answer
-    command = [*LABEL, "--base-url", fault_server.base_url, "--model", "m", "--set", "params.max_tokens=256"]
-    thinking = judgekit(*command, code=0)
-    assert thinking.err.count("thinks before it answers") == 1
-    twice = len(fault_server.seen)
-    plain = judgekit(*command, "--set", "params.chat_template_kwargs.enable_thinking=false")
-    assert "thinks" not in plain.err
-    assert twice == 2 * (len(fault_server.seen) - twice) > 0
-    assert plain.out == thinking.out
-
-
-def test_a_command_waits_for_its_server(judgekit: Judgekit, fault_server: FaultServer) -> None:  # noqa: F811
+def test_a_command_waits_for_its_server(judgekit, fault_server):
     states = [(503, {}), (503, {}), (200, {"data": [{"id": "m"}]})]
     fault_server.other = lambda path, body: states.pop(0) if len(states) > 1 else states[0]
     said = judgekit("check-endpoint", "--base-url", fault_server.base_url, "--model", "m", "--wait", 20)
