@@ -93,6 +93,11 @@ _MISCOUNTED: Final = (
 )
 """Whether the index lacks rows that diskcache counted: what it lacks is never found, and SQLite does not notice."""
 
+_MISSPELLED: Final = (
+    "SELECT 1 FROM Cache INDEXED BY Cache_key_raw WHERE length(key) = 64 AND key GLOB '*[^0-9a-f]*' LIMIT 1"
+)
+"""Whether the index holds what is no key: two seconds for a million, so once, and only where something is not found."""
+
 _IN: Final = 512
 _PUT: Final = "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?) ON CONFLICT"
 """A row as diskcache writes it."""
@@ -124,7 +129,7 @@ class Store:
         self.path = Path(os.path.expandvars(Path(path).expanduser()))
         self.readonly = readonly
         self._note = note
-        self._told = False
+        self._told = self._looked = False
         self._database = self.path / diskcache.core.DBNAME
         self._reason = "it was moved aside, and then that was interrupted"
         self._log = self.path / f"{self._database.name}-wal"
@@ -343,8 +348,16 @@ class Store:
     def _select(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for start in range(0, len(names), _IN):
             part = names[start : start + _IN]
-            query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(part))}) AND {_ROWS}"
-            yield from self._guarded(self._query, query, part)
+            yield from self._guarded(self._found, part)
+
+    def _found(self, names: Sequence[str]) -> list[tuple[str, bytes]]:
+        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(names))}) AND {_ROWS}"
+        rows = self._query(query, names)
+        if len(rows) < len(names) and not self._looked:
+            self._looked = True
+            if self._query(_MISSPELLED):
+                raise sqlite3.DatabaseError("its index is malformed")
+        return rows
 
     def _unreadable(self) -> None:
         if not self._told:

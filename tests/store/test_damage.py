@@ -266,3 +266,16 @@ def test_an_index_that_lacks_rows_is_damage(whole: bytes, tmp_path: Path) -> Non
     assert "its index is malformed" in notes
     assert accounted(rows_left, notes)
     assert rows_left == ROWS
+
+
+def test_a_key_that_the_index_spells_otherwise_is_damage(tmp_path: Path) -> None:
+    asked = fill(tmp_path, range(30))
+    data = bytearray((tmp_path / "cache.db").read_bytes())
+    key = asked[7].key.encode()
+    page = next(at for at in range(0, len(data), PAGE) if data[at] == 0x0A and key in data[at : at + PAGE])
+    data[data.index(key, page) + 20] = ord("`")
+    (tmp_path / "cache.db").write_bytes(data)
+    notes: list[str] = []
+    with closing(Store(tmp_path, note=notes.append)) as store:
+        assert len(store.get_many([one.key for one in asked])) == 30
+    assert "its index is malformed" in " ".join(notes)

@@ -350,7 +350,6 @@ def test_a_key_that_is_not_utf8_is_found_told_and_deleted(tmp_path: Path, first:
     records = fill(tmp_path, range(5))
     name = first + records[2].key.encode()[len(first) + (not first) :] + b"\xe9" * (not first)
     write(tmp_path, "UPDATE Cache SET key = CAST(? AS TEXT) WHERE key = ?", name, records[2].key)
-    assert read(tmp_path, records) == [records[i] for i in (0, 1, 3, 4)]
     with closing(Store(tmp_path)) as store:
         assert stats(store).damaged == 1
         ((shown, problem),) = verify(store, repair=True).damaged
