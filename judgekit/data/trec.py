@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from judgekit.data.columns import Pairs, join_run_lengths, run_lengths, strings
+from judgekit.data.columns import Pairs, run_lengths, strings, take
 from judgekit.data.fields import Source
 from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, grade_problem
-from judgekit.data.ordering import Ties
-from judgekit.data.records import as_number, parquet_columns, records
-from judgekit.data.runs import Run
-from judgekit.data.sources import located, opened, pairs, pairs_by_record
+from judgekit.data.records import parquet_columns, records
+from judgekit.data.runs import Run, Ties
+from judgekit.data.sources import located, pairs, pairs_by_record
 from judgekit.data.streams import check_outputs, open_atomic, stem, write_atomic
 from judgekit.data.tables import LABELS, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest, not_among
 from judgekit.spec import Spec
 
-if TYPE_CHECKING:
-    from judgekit.data.records import DataRecord
-
-__all__ = ["convert", "first_rows", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
+__all__ = ["convert", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
@@ -59,18 +54,6 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
     except DataError as error:
         pairs_by_record(place, "run")  # names the line
         raise DataError(error.reason, place.path) from None
-
-
-def first_rows(path: str | Path, rows: int) -> list[tuple[str, float, float]]:
-    """Return query, rank and score of the first rows of a run file; NaN for a number that is not there."""
-    source, records_of_run = opened(path, "run")
-
-    def cell(record: DataRecord, key: str) -> object:
-        name = source.find(record, key)
-        return None if name is None else record.fields[name]
-
-    first = islice(records_of_run, rows)
-    return [(str(cell(row, "query")), as_number(cell(row, "rank")), as_number(cell(row, "score"))) for row in first]
 
 
 def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None, format: str = "auto") -> Labeling:
@@ -107,8 +90,10 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     if missing:
         queries, docs, statuses = zip(*missing, strict=True)
         status[len(labels.values) :] = [*map(STATUSES.index, statuses)]
+        coded = labels.queries
+        listed = take(strings(coded.ids), np.repeat(coded.codes, np.diff(coded.bounds)))
         labels = Pairs(
-            join_run_lengths([labels.queries, run_lengths(strings(queries))]),
+            run_lengths(listed, strings(queries)),
             pa.concat_arrays([labels.docs, strings(docs)]),
             np.append(labels.values, np.full(len(missing), np.nan)),
         )

@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.data import disk
-from judgekit.data.disk import DiskDocs, GivenDocs
+from judgekit.data import readers
 from judgekit.data.documents import Doc
 from judgekit.data.frames import as_docs
-from judgekit.data.readers import read_docs, write_docs
+from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, write_docs
 from judgekit.errors import DataError, UsageError
 
 FOUND = [Doc(f"d{i}", f"text {i}", f"title {i}") for i in range(500)]
@@ -50,7 +49,7 @@ def test_a_second_command_finds_the_index(
 ) -> None:
     file, index = form(path, name), tmp_path / "cache"
     first = read_docs(file, memory_limit=0, index=index)
-    monkeypatch.setattr(disk, "_build", no_build)
+    monkeypatch.setattr(readers, "_build", no_build)
     second = read_docs(file, memory_limit=0, index=index)
     assert isinstance(second, DiskDocs)
     assert list(second) == list(first) == FOUND

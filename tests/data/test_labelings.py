@@ -18,7 +18,6 @@ from judgekit.data.columns import (
     Pairs,
     equal,
     find,
-    join_run_lengths,
     repeated,
     run_lengths,
     same_key,
@@ -92,7 +91,6 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
     assert labeling.doc_ids.tolist() == ["a", "b", "a", "b"]
     np.testing.assert_array_equal(labeling.relevance, [np.nan, np.nan, 0, 1])
     assert labeling.status.tolist() == ["not_applicable", "failed", "ok", "ok"]
-    assert labeling.missing.tolist() == [False, True, False, False]
     assert labeling.table["raw"].tolist() == ["r3", "r1", "r2", "r0"]
     assert labeling.counts() == {
         "ok": 2,
@@ -142,7 +140,7 @@ def test_stretches_are_those_of_the_column_however_it_is_cut(parts: list[list[st
     ids = [whole.ids[code] for code in whole.codes]
     assert [q for q, n in zip(ids, np.diff(whole.bounds), strict=True) for _ in range(n)] == column
     assert whole.ids == list(dict.fromkeys(column))
-    joined = join_run_lengths([run_lengths(strings(part)) for part in parts])
+    joined = run_lengths(*map(strings, parts))
     assert joined.ids == whole.ids
     assert joined.codes.tolist() == whole.codes.tolist()
     assert joined.bounds.tolist() == whole.bounds.tolist()
@@ -186,7 +184,7 @@ def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
     values[:], scores[:] = 7, 7
     pd.testing.assert_frame_equal(second.table, expected)
     assert second.row_relevance.tolist() == [1, 0]
-    assert (run.top("q"), run.scores.tolist()) == (["a", "b"], [2, 1])
+    assert (run.top("q"), run.frame()["score"].tolist()) == (["a", "b"], [2, 1])
 
 
 def test_ids_that_are_numbers_are_refused_also_as_categories() -> None:

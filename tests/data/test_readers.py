@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgekit as jk
-from judgekit.data.disk import DiskDocs
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.readers import read_docs, read_queries, write_docs, write_queries
+from judgekit.data.readers import DiskDocs, read_docs, read_queries, write_docs, write_queries
 from judgekit.data.sources import resolved
 from judgekit.data.tables import ALL, id_problem
 from judgekit.data.trec import read_run

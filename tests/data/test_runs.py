@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run, pool
+from judgekit.data.runs import Run, Ties, pool
 from judgekit.errors import DataError
 
 ids = st.text("aé0_Z", min_size=1, max_size=20)
@@ -47,9 +46,8 @@ def test_documents_are_ordered_by_score_and_then_by_the_tie_rule(pairs, ties: Ti
     assert {q: run.top(q) for q in run.query_ids} == wanted
     assert run.query_ids.tolist() == list(wanted)
     assert run.doc_ids.tolist() == sorted({r[1] for r in rows})
-    assert run.doc_ids[run.docs].tolist() == [d for docs in wanted.values() for d in docs]
-    assert np.diff(run.offsets).tolist() == [len(docs) for docs in wanted.values()]
-    assert run.scores.tolist() == [pairs[q, d] for q, docs in wanted.items() for d in docs]
+    listed = [(q, d, pairs[q, d]) for q, docs in wanted.items() for d in docs]
+    assert [*run.frame().itertuples(index=False, name=None)] == listed
     for depth in (1, 3):
         cut = run.cut(depth)
         assert {q: cut.top(q) for q in cut.query_ids} == {q: docs[:depth] for q, docs in wanted.items()}

@@ -32,7 +32,7 @@ def test_gzip_is_recognised_by_content(content: bytes, packed: bool, path: Path)
     texts=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r"))),
     windows=st.booleans(),
 )
-def test_lines_know_their_number_and_where_they_start(texts: list[str], windows: bool, path: Path) -> None:
+def test_lines_know_their_number(texts: list[str], windows: bool, path: Path) -> None:
     end = "\r\n" if windows else "\n"
     content = "".join(text + end for text in texts).encode()
     path.write_bytes(content)
@@ -41,7 +41,6 @@ def test_lines_know_their_number_and_where_they_start(texts: list[str], windows:
         return
     assert [line.text for line in found] == texts
     assert [line.number for line in found] == list(range(1, len(texts) + 1))
-    assert all(content[line.start :].startswith(line.text.encode()) for line in found)
     assert "".join(line.text for line in lines(path, ends=True)).encode() == content
 
 

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from judgekit.data.columns import Pairs, run_lengths, strings
 from judgekit.data.files import write_labels
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.data.tables import ALL, id_problem
 from judgekit.data.trec import convert, missing_path, read_qrels, read_run, stem, write_qrels, write_run
 from judgekit.errors import DataError, UsageError
@@ -63,7 +62,7 @@ def test_a_run_is_read_whatever_white_space_stands_between_its_columns(write, te
     assert run.name == "x"
     assert run.query_ids.tolist() == ["q1", "q2"]
     assert (run.top("q1"), run.top("q2"), run.top("q3")) == (["d1", "007"], ["d1"], [])
-    assert run.scores.tolist() == [3.5, 2.0, -1e-3]
+    assert run.frame()["score"].tolist() == [3.5, 2.0, -1e-3]
 
 
 def test_a_large_run_is_the_same_at_every_reading_by_the_slow_reader(write) -> None:
@@ -134,7 +133,6 @@ def test_missing_labels_go_to_a_file_beside_the_qrels_and_come_back(tmp_path: Pa
     assert missing_path(path).read_text() == "query_id\tdoc_id\tstatus\nq1\ta\trefused\nq2\ta\tnot_applicable\n"
     again = read_qrels(path, scale=labeling.scale)
     pd.testing.assert_frame_equal(again.table, labeling.table)
-    assert again.missing.tolist() == [True, False, False]
     obtained = Labeling("judge", labeling.scale, frame(("q1", "b", 3, "ok")))
     write_qrels(obtained, path)
     assert not missing_path(path).exists(), "a stale file would take labels away"
@@ -233,7 +231,7 @@ def test_a_run_comes_back_unchanged(
     assert again.name == "my"
     assert again.query_ids.tolist() == run.query_ids.tolist()
     assert all(again.top(q) == run.top(q) for q in run.query_ids)
-    np.testing.assert_array_equal(again.scores, run.scores)
+    pd.testing.assert_frame_equal(again.frame(), run.frame())
 
 
 @given(st.dictionaries(st.tuples(words, words), st.floats(0, 1), min_size=1, max_size=20))
@@ -319,7 +317,7 @@ def test_a_run_of_any_form_becomes_a_trec_file(form: str, pairs: dict[tuple[str,
     again = read_run(folder / "out.trec")
     assert told == f"a run of {len(rows)} rows"
     assert {q: again.top(q) for q in again.query_ids} == {q: expected.top(q) for q in expected.query_ids}
-    assert form == "msmarco" or again.scores.tolist() == expected.scores.tolist()
+    assert form == "msmarco" or again.frame().equals(expected.frame())
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "jsonl", "json", "beir"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.data.ordering import Ties
+from judgekit.data.runs import Ties
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation, evaluate, parse_measures
 from tests.metrics.material import EVERY, SCALES, Case, cases, labeling_of, run_of

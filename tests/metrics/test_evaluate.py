@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.data.tables import SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import Mean, evaluate
