@@ -2,14 +2,21 @@
 
 A TREC, CSV or TSV file is read by a fast columnar parser. Whatever that one does not take, and whatever turns out to be
 wrong, goes through the reader of records, which understands any form and knows the line to name.
+
+Beside qrels may lie the labels that are missing (``NAME.missing.tsv``), and what people were asked
+(``NAME.sample.json``): which pairs were drawn, and with which probability. With it a pair that the qrels do not list is
+known to be *not judged*; without it nobody can tell it from *not relevant*.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +27,23 @@ from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, gra
 from judgekit.data.records import parquet_columns, records
 from judgekit.data.runs import Run, Ties
 from judgekit.data.sources import located, pairs, pairs_by_record
-from judgekit.data.streams import check_outputs, open_atomic, stem, write_atomic
+from judgekit.data.streams import check_outputs, note_read, open_atomic, read_bytes, stem, write_atomic
 from judgekit.data.tables import LABELS, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest, not_among
 from judgekit.spec import Spec
 
-__all__ = ["convert", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
+__all__ = [
+    "ASKED_COLUMNS",
+    "Asked",
+    "asked_path",
+    "convert",
+    "missing_path",
+    "read_qrels",
+    "read_run",
+    "stem",
+    "write_qrels",
+    "write_run",
+]
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
@@ -125,6 +143,68 @@ def _read_missing(path: Path) -> list[tuple[str, str, Status]]:
     return missing
 
 
+ASKED_COLUMNS: Final = ("query_id", "doc_id", "probability", "content", "status", "judgments")
+
+
+def asked_path(qrels: Path) -> Path:
+    """Return where the file lies that says what people were asked."""
+    return qrels.with_name(f"{qrels.name}.sample.json")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What people were asked.
+
+    Attributes:
+        sample: hash of the sample.
+        design: how it was drawn.
+        scale: of their labels.
+        queries: how many queries it was drawn from.
+        pairs: how many pairs it was drawn from.
+        rows: per pair ``query_id, doc_id, probability, content, status, judgments``; status is ok, tie, skipped or
+            open, content a hash of the texts that were shown.
+        seconds: the median time of a judgment; 0 where no time was recorded.
+    """
+
+    sample: str
+    design: str
+    scale: str
+    queries: int
+    pairs: int
+    rows: tuple[tuple[Any, ...], ...]
+    seconds: float = 0.0
+
+    def write(self, qrels: Path) -> Path:
+        """Write this beside the qrels."""
+        path = asked_path(qrels)
+        content = {"judgekit": "people", **self.__dict__, "rows": [list(ASKED_COLUMNS), *map(list, self.rows)]}
+        lines = ",\n  ".join(json.dumps(row, ensure_ascii=True) for row in content.pop("rows"))
+        head = json.dumps(content, ensure_ascii=True, indent=1)
+        write_atomic(path, f'{head[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n')
+        return path
+
+    @classmethod
+    def beside(cls, qrels: Path) -> Asked | None:
+        """Return what people were asked if the file is there, else None."""
+        path = asked_path(qrels)
+        if not path.is_file():
+            return None
+        note_read(path)
+        try:
+            content = json.loads(read_bytes(path))
+            if content.pop("judgekit") != "people":
+                raise ValueError("not written by judgekit annotate read")
+            header, *rows = map(tuple, content.pop("rows"))
+            if header != ASKED_COLUMNS or any(len(row) != len(header) or not 0 < row[2] <= 1 for row in rows):
+                raise ValueError("the rows are not those of a sample")
+            Scale.parse(content["scale"])
+            return cls(**content, rows=tuple(rows))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
+            raise DataError(
+                f"does not list the questions that people were asked ({error}): read the judgments again", path
+            ) from None
+
+
 def write_run(run: Run, path: str | Path) -> None:
     """Write a run as a TREC file: queries in ascending order, best document first, all digits of the scores.
 
@@ -164,28 +244,24 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         raise UsageError("the lowest grade that counts as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
 
-    def rows(*, lost: bool) -> Iterator[bytes]:
-        for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
-            out: list[str] = []
-            for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
-                _check_word(query, path)
-                _check_word(doc, path)
-                if lost and status != Status.OK.value:
-                    out.append(f"{query}\t{doc}\t{status}\n")
-                elif not lost and status == Status.OK.value:
-                    value = relevance if min_grade is None else relevance >= min_grade
-                    out.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
-            yield "".join(out).encode()
-
     side = missing_path(path)
     check_outputs(Path(path), side)
     some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
-    if some_lost:
-        with open_atomic(side) as stream:
-            stream.write(b"query_id\tdoc_id\tstatus\n")
-            stream.writelines(rows(lost=True))
-    with open_atomic(path) as stream:
-        stream.writelines(rows(lost=False))
+    missing = open_atomic(side) if some_lost else nullcontext(BytesIO())
+    with open_atomic(path) as stream, missing as beside:  # the one inside is whole first
+        beside.write(b"query_id\tdoc_id\tstatus\n")
+        for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
+            kept, lost = list[str](), list[str]()
+            for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
+                _check_word(query, path)
+                _check_word(doc, path)
+                value = relevance if min_grade is None else relevance >= min_grade
+                if status == Status.OK.value:
+                    kept.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
+                else:
+                    lost.append(f"{query}\t{doc}\t{status}\n")
+            stream.write("".join(kept).encode())
+            beside.write("".join(lost).encode())
     if not some_lost:
         side.unlink(missing_ok=True)
 

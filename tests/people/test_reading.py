@@ -10,8 +10,7 @@ import re
 import pandas as pd
 import pytest
 
-from judgekit.data.asked import Asked
-from judgekit.data.trec import write_qrels
+from judgekit.data.trec import Asked, write_qrels
 from judgekit.errors import DataError, UsageError
 from judgekit.people.reading import (
     asked_of,
