@@ -54,7 +54,7 @@ def test_documents_are_ordered_by_score_and_then_by_the_tie_rule(pairs, ties: Ti
         assert run.top("1", depth) == wanted.get("1", [])[:depth]
     few = run.only(["2", "nowhere"])
     assert {q: few.top(q) for q in few.query_ids} == {q: docs for q, docs in wanted.items() if q == "2"}
-    assert few.cut(2).scores.tolist() == [pairs["2", d] for d in wanted.get("2", [])[:2]]
+    assert few.cut(2).frame()["score"].tolist() == [pairs["2", d] for d in wanted.get("2", [])[:2]]
     back = Run.from_frame(run.frame(), "run", ties=ties)
     assert {q: back.top(q) for q in back.query_ids} == wanted
 

@@ -17,7 +17,7 @@ from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.frames import as_docs
 from judgekit.data.readers import read_docs, write_docs
 from judgekit.data.runs import Run
-from judgekit.data.spans import Spans, evidence_in, evidence_of, sharing
+from judgekit.data.spans import Spans, evidence_in, evidence_of, sharing, spans_of
 from judgekit.errors import DataError
 
 ROWS = [
@@ -114,25 +114,6 @@ def test_evidence_is_found_as_the_shortest_words_that_hold_it() -> None:
     assert evidence_in(Doc("d", "In  Paris", "", "p", 0, 8), lambda words: True, 3) == set()
 
 
-def test_containment_says_where_its_answers_stand() -> None:
-    docs = [
-        {"doc_id": "whole", "text": "Long ago it was New York, N.Y.", "page_id": "p", "start": 10, "end": 40},
-        {"doc_id": "piece", "text": "New York, N.Y.", "title": "York", "page_id": "p", "start": 26, "end": 40},
-        {"doc_id": "other", "text": "New York"},
-    ]
-    labeling = jk.label(
-        "containment",
-        queries=[{"query_id": "q", "text": "where?", "answers": ["new york", "York"]}],
-        docs=docs,
-        runs={"r": {"q": {"whole": 3, "piece": 2, "other": 1}}},
-        cache=None,
-    )
-    table = labeling.table.set_index("doc_id")
-    assert table["evidence"].to_dict() == {"whole": "30-35", "piece": "30-35 title", "other": ""}
-    assert table["start"]["piece"] == 26
-    assert table["page_id"].to_dict() == {"whole": "p", "piece": "p", "other": ""}
-
-
 def run_over(name: str, ids: list[str]) -> Run:
     return Run(name, ["q"] * len(ids), ids, list(range(len(ids))))
 
@@ -189,3 +170,16 @@ def test_a_table_of_labels_is_read_as_qrels_with_its_statuses_and_where_its_evid
     with pytest.raises(DataError, match="declare what decimals mean"):
         jk.read_qrels(tmp_path / "labels.parquet")
     assert len(jk.read_qrels(tmp_path / "labels.parquet", scale=jk.Scale.parse("unit"))) == 3
+
+
+def test_spans_are_of_rows_whose_place_is_known_by_their_labels_or_their_documents() -> None:
+    rows = [("a", "p", 0, 9, "2-4 6-8"), ("b", "p", None, 9, ""), ("c", "", 0, 9, ""), ("d", "r", 1, 5, "")]
+    table = pd.DataFrame(rows, columns=["doc_id", "page_id", "start", "end", "evidence"])
+    labeling = jk.Labeling("x", jk.Scale("binary"), table.assign(query_id="q", relevance=1.0))
+    every = np.arange(4)
+    spans = [(0, 0, 2, 4), (0, 0, 6, 8), (3, 1, 1, 5)]
+    assert [*zip(*(x.tolist() for x in spans_of(labeling, every)), strict=True)] == spans
+    docs = MemoryDocs([Doc("c", "", "", "p", 7, 9)])
+    assert [*zip(*(x.tolist() for x in spans_of(labeling, every, docs)), strict=True)] == [
+        *spans[:2], (2, 0, 7, 9), spans[2]
+    ]  # fmt: skip
