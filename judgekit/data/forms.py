@@ -138,7 +138,7 @@ _GRADES: Final = ("grades", "relevance", "relevances")
 
 def _expected(source: Source, record: DataRecord) -> dict[str, Any]:
     fields = record.fields
-    docs = next(fields[name] for name in _LISTED if name in fields)
+    docs = fields[next((name for name in _LISTED if name in fields), _LISTED[0])]
     grades = next((fields[name] for name in _GRADES if name in fields), None)
     if all(isinstance(doc, dict) for doc in docs) and grades is None:
         grades = [next((doc[name] for name in _JUDGED["relevance"] if name in doc), None) for doc in docs]
@@ -256,7 +256,10 @@ def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterat
     counts: dict[tuple[str, str], int] = {}
     value = "score" if kind == "run" else "relevance"
     for number, record in enumerate(records, 1):
-        entry = FORMS[source.form].entry(entries, record)
+        try:
+            entry = FORMS[source.form].entry(entries, record)
+        except (KeyError, TypeError):  # the first record told the form
+            raise entries.error(record, f"is not a record of the form {source.form!r}") from None
         if "rows" in entry:
             rows = (({"query_id": query, "doc_id": doc, value: cell}, query) for query, doc, cell in entry["rows"])
             yield from (DataRecord(record.line, row, inside=repr(query)) for row, query in rows)

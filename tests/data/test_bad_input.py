@@ -297,12 +297,3 @@ def test_a_format_that_does_not_exist_is_wrong_usage(format: str, reason: str, t
     with pytest.raises(UsageError) as caught:
         read_queries(path, format)
     assert reason in str(caught.value)
-
-
-def test_a_told_format_is_held_to(tmp_path: Path) -> None:
-    path = tmp_path / "queries"
-    path.write_bytes(b"query_id,text\nq1,who?\n")
-    assert "not valid JSON" in str(fails(lambda p: read_queries(p, "jsonl"), path))
-    assert "not a readable Parquet" in str(fails(lambda p: read_queries(p, "parquet"), path))
-    path.write_bytes(b"")
-    assert "is empty; expected a scores table" in str(fails(lambda p: read_table(SCORES, p, "csv"), path))

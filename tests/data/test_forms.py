@@ -8,10 +8,11 @@ import gzip
 import io
 import json
 import sys
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -131,16 +132,10 @@ def test_qrels_are_recognised(form: str, tmp_path: Path) -> None:
     assert str(read_qrels(path).scale) == "grades:2"
 
 
-@pytest.mark.parametrize("kind", ["run", "qrels"])
-def test_runs_and_qrels_come_as_parquet(kind: str, tmp_path: Path) -> None:
-    found, value = (RUN, "score") if kind == "run" else (QRELS, "relevance")
-    rows = [(q, d, s if kind == "run" else int(s)) for (q, d), s in found.items()]
-    pd.DataFrame(rows, columns=["query_id", "doc_id", value]).to_parquet(tmp_path / "x.parquet")
-    read = pairs_of_run if kind == "run" else pairs_of_qrels
-    assert read(tmp_path / "x.parquet") == found
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "x.parquet").rename(tmp_path / "parts" / "part-0.parquet")
-    assert read(tmp_path / "parts") == found
+def test_a_run_comes_as_parquet_and_as_a_folder_of_parts(tmp_path: Path) -> None:
+    rows = pd.DataFrame([(q, d, s) for (q, d), s in RUN.items()], columns=["query_id", "doc_id", "score"])
+    rows.to_parquet(tmp_path / "x.parquet")
+    assert pairs_of_run(tmp_path / "x.parquet") == pairs_of_run(tmp_path) == RUN
 
 
 KILT = lines(
@@ -196,13 +191,10 @@ def test_topics_are_queries_without_answers(content: bytes, tmp_path: Path) -> N
 def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> None:
     path = put(tmp_path, RANKED["MS MARCO TSV"])
     assert read_run(f"msmarco:{path}").top("q1") == ["d1", "d2"]
+    assert read_docs(put(tmp_path, b"1\tone text\n2\tanother\n", "two")).get(["2"]) == [Doc("2", "another")]
+    assert read_docs(put(tmp_path, b"1\tone text\tA\n", "three")).get(["1"]) == [Doc("1", "one text", "A")]
     with pytest.raises(UsageError, match=r"unknown data format 'xml'.*beir, castorini, csv, dict, dpr,.*msmarco"):
         read_queries(f"xml:{path}")
-
-
-def test_collections_come_without_a_header(tmp_path: Path) -> None:
-    assert read_docs(put(tmp_path, b"1\tone text\n2\tanother\n")).get(["2"]) == [Doc("2", "another")]
-    assert read_docs(put(tmp_path, b"1\tone text\tA\n")).get(["1"]) == [Doc("1", "one text", "A")]
 
 
 def test_what_dpr_is_trained_on_holds_questions_passages_and_the_positives_as_qrels(tmp_path: Path) -> None:
@@ -219,28 +211,10 @@ def test_what_dpr_is_trained_on_holds_questions_passages_and_the_positives_as_qr
         read_docs(put(tmp_path, b'[{"question": "who?", "positive_ctxs": ["a"]}]', "bad.json"))
 
 
-def test_kilt_pages_count_for_their_passages_and_its_guesses_are_a_run_of_pages(tmp_path: Path) -> None:
-    path = put(tmp_path, KILT, "kilt.jsonl")
-    docs = [
-        {"doc_id": f"d{page}-{part}", "text": "x", "wikipedia_id": f"d{page}"} for page in (1, 2) for part in (0, 1)
-    ]
-    run = {"q1": {"d1-0": 3.0, "d2-0": 2.0, "d1-1": 1.0}}
-    labels = jk.label(f"provenance(qrels='{path}', expand=page)", queries=path, docs=docs, runs=run)
-    found = {(row.query_id, row.doc_id): row.relevance for row in labels.table.itertuples()}
-    assert found == {("q1", "d1-0"): 1.0, ("q1", "d1-1"): 1.0, ("q1", "d2-0"): 0.0}
-    pages = [{"doc_id": f"d{page}", "text": "x"} for page in (1, 2, 3)]
-    assert jk.label(f"provenance(qrels='{path}')", queries=path, docs=pages, runs=[path]).relevance.tolist() == [1.0]
-
-
 RAGAS = [
-    {
-        "user_input": "who wrote it?",
-        "retrieved_contexts": ["by Ann", "by Bo"],
-        "response": "Ann did",
-        "reference": "Ann",
-    },
+    {"user_input": "who wrote it?", "retrieved_contexts": ["by Ann", "by Bo"], "response": "Ann did", "reference": "Ann"},
     {"user_input": "who read it?", "retrieved_contexts": ["by Bo"], "response": "Bo", "reference": "Bo"},
-]
+]  # fmt: skip
 OLD = [
     {"question": "who wrote it?", "contexts": ["by Ann", "by Bo"], "answer": "Ann did", "ground_truth": "Ann"},
     {"question": "who read it?", "contexts": ["by Bo"], "answer": "Bo", "ground_truths": ["Bo"]},
@@ -294,17 +268,9 @@ def test_the_same_question_twice_is_two_queries_and_files_of_two_applications_ag
 
 
 def test_the_docs_of_several_retrievers_are_taken_together(tmp_path: Path) -> None:
-    entry = {"id": "q1", "question": "?", "answers": ["x"]}
-    sparse = put(
-        tmp_path,
-        lines({**entry, "ctxs": [{"id": "1", "text": "a"}, {"id": "2", "text": "b", "score": 1}][:1]}),
-        "sparse",
-    )
-    dense = put(
-        tmp_path,
-        lines({**entry, "ctxs": [{"id": "1", "text": "a", "score": 3}, {"id": "2", "text": "b", "score": 1}]}),
-        "dense",
-    )
+    entry, one, two = {"id": "q1", "question": "?"}, {"id": "1", "text": "a"}, {"id": "2", "text": "b", "score": 1}
+    sparse = put(tmp_path, lines({**entry, "ctxs": [one]}), "sparse")
+    dense = put(tmp_path, lines({**entry, "ctxs": [{**one, "score": 3}, two]}), "dense")
     assert [doc.doc_id for doc in read_docs([sparse, dense]).get(["2", "1"])] == ["2", "1"]
     assert list(read_queries([sparse, dense])) == ["q1"]
     wrong = put(tmp_path, lines({**entry, "question": "!", "ctxs": [{"id": "1", "text": "c"}]}), "wrong")
@@ -315,11 +281,8 @@ def test_the_docs_of_several_retrievers_are_taken_together(tmp_path: Path) -> No
 
 
 def test_retrievers_that_number_other_questions_alike_are_refused(tmp_path: Path) -> None:
-    texts = {"1": "by Ann", "2": "by Bo"}
-    entries = [
-        {"question": q, "answers": ["Ann"], "ctxs": [{"id": i, "text": t, "score": 1} for i, t in texts.items()]}
-        for q in ("who wrote it?", "who read it?")
-    ]
+    ctxs = [{"id": i, "text": text, "score": 1} for i, text in (("1", "by Ann"), ("2", "by Bo"))]
+    entries = [{"question": q, "answers": ["Ann"], "ctxs": ctxs} for q in ("who wrote it?", "who read it?")]
     sparse, dense = put(tmp_path, lines(*entries), "sparse"), put(tmp_path, lines(*entries[::-1]), "dense")
     jk.label("containment", queries=sparse, docs=[sparse], runs=[sparse])
     with pytest.raises(
@@ -352,79 +315,38 @@ def test_a_beir_folder_is_queries_docs_and_qrels(beir: Path, spelled: str) -> No
         read_docs(f"beir:{beir / 'qrels'}")
 
 
-class Item(NamedTuple):
-    query_id: str
-    text: str
-
-
-class Passage(NamedTuple):
-    doc_id: str
-    title: str
-    body: str
-
-    def default_text(self) -> str:
-        return f"{self.title} {self.body}"
-
-
-class Judgment(NamedTuple):
-    query_id: str
-    doc_id: str
-    relevance: int
-
-
-class Store:
-    def get_many(self, ids: list[str]) -> dict[str, Passage]:
-        return {i: Passage(i, "A", "text") for i in ids if i == "d1"}
-
-
-class DataSet:
-    def queries_iter(self) -> list[Item]:
-        return [Item("q1", "who?")]
-
-    def docs_store(self) -> Store:
-        return Store()
-
-    def qrels_iter(self) -> list[Judgment]:
-        return [Judgment("q1", "d1", 1)]
-
-
 def test_a_data_set_of_ir_datasets_is_read_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = ModuleType("ir_datasets")
-    library.load = lambda name: {"beir/scifact/test": DataSet()}[name]  # type: ignore[attr-defined]
+    class Passage(namedtuple("Passage", "doc_id title body")):
+        def default_text(self) -> str:
+            return f"{self.title} {self.body}"
+
+    def away(*_: object) -> Any:
+        raise RuntimeError("All download sources failed", ["no\nnetwork"])
+
+    query, judgment = namedtuple("query", "query_id text"), namedtuple("judgment", "query_id doc_id relevance")
+    good = SimpleNamespace(
+        queries_iter=lambda: [query("q1", "who?")],
+        qrels_iter=lambda: [judgment("q1", "d1", 1)],
+        docs_store=lambda: SimpleNamespace(get_many=lambda ids: {i: Passage(i, "A", "text") for i in ids if i == "d1"}),
+    )
+    lost = SimpleNamespace(queries_iter=away, docs_store=lambda: SimpleNamespace(get_many=away))
+    library = SimpleNamespace(load=lambda name: {"good": good, "away": lost}[name])
     monkeypatch.setitem(sys.modules, "ir_datasets", library)
-    source = "ir_datasets:beir/scifact/test"
-    assert [query.text for query in read_queries(source).values()] == ["who?"]
-    docs = read_docs(source)
+    assert [query.text for query in read_queries("ir_datasets:good").values()] == ["who?"]
+    docs = read_docs("ir_datasets:good")
     assert docs.get(["d1"])[0].text == "A text"
-    assert "d1" in docs
-    assert "d2" not in docs
-    assert pairs_of_qrels(source) == {("q1", "d1"): 1.0}
-    with pytest.raises(DataError, match="unknown data set of ir_datasets: 'beir/scifakt'"):
-        read_queries("ir_datasets:beir/scifakt")
+    assert ("d1" in docs, "d2" in docs) == (True, False)
+    assert pairs_of_qrels("ir_datasets:good") == {("q1", "d1"): 1.0}
+    with pytest.raises(DataError, match="unknown data set of ir_datasets: 'goood'"):
+        read_queries("ir_datasets:goood")
     with pytest.raises(DataError, match="holds no run"):
-        read_run(source)
-
-
-def test_a_data_set_that_cannot_be_fetched_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Away(DataSet):
-        def queries_iter(self) -> Any:
-            raise RuntimeError("All download sources failed", ["no\nnetwork"])
-
-        def docs_store(self) -> Any:
-            return SimpleNamespace(get_many=lambda ids: self.queries_iter())
-
-    library = ModuleType("ir_datasets")
-    library.load = lambda name: Away()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ir_datasets", library)
-    for read in (lambda: read_queries("ir_datasets:x"), lambda: read_docs("ir_datasets:x").get(["d1"])):
-        with pytest.raises(DataError, match=r"could not fetch the data set 'x'.*download sources failed"):
+        read_run("ir_datasets:good")
+    for read in (lambda: read_queries("ir_datasets:away"), lambda: read_docs("ir_datasets:away").get(["d1"])):
+        with pytest.raises(DataError, match=r"could not fetch the data set 'away'.*download sources failed"):
             read()
-
-
-def test_without_the_library_its_ids_are_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(UsageError, match=r"pip install 'judgekit\[ir-datasets\]'"):
-        read_queries("ir_datasets:beir/scifact/test")
+        read_queries("ir_datasets:good")
 
 
 def test_fields_of_ones_own_are_mapped_in_front_of_the_path(tmp_path: Path) -> None:
@@ -466,11 +388,6 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
         read_run("-")
 
 
-def test_in_csv_an_empty_page_is_none(tmp_path: Path) -> None:
-    path = put(tmp_path, b"doc_id,text,page_id,start,end\nd1,a,,,\nd2,b,p,0,1\n")
-    assert [(doc.page_id, doc.start) for doc in read_docs(path).get(["d1", "d2"])] == [(None, None), ("p", 0)]
-
-
 def read_answers(path: Path) -> object:
     return read_table(ANSWERS, path)
 
@@ -482,6 +399,9 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("TSV qrels, unknown columns", read_qrels, b"a\tb\tc\nq1\td1\t2\n", 1, "which column is which: 'tsv(query=a,doc=b,relevance=c):"),
     ("JSON run", read_run, b'{"q1": {"d1": 1}}\n{"q2": {"d1": "high"}}\n', 2, "'score' must be a finite number, not 'high'"),
     ("JSON run, indented", read_run, b'{\n"q1": {"d1": 1},\n"q2": {"d1": null}}', 3, "'q2': some passages of this file have a 'score' and others"),
+    ("castorini, another record", read_queries, ASKED["castorini"] + lines({"query": "x"}), 3, "is not a record of the form 'castorini'"),
+    ("KILT, another record", read_run, KILT + lines({"id": "q3", "input": "x", "output": 5}), 3, "is not a record of the form 'kilt'"),
+    ("expected documents, another record", read_qrels, lines({"query": "x", "docs": [], "grades": []}, {"query": "x"}), 2, "is not a record of the form"),
     ("castorini", read_run, lines({"query": {"text": "x", "qid": "1"}, "candidates": [{"doc": {}}]}), 1, "candidates[0]: expected an object with docid"),
     ("KILT evidence", read_qrels, lines({"id": "q3", "input": "x", "output": [{"provenance": [{}]}]}), 1, "output[0].provenance: expected objects with wikipedia_id"),
     ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not a whole number: declare"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -167,30 +164,6 @@ def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
     pd.testing.assert_frame_equal(second.table, expected)
     assert second.row_relevance.tolist() == [1, 0]
     assert (run.top("q"), run.frame()["score"].tolist()) == (["a", "b"], [2, 1])
-
-
-def test_ids_that_are_numbers_are_refused_also_as_categories() -> None:
-    frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": [7, 8], "relevance": [1, 0]})
-    for kind in ("int64", "float64", "category"):
-        with pytest.raises(DataError, match="column 'doc_id' of the labels 'x' table holds numbers"):
-            Labeling("x", Scale.parse("binary"), frame.astype({"doc_id": kind}))
-    texts = frame.assign(doc_id=pd.Categorical(["007", "008"]))
-    assert Labeling("x", Scale.parse("binary"), texts).doc_ids.tolist() == ["007", "008"]
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about glibc's allocator")
-def test_memory_that_was_freed_is_not_fetched_page_by_page_again() -> None:
-    program = """
-import resource, numpy as np, judgekit.data.columns
-faults = []
-for _ in range(3):
-    arrays = [np.ones(1 << 20, np.uint8) for _ in range(20)]
-    del arrays
-    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
-print(faults[2] - faults[1])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 20 * (1 << 20) // 4096 // 10
 
 
 def test_an_id_that_is_repeated_is_found() -> None:

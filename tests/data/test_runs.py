@@ -91,16 +91,13 @@ def test_rows_that_make_no_run_are_refused(queries: list, docs: list, values: li
         Run("r", queries, docs, values)
 
 
-@pytest.mark.parametrize("name", ["", " "])
-def test_a_run_and_a_labeling_have_a_name(name: str) -> None:
-    with pytest.raises(DataError, match="name of a run is empty"):
-        Run(name, ["q"], ["d"], [1])
+def test_a_run_and_a_labeling_have_a_name() -> None:
     rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]})
-    with pytest.raises(DataError, match="name of a labeling is empty"):
-        Labeling(name, Scale("binary"), rows)
-
-
-def test_a_run_cannot_take_the_reserved_name() -> None:
+    for name in ("", " "):
+        with pytest.raises(DataError, match="name of a run is empty"):
+            Run(name, ["q"], ["d"], [1])
+        with pytest.raises(DataError, match="name of a labeling is empty"):
+            Labeling(name, Scale("binary"), rows)
     with pytest.raises(DataError, match="cannot be named 'all'"):
         Run("all", [], [], [])
 

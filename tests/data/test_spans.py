@@ -130,31 +130,6 @@ def test_runs_over_other_cuts_of_one_collection_are_told_from_runs_that_find_oth
     assert not cut_differently([one, other], MemoryDocs([Doc(d, "", "", d, 0, 9) for d in small + large]))
 
 
-def test_scores_of_runs_over_other_cuts_count_evidence_where_documents_say_where_they_stand_and_warn_elsewhere() -> (
-    None
-):
-    docs = [
-        {"doc_id": f"{cut}{i}", "text": "x" * (end - start), "page_id": f"p{i}", "start": start, "end": end}
-        for i in range(20)
-        for cut, start, end in (("w", 0, 100), ("a", 0, 60), ("b", 40, 100))
-    ]
-    runs = {
-        "whole": {"q": {f"w{i}": -i for i in range(20)}},
-        "pieces": {"q": {f"{cut}{i}": -2.0 * i - (cut == "b") for i in range(20) for cut in "ab"}},
-    }
-    labels = {"q": {"w0": 1, "a0": 1, "b0": 1, "w1": 1, "a1": 1, "b1": 1}}
-    found = jk.score(runs, labels, "R@2 RR nDCG(unit=doc)@2", docs=docs)
-    means = found.means().pivot(index="run", columns="measure", values="value")
-    assert means["R(unit=evidence)@2"].to_dict() == {"whole": 1, "pieces": 0.5}
-    assert "nDCG(unit=doc)@2 cannot compare them" in found.warnings[0]
-    without = jk.score(runs, labels, "R@2 RR nDCG@2")
-    assert [str(m) for m in without.measures] == ["R@2", "RR", "nDCG@2"]
-    (warning,) = without.warnings
-    assert "pieces share 0% of their documents" in warning
-    assert "The same holds for nDCG@2." in warning
-    assert jk.score(runs, labels, "RR Success@2").warnings == []
-
-
 def test_a_table_of_labels_is_read_as_qrels_with_its_statuses_and_where_its_evidence_stands(tmp_path: Path) -> None:
     columns = ["query_id", "doc_id", "relevance", "status", "page_id", "start", "end", "evidence"]
     rows = [("q", "a", 1.0, "ok", "p", 0, 50, "10-15"), ("q", "b", 1.0, "ok", "p", 5, 60, "10-15")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import os
 import re
@@ -222,20 +221,9 @@ def test_a_labeling_comes_back_unchanged(tmp_path_factory, labels: dict[tuple[st
     pd.testing.assert_frame_equal(read_qrels(path, scale=labeling.scale).table, labeling.table)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("runs/bm25.trec", "bm25"),
-        ("bm25.trec.gz", "bm25"),
-        ("a.b.run", "a.b"),
-        ("qrels.dev.tsv", "qrels.dev"),
-        ("plain", "plain"),
-        (".trec", ".trec"),
-        ("x.qrels", "x"),
-    ],
-)
-def test_a_file_gives_its_name(name: str, expected: str) -> None:
-    assert stem(name) == expected
+def test_a_file_gives_its_name() -> None:
+    names = ["runs/bm25.trec", "bm25.trec.gz", "a.b.run", "qrels.dev.tsv", "plain", ".trec", "x.qrels"]
+    assert [*map(stem, names)] == ["bm25", "bm25", "a.b", "qrels.dev", "plain", ".trec", "x"]
 
 
 def test_real_runs_are_read(shared: Path) -> None:
@@ -313,11 +301,6 @@ def test_only_trec_files_are_written(write, tmp_path: Path, out: str, options: d
     assert not (tmp_path / out).exists()
 
 
-def test_a_kind_that_is_chosen_goes_before_the_ending(write, tmp_path: Path) -> None:
-    assert convert(write("q1,d1,2\n"), tmp_path / "out.qrels.gz", "run") == "a run of 1 rows"
-    assert gzip.decompress((tmp_path / "out.qrels.gz").read_bytes()).startswith(b"q1 Q0 d1 1 2.0 ")
-
-
 def test_what_people_were_asked_stands_beside_their_qrels(tmp_path: Path) -> None:
     asked = Asked("s", "pooled", "grades:3:2", 5, 9, (("q1", "a", 0.5, "é", "ok", "3"),), 1.5)
     path = asked.write(tmp_path / "x.qrels")
@@ -325,14 +308,7 @@ def test_what_people_were_asked_stands_beside_their_qrels(tmp_path: Path) -> Non
     assert Asked.beside(tmp_path / "x.qrels") == asked
     assert Asked.beside(tmp_path / "y.qrels") is None
     good = path.read_text()
-    for old, new in (
-        ('"people"', '"x"'),
-        ("0.5", "0"),
-        ("0.5", "1.5"),
-        (', "3"]', "]"),
-        ("grades:3:2", "stars"),
-        ("{", ""),
-    ):
+    for old, new in (('"people"', '"x"'), ("0.5", "0"), ("0.5", "2"), (', "3"]', "]"), ("grades:3:2", "?"), ("{", "")):
         path.write_text(good.replace(old, new, 1))
         with pytest.raises(DataError, match="does not list the questions that people were asked"):
             Asked.beside(tmp_path / "x.qrels")
