@@ -118,17 +118,6 @@ def test_a_table_of_several_runs_is_not_taken_for_one() -> None:
     assert [(run.name, len(run)) for run in found] == [("a", 1), ("b", 1)]
 
 
-def test_runs_come_by_name_or_as_runs(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
-    (tmp_path / "run").write_text("q Q0 d 1 1.0 tag\n")
-    run = Run.from_frame(frame, "x")
-    found = as_runs({"a": frame, "b": tmp_path / "run", "c": str(tmp_path / "run"), "d": run})
-    assert [r.name for r in found] == ["a", "b", "c", "d"]
-    assert all(r.frame().equals(run.frame()) for r in found)
-    assert run.name == "x"
-    assert as_runs([run]) == [run]
-
-
 def test_a_query_that_is_not_right_is_an_error_that_says_which() -> None:
     with pytest.raises(DataError, match="row 2: its key is 'b', but its query_id is 'c'"):
         as_queries({"a": Query("a", "x"), "b": Query("c", "y")})
@@ -187,7 +176,10 @@ def test_runs_come_as_a_list_of_files_of_runs_and_of_what_has_a_name(tmp_path: P
     given = [tmp_path / "dense.trec.gz", RUNS["Run"], Ranx(BM25, "ranx")]
     assert [run.name for run in as_runs(given)] == ["dense", "run", "ranx"]
     assert [run.name for run in as_runs(tmp_path / "dense.trec.gz")] == ["dense"]
-    assert [run.name for run in as_runs({"a": BM25, "b": {"q1": {}, "q2": {"d1": 1}}})] == ["a", "b"]
+    found = as_runs({"a": BM25, "b": {"q1": {}, "q2": {"d1": 1}}, "c": RUNS["Run"], "d": str(given[0])})
+    assert [run.name for run in found] == ["a", "b", "c", "d"]
+    assert as_runs([RUNS["Run"]]) == [RUNS["Run"]]
+    assert RUNS["Run"].name == "run"
 
 
 @pytest.mark.parametrize(
@@ -238,18 +230,13 @@ def test_labelings_come_as_objects_and_keep_what_they_are() -> None:
     assert (renamed.name, renamed.declared, guessed.name) == ("gold", False, "qrels")
 
 
-@pytest.mark.parametrize(
-    "given", [{"q": {"d": 0.5}}, {"q": {"d": 1.0, "e": 0.5}}, table({"q": {"d": 0.5}}, "relevance")]
-)
-def test_labels_that_are_not_whole_numbers_need_a_scale(given: Any) -> None:
+def test_labels_that_are_not_whole_numbers_need_a_scale() -> None:
+    given = {"q": {"d": 1.0, "e": 0.5}}
     with pytest.raises(
         DataError, match=r"'gold': the relevance 0.5 is not a whole number: declare .*scales=\{'NAME': 'means:5:2'"
     ):
         as_labelings({"gold": given})
     assert str(as_labelings({"gold": given}, {"gold": Scale("unit")})[0].scale) == "unit"
-
-
-def test_a_scale_for_no_labeling_is_an_error() -> None:
     with pytest.raises(UsageError, match=r"scales names 'gould', which is not a labeling .* Did you mean 'gold'"):
         as_labelings({"gold": GOLD}, {"gould": "grades:3"})
 
@@ -276,12 +263,9 @@ def test_the_same_scores_come_from_every_form_of_measures(measures: Any) -> None
     assert jk.score(BM25, GOLD, measures).means()["value"].tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("scattered", [False, True])
 @pytest.mark.parametrize("form", ["file", "table", "table without ranks", "dictionaries"])
-def test_distances_in_the_place_of_scores_are_noticed_in_every_form(form: str, scattered: bool, tmp_path: Path) -> None:
-    rows = [(f"q{q}", f"d{rank}", rank, rank / 8) for q in range(7) for rank in range(1, 5)]
-    if scattered:
-        rows.sort(key=lambda row: (row[2], row[0]))
+def test_distances_in_the_place_of_scores_are_noticed_in_every_form(form: str, tmp_path: Path) -> None:
+    rows = [(f"q{q}", f"d{rank}", rank, rank / 8) for rank in range(1, 5) for q in range(7)]
     far = pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
     near, labels = far.assign(score=-far["score"]), {f"q{q}": {"d1": 1, "d4": 0} for q in range(7)}
 
