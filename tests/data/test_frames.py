@@ -258,11 +258,6 @@ def test_what_is_something_else_is_told_what_was_expected(read: Callable[[Any], 
         read(given)
 
 
-@pytest.mark.parametrize("measures", ["nDCG@2 P@1", ["nDCG@2", "P@1"], [ir_measures.nDCG @ 2, ir_measures.P @ 1]])
-def test_the_same_scores_come_from_every_form_of_measures(measures: Any) -> None:
-    assert jk.score(BM25, GOLD, measures).means()["value"].tolist() == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("form", ["file", "table", "table without ranks", "dictionaries"])
 def test_distances_in_the_place_of_scores_are_noticed_in_every_form(form: str, tmp_path: Path) -> None:
     rows = [(f"q{q}", f"d{rank}", rank, rank / 8) for rank in range(1, 5) for q in range(7)]

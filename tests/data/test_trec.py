@@ -228,15 +228,6 @@ def test_a_file_gives_its_name() -> None:
     assert [*map(stem, names)] == ["bm25", "bm25", "a.b", "qrels.dev", "plain", ".trec", "x"]
 
 
-def test_real_runs_are_read(shared: Path) -> None:
-    for path in sorted((shared / "data" / "dev" / "runs").glob("*.trec")):
-        run, lines = read_run(path), path.read_text().splitlines()
-        assert len(run) == len(lines)
-        query = lines[0].split()[0]
-        listed = sorted((float(x[4]), x[2]) for x in map(str.split, lines) if x[0] == query)
-        assert run.top(query) == [doc for _, doc in reversed(listed)]
-
-
 # An id that begins as JSON does, in the first line of a file without a header, is one for which a form has to be told.
 IDS = st.one_of(
     st.sampled_from(["007", "NA", "null", "1e5", "-1", "#", "a,b", 'q"x', '"q"', "é", "1", "0.5"]),
