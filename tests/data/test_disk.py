@@ -47,11 +47,12 @@ def form(path: Path, name: str) -> Path:
 def test_a_second_command_finds_the_index(
     path: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, index = form(path, name), tmp_path / "cache"
+    file, index = form(path, name), tmp_path / "new" / "cache"
     first = read_docs(file, memory_limit=0, index=index)
     monkeypatch.setattr(readers, "_build", no_build)
     second = read_docs(file, memory_limit=0, index=index)
     assert isinstance(second, DiskDocs)
+    assert index.is_dir()
     assert list(second) == list(first) == FOUND
     assert second.get(["d49", "d0"]) == [FOUND[49], FOUND[0]]
     assert "d50" not in second
@@ -77,9 +78,11 @@ def test_a_damaged_index_is_built_anew(path: Path, tmp_path: Path) -> None:
     index = tmp_path / "cache"
     read_docs(path, memory_limit=0, index=index)
     [file] = (index / "docs").iterdir()
-    for content in (b"", b"x" * 100, file.read_bytes()[:-8]):
+    whole = file.read_bytes()
+    for content in (b"", b"x" * 100, whole[:-8], whole[: len(whole) // 2]):
         file.write_bytes(content)
-        assert read_docs(path, memory_limit=0, index=index).get(["d3"]) == [FOUND[3]]
+        assert [*read_docs(path, memory_limit=0, index=index)] == FOUND  # type: ignore[call-overload]
+        assert len(file.read_bytes()) == len(whole)
 
 
 def test_what_a_killed_command_left_goes_with_the_next_index_of_that_file(path: Path, tmp_path: Path) -> None:

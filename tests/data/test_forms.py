@@ -185,6 +185,7 @@ wrote it.
 def test_topics_are_queries_without_answers(content: bytes, tmp_path: Path) -> None:
     found = read_queries(put(tmp_path, content))
     assert {q: query.text for q, query in found.items()} == {q: query.text for q, query in QUERIES.items()}
+    assert read_queries(put(tmp_path, b"<top>\n<num>1\n<title>Topic: Number: 5\n</top>"))["1"].text == "Number: 5"
     assert content is not TOPICS or found["q1"].columns["desc"] == "Say who wrote it."
 
 
@@ -506,3 +507,10 @@ def test_a_damaged_file_is_data_or_an_error_that_names_it(
     damaged.write_bytes(content)
     error = error_of(read, damaged)
     assert error is None or (error.path, bool(error.reason)) == (damaged, True)
+
+
+def test_a_folder_of_leaderboards_is_one_table(tmp_path: Path) -> None:
+    for name, value in (("a.eval", b"0.5"), ("b.eval", b"1"), (".hidden", b"x")):
+        put(tmp_path, b"P_5\tq1\t" + value + b"\nP_5\tq2\t0\n", name)
+    found = read_table(SCORES, tmp_path)
+    assert found[["run", "query_id", "value"]].values.tolist()[::2] == [["a", "q1", 0.5], ["b", "q1", 1.0]]

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import judgekit as jk
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.readers import DiskDocs, read_column, read_docs, read_queries, write_docs, write_queries
+from judgekit.data.sources import resolved
 from judgekit.data.tables import ALL, id_problem
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError, UsageError
@@ -149,6 +150,8 @@ def test_a_form_is_a_function_in_a_file_that_stands_in_front_of_the_path(tmp_pat
     form.write_text(f"from __future__ import annotations\n{getsource(colon)}")
     path.write_text("q1: who?\nq2: what?\n")
     source = f"{form}:colon:{path}"
+    assert resolved("my_forms.py:colon:queries.txt", tmp_path) == Path(source)
+    assert resolved("queries.txt", tmp_path) == path
     assert [query.text for query in jk.read_queries(source).values()] == ["who?", "what?"]
     assert list(read_queries(path, f"{form}:colon(id=text, text=id)")) == ["who?", "what?"]
     with pytest.raises(UsageError, match=r"my_forms.py has no function 'semicolon'"):

@@ -17,7 +17,7 @@ from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.frames import as_docs
 from judgekit.data.readers import read_docs, write_docs
 from judgekit.data.runs import Run
-from judgekit.data.spans import Spans, evidence_in, evidence_of, sharing, spans_of
+from judgekit.data.spans import Spans, evidence_in, evidence_of, sharing, spans_of, where
 from judgekit.errors import DataError
 
 ROWS = [
@@ -115,6 +115,8 @@ def test_runs_over_other_cuts_of_one_collection_are_told_from_runs_that_find_oth
     assert cut_differently([one, other], docs)
     assert not cut_differently([one, run_over("same", small[::-1])], docs)
     assert not cut_differently([one, other], MemoryDocs([Doc(d, "", "", d, 0, 9) for d in small + large]))
+    assert not cut_differently([one, other], MemoryDocs([Doc(d, "", "", d[0], 0, 9) for d in small + large]))
+    assert where(Doc("d", "", page_id="p", end=3)) == {}
 
 
 def test_a_table_of_labels_is_read_as_qrels_with_its_statuses_and_where_its_evidence_stands(tmp_path: Path) -> None:
