@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from judgekit.data.documents import Query as Query
     from judgekit.data.files import read_table as read_table
     from judgekit.data.files import write_table as write_table
+    from judgekit.data.frames import run_from as run_from
     from judgekit.data.labelings import Labeling as Labeling
     from judgekit.data.labelings import Scale as Scale
     from judgekit.data.readers import read_docs as read_docs
     from judgekit.data.readers import read_queries as read_queries
-    from judgekit.data.retrievers import run_from as run_from
     from judgekit.data.runs import Run as Run
     from judgekit.data.tables import Status as Status
     from judgekit.data.trec import convert as convert
@@ -75,7 +75,7 @@ _HOMES = {
         "data.files": "read_table write_table",
         "data.labelings": "Labeling Scale",
         "data.readers": "read_docs read_queries",
-        "data.retrievers": "run_from",
+        "data.frames": "run_from",
         "data.runs": "Run",
         "data.tables": "Status",
         "data.trec": "convert read_qrels read_run write_qrels write_run",

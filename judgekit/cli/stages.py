@@ -257,7 +257,7 @@ def score(
     """
     from judgekit.data.checks import contradictions
     from judgekit.data.labelings import Scale
-    from judgekit.data.ordering import Ties
+    from judgekit.data.runs import Ties
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, foreign, parse_measures, suited
 
@@ -447,8 +447,7 @@ def compare(
     from judgekit.analysis import compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
-    from judgekit.data.files import check_target, read_table
-    from judgekit.data.leaderboards import other_form
+    from judgekit.data.files import check_target, other_form, read_table
     from judgekit.data.tables import RATINGS, SCORES
 
     for name in level or ():

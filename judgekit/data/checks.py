@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, groupby, pairwise
+from itertools import combinations, groupby, islice, pairwise, starmap
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from judgekit.data.columns import Keys
 from judgekit.data.documents import Docs, Queries
+from judgekit.data.fields import DECLARED, Source
 from judgekit.data.labelings import Labeling
-from judgekit.data.records import as_number
+from judgekit.data.records import DataRecord, as_number
 from judgekit.data.runs import Run
+from judgekit.data.sources import opened
 from judgekit.data.tables import Status
-from judgekit.data.trec import first_rows
 from judgekit.errors import DataError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
     for name, held in runs.items():
         whose = f"run {name!r} ({held})" if isinstance(held, str | Path) else f"run {name!r}"
         ranked, down, up = False, 0, 0
-        for _, some in groupby(_first_rows(held, _ROWS), key=itemgetter(0)):
+        for _, some in groupby(_first_rows(held), key=itemgetter(0)):
             rows = list(some)
             ranked = ranked or not all(math.isnan(rank) for _, rank, _ in rows)
             rows = sorted(rows, key=itemgetter(1)) if ranked else rows
@@ -100,13 +101,20 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
             )
 
 
-def _first_rows(held: str | Path | pd.DataFrame, rows: int) -> Sequence[tuple[object, float, float]]:
+def _first_rows(held: str | Path | pd.DataFrame) -> list[tuple[object, float, float]]:
     """Return query, rank and score of the first rows, of a table query by query; NaN where there is no number."""
     if isinstance(held, str | Path):
-        return first_rows(held, rows)
-    first = held.iloc[np.argsort(held["query_id"].factorize()[0], kind="stable")[:rows]]
-    ranks = map(as_number, first.get("rank", [math.nan] * len(first)))
-    return [*zip(first["query_id"], ranks, map(as_number, first["score"]), strict=True)]
+        source, records = opened(held, "run")
+    else:
+        by_query = held.iloc[np.argsort(held["query_id"].factorize()[0], kind="stable")[:_ROWS]]
+        source = Source(None, "frame", DECLARED["run"].names, "row")
+        records = starmap(DataRecord, enumerate(by_query.to_dict("records"), 1))
+
+    def cell(record: DataRecord, key: str) -> object:
+        return record.fields.get(source.find(record, key) or "")
+
+    first = islice(records, _ROWS)
+    return [(cell(row, "query"), as_number(cell(row, "rank")), as_number(cell(row, "score"))) for row in first]
 
 
 def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
@@ -172,17 +180,17 @@ def judges_nothing(labeling: Labeling) -> bool:
 def remarks(labeling: Labeling) -> Iterator[str]:
     """Yield what to know of labels before their scores are read: unjudged, escalated, and what looks wrong."""
     name, total = labeling.name, len(labeling.row_queries)
-    counts, queries = Counter[tuple[str, str]](), defaultdict[tuple[str, str], set[str]](set)
+    counts, queries = Counter[Any](), defaultdict[Any, set[str]](set)
     columns, met, escalated, excuse = set[str](), set[str](), 0, ""
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
         columns |= {*block.columns}
         rows = block.assign(reason=block["reason"].fillna("") if "reason" in block else "")
-        odd = (rows["status"] != Status.OK.value) | (rows["reason"] != "")
-        for status, reason, query_id in zip(*(rows[odd][c] for c in ("status", "reason", "query_id")), strict=True):
-            counts[status, reason] += 1
-            queries[status, reason].add(query_id)
-            if status == Status.NOT_APPLICABLE.value:
-                excuse = excuse or f"{query_id}: {reason}"
+        odd = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
+        for key, query_ids in odd.groupby(["status", "reason"])["query_id"]:
+            counts[key] += len(query_ids)
+            queries[key] |= {*query_ids}
+        for row in odd[odd["status"] == Status.NOT_APPLICABLE.value][:1].itertuples():
+            excuse = excuse or f"{row.query_id}: {row.reason}"
         escalated += int(block.get("escalated", np.zeros(1)).sum())
         met |= {*block["query_id"][block["judged"] == 1]} if "judged" in block else set()
 

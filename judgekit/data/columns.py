@@ -25,12 +25,10 @@ __all__ = [
     "Keys",
     "Pairs",
     "RunLengthIds",
-    "byte_lengths",
     "equal",
     "find",
     "gather",
     "integers",
-    "join_run_lengths",
     "numbers",
     "objects",
     "order_ids",
@@ -157,12 +155,6 @@ def gather(table: pa.Table, rows: npt.NDArray[np.integer]) -> pa.Table:
     return pa.Table.from_batches(parts, table.schema).combine_chunks().take(integers(places))
 
 
-def byte_lengths(ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.integer]:
-    """Return the length of each id in bytes, shape (N,); of strings of either width, in one piece or many."""
-    chunks = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
-    return np.concatenate([np.empty(0, np.int32), *(np.diff(_offsets(chunk)) for chunk in chunks)])
-
-
 def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.integer]:
     if not len(ids):
         return np.zeros(1, np.int32)
@@ -170,27 +162,19 @@ def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.intege
     return np.frombuffer(ids.buffers()[1], dtype)[ids.offset : ids.offset + len(ids) + 1]
 
 
-def run_lengths(ids: pa.StringArray) -> RunLengthIds:
-    """Code a column of query ids."""
-    runs = pc.run_end_encode(ids)
-    coded = runs.values.dictionary_encode()
-    bounds = np.concatenate([np.zeros(1, np.int64), numbers(runs.run_ends, np.int32)])
-    return RunLengthIds(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
-
-
-def join_run_lengths(parts: Sequence[RunLengthIds]) -> RunLengthIds:
-    """Return the code of several columns, one behind the other."""
-    place: dict[str, int] = {}
-    codes, bounds, rows = [np.empty(0, np.int32)], [np.empty(0, np.int64)], 0
+def run_lengths(*parts: pa.StringArray) -> RunLengthIds:
+    """Code a column of query ids, whose parts stand one behind the other."""
+    values, ends, rows = [strings([])], [np.zeros(0, np.int64)], 0
     for part in parts:
-        of_ids = [place.setdefault(q, len(place)) for q in part.ids]
-        codes.append(np.array(of_ids, np.int32)[part.codes])
-        bounds.append(rows + part.bounds[:-1])
-        rows += int(part.bounds[-1])
-    every = np.concatenate(codes)
+        encoded = pc.run_end_encode(part)
+        values.append(encoded.values)
+        ends.append(rows + numbers(encoded.run_ends, np.int32).astype(np.int64))
+        rows += len(part)
     # A stretch may go on in the next part.
-    new = np.append(np.ones(len(every[:1]), np.bool_), every[1:] != every[:-1])
-    return RunLengthIds(list(place), every[new], np.append(np.concatenate(bounds)[new], rows))
+    joined = pc.run_end_encode(pa.concat_arrays(values))
+    coded = joined.values.dictionary_encode()
+    bounds = np.append(0, np.concatenate(ends)[numbers(joined.run_ends, np.int32) - 1])
+    return RunLengthIds(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
 
 
 def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
@@ -233,20 +217,15 @@ _LARGE: Final = 1 << 25
 
 def pairs_of(batches: Iterable[pa.RecordBatch]) -> Pairs:
     """Return the rows of batches of query, doc and number, and perhaps more."""
-    queries: list[RunLengthIds] = []
-    docs, values = [], [np.empty(0)]
+    queries, docs, values = list[pa.StringArray](), list[pa.StringArray](), [np.empty(0)]
     for batch in batches:
-        queries.append(run_lengths(batch.column(0)))
+        queries.append(batch.column(0))
         docs.append(batch.column(1))
         values.append(numbers(batch.column(2), np.float64))
-    pairs = Pairs(
-        queries[0] if len(queries) == 1 else join_run_lengths(queries),
-        pa.concat_arrays(docs or [strings([])]),
-        np.concatenate(values),
-    )
+    pairs = Pairs(run_lengths(*queries), pa.concat_arrays(docs or [strings([])]), np.concatenate(values))
     if pairs.docs.nbytes > _LARGE:
         # What the parts took would else stay with Arrow, while numpy needs as much again.
-        del docs, batch
+        del queries, docs, batch
         pa.default_memory_pool().release_unused()
     return pairs
 
@@ -357,23 +336,13 @@ def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
 
 def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
     """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
-    # Several stretches are looked at a time: as many as stay in the processor's cache. Each key goes to a place of a
-    # table by its first bits. Where another one has taken it since, either is equal, or both of two equal ones lost it.
-    # (np.unique would import masked arrays, a tenth of what scoring small files takes.)
+    # Several stretches are sorted at a time: as many as stay in the processor's cache. (np.unique would import masked
+    # arrays, a tenth of what scoring small files takes.)
     edges = sorted({*bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))].tolist()})
-    bits = min(int(np.diff(edges).max(initial=1)).bit_length() + 3, 24)
-    table, shift = np.empty(1 << bits, np.int32), np.uint64(64 - bits)
     for start, stop in pairwise(edges):
-        some = keys[start:stop]
-        rows: npt.NDArray[np.integer] = np.arange(stop - start, dtype=np.int32)
-        slots = (some >> shift).view(np.int64)
-        table[slots] = rows
-        taken = table.take(slots)
-        rows = np.flatnonzero(taken != rows)
-        lost, takers = some.take(rows), some.take(taken.take(rows))
-        ordered = np.sort(lost)
-        for key in {*lost[lost == takers], *ordered[1:][ordered[1:] == ordered[:-1]]}:
-            yield np.flatnonzero(some == key) + start
+        some = np.sort(keys[start:stop])
+        for key in {*some[1:][some[1:] == some[:-1]].tolist()}:
+            yield np.flatnonzero(keys[start:stop] == key) + start
 
 
 def equal(ids: pa.StringArray, rows: Ints, others: pa.StringArray, other_rows: Ints) -> npt.NDArray[np.bool_]:

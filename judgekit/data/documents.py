@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, Protocol
 
 from judgekit.errors import DataError, nearest
 
@@ -18,6 +18,7 @@ __all__ = [
     "Query",
     "Unit",
     "estimate_tokens",
+    "record_of",
     "render",
     "unknown_doc",
 ]
@@ -103,6 +104,14 @@ class Unit:
 
 Queries = Mapping[str, Query]
 """Queries by id, in the order of their file."""
+
+
+def record_of(item: Query | Doc) -> dict[str, Any]:
+    """Return the fields of a query or doc by name as a record holds them, its further columns among them."""
+    held = {field.name: getattr(item, field.name) for field in fields(item)}
+    columns: Mapping[str, str] = held.pop("columns")
+    shown = ("title", "text", "answers")
+    return {name: value for name, value in held.items() if name in shown or value not in (None, "", ())} | {**columns}
 
 
 class Docs(Protocol):

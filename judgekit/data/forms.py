@@ -50,20 +50,6 @@ class NestedForm(NamedTuple):
     entry: Entry
 
 
-FORMS: Final[dict[str, NestedForm]] = {}
-"""The nested forms by name, in the order in which a record is held against them."""
-
-
-def _form(name: str, *kinds: str, marks: Marks) -> Callable[[Entry], Entry]:
-    """Register a nested form."""
-
-    def add(entry: Entry) -> Entry:
-        FORMS[name] = NestedForm(kinds, marks, entry)
-        return entry
-
-    return add
-
-
 ENTRY: Final[Names] = {**QUERY, "text": ("question", "query", "text")}
 _PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 
@@ -73,16 +59,6 @@ def content_id(title: str, text: str) -> str:
     return "p" + hashlib.sha256(f"{title}\n{text}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-@_form("dpr", "query", "doc", "run", marks=lambda fields: isinstance(fields.get("ctxs"), list))
-def _dpr(source: Source, record: DataRecord) -> dict[str, Any]:
-    return dict(record.fields)
-
-
-@_form(
-    "castorini",
-    *("query", "doc", "run"),
-    marks=lambda fields: isinstance(fields.get("candidates"), list) and "query" in fields,
-)
 def _castorini(source: Source, record: DataRecord) -> dict[str, Any]:
     query = record.fields["query"]
     if not isinstance(query, dict):
@@ -112,11 +88,6 @@ def _passage(passage: object) -> dict[str, Any]:
     return {"text": text, "title": passage.get("title")}
 
 
-@_form(
-    "kilt",
-    *("query", "doc", "run", "qrels", "answer"),
-    marks=lambda fields: isinstance(fields.get("output"), list) and {"id", "input"} <= set(fields),
-)
 def _kilt(source: Source, record: DataRecord) -> dict[str, Any]:
     fields = record.fields
     answers, passages, gold = list[Any](), list[dict[str, Any]](), dict[str, int]()
@@ -143,7 +114,6 @@ def _kilt(source: Source, record: DataRecord) -> dict[str, Any]:
 _TRAINED_ON: Final = ("positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
 
 
-@_form("dpr_training", "query", "doc", "qrels", marks=lambda fields: isinstance(fields.get("positive_ctxs"), list))
 def _training(source: Source, record: DataRecord) -> dict[str, Any]:
     """Return the question of a file that DPR is trained on; negatives are docs, and nobody judged them."""
     passages, gold = list[dict[str, Any]](), dict[str, int]()
@@ -166,16 +136,9 @@ _JUDGED: Final = DECLARED["qrels"].names
 _GRADES: Final = ("grades", "relevance", "relevances")
 
 
-@_form(
-    "expected",
-    *("query", "qrels"),
-    marks=lambda fields: (
-        any(isinstance(fields.get(name), list) for name in _LISTED) and any(fields.get(name) for name in ENTRY["text"])
-    ),
-)
 def _expected(source: Source, record: DataRecord) -> dict[str, Any]:
     fields = record.fields
-    docs = next(fields[name] for name in _LISTED if name in fields)
+    docs = fields[next((name for name in _LISTED if name in fields), _LISTED[0])]
     grades = next((fields[name] for name in _GRADES if name in fields), None)
     if all(isinstance(doc, dict) for doc in docs) and grades is None:
         grades = [next((doc[name] for name in _JUDGED["relevance"] if name in doc), None) for doc in docs]
@@ -193,11 +156,6 @@ _SAID: Final = ("response", "actual_output", "answer")
 _TELLING: Final = {*_FOUND[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
 
 
-@_form(
-    "rag",
-    *("query", "doc", "run", "qrels", "answer"),
-    marks=lambda fields: bool(_TELLING & set(fields)) or {"response", "reference"} <= set(fields),
-)
 def _rag(source: Source, record: DataRecord) -> dict[str, Any]:
     fields = record.fields
 
@@ -244,7 +202,6 @@ def _numbers(docs: object) -> bool:
     return isinstance(docs, dict) and not any(isinstance(value, dict | list | str) for value in docs.values())
 
 
-@_form("dict", "run", "qrels", marks=lambda fields: bool(fields) and all(map(_numbers, fields.values())))
 def _dict(source: Source, record: DataRecord) -> dict[str, Any]:
     """Return rows of query, doc and number of a dictionary ``{query: {doc: number}}``."""
     for query, docs in record.fields.items():
@@ -252,6 +209,42 @@ def _dict(source: Source, record: DataRecord) -> dict[str, Any]:
             raise source.error(record, f"{query!r}: expected an object of docs, found {kind_of(docs)}")
     return {"rows": [(query, *pair) for query, docs in record.fields.items() for pair in docs.items()]}
 
+
+FORMS: Final = {
+    "dpr": NestedForm(
+        ("query", "doc", "run"),
+        lambda fields: isinstance(fields.get("ctxs"), list),
+        lambda _, record: dict(record.fields),
+    ),
+    "castorini": NestedForm(
+        ("query", "doc", "run"),
+        lambda fields: isinstance(fields.get("candidates"), list) and "query" in fields,
+        _castorini,
+    ),
+    "kilt": NestedForm(
+        ("query", "doc", "run", "qrels", "answer"),
+        lambda fields: isinstance(fields.get("output"), list) and {"id", "input"} <= set(fields),
+        _kilt,
+    ),
+    "dpr_training": NestedForm(
+        ("query", "doc", "qrels"), lambda fields: isinstance(fields.get("positive_ctxs"), list), _training
+    ),
+    "expected": NestedForm(
+        ("query", "qrels"),
+        lambda fields: (
+            any(isinstance(fields.get(name), list) for name in _LISTED)
+            and any(fields.get(name) for name in ENTRY["text"])
+        ),
+        _expected,
+    ),
+    "rag": NestedForm(
+        ("query", "doc", "run", "qrels", "answer"),
+        lambda fields: bool(_TELLING & set(fields)) or {"response", "reference"} <= set(fields),
+        _rag,
+    ),
+    "dict": NestedForm(("run", "qrels"), lambda fields: bool(fields) and all(map(_numbers, fields.values())), _dict),
+}
+"""The nested forms by name, in the order in which a record is held against them."""
 
 _NOT_ASKED: Final = ("answer", "ctxs", "gold", "sources")
 _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
@@ -263,7 +256,10 @@ def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterat
     counts: dict[tuple[str, str], int] = {}
     value = "score" if kind == "run" else "relevance"
     for number, record in enumerate(records, 1):
-        entry = FORMS[source.form].entry(entries, record)
+        try:
+            entry = FORMS[source.form].entry(entries, record)
+        except (KeyError, TypeError):  # the first record told the form
+            raise entries.error(record, f"is not a record of the form {source.form!r}") from None
         if "rows" in entry:
             rows = (({"query_id": query, "doc_id": doc, value: cell}, query) for query, doc, cell in entry["rows"])
             yield from (DataRecord(record.line, row, inside=repr(query)) for row, query in rows)
@@ -286,10 +282,7 @@ def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterat
                 yield DataRecord(record.line, {"query_id": query_id, "doc_id": doc, "relevance": grade})
         else:
             yield from _passages(entries, record, query_id, entry.get("ctxs"), kind)
-            for fields in entry.get("sources", ()) if kind == "doc" else ():
-                yield DataRecord(
-                    record.line, {**fields, "doc_id": content_id(str(fields.get("title") or ""), str(fields["text"]))}
-                )
+            yield from _passages(entries, record, query_id, entry.get("sources", []), kind) if kind == "doc" else ()
 
 
 def _passages(source: Source, record: DataRecord, query_id: str, passages: object, kind: str) -> Iterator[DataRecord]:

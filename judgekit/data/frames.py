@@ -1,14 +1,17 @@
 """What people hold, taken as queries, docs, runs and labelings: files, tables, dictionaries, other libraries' objects.
 
+Retrievers of LangChain, LlamaIndex and Haystack, known by what they can do, and functions are asked for their runs.
+
 Each function names what it takes in its error. What is inside is checked by the rules for files.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from itertools import repeat
 from numbers import Real
 from pathlib import Path
@@ -19,19 +22,31 @@ import pandas as pd
 import pyarrow as pa
 
 from judgekit.data.checks import contradictions
-from judgekit.data.disk import DiskDocs, GivenDocs
-from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
+from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of
 from judgekit.data.fields import DOC, QUERY, Source, docs_of, queries_of
+from judgekit.data.forms import content_id
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
 from judgekit.data.streams import stem
+from judgekit.data.tables import id_problem
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
 
-__all__ = ["AsDocs", "AsLabelings", "AsQueries", "AsRuns", "as_docs", "as_labelings", "as_queries", "as_runs"]
+__all__ = [
+    "AsDocs",
+    "AsLabelings",
+    "AsQueries",
+    "AsRuns",
+    "as_docs",
+    "as_labelings",
+    "as_queries",
+    "as_runs",
+    "found_in",
+    "run_from",
+]
 
 T = TypeVar("T", Run, Labeling)
 AsQueries = Queries | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
@@ -171,9 +186,7 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[DataReco
 def _fields(item: object) -> dict[str, object] | None:
     """Return an object's fields by name; None if it has none."""
     if isinstance(item, Query | Doc):
-        held = {field.name: getattr(item, field.name) for field in fields(item)}
-        columns: dict[str, object] = held.pop("columns")
-        return {name: value for name, value in held.items() if value is not None} | columns
+        return record_of(item)
     if isinstance(item, Mapping):
         return {str(name): value for name, value in item.items()}
     as_dict = getattr(item, "_asdict", None)  # a named tuple, as those of ir_datasets
@@ -264,3 +277,84 @@ def _kind(value: object) -> str:
         first = next(iter(value.values() if isinstance(value, Mapping) else value), None)
         return f"a {name} of {_kind(first)}" if value else f"an empty {name}"
     return "None" if value is None else f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
+_RETRIEVER: Final = (
+    "a retriever is a function (text) or (text, k), or has invoke(text), retrieve(text) or run(query=, top_k=); it"
+    " returns ids, (id, score) pairs, {id: score}, dictionaries or documents"
+)
+_NAME_IDS: Final = "(name the ids' field with id_field; id_field='text' makes ids of texts)"
+
+
+def found_in(item: Any, id_field: str | None = None) -> tuple[str, Doc | None]:
+    """Return the id of a retrieved document, "" where it has none, and the document itself if it has a text."""
+
+    def get(*names: str) -> Any:
+        held = (item.get(name) if isinstance(item, Mapping) else getattr(item, name, None) for name in names)
+        return next((value for value in held if value is not None), None)
+
+    if isinstance(item, str):
+        return item, None
+    inner = item[0] if isinstance(item, tuple) and len(item) == 2 else get("node", "document")
+    if inner is not None:
+        return found_in(inner, id_field)
+    read, meta = get("get_content"), get("metadata", "meta")
+    text = read() if callable(read) else get("page_content", "content", "text", "contents")
+    meta = meta if isinstance(meta, Mapping) else {}
+    title = str(get("title") or meta.get("title") or "")
+    own = meta.get(id_field, "") if id_field else get("doc_id", "id", "node_id", "_id", "docid")
+    if not isinstance(text, str):
+        return str(own or ""), None
+    doc_id = content_id(title, text) if own is None or id_field == "text" else str(own)
+    return doc_id, Doc(doc_id, text, title)
+
+
+def run_from(
+    retriever: Any, queries: AsQueries, k: int = 10, *, name: str = "run", id_field: str | None = None,
+    docs: MutableMapping[str, Doc] | None = None,
+) -> Run:  # fmt: skip
+    """Ask a retriever every query; the order of its lists counts, of ids with scores that of the scores.
+
+    Args:
+        retriever: of LangChain, LlamaIndex or Haystack, or a function of the query's text, or of text and k.
+        queries: as for `judgekit.label`.
+        k: the most documents of a list. LangChain and LlamaIndex have a number of their own, set where they are made.
+        name: of the run.
+        id_field: the field of the documents' metadata that is their id; ``text`` makes ids of what they say.
+        docs: filled with the documents that came with a text, by id.
+
+    Raises:
+        DataError: a list holds something else, an id that no file could hold, or a document twice.
+        UsageError: it is not a retriever.
+    """
+    ask = getattr(retriever, "invoke", None) or getattr(retriever, "retrieve", None)
+    if ask is None and hasattr(retriever, "run"):
+        if "query" not in inspect.signature(retriever.run).parameters:
+            raise UsageError("its run() takes no query (an embedding?): give a function of the text that calls it")
+        ask = lambda text: retriever.run(query=text, top_k=k)["documents"]  # noqa: E731 - one of four ways to ask
+    elif ask is None:
+        if not callable(retriever):
+            raise UsageError(f"{_RETRIEVER}; got {type(retriever).__name__}")
+        ask = retriever
+        with suppress(TypeError):
+            inspect.signature(retriever).bind("text", k)
+            ask = lambda text: retriever(text, k)  # noqa: E731 - likewise
+    rows: list[tuple[str, str, float]] = []
+    for query in as_queries(queries).values():
+        listed = ask(query.text)
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise DataError(f"query {query.query_id!r}: {_RETRIEVER}; got {type(listed).__name__}")
+        items = list(listed.items() if isinstance(listed, Mapping) else listed)
+        if all(isinstance(i, tuple) and isinstance(i[0], str) and isinstance(i[-1], Real) for i in items):
+            items.sort(key=lambda pair: -float(pair[1]))
+        for place, item in enumerate(items[:k]):
+            doc_id, doc = found_in(item, id_field)
+            if problem := id_problem(doc_id):
+                raise DataError(f"query {query.query_id!r}, place {place + 1}: the doc id {problem} {_NAME_IDS}")
+            rows.append((query.query_id, doc_id, float(k - place)))
+            if docs is not None and doc is not None:
+                docs[doc_id] = doc
+    try:
+        return Run(name, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+    except DataError as error:
+        raise DataError(f"{error.reason} {_NAME_IDS}") from None

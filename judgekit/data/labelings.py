@@ -6,7 +6,7 @@ import math
 import mmap
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -32,7 +32,7 @@ from judgekit.data.columns import (
     strings,
     take,
 )
-from judgekit.data.tables import ALL, LABELS, NOT_MISSING, Status, Table
+from judgekit.data.tables import ALL, LABELS, Status, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.notebook import NotebookRepr
 
@@ -52,7 +52,6 @@ _OBTAINED: Final = Table(LABELS.name, {c: k for c, k in LABELS.columns.items() i
 """The labels table where every label was obtained."""
 _SORTED: Final = 1 << 18
 """Rows that are sorted at a time."""
-_NOT_MISSING: Final = [_CODES[status] for status in NOT_MISSING]
 _LARGEST: Final = 2**53
 """From here on a float is not the whole number that it was read from."""
 
@@ -191,7 +190,7 @@ class LabelFile:
 
     def add(self, frame: pd.DataFrame) -> None:
         """Append the rows of a labels table."""
-        made = _arrow(frame)
+        made = _arrow(LABELS.check(frame))
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed at the end of the block
@@ -209,29 +208,33 @@ class LabelFile:
             mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
             for start, end in pairwise(self._ends):
                 tables.append(pa.ipc.open_stream(mapped.slice(start, end - start)).read_all())
-        return pa.concat_tables([*tables, _arrow(last)], promote_options="permissive")
+        return pa.concat_tables([*tables, _arrow(LABELS.check(last))], promote_options="permissive")
 
 
 def _arrow(frame: pd.DataFrame) -> pa.Table:
-    table = pa.Table.from_pandas(LABELS.check(frame), preserve_index=False).replace_schema_metadata()
+    """Return a checked table of labels as Arrow's."""
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+    except pa.ArrowException:  # a further column of things of different kinds
+        return _arrow(frame.astype(dict.fromkeys(frame.columns[frame.dtypes == "object"], "str")))
     # Read as `strings` has them, from a file that is mapped into memory, without a copy.
-    for name in ("query_id", "doc_id", "status"):
+    for name in {"query_id", "doc_id", "status"}.intersection(table.column_names):
         table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
     return table
 
 
-_PAIR: Final = ["query_id", "doc_id"]
+_CORE: Final = ("query_id", "doc_id", "relevance", "status")
 
 
-def _without_nulls(table: pa.Table) -> pa.Table:
-    """Return a labels table of Arrow's as `LABELS.check` makes one: its columns first, "" or NaN for null."""
+def _further(table: pa.Table) -> pa.Table:
+    """Return the other columns of a labels table as `LABELS.check` has them: "" or NaN for null, its own first."""
     for at, column in enumerate(table.column_names):
         if table[column].null_count and LABELS.optional.get(column) == "str":
             table = table.set_column(at, column, pc.fill_null(table[column], ""))
         elif table[column].null_count and pa.types.is_integer(table[column].type):
             table = table.set_column(at, column, table[column].cast(pa.float64()))
-    known = [column for column in (*LABELS.columns, *LABELS.optional) if column in table.column_names]
-    return table.select([*known, *sorted({*table.column_names} - {*known})])
+    known = [column for column in LABELS.optional if column in table.column_names]
+    return table.select([*known, *sorted({*table.column_names} - {*_CORE, *known})])
 
 
 class Labeling(NotebookRepr):
@@ -274,21 +277,21 @@ class Labeling(NotebookRepr):
         """
         if not name.strip():
             raise DataError("the name of a labeling is empty")
-        self._columns: dict[str, pd.Series] | pa.Table | None = None
-        stated: list[pa.StringArray] = []
-        if isinstance(rows, pa.Table):
-            self._columns, stated = _without_nulls(rows), rows["status"].chunks
-            relevance = rows["relevance"].fill_null(math.nan)
-            rows = pairs_of(rows.select(_PAIR).append_column("relevance", relevance).to_batches())
-        elif not isinstance(rows, Pairs):
-            self._columns = columns = (LABELS if "status" in rows.columns else _OBTAINED).named(name).checked(rows)
-            stated = [strings(columns["status"])] if "status" in columns else []
-            queries, docs = (strings(columns[c]) for c in _PAIR)
-            rows = Pairs(run_lengths(queries), docs, columns["relevance"].to_numpy(np.float64))
+        self._further = pa.table({})
+        if not isinstance(rows, Pairs):
+            if isinstance(rows, pa.Table):
+                self._further, stated = _further(rows), rows["status"]
+                relevance = rows["relevance"].fill_null(math.nan)
+                rows = pairs_of(rows.select(_CORE[:2]).append_column("relevance", relevance).to_batches())
+            else:
+                columns = (LABELS if "status" in rows.columns else _OBTAINED).named(name).checked(rows)
+                self._further = _further(_arrow(rows[[]].assign(**{c: columns[c] for c in columns if c not in _CORE})))
+                stated = columns.get("status")
+                queries, docs = (strings(columns[c]) for c in _CORE[:2])
+                rows = Pairs(run_lengths(queries), docs, columns["relevance"].to_numpy(np.float64))
+            status = None if stated is None else _status_codes(name, strings(stated))
         coded, docs, relevance = rows
-        if status is None:
-            codes = [_status_codes(name, chunk) for chunk in stated]
-            status = np.concatenate(codes) if codes else np.full(len(docs), _OK, np.int8)
+        status = np.full(len(docs), _OK, np.int8) if status is None else status
         obtained = status == _OK
         if scale is None:
             try:
@@ -360,36 +363,22 @@ class Labeling(NotebookRepr):
 
     def _frame(self, rows: npt.NDArray[np.int64], names: Sequence[str] = ()) -> pd.DataFrame:
         """Return the given rows of the labels table, with all columns or those of some names."""
-        import pandas as pd
-
-        def wanted(column: str) -> bool:
-            return not names or column in names
-
-        if isinstance(self._columns, pa.Table):
-            labels: pd.DataFrame = gather(
-                self._columns.select([*filter(wanted, self._columns.column_names)]), rows
-            ).to_pandas()
-        elif self._columns is None:
-            queries, docs = objects(self.row_queries)[self.row_codes[rows]], objects(take(self.row_docs, rows))
-            labels = pd.DataFrame({"query_id": queries, "doc_id": docs, "relevance": self.row_relevance[rows]})
-            labels = labels[[*filter(wanted, labels.columns)]]
-        else:
-            labels = pd.DataFrame({c: column for c, column in self._columns.items() if wanted(c)}).take(rows)
-            labels = labels.reset_index(drop=True)
-        if "status" in labels or not wanted("status"):
-            return labels
-        labels = labels.assign(status=objects([s.value for s in STATUSES])[self.row_status[rows]])
-        return labels if names else LABELS.check(labels)
+        core: dict[str, Callable[[], Any]] = {
+            "query_id": lambda: take(strings(self.row_queries), self.row_codes[rows]),
+            "doc_id": lambda: take(self.row_docs, rows),
+            "relevance": lambda: self.row_relevance[rows],
+            "status": lambda: take(strings([*_CODES]), self.row_status[rows]),
+        }
+        table = pa.table({name: made() for name, made in core.items() if not names or name in names})
+        labels: pd.DataFrame = table.to_pandas()
+        if chosen := [name for name in self._further.column_names if not names or name in names]:
+            labels = labels.join(gather(self._further.select(chosen), rows).to_pandas())
+        return labels
 
     def columns(self, rows: npt.NDArray[np.int64], *names: str) -> list[list[Any]]:
         """Return further columns that the labeling was built from, for some rows in its order; None if absent."""
         labels = self._frame(rows, ("query_id", *names))
         return [labels[name].tolist() if name in labels else [None] * len(rows) for name in names]
-
-    @property
-    def missing(self) -> npt.NDArray[np.bool_]:
-        """Which rows (sorted by query, then doc) are missing; not_applicable is not among them."""
-        return np.isin(self.row_status[self._sorted], _NOT_MISSING, invert=True)
 
     def at(self, pairs: Iterable[tuple[str, str]]) -> npt.NDArray[np.float64]:
         """Return the label of each (query id, doc id), NaN where there is none, shape (P,)."""

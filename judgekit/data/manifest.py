@@ -76,7 +76,7 @@ def _sha256(path: Path) -> str:
     """Return the hash of a file; that of a large one is kept, for reading it takes longer than all else."""
     if not path.is_file() or path.stat().st_size < _LARGE:
         return _hashed(path)
-    from judgekit.data.disk import fingerprint
+    from judgekit.data.readers import fingerprint
 
     key = fingerprint(path, "sha256")
     kept = cache_folder() / "docs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:24]}.sha256"

@@ -87,9 +87,5 @@ _CACHES: Final = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Li
 
 def is_results_folder(folder: Path) -> bool:
     """Return whether a folder holds results of judgekit, those of a run that was killed included."""
-    for name, mark in _MARKS.items():
-        if (folder / name).is_file():
-            with (folder / name).open("rb") as stream:
-                if stream.read(len(mark)) == mark:
-                    return True
-    return False
+    files = ((folder / name, mark) for name, mark in _MARKS.items())
+    return any(file.is_file() and file.read_bytes().startswith(mark) for file, mark in files)

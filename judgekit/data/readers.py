@@ -1,23 +1,40 @@
-"""Readers and writers of queries and docs in files; `judgekit.data.forms` recognises what a file holds."""
+"""Readers and writers of queries and docs in files; `judgekit.data.forms` recognises what a file holds.
+
+A large collection is checked and copied into an SQLite table once, so that memory stays flat. It lies beside the reply
+store, one for a path, and holds as long as size, modification time and a sample of the content are the same.
+"""
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import sqlite3
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from judgekit.data.disk import GivenDocs, large, on_disk
-from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
-from judgekit.data.fields import QUERY, docs_of, queries_of
+from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
+from judgekit.data.fields import DECLARED, DOC, QUERY, Source, doc_of, docs_of, queries_of
 from judgekit.data.forms import fetched, ir_dataset, item_fields
-from judgekit.data.sources import contents, located, opened
-from judgekit.data.streams import open_atomic
+from judgekit.data.outputs import cache_folder
+from judgekit.data.records import DataRecord
+from judgekit.data.sources import Located, contents, located, opened
+from judgekit.data.streams import files_of, open_atomic, packing, temporary
 from judgekit.data.trec import read_qrels
-from judgekit.errors import DataError, not_among
+from judgekit.errors import DataError, UsageError, not_among
 
 __all__ = [
+    "DiskDocs",
+    "GivenDocs",
     "check_numbers",
+    "fingerprint",
     "read_column",
     "read_docs",
     "read_queries",
@@ -77,7 +94,7 @@ def read_column(path: str | Path, column: str) -> dict[str, str]:
 def read_docs(
     files: Files, format: str = "auto", *, memory_limit: int | None = None, index: str | Path | None = None
 ) -> Docs:
-    """Read a collection of documents; a large one is checked once and then stays on disk, see `judgekit.data.disk`.
+    """Read a collection of documents; a large one is checked once and then stays on disk.
 
     Args:
         files: the file, a folder of Parquet parts, ``FORM:FILE``, or several files, whose docs are taken together: the
@@ -140,28 +157,197 @@ def check_numbers(file: str | Path, queries: Queries) -> None:
 
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:
     """Write queries as JSON lines that `read_queries` reads back; compressed if the name ends in ``.gz``."""
-
-    def fields(query: Query) -> dict[str, Any]:
-        language = {"language": query.language} if query.language else {}
-        messages = {"messages": list(query.messages)} if query.messages else {}
-        known = {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
-        return {**known, **messages, **query.columns}
-
-    _write_jsonl(path, map(fields, queries.values() if isinstance(queries, Mapping) else queries))
+    _write_jsonl(path, map(record_of, queries.values() if isinstance(queries, Mapping) else queries))
 
 
 def write_docs(docs: Iterable[Doc], path: str | Path) -> None:
     """Write docs as JSON lines that `read_docs` reads back; compressed if the name ends in ``.gz``."""
-
-    def fields(doc: Doc) -> dict[str, Any]:
-        page = {} if doc.page_id is None else {"page_id": doc.page_id}
-        span = {} if doc.start is None else {"start": doc.start, "end": doc.end}
-        return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span, **doc.columns}
-
-    _write_jsonl(path, map(fields, docs))
+    _write_jsonl(path, map(record_of, docs))
 
 
 def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
     with open_atomic(path) as stream:
         for fields in objects:
             stream.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
+
+
+MEMORY_LIMIT: Final = 8 << 20
+"""Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
+_VERSION: Final = 2
+_SAMPLE: Final = 1 << 16
+_ABANDONED_S: Final = 86_400
+_TABLES: Final = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE docs (number INTEGER PRIMARY KEY, doc_id TEXT UNIQUE, line INTEGER, doc TEXT);
+CREATE TABLE made (made_from TEXT, docs INTEGER);
+BEGIN
+"""
+"""The tables of an index, with the docs themselves as JSON, in the order of the file."""
+
+
+def large(path: Path, limit: int | None = None) -> bool:
+    """Return whether a collection is to stay on disk."""
+    if not (path.is_file() or path.is_dir()):
+        return False
+    size, parquet = sum(part.stat().st_size for part in files_of(path)), path.is_dir() or path.suffix == ".parquet"
+    packed = parquet or packing(path, DECLARED["doc"].expected) is not None
+    return size * (4 if packed else 1) > (MEMORY_LIMIT if limit is None else limit)
+
+
+class DiskDocs:
+    """A collection that is not loaded; see `read_docs`.
+
+    It is safe to use from several threads. Its file is closed when the collection is no longer in use.
+    """
+
+    def __init__(self, index: sqlite3.Connection, count: int) -> None:
+        """Wrap an open index."""
+        self._index, self._count = index, count
+        self._lock = threading.Lock()
+        weakref.finalize(self, index.close)
+
+    def _stored(self, doc_id: object) -> str | None:
+        with self._lock:
+            row = self._index.execute("SELECT doc FROM docs WHERE doc_id = ?", (doc_id,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def get(self, doc_ids: Sequence[str]) -> list[Doc]:
+        """Return the documents in the order asked for; an unknown id is a `DataError`."""
+        stored = [*map(self._stored, doc_ids)]
+        if None in stored:
+            raise unknown_doc(doc_ids[stored.index(None)])
+        return [Doc(**json.loads(doc)) for doc in stored if doc is not None]
+
+    def __contains__(self, doc_id: object) -> bool:
+        return isinstance(doc_id, str) and self._stored(doc_id) is not None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Doc]:
+        """Read the documents in the order of the file."""
+        return (Doc(**json.loads(doc)) for (doc,) in self._index.execute("SELECT doc FROM docs ORDER BY number"))
+
+
+def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
+    """Open a collection by its index, built if none fits, for this process alone where the folder cannot be written."""
+    made_from = fingerprint(place.path, source)
+    name = hashlib.sha256(f"{place.path.resolve()} {source}".encode()).hexdigest()[:24]
+    folder = Path(cache_folder() if index is None else index) / "docs"
+    with ExitStack() as stack:
+        try:
+            for parent in (folder.parent, folder):
+                parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # as the store's, which makes it otherwise
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-")))
+        file = folder / f"{name}.idx"
+        if (known := _opened(file, made_from)) is None:
+            _build(*contents(place, "doc"), file, made_from)
+            known = _opened(file, made_from)
+        if known is None:
+            raise DataError(f"its index was changed while in use: {file}", place.path)
+        return DiskDocs(*known)  # an open file outlives its name
+
+
+def _opened(file: Path, made_from: str) -> tuple[sqlite3.Connection, int] | None:
+    """Return an index and its number of docs if it is whole and of these docs, else None."""
+    with ExitStack() as opened, suppress(sqlite3.Error, OSError, ValueError):
+        index = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        opened.callback(index.close)
+        ((known, count),) = index.execute("SELECT made_from, docs FROM made")
+        ((size,),) = index.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+        if known == made_from and file.stat().st_size == size:
+            opened.pop_all()
+            return index, count
+    return None
+
+
+def fingerprint(path: Path, spelled: str) -> str:
+    """Return what changes with the file: the size and modification time of its parts, and a sample of their bytes."""
+    digest = hashlib.sha256(f"{_VERSION} {spelled}".encode())
+    for part in files_of(path):
+        known = part.stat()
+        digest.update(f"{part.name} {known.st_size} {known.st_mtime_ns}".encode())
+        with part.open("rb") as stream:
+            for start in (0, known.st_size // 2, max(0, known.st_size - _SAMPLE)):
+                stream.seek(start)
+                digest.update(stream.read(_SAMPLE))
+    return digest.hexdigest()
+
+
+def _build(source: Source, records: Iterable[DataRecord], file: Path, made_from: str) -> None:
+    """Read a collection once, check it, and write its index."""
+    partial = temporary(file)
+    for left in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):  # of a command that was killed
+        if left.stat().st_mtime < time.time() - _ABANDONED_S:
+            left.unlink()
+    try:
+        with closing(sqlite3.connect(partial, isolation_level=None)) as index:
+            index.executescript(_TABLES)
+            for record in records:
+                doc_id, doc = doc_of(source, record)
+                row = (doc_id, record.line, json.dumps(asdict(doc)))
+                if not index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
+                    first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", row[:1]).fetchone()
+                    source.again(record, doc_id, first, same=before == row[2] if source.form else None)
+            index.execute("INSERT INTO made SELECT ?, count(*) FROM docs", (made_from,))
+            if not index.execute("SELECT docs FROM made").fetchone()[0]:
+                raise source.nothing("docs")
+            index.execute("COMMIT")
+        partial.replace(file)
+    except sqlite3.Error as error:
+        raise DataError(f"its index cannot be written to {file.parent}: {error}", source.path) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class GivenDocs:
+    """The user's own collection: what it returns for ids is checked, and every problem says which doc it is about.
+
+    Attributes:
+        source: an object with ``get(ids)``, or a function of ids. It returns docs in the order asked for, or by id:
+            each a `Doc`, a text, or a dictionary with ``text`` and perhaps ``title``.
+    """
+
+    def __init__(self, source: Any) -> None:
+        """Wrap a look-up."""
+        self._look_up: Callable[[list[str]], Any] = getattr(source, "get", source)
+        self._known: Callable[[str], bool] | None = getattr(source, "__contains__", None)
+        self._size: Callable[[], int] | None = getattr(source, "__len__", None)
+
+    def get(self, doc_ids: Sequence[str]) -> list[Doc]:
+        """Return the documents in the order asked for."""
+        try:
+            held = self._look_up(list(doc_ids))
+        except KeyError as error:
+            raise unknown_doc(error.args[0]) from None
+        if isinstance(held, Mapping):
+            held = map(held.get, doc_ids)
+        docs = list(held) if isinstance(held, Iterable) and not isinstance(held, str | bytes) else [held]
+        if len(docs) != len(doc_ids):
+            raise UsageError(f"get(ids) of your docs returned {len(docs)} docs for {len(doc_ids)} ids")
+        return [*map(self._doc, doc_ids, docs)]
+
+    def _doc(self, doc_id: str, held: Any) -> Doc:
+        if held is None:
+            raise unknown_doc(doc_id)
+        doc = Doc(doc_id, held) if isinstance(held, str) else held
+        if isinstance(held, Mapping):
+            doc = doc_of(Source(None, "frame", DOC, "doc"), DataRecord(1, {"doc_id": doc_id, **held}))[1]
+        if not isinstance(doc, Doc) or doc.doc_id != doc_id:
+            raise UsageError(f"get(ids) of your docs returned {held!r:.80} where doc {doc_id!r} was asked for")
+        return doc
+
+    def __contains__(self, doc_id: object) -> bool:
+        if self._known is not None:
+            return bool(self._known(str(doc_id)))
+        try:
+            return bool(self.get([str(doc_id)]))
+        except DataError:
+            return False
+
+    def __len__(self) -> int:
+        return 0 if self._size is None else self._size()

@@ -72,8 +72,6 @@ class DataRecord(NamedTuple):
     line: int
     """1-based line on which it starts; in Parquet the 1-based row."""
     fields: Mapping[str, Any]
-    start: int = -1
-    """JSON lines: offset of its line in the (decompressed) file."""
     inside: str = ""
     """Where in a record of the file it stands, e.g. ``ctxs[3]``."""
 
@@ -136,7 +134,7 @@ def without_trailing_blanks(every: Iterator[Line]) -> Iterator[Line]:
 
 def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     for line in without_trailing_blanks(lines(path)):
-        yield DataRecord(line.number, parse_object(line, path), line.start)
+        yield DataRecord(line.number, parse_object(line, path))
 
 
 def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:

@@ -1,10 +1,14 @@
-"""A run: one retriever's ranked lists, held as coded arrays."""
+"""A run: one retriever's ranked lists, held as coded arrays; and the one function that orders their documents.
+
+Pool, answers, metrics and report all go through that one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +19,8 @@ from judgekit.data.columns import (
     Ints,
     Pairs,
     RunLengthIds,
-    numbers,
     objects,
+    order_ids,
     repeated,
     row_keys,
     run_lengths,
@@ -24,14 +28,90 @@ from judgekit.data.columns import (
     strings,
     take,
 )
-from judgekit.data.ordering import Moves, Ties, order
 from judgekit.data.tables import ALL, RUN
 from judgekit.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Run", "pool"]
+__all__ = ["Run", "Ties", "compared", "pool"]
+
+
+class Ties(StrEnum):
+    """How documents with equal scores are ordered.
+
+    `DOC_DESC` is what trec_eval 10 does: doc id descending (by bytes, as strcmp), scores compared as 64-bit floats.
+    `DOC_DESC_32` compares scores as 32-bit floats, as trec_eval up to 9.0.8 and pytrec_eval do.
+    `DOC_ASC` is the MS MARCO script's order, `RUN_ORDER` keeps the order of the file (ranx).
+    """
+
+    DOC_DESC = "doc-desc"
+    DOC_DESC_32 = "doc-desc-32"
+    DOC_ASC = "doc-asc"
+    RUN_ORDER = "run-order"
+
+
+class Moves(NamedTuple):
+    """Where rows go: the row that comes to stand at ``places[i]`` is ``rows[i]``; all other rows stay."""
+
+    places: Ints
+    """Ascending."""
+    rows: Ints
+
+
+def compared(scores: npt.NDArray[np.float64], ties: Ties) -> npt.NDArray[np.floating]:
+    """Return the scores in the precision in which the tie rule compares them."""
+    if ties is not Ties.DOC_DESC_32:
+        return scores
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
+
+
+def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, ties: Ties) -> Moves:
+    """Return what puts the rows of each query in order: score descending, then by the tie rule."""
+    values = compared(scores, ties)
+    inside = np.ones(max(len(values) - 1, 0), np.bool_)  # of rows (i, i + 1): whether they are of one query
+    inside[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < len(values))] - 1] = False
+    rising = (inside & (values[1:] > values[:-1])).any()
+    permutation = _by_score(bounds, values, stable=ties is Ties.RUN_ORDER) if rising else None
+    ranked = values if permutation is None else values[permutation]
+    tied = inside & (ranked[1:] == ranked[:-1])
+    if ties is not Ties.RUN_ORDER and tied.any():
+        moves = _break_ties(tied, docs, permutation, ascending=ties is Ties.DOC_ASC)
+        if permutation is None:
+            return moves
+        permutation[moves.places] = moves.rows
+    if permutation is None:
+        return Moves(np.empty(0, np.int64), np.empty(0, np.int64))
+    return Moves(np.arange(len(permutation)), permutation)
+
+
+def _by_score(bounds: Ints, values: npt.NDArray[np.floating], *, stable: bool) -> Ints:
+    """Return the rows of each query by descending score."""
+    lengths = np.diff(bounds)
+    width = int(lengths.max())
+    if width * len(lengths) == len(values):
+        places = np.argsort(-values.reshape(-1, width), axis=1, kind="stable" if stable else "quicksort")
+        return np.asarray((places + bounds[:-1, None]).ravel(), np.int64)
+    if width * len(lengths) <= 4 * len(values) + 1024:
+        inside = np.arange(width) < lengths[:, None]
+        padded = np.full(inside.shape, np.inf, values.dtype)
+        padded[inside] = -values
+        # Padding sorts last: scores are finite, and those that overflow 32 bits are not above its infinity.
+        places = np.argsort(padded, axis=1, kind="stable")
+        return np.asarray((places + bounds[:-1, None])[inside], np.int64)
+    return np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
+
+
+def _break_ties(
+    tied: npt.NDArray[np.bool_], docs: pa.StringArray, permutation: Ints | None, *, ascending: bool
+) -> Moves:
+    """Order the documents inside each block of equal scores; ``tied`` says of places (i, i + 1) that they tie."""
+    places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+    block = np.cumsum(np.append(True, ~tied)[places])
+    rows = places if permutation is None else permutation[places]
+    by_id = order_ids(take(docs, rows), descending=not ascending)
+    return Moves(places, rows[by_id[np.argsort(block[by_id], kind="stable")]])
 
 
 class Run:
@@ -84,6 +164,7 @@ class Run:
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
             coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
+        places, rows = self._moves = order(coded.bounds, values, docs, self.ties)
         ascending, at = sorted_codes(coded.ids)
         self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
         self.starts, self.counts = np.empty((2, len(at)), np.int64)
@@ -91,7 +172,6 @@ class Run:
         keys = row_keys(coded, docs)
         if twice := repeated(Pairs(coded, docs, values), keys):
             raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
-        places, rows = self._moves = order(coded.bounds, values, docs, self.ties)
         if (values[places] != values[rows]).any():
             values = values.copy()
             values[places] = values[rows]
@@ -119,41 +199,21 @@ class Run:
         at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
         return np.where(places[at] == rows, sources[at], rows)
 
-    @cached_property
-    def _by_query(self) -> Ints:
-        """The rows, query by query in ascending order of ids."""
-        within = np.arange(len(self)) - np.repeat(self.offsets[:-1], self.counts)
-        return np.repeat(self.starts, self.counts) + within
-
-    @cached_property
-    def offsets(self) -> Ints:
-        """Rows of query i in `docs` and `scores` are ``offsets[i]:offsets[i + 1]``, shape (Q + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.counts)])
-
-    @cached_property
-    def scores(self) -> Floats:
-        """64-bit score per row, query by query in ascending order of ids, best first, shape (N,)."""
-        return self.ranked_scores[self._by_query]
-
     @property
     def doc_ids(self) -> npt.NDArray[np.object_]:
         """The distinct doc ids in ascending order, shape (D,)."""
         return objects(sorted(take(self.docs_as_read, self.as_read(np.arange(len(self)))).unique().to_pylist()))
 
-    @cached_property
-    def docs(self) -> Ints:
-        """Doc code (index into `doc_ids`) per row, in the order of `scores`, shape (N,)."""
-        coded = take(self.docs_as_read, self.as_read(self._by_query)).dictionary_encode()
-        return sorted_codes(coded.dictionary.to_pylist())[1][numbers(coded.indices, np.int32)]
-
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
         import pandas as pd
 
+        within = np.arange(len(self)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        rows = np.repeat(self.starts, self.counts) + within
         columns = {
             "query_id": np.repeat(self.query_ids, self.counts),
-            "doc_id": self.doc_ids[self.docs],
-            "score": self.scores,
+            "doc_id": objects(take(self.docs_as_read, self.as_read(rows))),
+            "score": self.ranked_scores[rows],
         }
         return RUN.check(pd.DataFrame(columns))
 

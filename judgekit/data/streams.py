@@ -74,8 +74,6 @@ class Line(NamedTuple):
 
     number: int
     """1-based."""
-    start: int
-    """Offset of its first byte in the (decompressed) file."""
     text: str
 
 
@@ -208,7 +206,7 @@ def head(path: Path, expected: str = "a file", size: int = 1 << 16) -> bytes:
 def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False) -> Iterator[Line]:
     r"""Yield the lines of a UTF-8 file; packing and byte order mark as above."""
     # Only \n ends a line, never the other separators of Unicode. A NUL character is refused with its line.
-    path, start = given(path), 0
+    path = given(path)
     with open_binary(path, expected) as stream:
         for number, raw in enumerate(stream, 1):
             try:
@@ -218,8 +216,7 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
                 raise DataError(f"{reason}; save the file as UTF-8", path, number) from error
             if "\0" in text:
                 raise DataError("holds a NUL character", path, number)
-            yield Line(number, start, text if ends else text.removesuffix("\n").removesuffix("\r"))
-            start += len(raw)
+            yield Line(number, text if ends else text.removesuffix("\n").removesuffix("\r"))
 
 
 def files_of(path: Path) -> list[Path]:

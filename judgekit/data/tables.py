@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from judgekit.data.columns import byte_lengths
 from judgekit.data.records import as_number, kind_of
 from judgekit.errors import DataError, nearest
 
@@ -112,18 +112,14 @@ def _string(value: Any, kind: str) -> str:
 
 def _number(value: Any, kind: str) -> float:
     """Return a cell as a number, NaN where it is absent; a ValueError says why it is not one."""
-    if kind == "rating" and isinstance(value, str):
-        value = _THUMBS.get(value.strip().casefold(), value)
-    if isinstance(value, bool) and kind != "rating":
-        raise ValueError(f"must be a number, not {kind_of(value)}")
-    if isinstance(value, Real):
-        return float(value)
+    if kind == "rating":
+        value = _THUMBS.get(str(value).strip().casefold(), value)
     if value is None or (isinstance(value, str) and value in NULLS):
         return math.nan
-    if not isinstance(value, str):
+    if isinstance(value, bool) or not isinstance(value, Real | str):
         raise ValueError(f"must be a number, not {kind_of(value)}")
-    number = as_number(value)
-    if math.isnan(number):
+    number = as_number(value) if isinstance(value, str) else float(value)
+    if isinstance(value, str) and math.isnan(number):
         or_word = " or a word such as up or down" if kind == "rating" else ""
         raise ValueError(f"{value!r} is not a number{or_word}")
     return number
@@ -203,8 +199,7 @@ class Table:
         """Return the columns that `check` makes a table of, without the cost of a table."""
         known = self.known(frame.columns, path)
         out = {c: self._column(frame[c], kind, path, lines) for c, kind in known.items()}
-        out.update({str(c): frame[c].copy() for c in frame.columns if c not in known})
-        return out
+        return out | {str(c): frame[c].copy() for c in frame.columns if c not in known}
 
     def _column(self, column: pd.Series, kind: str, path: str | Path | None, lines: Sequence[int] | None) -> pd.Series:
         import pandas as pd
@@ -218,9 +213,9 @@ class Table:
 
         if kind in _TEXTS and column.dtype == "str" and getattr(column.dtype, "storage", "") == "pyarrow":
             column = column.fillna("") if column.hasnans else column
-            empty = byte_lengths(pa.array(column)) == 0 if kind == "id" else np.zeros(0)
-            if empty.any():
-                raise fail(int(np.argmax(empty)), "is empty")
+            lengths = pc.binary_length(pa.array(column))
+            if kind == "id" and pc.min(lengths).as_py() == 0:
+                raise fail(pc.index(lengths, pa.scalar(0, lengths.type)).as_py(), "is empty")
             return column
         dtype = column.cat.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
         numeric = pd.api.types.is_numeric_dtype(dtype)

@@ -2,35 +2,48 @@
 
 A TREC, CSV or TSV file is read by a fast columnar parser. Whatever that one does not take, and whatever turns out to be
 wrong, goes through the reader of records, which understands any form and knows the line to name.
+
+Beside qrels may lie the labels that are missing (``NAME.missing.tsv``), and what people were asked
+(``NAME.sample.json``): which pairs were drawn, and with which probability. With it a pair that the qrels do not list is
+known to be *not judged*; without it nobody can tell it from *not relevant*.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
-from itertools import islice
+from contextlib import nullcontext
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from judgekit.data.columns import Pairs, join_run_lengths, run_lengths, strings
+from judgekit.data.columns import Pairs, run_lengths, strings, take
 from judgekit.data.fields import Source
 from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, grade_problem
-from judgekit.data.ordering import Ties
-from judgekit.data.records import as_number, parquet_columns, records
-from judgekit.data.runs import Run
-from judgekit.data.sources import located, opened, pairs, pairs_by_record
-from judgekit.data.streams import check_outputs, open_atomic, stem, write_atomic
+from judgekit.data.records import parquet_columns, records
+from judgekit.data.runs import Run, Ties
+from judgekit.data.sources import located, pairs, pairs_by_record
+from judgekit.data.streams import check_outputs, note_read, open_atomic, read_bytes, stem, write_atomic
 from judgekit.data.tables import LABELS, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest, not_among
 from judgekit.spec import Spec
 
-if TYPE_CHECKING:
-    from judgekit.data.records import DataRecord
-
-__all__ = ["convert", "first_rows", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
+__all__ = [
+    "ASKED_COLUMNS",
+    "Asked",
+    "asked_path",
+    "convert",
+    "missing_path",
+    "read_qrels",
+    "read_run",
+    "stem",
+    "write_qrels",
+    "write_run",
+]
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
@@ -59,18 +72,6 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
     except DataError as error:
         pairs_by_record(place, "run")  # names the line
         raise DataError(error.reason, place.path) from None
-
-
-def first_rows(path: str | Path, rows: int) -> list[tuple[str, float, float]]:
-    """Return query, rank and score of the first rows of a run file; NaN for a number that is not there."""
-    source, records_of_run = opened(path, "run")
-
-    def cell(record: DataRecord, key: str) -> object:
-        name = source.find(record, key)
-        return None if name is None else record.fields[name]
-
-    first = islice(records_of_run, rows)
-    return [(str(cell(row, "query")), as_number(cell(row, "rank")), as_number(cell(row, "score"))) for row in first]
 
 
 def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None, format: str = "auto") -> Labeling:
@@ -107,8 +108,10 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     if missing:
         queries, docs, statuses = zip(*missing, strict=True)
         status[len(labels.values) :] = [*map(STATUSES.index, statuses)]
+        coded = labels.queries
+        listed = take(strings(coded.ids), np.repeat(coded.codes, np.diff(coded.bounds)))
         labels = Pairs(
-            join_run_lengths([labels.queries, run_lengths(strings(queries))]),
+            run_lengths(listed, strings(queries)),
             pa.concat_arrays([labels.docs, strings(docs)]),
             np.append(labels.values, np.full(len(missing), np.nan)),
         )
@@ -138,6 +141,68 @@ def _read_missing(path: Path) -> list[tuple[str, str, Status]]:
     if not missing:
         raise source.nothing("missing labels")
     return missing
+
+
+ASKED_COLUMNS: Final = ("query_id", "doc_id", "probability", "content", "status", "judgments")
+
+
+def asked_path(qrels: Path) -> Path:
+    """Return where the file lies that says what people were asked."""
+    return qrels.with_name(f"{qrels.name}.sample.json")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What people were asked.
+
+    Attributes:
+        sample: hash of the sample.
+        design: how it was drawn.
+        scale: of their labels.
+        queries: how many queries it was drawn from.
+        pairs: how many pairs it was drawn from.
+        rows: per pair ``query_id, doc_id, probability, content, status, judgments``; status is ok, tie, skipped or
+            open, content a hash of the texts that were shown.
+        seconds: the median time of a judgment; 0 where no time was recorded.
+    """
+
+    sample: str
+    design: str
+    scale: str
+    queries: int
+    pairs: int
+    rows: tuple[tuple[Any, ...], ...]
+    seconds: float = 0.0
+
+    def write(self, qrels: Path) -> Path:
+        """Write this beside the qrels."""
+        path = asked_path(qrels)
+        content = {"judgekit": "people", **self.__dict__, "rows": [list(ASKED_COLUMNS), *map(list, self.rows)]}
+        lines = ",\n  ".join(json.dumps(row, ensure_ascii=True) for row in content.pop("rows"))
+        head = json.dumps(content, ensure_ascii=True, indent=1)
+        write_atomic(path, f'{head[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n')
+        return path
+
+    @classmethod
+    def beside(cls, qrels: Path) -> Asked | None:
+        """Return what people were asked if the file is there, else None."""
+        path = asked_path(qrels)
+        if not path.is_file():
+            return None
+        note_read(path)
+        try:
+            content = json.loads(read_bytes(path))
+            if content.pop("judgekit") != "people":
+                raise ValueError("not written by judgekit annotate read")
+            header, *rows = map(tuple, content.pop("rows"))
+            if header != ASKED_COLUMNS or any(len(row) != len(header) or not 0 < row[2] <= 1 for row in rows):
+                raise ValueError("the rows are not those of a sample")
+            Scale.parse(content["scale"])
+            return cls(**content, rows=tuple(rows))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
+            raise DataError(
+                f"does not list the questions that people were asked ({error}): read the judgments again", path
+            ) from None
 
 
 def write_run(run: Run, path: str | Path) -> None:
@@ -179,28 +244,24 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         raise UsageError("the lowest grade that counts as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
 
-    def rows(*, lost: bool) -> Iterator[bytes]:
-        for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
-            out: list[str] = []
-            for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
-                _check_word(query, path)
-                _check_word(doc, path)
-                if lost and status != Status.OK.value:
-                    out.append(f"{query}\t{doc}\t{status}\n")
-                elif not lost and status == Status.OK.value:
-                    value = relevance if min_grade is None else relevance >= min_grade
-                    out.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
-            yield "".join(out).encode()
-
     side = missing_path(path)
     check_outputs(Path(path), side)
     some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
-    if some_lost:
-        with open_atomic(side) as stream:
-            stream.write(b"query_id\tdoc_id\tstatus\n")
-            stream.writelines(rows(lost=True))
-    with open_atomic(path) as stream:
-        stream.writelines(rows(lost=False))
+    missing = open_atomic(side) if some_lost else nullcontext(BytesIO())
+    with open_atomic(path) as stream, missing as beside:  # the one inside is whole first
+        beside.write(b"query_id\tdoc_id\tstatus\n")
+        for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
+            kept, lost = list[str](), list[str]()
+            for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
+                _check_word(query, path)
+                _check_word(doc, path)
+                value = relevance if min_grade is None else relevance >= min_grade
+                if status == Status.OK.value:
+                    kept.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
+                else:
+                    lost.append(f"{query}\t{doc}\t{status}\n")
+            stream.write("".join(kept).encode())
+            beside.write("".join(lost).encode())
     if not some_lost:
         side.unlink(missing_ok=True)
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Final
 
-from judgekit.data.asked import Asked
 from judgekit.data.labelings import Scale
 from judgekit.data.records import DataRecord, records
 from judgekit.data.streams import head
 from judgekit.data.tables import Status
-from judgekit.data.trec import read_qrels
+from judgekit.data.trec import Asked, read_qrels
 from judgekit.errors import DataError
 from judgekit.labelers.base import Label, Needs
 from judgekit.labelers.provenance import Pair, Said, _Filed, as_declared, judgments

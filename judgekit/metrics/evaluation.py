@@ -11,8 +11,7 @@ import numpy as np
 from judgekit.data.checks import disjoint
 from judgekit.data.documents import Docs
 from judgekit.data.labelings import Labeling
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.data.spans import spans_of
 from judgekit.errors import UsageError, nearest
 from judgekit.metrics.evidence import by_evidence

@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from judgekit.data.columns import Keys, equal, find
 from judgekit.data.labelings import STATUSES, Labeling
-from judgekit.data.ordering import compared
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, compared
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 

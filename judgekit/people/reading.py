@@ -21,13 +21,12 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.agreement import Agreement, agreement
-from judgekit.data.asked import ASKED_COLUMNS, Asked, asked_path
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, read_bytes
 from judgekit.data.tables import QUALITY, Status, stacked
-from judgekit.data.trec import read_qrels
+from judgekit.data.trec import ASKED_COLUMNS, Asked, asked_path, read_qrels
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.people.tasks import Rule, Sample, Task, content_of
 from judgekit.stages import Collection

@@ -53,65 +53,41 @@ def fails(read: Callable[[Path], object], path: Path) -> DataError:
 # fmt: off
 QUERIES: list[Case] = [
     ("empty file", b"", None, "is empty; expected query records"),
-    ("only empty lines", b"\n\n", None, "is empty"),
     ("no known format", b"hello\n", 1, "begins with 'hello'"),
     ("broken JSON", Q1 + b'{"query_id": "q2", "text" "x"}\n', 2, "not valid JSON: Expecting ':' delimiter at char"),
-    ("cut off", Q1 + b'{"query_id": "q2", "te', 2, "not valid JSON: Unterminated string"),
-    ("two objects in a line", Q1 + b'{"query_id": "q2", "text": "x"} {}\n', 2, "Extra data"),
     ("nested too deeply", Q1 + b"[" * 100_000 + b"\n", 2, "nested too deeply"),
     ("empty line inside", Q1 + b"\n" + obj(query_id="q2", text="x"), 2, "is empty where a JSON object"),
     ("list for object", Q1 + b'["q2", "x"]\n', 2, "expected a JSON object, found a list"),
-    ("string for object", Q1 + b'"q2"\n', 2, "expected a JSON object, found a string"),
-    ("null for object", Q1 + b"null\n", 2, "expected a JSON object, found null"),
     ("a key twice", b'{"query_id": "q1", "query_id": "q2", "text": "x"}\n', 1, "the key 'query_id' appears twice"),
-    ("id missing", Q1 + obj(queryid="q2", text="x"), 2, "lacks the field 'query_id' (or '_id'"),
     ("id missing, hint", obj(query_jd="q2", text="x"), 1, "Did you mean 'query_jd'?"),
     ("id null", obj(query_id=None, text="x"), 1, "'query_id' must be a string, not null"),
     ("id a number", obj(query_id=7, text="x"), 1, "'query_id' is the number 7; ids are strings, write \"7\""),
-    ("id a fraction", obj(query_id=7.5, text="x"), 1, "is the number 7.5"),
-    ("id true", obj(query_id=True, text="x"), 1, "'query_id' must be a string, not true"),
-    ("id a list", obj(query_id=["q"], text="x"), 1, "'query_id' must be a string, not a list"),
     ("id empty", obj(query_id="", text="x"), 1, "'query_id' is empty"),
-    ("id with a space", obj(query_id="q 1", text="x"), 1, "'query_id' 'q 1' holds white space"),
     ("id with a hard space", obj(query_id="q\u00a01", text="x"), 1, "holds white space"),
-    ("id with a tab", obj(query_id="q\t1", text="x"), 1, "holds white space"),
     ("reserved id", obj(query_id="all", text="x"), 1, "'all' is reserved"),
     ("id twice", Q1 + obj(query_id="q2", text="x") + Q1, 3, "query 'q1' appears twice (first on line 1)"),
     ("two ids", obj(_id="1", id="2", text="x"), 1, 'format="jsonl(id=_id)"'),
     ("text missing", obj(query_id="q1"), 1, "lacks the field 'text' (or 'question', 'query'); it has: 'query_id'"),
-    ("text a number", obj(query_id="q1", text=1), 1, "'text' must be a string, not the number 1"),
     ("text empty", obj(query_id="q1", text=" "), 1, "the text of query 'q1' is empty"),
     ("answers a string", obj(id="q", text="x", answers="a"), 1, "'answers' must be a list of strings, not a string"),
-    ("answers an object", obj(id="q", text="x", answers={"a": 1}), 1, "must be a list of strings, not an object"),
     ("answers with a number", obj(id="q", text="x", answers=["a", 2]), 1, "must be a list of strings, holds the num"),
-    ("answers with null", obj(id="q", text="x", answers=[None]), 1, "'answers' must be a list of strings, holds null"),
     ("answers with an empty one", obj(id="q", text="x", answers=["a", " "]), 1, "'answers' holds an empty answer"),
-    ("answer empty", obj(id="q", text="x", answer=""), 1, "'answer' holds an empty answer"),
     ("half a surrogate pair", obj(id="q", text="x\ud83d"), 1, "'\\ud83d', half of a surrogate pair"),
-    ("the same in an id", obj(id="q\ud83d", text="x"), 1, "half of a surrogate pair"),
-    ("the same in an answer", obj(id="q", text="x", answers=["\udc00"]), 1, "half of a surrogate pair"),
     ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is not UTF-8"),
     ("UTF-16", '{"query_id": "q1", "text": "x"}\n'.encode("utf-16"), None, "is UTF-16 text"),
     ("NUL byte", Q1 + b'{"query_id": "q2", "text": "\x00"}\n', 2, "holds a NUL character"),
     ("NUL escaped", Q1 + obj(id="q2", text="\0"), 2, "'text' holds a NUL character"),
     ("zip archive", b"PK\x03\x04....", None, "is a zip archive"),
     ("zstd damaged", b"\x28\xb5\x2f\xfd....", None, "data is damaged"),
-    ("bzip2 damaged", b"BZh9....", None, "data is damaged"),
     ("lz4", b"\x04\x22\x4d\x18....", None, "is compressed with lz4"),
     ("gzip cut off", gzip.compress(Q1 * 1000)[:-20], None, "was cut off"),
     ("gzip damaged", gzip.compress(Q1)[:-8] + b"12345678", None, "data is damaged"),
     ("JSON array cut off", b'[\n{"query_id": "q1", "text": "x"},\n', 3, "the JSON array ends early"),
     ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "not valid JSON: Expecting value"),
     ("JSON array, no comma", b'[{"query_id": "q1", "text": "x"}\n{"a": 1}]', 2, "expected , or ], found '{'"),
-    ("JSON array of strings", b'[\n"q1"]', 2, "expected a JSON object, found a string"),
-    ("JSON array, id twice", b'[{"id": "1", "text": "x"}, {"id": "1", "text": "y"}]', 1, "'1' appears twice"),
-    ("JSON array, no UTF-8", b'[{"id": "1", "text": "x"},\n{"id": "\xff", "text": "y"}]', 2, "is not UTF-8"),
     ("text behind the JSON array", b'[{"id": "1", "text": "x"}]\n]', 2, "goes on after the end"),
     ("JSON array without elements", b"[]", None, "holds no queries"),
-    ("CSV without rows", b"query_id,text\n", None, "holds no queries"),
-    ("CSV without a header", b"q1,who?\nq2,what?\n", 2, "lacks the field 'query_id'"),
     ("CSV, a cell too many", b"query_id,text\nq1,who?\nq2,what, now?\n", 3, "the header has 2 columns, this row 3"),
-    ("CSV, a cell too few", b"query_id,text\nq1\n", 2, "the header has 2 columns, this row 1"),
     ("CSV, empty line inside", b"query_id,text\n\nq1,who?\n", 2, "is empty where a row was expected"),
     ("CSV, column twice", b"query_id,text,text\nq1,a,b\n", 1, "the header names column 'text' twice"),
     ("CSV, open quote", b'query_id,text\nq1,"who?\nq2,what?\n', 2, "not a valid row: unexpected end of data"),
@@ -121,21 +97,11 @@ QUERIES: list[Case] = [
 ]
 
 DOCS: list[Case] = [
-    ("broken JSON", D1 + b"{\n", 2, "not valid JSON"),
-    ("id missing", D1 + obj(title="x", text="y"), 2, "this doc lacks the field 'doc_id'"),
-    ("id a number", D1 + obj(doc_id=12, text="y"), 2, "ids are strings, write \"12\""),
-    ("id with a space", D1 + obj(_id="a b", text="y"), 2, "'_id' 'a b' holds white space"),
     ("id twice", D1 + D1, 2, "doc 'd1' appears twice (first on line 1)"),
     ("text missing", D1 + obj(doc_id="d2", title="x"), 2, "lacks the field 'text'"),
-    ("text null", D1 + obj(doc_id="d2", text=None), 2, "'text' must be a string, not null"),
     ("title NaN", D1 + obj(doc_id="d2", text="x", title=float("nan")), 2, "must be a string, not the number nan"),
-    ("title a list", D1 + obj(doc_id="d2", text="x", title=[]), 2, "'title' must be a string, not a list"),
-    ("page id a number", D1 + obj(doc_id="d2", text="x", page_id=3), 2, "'page_id' is the number 3"),
-    ("no UTF-8", D1 + b'{"doc_id": "d2", "text": "\xff"}\n', 2, "is not UTF-8"),
     ("two texts", D1 + obj(doc_id="d2", contents="x", body="y"), 2, "has 'contents' and 'body'"),
     ("TSV without a header", b"d1\tme\nd2\tyou\nd 3\tthey\n", 3, "'doc_id' 'd 3' holds white space"),
-    ("CSV without a header", b"d1,me\nd2,you\n", 2, "lacks the field 'doc_id'"),
-    ("TSV without rows", b"doc_id\ttext\n", None, "holds no docs"),
 ]
 
 
@@ -145,22 +111,15 @@ def entry(*passages: object, **fields: object) -> bytes:
 
 P1, P2 = {"id": "1", "text": "a"}, {"id": "2", "text": "a"}
 DPR: list[Case] = [
-    ("empty", b"", None, "is empty; expected query records"),
-    ("no entries", b"[]", None, "holds no queries"),
     ("no question", b'[\n{"ctxs": []}]', 2, "lacks the field 'question'"),
-    ("question empty", entry(question=""), 1, "the text of query 'q1' is empty"),
     ("no ctxs", entry() + obj(question="x"), 2, "'ctxs' must be a list of passages, not null"),
     ("ctxs of strings", entry("a"), 1, "ctxs[0]: expected a JSON object, found a string"),
     ("no text", entry(P1, {"id": "2"}), 1, "ctxs[1]: this doc lacks the field 'text'"),
-    ("id a number", entry({"id": 1, "text": "a"}), 1, "ctxs[0]: 'id' is the number 1"),
     ("score NaN", entry({**P1, "score": float("nan")}), 1, "'score' must be a finite number, not nan"),
     ("score a word", entry({**P1, "score": "high"}), 1, "'score' must be a finite number, not 'high'"),
-    ("score true", entry({**P1, "score": True}), 1, "'score' must be a finite number, not True"),
     ("score missing in one", entry({**P1, "score": 1}, P2), 1, "ctxs[1]: some passages of this file have a 'score'"),
     ("doc twice", entry(P1, P1), 1, "doc '1' appears twice for query 'q1'"),
     ("doc with two texts", entry(P1) + entry({**P1, "text": "b"}), 2, "'1' has a different title or text than before"),
-    ("query twice", entry(id="a") + entry(id="a"), 2, "query 'a' appears twice"),
-    ("reserved query id", entry(id="all"), 1, "'all' is reserved"),
 ]
 
 
@@ -172,21 +131,13 @@ TOP = b"labeling,run,measure,query_id,value\n"
 TABLES: list[Case] = [
     ("empty", b"", None, "is empty; expected a scores table (columns labeling, run, measure, query_id, value)"),
     ("column missing", b"labeling,run,measure,query,value\n", None, "lacks column 'query_id' (it has: labeling, run"),
-    ("column missing, hint", b"labeling,run,measure,query-id,value\n", None, "Did you mean 'query-id'?"),
-    ("column twice", b"run,labeling,run,measure,query_id,value\na,b,c,d,e,1\n", 1, "names column 'run' twice"),
     ("a word for a number", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,high\n", 3, "column 'value': 'high' is not a number"),
     ("digits with underscores", TOP + b"l,r,m,q1,1_000\n", 2, "'1_000' is not a number"),
     ("infinite", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,inf\n", 3, "'inf' is not a number"),
     ("too large", TOP + b"l,r,m,q1,1e999\n", 2, "is infinite"),
     ("id empty", TOP + b"l,r,m,q1,0.5\nl,r,m,,0.5\n", 3, "column 'query_id': is empty"),
-    ("a cell too few", TOP + b"l,r,m,q1\n", 2, "the header has 5 columns, this row 4"),
-    ("a cell too many", TOP + b"l,r,P(a=1, b=2)@3,q1,1\n", 2, "the header has 5 columns, this row 6"),
-    ("empty line inside", TOP + b"\nl,r,m,q1,1\n", 2, "is empty where a row was expected"),
-    ("open quote", TOP + b'l,r,m,"q1,1\n', 2, "unexpected end of data"),
-    ("no UTF-8", TOP + b"l,r,m,q\xff,1\n", 2, "is not UTF-8"),
     ("NUL", TOP + b"l,r,m,q\0,1\n", 2, "holds a NUL character"),
     ("JSON, id a number", score(query_id=1), 1, "column 'query_id': must be a string, not the number 1"),
-    ("JSON, id null", score(query_id=None), 1, "column 'query_id': must be a string, not null"),
     ("JSON, value true", score(value=True), 1, "column 'value': must be a number, not true"),
     ("JSON, value a list", score(value=[1]), 1, "column 'value': must be a number, not a list"),
     ("JSON, half a surrogate pair", score(run="\ud83d"), 1, "column 'run': holds half of a surrogate pair"),
@@ -196,33 +147,19 @@ TABLES: list[Case] = [
 ]
 TREC_RUN: list[Case] = [
     ("no score", b"q Q0 d 1 5 t\nq Q0 e 2 t\n", 2, "has 5 columns, expected 6"),
-    ("no tag", b"q Q0 d 1 5\n", 1, "has 5 columns"),
     ("no tag, two spaces", b"q Q0 d  1 5\n", 1, "has 5 columns"),
-    ("a column too many", b"q Q0 d 1 5 t x\n", 1, "has 7 columns"),
     ("a word for a score", b"q Q0 d 1 5 t\n\nq Q0 e 2 high t\n", 3, "'score' must be a finite number, not 'high'"),
-    ("not a number", b"q Q0 d 1 nan t\n", 1, "'score' must be a finite number, not 'nan'"),
     ("infinite", b"q Q0 d 1 inf t\n", 1, "'score' must be a finite number, not 'inf'"),
-    ("too large", b"q Q0 d 1 1e999 t\n", 1, "'score' must be a finite number, not '1e999'"),
     ("digits with underscores", b"q Q0 d 1 1_0 t\n", 1, "'score' must be a finite number, not '1_0'"),
     ("pair twice", b"q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, "doc 'd' appears twice for query 'q' (first on line 1)"),
     ("reserved query id", b"q Q0 d 1 5 t\nall Q0 d 1 5 t\n", 2, "'all' is reserved"),
-    ("no UTF-8", b"q Q0 d 1 5 t\nq Q0 \xff 1 5 t\n", 2, "not UTF-8"),
-    ("NUL", b"q Q0 d\x00 1 5 t\n", 1, "NUL"),
-    ("no run", b'{"query_id": "q"}\n', 1, "lacks the field 'doc_id'"),
     ("empty", b"", None, "is empty; expected a TREC run"),
-    ("only empty lines", b"\n \n", None, "is empty; expected a TREC run"),
 ]
 TREC_QRELS: list[Case] = [
     ("no relevance", b"q 0 d 1\nq 0 e\n", 2, "has 3 columns, expected 4"),
-    ("no number", b"q 0 d x\n", 1, "'relevance' must be a finite number, not 'x'"),
     ("hexadecimal", b"q 0 d 1\nq 0 e 0x1\n", 2, "'relevance' must be a finite number, not '0x1'"),
-    ("no iteration", b"q 0 d 1\nq  e 2\n", 2, "has 3 columns"),
-    ("pair twice", b"q 0 d 1\nq 0 d 2\n", 2, "appears twice"),
     ("a mean", b"q 0 d 1\nq 0 e 1.8\n", 2, "--scale NAME=means:5:2"),
-    ("a fraction", b"q 0 d 1\nq 0 e 0.5\n", 2, "0.5 is not a whole number: declare what decimals mean"),
-    ("reserved query id", b"all 0 d 1\n", 1, "reserved"),
     ("empty", b"", None, "is empty; expected a TREC qrels"),
-    ("only empty lines", b"\n \n", None, "is empty; expected a TREC qrels"),
 ]
 # fmt: on
 
@@ -230,9 +167,7 @@ TREC_QRELS: list[Case] = [
 KINDS: dict[str, tuple[Callable[[Path], object], Callable[[bytes], bytes], list[Case]]] = {
     "queries": (read_queries, bytes, QUERIES),
     "docs": (lambda path: read_docs(path, memory_limit=1 << 30), bytes, DOCS),
-    "docs on disk": (lambda path: read_docs(path, memory_limit=0), bytes, DOCS),
-    "packed docs": (lambda path: read_docs(path, memory_limit=1 << 30), gzip.compress, DOCS),
-    "packed docs on disk": (lambda path: read_docs(path, memory_limit=0), gzip.compress, DOCS),
+    "packed docs": (lambda path: read_docs(path, memory_limit=0), gzip.compress, DOCS),
     "DPR": (read_dpr, bytes, DPR),
     "scores": (scores, bytes, TABLES),
     "TREC run": (read_run, bytes, TREC_RUN),
@@ -262,10 +197,7 @@ def test_a_bad_file_is_an_error_with_its_line(
     [
         ({"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
         ({"query_id": [None]}, "column 'query_id' of the quality table, row 1: must be a string, not null"),
-        ({"query_id": [b"q"]}, "row 1: must be a string, not a bytes"),
         ({"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
-        ({"depth": [None]}, "row 1: nan is not a whole number"),
-        ({"value": ["x"]}, "column 'value' of the quality table, row 1: 'x' is not a number"),
         ({"value": [-math.inf]}, "row 1: is infinite"),
         ({"run": None}, "lacks column 'run'"),
     ],
@@ -294,10 +226,7 @@ def test_a_bad_record_in_parquet_is_named_by_its_row(tmp_path: Path) -> None:
         ({"query_id": [7, 8]}, "row 1: 'query_id' is the number 7; ids are strings"),
         ({"doc_id": ["a", None]}, "row 2: 'doc_id' must be a string, not null"),
         ({"doc_id": ["a", "b c"]}, "row 2: 'doc_id' 'b c' holds white space"),
-        ({"doc_id": ["a", ""]}, "row 2: 'doc_id' is empty"),
         ({"doc_id": ["a", "a"]}, "row 2: doc 'a' appears twice for query 'q'"),
-        ({"score": [True, False]}, "row 1: 'score' must be a finite number, not True"),
-        ({"score": [1.0, math.inf]}, "row 2: 'score' must be a finite number, not inf"),
         ({"score": [1.0, None]}, "row 2: some passages of this file have a 'score'"),
         ({"run": ["a", "b"]}, "row 2: the column 'run' holds 'a' and 'b'"),
     ],
@@ -321,6 +250,7 @@ def test_a_table_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 READERS = [read_queries, read_docs, read_dpr, scores]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="backslashes are separators and there are no devices there")
 @pytest.mark.parametrize("read", READERS)
 def test_a_missing_file_is_named_with_what_was_expected_and_what_is_like_it(
     read: Callable[[Path], object], tmp_path: Path
@@ -329,23 +259,9 @@ def test_a_missing_file_is_named_with_what_was_expected_and_what_is_like_it(
     assert "no such file; expected" in str(fails(read, tmp_path / "other"))
     assert "Did you mean 'data.jsonl'?" in str(fails(read, tmp_path / "date.jsonl"))
     assert "does not exist either" in str(fails(read, tmp_path / "no" / "data.jsonl"))
-
-
-@pytest.mark.parametrize("read", READERS)
-def test_a_folder_is_no_file(read: Callable[[Path], object], tmp_path: Path) -> None:
+    assert "Did you mean" in str(fails(read, Path(str(tmp_path / "data.jsonl").replace("/", "\\"))))
     assert "is a folder" in str(fails(read, tmp_path))
-
-
-@pytest.mark.parametrize("read", READERS)
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_refused_because_files_are_read_twice(read: Callable[[Path], object], tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    keep = os.open(path, os.O_RDWR)
-    try:
-        assert "is a pipe, but files are read more than once" in str(fails(read, path))
-    finally:
-        os.close(keep)
+    assert "is a device" in str(fails(read, Path("/dev/null")))
 
 
 @pytest.mark.parametrize("read", [*READERS, load, load_prompt])
@@ -354,31 +270,15 @@ def test_a_pipe_without_a_writer_is_refused_and_not_waited_for(read: Callable[[P
     def waits(*_: object) -> None:
         raise AssertionError("it waits for somebody to write")
 
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
+    os.mkfifo(tmp_path / "pipe")
     before = signal.signal(signal.SIGALRM, waits)
     signal.alarm(20)
     try:
-        with pytest.raises((DataError, ConfigError), match="write it to a file first"):
-            read(path)
+        with pytest.raises((DataError, ConfigError), match=r"is a pipe, .* write it to a file first"):
+            read(tmp_path / "pipe")
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.parametrize("read", READERS)
-@pytest.mark.skipif(not Path("/dev/null").exists(), reason="no devices here")
-def test_a_device_is_no_file(read: Callable[[Path], object]) -> None:
-    assert "is a device" in str(fails(read, Path("/dev/null")))
-
-
-@pytest.mark.skipif(os.name == "nt", reason="backslashes are separators there")
-def test_a_windows_path_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "queries.jsonl").write_bytes(Q1)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"Did you mean 'data/queries\.jsonl'"):
-        read_queries("data\\queries.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -396,12 +296,3 @@ def test_a_format_that_does_not_exist_is_wrong_usage(format: str, reason: str, t
     with pytest.raises(UsageError) as caught:
         read_queries(path, format)
     assert reason in str(caught.value)
-
-
-def test_a_told_format_is_held_to(tmp_path: Path) -> None:
-    path = tmp_path / "queries"
-    path.write_bytes(b"query_id,text\nq1,who?\n")
-    assert "not valid JSON" in str(fails(lambda p: read_queries(p, "jsonl"), path))
-    assert "not a readable Parquet" in str(fails(lambda p: read_queries(p, "parquet"), path))
-    path.write_bytes(b"")
-    assert "is empty; expected a scores table" in str(fails(lambda p: read_table(SCORES, p, "csv"), path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from judgekit.data.checks import check_runs, disjoint, remarks
+from judgekit.data.checks import MANY, check_runs, contradictions, disjoint, remarks, twins
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run
@@ -22,6 +22,7 @@ def run(*pairs: tuple[str, str], name: str = "bm25") -> Run:
 def test_queries_that_a_run_lacks_are_counted() -> None:
     runs = [run(("q1", "d1"), ("q3", "d1")), run(("q2", "d2"), ("q1", "d1"), ("q3", "d3"), name="dense")]
     assert check_runs(runs, QUERIES, DOCS) == {"bm25": ("q2",), "dense": ()}
+    assert check_runs([run(("q1", "d9"))], QUERIES) == {"bm25": ("q2", "q3")}
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,6 @@ def test_runs_that_do_not_fit_are_refused(runs: list[Run], reason: str) -> None:
     with pytest.raises(DataError) as caught:
         check_runs(runs, QUERIES, DOCS)
     assert reason in str(caught.value)
-
-
-def test_docs_are_left_unchecked_without_a_collection() -> None:
-    assert check_runs([run(("q1", "d9"))], QUERIES) == {"bm25": ("q2", "q3")}
 
 
 def labeling(*labels: tuple[str, str, float | None, str, float]) -> Labeling:
@@ -96,3 +93,30 @@ def test_runs_that_were_cut_are_held_against_each_other_by_all_that_was_read() -
         Run(name, ["q"] * 200, listed, list(range(200, 0, -1))) for name, listed in (("a", docs), ("b", docs[::-1]))
     )
     assert list(disjoint([first.cut(30), other.cut(30)])) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "ranks", "told"),
+    [
+        (range(MANY + 1), None, "every list goes from the lowest score to the highest"),
+        (range(MANY), None, ""),
+        ([*range(MANY + 1), 0], None, ""),
+        (range(0, -MANY - 1, -1), None, ""),
+        ([1, 2], [1, 2], "the next rank has the higher score"),
+        ([1, 2], [2, 1], ""),
+        ([1, 2], [1, 1], ""),
+        ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1], range(11), ""),
+        ([9, 8, 7, 6, 5, 4, 3, 2, 1, 2], range(10), "(11% of the time the next rank"),
+    ],
+)
+def test_scores_that_rise_with_the_rank_are_noticed(scores: list[float], ranks: list[int] | None, told: str) -> None:
+    columns = {"query_id": "q", "doc_id": [f"d{i}" for i in range(len(scores))], "score": scores}
+    found = list(contradictions({"a": pd.DataFrame(columns if ranks is None else {**columns, "rank": ranks})}))
+    assert [told in line for line in found] == [True] * bool(told)
+
+
+def test_names_of_the_same_lists_are_told() -> None:
+    one, same = run(("q1", "d1"), ("q2", "d2")), run(("q2", "d2"), ("q1", "d1"), name="same")
+    assert list(twins([one, same, run(("q1", "d1"), ("q2", "d3"), name="other"), run(("q1", "d1"), name="less")])) == [
+        ("bm25", "same")
+    ]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +15,6 @@ from judgekit.data.columns import (
     Pairs,
     equal,
     find,
-    join_run_lengths,
     repeated,
     run_lengths,
     same_key,
@@ -44,8 +40,6 @@ def table(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
         ("grades:3", Scale("grades", 3, 0, 1)),
         ("grades:3:2", Scale("grades", 3, 0, 2)),
         ("grades:-2..3", Scale("grades", 3, -2, 1)),
-        ("grades:-2..4:3", Scale("grades", 4, -2, 3)),
-        ("means:5", Scale("means", 5, 0, 1)),
         ("means:5:2", Scale("means", 5, 0, 2)),
         ("means:-2..4:3", Scale("means", 4, -2, 3)),
         ("unit", Scale("unit")),
@@ -57,9 +51,7 @@ def test_scales_have_one_spelling(text: str, scale: Scale) -> None:
     assert str(scale) == text
 
 
-@pytest.mark.parametrize(
-    "text", ["", "grade:3", "grades", "grades:3:", "grades:0", "grades:3..2", "means:x", "means:0", "float"]
-)
+@pytest.mark.parametrize("text", ["", "grade:3", "grades:3:", "grades:0", "grades:3..2", "means:x"])
 def test_what_is_no_scale_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         Scale.parse(text)
@@ -92,17 +84,9 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
     assert labeling.doc_ids.tolist() == ["a", "b", "a", "b"]
     np.testing.assert_array_equal(labeling.relevance, [np.nan, np.nan, 0, 1])
     assert labeling.status.tolist() == ["not_applicable", "failed", "ok", "ok"]
-    assert labeling.missing.tolist() == [False, True, False, False]
     assert labeling.table["raw"].tolist() == ["r3", "r1", "r2", "r0"]
-    assert labeling.counts() == {
-        "ok": 2,
-        "unparsed": 0,
-        "truncated": 0,
-        "refused": 0,
-        "failed": 1,
-        "unasked": 0,
-        "not_applicable": 1,
-    }
+    given = dict.fromkeys(Status, 0) | {"ok": 2, "failed": 1, "not_applicable": 1}
+    assert labeling.counts() == given
     assert (len(labeling), repr(labeling)) == (4, "Labeling('x', scale=binary, labels=4)")
     pairs = Pairs(run_lengths(strings(frame["query_id"])), strings(frame["doc_id"]), labeling.row_relevance)
     same = Labeling("x", labeling.scale, pairs, status=labeling.row_status)
@@ -142,7 +126,7 @@ def test_stretches_are_those_of_the_column_however_it_is_cut(parts: list[list[st
     ids = [whole.ids[code] for code in whole.codes]
     assert [q for q, n in zip(ids, np.diff(whole.bounds), strict=True) for _ in range(n)] == column
     assert whole.ids == list(dict.fromkeys(column))
-    joined = join_run_lengths([run_lengths(strings(part)) for part in parts])
+    joined = run_lengths(*map(strings, parts))
     assert joined.ids == whole.ids
     assert joined.codes.tolist() == whole.codes.tolist()
     assert joined.bounds.tolist() == whole.bounds.tolist()
@@ -152,18 +136,11 @@ def test_stretches_are_those_of_the_column_however_it_is_cut(parts: list[list[st
 def test_keys_are_found_whatever_their_bits(known: list[int], others: list[int]) -> None:
     near = [key ^ 1 for key in known[::2]]
     asked = [*known[::-1], *others, *near]
-    among = np.array(known, np.uint64)
+    among = np.array(known * 2, np.uint64)
     (rows, found), (none, _) = find([np.array(asked, np.uint64), np.empty(0, np.uint64)], among)
     assert rows.tolist() == [i for i, key in enumerate(asked) if key in known]
-    assert [known[i] for i in found] == [key for key in asked if key in known]
+    assert among[found].tolist() == [key for key in asked if key in known]
     assert len(none) == 0
-
-
-def test_keys_that_are_there_twice_are_found_too() -> None:
-    among = np.array([5, 7, 5, 5], np.uint64)
-    [(rows, found)] = find([np.array([7, 5, 6], np.uint64)], among)
-    assert rows.tolist() == [0, 1]
-    assert among[found].tolist() == [7, 5]
 
 
 @given(st.lists(st.integers(0, 9) | st.integers(2**64 - 4, 2**64 - 1), max_size=30))
@@ -186,40 +163,7 @@ def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
     values[:], scores[:] = 7, 7
     pd.testing.assert_frame_equal(second.table, expected)
     assert second.row_relevance.tolist() == [1, 0]
-    assert (run.top("q"), run.scores.tolist()) == (["a", "b"], [2, 1])
-
-
-def test_ids_that_are_numbers_are_refused_also_as_categories() -> None:
-    frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": [7, 8], "relevance": [1, 0]})
-    for kind in ("int64", "float64", "category"):
-        with pytest.raises(DataError, match="column 'doc_id' of the labels 'x' table holds numbers"):
-            Labeling("x", Scale.parse("binary"), frame.astype({"doc_id": kind}))
-    texts = frame.assign(doc_id=pd.Categorical(["007", "008"]))
-    assert Labeling("x", Scale.parse("binary"), texts).doc_ids.tolist() == ["007", "008"]
-
-
-def test_a_table_put_together_of_several_is_one_labeling() -> None:
-    parts = [table((q, "a", 1, "ok"), (q, "b", 0, "ok")) for q in ("q1", "q2", "q1x")]
-    together = Labeling("x", Scale.parse("binary"), pd.concat(parts))
-    assert together.doc_ids.tolist() == ["a", "b"] * 3
-    parts[1].loc[1, "doc_id"] = ""
-    with pytest.raises(DataError, match="column 'doc_id' of the labels 'x' table, row 4: is empty"):
-        Labeling("x", Scale.parse("binary"), pd.concat(parts))
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about glibc's allocator")
-def test_memory_that_was_freed_is_not_fetched_page_by_page_again() -> None:
-    program = """
-import resource, numpy as np, judgekit.data.columns
-faults = []
-for _ in range(3):
-    arrays = [np.ones(1 << 20, np.uint8) for _ in range(20)]
-    del arrays
-    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
-print(faults[2] - faults[1])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 20 * (1 << 20) // 4096 // 10
+    assert (run.top("q"), run.frame()["score"].tolist()) == (["a", "b"], [2, 1])
 
 
 def test_an_id_that_is_repeated_is_found() -> None:
@@ -251,6 +195,8 @@ def test_labels_that_were_kept_on_disk_make_the_same_table_and_file(tmp_path: Pa
             kept.add(frame_of(part))
             assert not any((tmp_path / "kept").iterdir())
         table = kept.table(frame_of(last))
+    with pytest.raises(DataError, match="nowhere: labels cannot be written here"):
+        LabelFile(Path("nowhere")).add(frame_of(LABELLED))
     labeling = Labeling("l", Scale("binary"), table)
     pd.testing.assert_frame_equal(labeling.table, whole.table)
     pd.testing.assert_frame_equal(pd.concat(labeling.blocks(rows=2), ignore_index=True), whole.table)
@@ -260,8 +206,3 @@ def test_labels_that_were_kept_on_disk_make_the_same_table_and_file(tmp_path: Pa
     rows = np.array([3, 0, 1])
     assert labeling.columns(rows, "page_id", "raw", "other") == whole.columns(rows, "page_id", "raw", "other")
     assert (labeling.row_docs.equals(whole.row_docs), labeling.row_queries) == (True, whole.row_queries)
-
-
-def test_labels_that_cannot_be_kept_say_where() -> None:
-    with pytest.raises(DataError, match="nowhere: labels cannot be written here"):
-        LabelFile(Path("nowhere")).add(frame_of(LABELLED))

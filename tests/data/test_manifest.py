@@ -21,13 +21,6 @@ def made(folder: Path, name: str, **named: Path) -> Path:
     return path
 
 
-def test_the_hash_is_of_the_bytes_of_the_file_as_sha256sum_gives_it(tmp_path: Path) -> None:
-    path = tmp_path / "queries.jsonl.gz"
-    path.write_bytes(gzip.compress(b"content"))
-    found = sources({"queries": path})["queries"]
-    assert found == InputFile(str(path), path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest(), {})
-
-
 def test_a_folder_that_is_one_table_has_a_hash_of_names_and_contents(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -44,8 +37,10 @@ def test_a_folder_that_is_one_table_has_a_hash_of_names_and_contents(tmp_path: P
 
 def test_what_was_read_without_a_role_goes_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "queries").write_text("q")
-    (tmp_path / "prompt.toml").write_text("p")
+    (tmp_path / "prompt.toml").write_bytes(gzip.compress(b"p"))
     found = sources({"queries": tmp_path / "queries"}, [tmp_path / "queries", tmp_path / "prompt.toml"])
+    prompt = found[str(tmp_path / "prompt.toml")]
+    assert (prompt.bytes, prompt.sha256) == (21, hashlib.sha256(gzip.compress(b"p")).hexdigest())
     assert list(found) == ["queries", str(tmp_path / "prompt.toml")]
 
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run, pool
+from judgekit.data.runs import Run, Ties, pool
 from judgekit.errors import DataError
 
 ids = st.text("aé0_Z", min_size=1, max_size=20)
@@ -47,16 +46,15 @@ def test_documents_are_ordered_by_score_and_then_by_the_tie_rule(pairs, ties: Ti
     assert {q: run.top(q) for q in run.query_ids} == wanted
     assert run.query_ids.tolist() == list(wanted)
     assert run.doc_ids.tolist() == sorted({r[1] for r in rows})
-    assert run.doc_ids[run.docs].tolist() == [d for docs in wanted.values() for d in docs]
-    assert np.diff(run.offsets).tolist() == [len(docs) for docs in wanted.values()]
-    assert run.scores.tolist() == [pairs[q, d] for q, docs in wanted.items() for d in docs]
+    listed = [(q, d, pairs[q, d]) for q, docs in wanted.items() for d in docs]
+    assert [*run.frame().itertuples(index=False, name=None)] == listed
     for depth in (1, 3):
         cut = run.cut(depth)
         assert {q: cut.top(q) for q in cut.query_ids} == {q: docs[:depth] for q, docs in wanted.items()}
         assert run.top("1", depth) == wanted.get("1", [])[:depth]
     few = run.only(["2", "nowhere"])
     assert {q: few.top(q) for q in few.query_ids} == {q: docs for q, docs in wanted.items() if q == "2"}
-    assert few.cut(2).scores.tolist() == [pairs["2", d] for d in wanted.get("2", [])[:2]]
+    assert few.cut(2).frame()["score"].tolist() == [pairs["2", d] for d in wanted.get("2", [])[:2]]
     back = Run.from_frame(run.frame(), "run", ties=ties)
     assert {q: back.top(q) for q in back.query_ids} == wanted
 
@@ -93,16 +91,13 @@ def test_rows_that_make_no_run_are_refused(queries: list, docs: list, values: li
         Run("r", queries, docs, values)
 
 
-@pytest.mark.parametrize("name", ["", " "])
-def test_a_run_and_a_labeling_have_a_name(name: str) -> None:
-    with pytest.raises(DataError, match="name of a run is empty"):
-        Run(name, ["q"], ["d"], [1])
+def test_a_run_and_a_labeling_have_a_name() -> None:
     rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]})
-    with pytest.raises(DataError, match="name of a labeling is empty"):
-        Labeling(name, Scale("binary"), rows)
-
-
-def test_a_run_cannot_take_the_reserved_name() -> None:
+    for name in ("", " "):
+        with pytest.raises(DataError, match="name of a run is empty"):
+            Run(name, ["q"], ["d"], [1])
+        with pytest.raises(DataError, match="name of a labeling is empty"):
+            Labeling(name, Scale("binary"), rows)
     with pytest.raises(DataError, match="cannot be named 'all'"):
         Run("all", [], [], [])
 

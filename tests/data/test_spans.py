@@ -17,7 +17,7 @@ from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.frames import as_docs
 from judgekit.data.readers import read_docs, write_docs
 from judgekit.data.runs import Run
-from judgekit.data.spans import Spans, evidence_in, evidence_of, sharing
+from judgekit.data.spans import Spans, evidence_in, evidence_of, sharing, spans_of, where
 from judgekit.errors import DataError
 
 ROWS = [
@@ -31,27 +31,14 @@ def places(docs: object) -> list[tuple[object, ...]]:
     return [(d.page_id, d.start, d.end) for d in docs.get(["a", "b"])]  # type: ignore[attr-defined]
 
 
-def written(folder: Path, form: str) -> Path:
-    path = folder / f"docs.{form}"
-    frame = pd.DataFrame(ROWS)
-    if form == "parquet":
-        frame.to_parquet(path)
-    elif form == "json":
-        path.write_text(json.dumps(ROWS))
-    elif form == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    else:
-        frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
-    return path
-
-
-@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
-def test_spans_are_read_from_every_form_also_where_the_collection_stays_on_disk(tmp_path: Path, form: str) -> None:
-    path = written(tmp_path, form)
-    assert places(read_docs(path)) == PLACED
-    assert places(read_docs(path, memory_limit=0)) == PLACED
-    write_docs(read_docs(path), tmp_path / "again.jsonl")
-    assert places(read_docs(tmp_path / "again.jsonl")) == PLACED
+def test_spans_are_read_from_every_form_also_where_the_collection_stays_on_disk(tmp_path: Path) -> None:
+    pd.DataFrame(ROWS).to_csv(tmp_path / "docs.csv", index=False)
+    pd.DataFrame(ROWS).to_parquet(tmp_path / "docs.parquet")
+    write_docs(read_docs(tmp_path / "docs.csv"), tmp_path / "docs.jsonl")
+    for name in ("docs.csv", "docs.parquet", "docs.jsonl"):
+        assert places(read_docs(tmp_path / name)) == places(read_docs(tmp_path / name, memory_limit=0)) == PLACED
+    (tmp_path / "none.csv").write_text("doc_id,text,page_id,start,end\na,x,,,\nb,y,p,0,1\n")
+    assert places(read_docs(tmp_path / "none.csv")) == [(None, None, None), ("p", 0, 1)]
 
 
 def test_spans_are_taken_from_tables_and_dictionaries_and_nobody_has_to_give_them() -> None:
@@ -114,25 +101,6 @@ def test_evidence_is_found_as_the_shortest_words_that_hold_it() -> None:
     assert evidence_in(Doc("d", "In  Paris", "", "p", 0, 8), lambda words: True, 3) == set()
 
 
-def test_containment_says_where_its_answers_stand() -> None:
-    docs = [
-        {"doc_id": "whole", "text": "Long ago it was New York, N.Y.", "page_id": "p", "start": 10, "end": 40},
-        {"doc_id": "piece", "text": "New York, N.Y.", "title": "York", "page_id": "p", "start": 26, "end": 40},
-        {"doc_id": "other", "text": "New York"},
-    ]
-    labeling = jk.label(
-        "containment",
-        queries=[{"query_id": "q", "text": "where?", "answers": ["new york", "York"]}],
-        docs=docs,
-        runs={"r": {"q": {"whole": 3, "piece": 2, "other": 1}}},
-        cache=None,
-    )
-    table = labeling.table.set_index("doc_id")
-    assert table["evidence"].to_dict() == {"whole": "30-35", "piece": "30-35 title", "other": ""}
-    assert table["start"]["piece"] == 26
-    assert table["page_id"].to_dict() == {"whole": "p", "piece": "p", "other": ""}
-
-
 def run_over(name: str, ids: list[str]) -> Run:
     return Run(name, ["q"] * len(ids), ids, list(range(len(ids))))
 
@@ -147,31 +115,8 @@ def test_runs_over_other_cuts_of_one_collection_are_told_from_runs_that_find_oth
     assert cut_differently([one, other], docs)
     assert not cut_differently([one, run_over("same", small[::-1])], docs)
     assert not cut_differently([one, other], MemoryDocs([Doc(d, "", "", d, 0, 9) for d in small + large]))
-
-
-def test_scores_of_runs_over_other_cuts_count_evidence_where_documents_say_where_they_stand_and_warn_elsewhere() -> (
-    None
-):
-    docs = [
-        {"doc_id": f"{cut}{i}", "text": "x" * (end - start), "page_id": f"p{i}", "start": start, "end": end}
-        for i in range(20)
-        for cut, start, end in (("w", 0, 100), ("a", 0, 60), ("b", 40, 100))
-    ]
-    runs = {
-        "whole": {"q": {f"w{i}": -i for i in range(20)}},
-        "pieces": {"q": {f"{cut}{i}": -2.0 * i - (cut == "b") for i in range(20) for cut in "ab"}},
-    }
-    labels = {"q": {"w0": 1, "a0": 1, "b0": 1, "w1": 1, "a1": 1, "b1": 1}}
-    found = jk.score(runs, labels, "R@2 RR nDCG(unit=doc)@2", docs=docs)
-    means = found.means().pivot(index="run", columns="measure", values="value")
-    assert means["R(unit=evidence)@2"].to_dict() == {"whole": 1, "pieces": 0.5}
-    assert "nDCG(unit=doc)@2 cannot compare them" in found.warnings[0]
-    without = jk.score(runs, labels, "R@2 RR nDCG@2")
-    assert [str(m) for m in without.measures] == ["R@2", "RR", "nDCG@2"]
-    (warning,) = without.warnings
-    assert "pieces share 0% of their documents" in warning
-    assert "The same holds for nDCG@2." in warning
-    assert jk.score(runs, labels, "RR Success@2").warnings == []
+    assert not cut_differently([one, other], MemoryDocs([Doc(d, "", "", d[0], 0, 9) for d in small + large]))
+    assert where(Doc("d", "", page_id="p", end=3)) == {}
 
 
 def test_a_table_of_labels_is_read_as_qrels_with_its_statuses_and_where_its_evidence_stands(tmp_path: Path) -> None:
@@ -189,3 +134,16 @@ def test_a_table_of_labels_is_read_as_qrels_with_its_statuses_and_where_its_evid
     with pytest.raises(DataError, match="declare what decimals mean"):
         jk.read_qrels(tmp_path / "labels.parquet")
     assert len(jk.read_qrels(tmp_path / "labels.parquet", scale=jk.Scale.parse("unit"))) == 3
+
+
+def test_spans_are_of_rows_whose_place_is_known_by_their_labels_or_their_documents() -> None:
+    rows = [("a", "p", 0, 9, "2-4 6-8"), ("b", "p", None, 9, ""), ("c", "", 0, 9, ""), ("d", "r", 1, 5, "")]
+    table = pd.DataFrame(rows, columns=["doc_id", "page_id", "start", "end", "evidence"])
+    labeling = jk.Labeling("x", jk.Scale("binary"), table.assign(query_id="q", relevance=1.0))
+    every = np.arange(4)
+    spans = [(0, 0, 2, 4), (0, 0, 6, 8), (3, 1, 1, 5)]
+    assert [*zip(*(x.tolist() for x in spans_of(labeling, every)), strict=True)] == spans
+    docs = MemoryDocs([Doc("c", "", "", "p", 7, 9)])
+    assert [*zip(*(x.tolist() for x in spans_of(labeling, every, docs)), strict=True)] == [
+        *spans[:2], (2, 0, 7, 9), spans[2]
+    ]  # fmt: skip

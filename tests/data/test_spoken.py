@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgekit.cli import main
-from judgekit.console.printing import console, echo, emit, grid, note, say, show
+from judgekit.console.printing import console, echo, emit, grid, note, show
 from judgekit.data.files import read_table, write_table
 from judgekit.data.tables import LABELS
 
@@ -21,29 +20,19 @@ HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\u202ed\x9be\x7ff\ud800g\rh"
 @pytest.mark.parametrize(
     "speak",
     [
-        lambda text: say(text),
-        lambda text: note(text),
+        note,
         lambda text: grid(["x"], [[text]]),
         lambda text: echo(text, err=True),
         lambda text: show(pd.DataFrame({"x": [text.replace("\ud800", "")]})),
         lambda text: console(stderr=True).print(text, markup=False),
     ],
-    ids=["say", "note", "grid", "echo", "show", "print"],
+    ids=["note", "grid", "echo", "show", "print"],
 )
 def test_no_text_is_obeyed_by_a_terminal(capsys: Any, speak: Any) -> None:
     speak(HOSTILE)
     shown = "".join(capsys.readouterr())
     assert not set(shown) & set("\x1b\x07\u202e\x9b\x7f\ud800\r")
     assert "⟨U+202E⟩" in shown
-
-
-def test_an_error_shows_what_a_name_holds(capsys: Any, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["score", "--run", f"r={tmp_path}/no\x1b[2J\u202efile", "--qrels", "q=nothing", "-m", "P@1"])
-    assert left.value.code == 2
-    said = capsys.readouterr().err
-    assert "\x1b" not in said
-    assert "\u202e" not in said
 
 
 def test_one_json_object_means_what_it_meant(capsys: Any) -> None:
@@ -53,10 +42,16 @@ def test_one_json_object_means_what_it_meant(capsys: Any) -> None:
     assert json.loads(shown)["text"] == HOSTILE
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-a", "@SUM(A1)", "'=1", "plain", "\tx"])
-@pytest.mark.parametrize("end", ["csv", "tsv", "csv.gz"])
-def test_no_name_is_a_formula_in_a_csv_file_and_it_is_read_as_it_was(tmp_path: Path, name: str, end: str) -> None:
-    columns = {"query_id": [name], "doc_id": [name], "relevance": [-1.0], "status": ["ok"], "raw": [f"{name}, he said"]}
+@pytest.mark.parametrize("end", ["csv", "tsv"])
+def test_no_name_is_a_formula_in_a_csv_file_and_it_is_read_as_it_was(tmp_path: Path, end: str) -> None:
+    names = ["=1+1", "+1", "-a", "@SUM(A1)", "'=1", "plain", "\tx"]
+    columns = {
+        "query_id": names,
+        "doc_id": names,
+        "relevance": -1.0,
+        "status": "ok",
+        "raw": [f"{n}, he" for n in names],
+    }
     frame = LABELS.check(pd.DataFrame(columns))
     path = tmp_path / f"labels.{end}"
     write_table(frame, path, table=LABELS)

@@ -16,7 +16,7 @@ from judgekit.cli.app import app_for
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
 from judgekit.experiment.init import draft, schema
-from tests.plugins.traces.test_reading import langfuse, lines, spans
+from tests.plugins.traces.test_reading import PHOENIX, as_langfuse, lines, spans
 from tests.small import RUNS, edited
 
 
@@ -296,7 +296,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
 def test_what_is_lacking_is_said(names, words, data, judgekit):
     (data / "empty").mkdir()
     lines(data / "traces.jsonl", spans("t0", "When was mill 0 burnt?", "1850", 0))
-    lines(data / "langfuse.jsonl", langfuse())
+    lines(data / "langfuse.jsonl", as_langfuse(PHOENIX))
     (data / "gold.qrels").write_text("q0 0 d0a 1\n")
     (data / "fragen.csv").write_text("Nr,Frage\nq0,Wer?\n")
     (data / "halb.csv").write_bytes(b"Nr;Frage\r\nq0;Wer?\r\n")

@@ -8,8 +8,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 
 EVERY = (
     "P@3 P@5 P(by=retrieved)@5 P P(judged_only=True)@3 P(rel=2)@4 R@3 R@5 R F1@3 F1 Success@1 Success@3 Success"

@@ -10,8 +10,7 @@ import pytest
 
 from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.data.tables import SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import Mean, evaluate

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.metrics import evaluate, parse_measures
 from tests.metrics.material import EVERY, Case, cases, labeling_of, scored_run
 

@@ -9,8 +9,7 @@ import pytest
 import pytrec_eval
 
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.metrics import Evaluation, evaluate
 from tests.metrics.material import TREC
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from judgekit.data.ordering import Ties
+from judgekit.data.runs import Ties
 from judgekit.metrics import DEFINITIONS, evaluate, parse_measures
 from tests.metrics.material import EVERY, Case, cases, labeling_of, scored_run
 from tests.metrics.reference import condensed, score

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from judgekit.data.labelings import Labeling
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.metrics import evaluate
 from tests.metrics.material import labeling_of, run_of, scored_run
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgekit.data.asked import Asked
 from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
-from judgekit.data.trec import write_qrels
+from judgekit.data.trec import Asked, write_qrels
 from judgekit.errors import DataError, UsageError
 from judgekit.kinds import Context
 from judgekit.labelers.base import build
