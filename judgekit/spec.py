@@ -229,10 +229,10 @@ def split_form(text: str | Path) -> tuple[str, str]:
     return ("", str(text)) if match is None else (match[1], str(text)[match.end() :])
 
 
-def form_of(source: str | Path, format: str = "auto") -> tuple[Spec, str]:
-    """Return the form in which a source is read, the one in front of its path unless ``format`` names it."""
+def form_of(source: str | Path) -> tuple[Spec, str]:
+    """Return the form in which a source is read, ``auto`` if none stands in front of its path, and the path."""
     form, path = split_form(source)
-    file, text = split_file(form if form and format == "auto" else format)
+    file, text = split_file(form or "auto")
     spec = parse(text)
     return (spec if file is None else replace(spec, name=f"{file}:{spec.name}")), path
 

@@ -263,8 +263,8 @@ class Source:
         present = [name for name in names if record.fields.get(name) is not None]
         if len(present) > 1 and present[0] != names[0]:
             both = " and ".join(map(repr, present))
-            choice = f'e.g. format="{self.format}({key}={present[0]})"' if self.path else "by renaming the other"
-            raise self.error(record, f"has {both}; choose one, {choice}")
+            way = f"e.g. {self.format}({key}={present[0]}):{self.path.name}" if self.path else "by renaming the other"
+            raise self.error(record, f"has {both}; choose one, {way}")
         return present[0] if present else None
 
     def lacks(self, record: DataRecord, key: str) -> DataError:

@@ -47,25 +47,24 @@ _ROW_GROUP: Final = 1 << 20
 """Rows that Arrow puts into a row group of Parquet: blocks of so many leave no trace in a file."""
 
 
-def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataFrame:
+def read_table(table: Table, path: str | Path) -> pd.DataFrame:
     """Read a table, checked: its columns first, in order, with their dtypes; further columns behind them.
 
     Args:
         table: what the file should hold, e.g. ``judgekit.data.tables.SCORES``.
         path: CSV, TSV, JSON lines, a JSON array (plain or packed), a Parquet file or a folder of Parquet parts, or what
-            other tools print (`other_form`); ``FORM:FILE`` says which.
-        format: ``auto`` decides by content; ``csv(query_id=qid, value=stars)`` names your own columns.
+            other tools print (`other_form`); ``csv(query_id=qid, value=stars):FILE`` names your own columns.
 
     Raises:
         DataError: the file is missing or is not such a table; text files with line, Parquet with row.
-        UsageError: there is no such format.
+        UsageError: there is no such form.
     """
     import pandas as pd
 
-    other = other_form(table, path, format)
+    other = other_form(table, path)
     if other is not None:
         return table.check(other, path)
-    spec, text = form_of(path, format)
+    spec, text = form_of(path)
     path = given(text)
     mapped = {str(value): key for key, value in spec.params if key not in ("header", "quote")}
     for key in mapped.values():
@@ -242,13 +241,13 @@ def _spelled(measure: str) -> str:
     return _NAMES.get(measure, measure)
 
 
-def other_form(table: Table, source: str | Path, format: str = "auto") -> pd.DataFrame | None:
+def other_form(table: Table, source: str | Path) -> pd.DataFrame | None:
     """Return what a file of another form holds of a table: scores, quality or answers; None if it is a table itself."""
     import pandas as pd
 
-    spec, text = form_of(source, format)
+    spec, text = form_of(source)
     if table.name == ANSWERS.name and spec.name in ("auto", *FORMS):
-        return _answers(source, format)
+        return _answers(source)
     path = given(text)
     if table.name not in (SCORES.name, QUALITY.name) or spec.name not in ("auto", *LAYOUTS) or not path.exists():
         return None
@@ -267,11 +266,11 @@ def other_form(table: Table, source: str | Path, format: str = "auto") -> pd.Dat
     return frame.rename(columns={"measure": "metric"})
 
 
-def _answers(source: str | Path, format: str) -> pd.DataFrame | None:
+def _answers(source: str | Path) -> pd.DataFrame | None:
     """Return the answers of a nested form, each a text or a number (0 is one), "" where there is none."""
     import pandas as pd
 
-    origin, entries = opened(source, "answer", format)
+    origin, entries = opened(source, "answer")
     if not origin.form:
         return None
     rows = []

@@ -49,13 +49,13 @@ def _each(files: Files) -> list[str | Path]:
     return [files] if isinstance(files, str | Path) else list(files)
 
 
-def read_queries(files: Files, format: str = "auto") -> Queries:
+def read_queries(files: Files) -> Queries:
     """Read queries.
 
     Args:
-        files: the file, ``FORM:FILE``, or several files, whose queries are taken together; of a BEIR folder those that
+        files: the file, or several files, whose queries are taken together; ``FORM:FILE`` where content does not tell
+            the form, e.g. ``"jsonl(id=qid, text=question, answers=gold):asked.jsonl"``; of a BEIR folder those that
             its judgments (``beir(split=test)``) are about.
-        format: the form, where content does not tell, e.g. ``"jsonl(id=qid, text=question, answers=gold)"``.
 
     Returns:
         The queries by id, in the order of the files.
@@ -66,10 +66,10 @@ def read_queries(files: Files, format: str = "auto") -> Queries:
     """
     queries: dict[str, Query] = {}
     for file in _each(files):
-        some = queries_of(*opened(file, "query", format))
-        place = located(file, "query", format).path
+        some = queries_of(*opened(file, "query"))
+        place = located(file, "query").path
         if place.name.startswith("queries.jsonl") and (place.parent / "qrels").is_dir() and place != Path(file):
-            judged = set(read_qrels(file, format=format).row_queries)
+            judged = set(read_qrels(file).row_queries)
             some = {query_id: query for query_id, query in some.items() if query_id in judged} or some
         for query_id, query in some.items():
             if queries.setdefault(query_id, query).text != query.text:
@@ -91,15 +91,13 @@ def read_column(path: str | Path, column: str) -> dict[str, str]:
     return cells
 
 
-def read_docs(
-    files: Files, format: str = "auto", *, memory_limit: int | None = None, index: str | Path | None = None
-) -> Docs:
+def read_docs(files: Files, *, memory_limit: int | None = None, index: str | Path | None = None) -> Docs:
     """Read a collection of documents; a large one is checked once and then stays on disk.
 
     Args:
-        files: the file, a folder of Parquet parts, ``FORM:FILE``, or several files, whose docs are taken together: the
-            same doc may be in more than one.
-        format: the form, where content does not tell, e.g. ``"tsv(header='id,text', quote=none)"``.
+        files: the file, a folder of Parquet parts, or several files, whose docs are taken together: the same doc may be
+            in more than one; ``FORM:FILE`` where content does not tell the form, e.g.
+            ``"tsv(header='id,text', quote=none):docs.tsv"``.
         memory_limit: bytes above which the collection stays on disk; compressed files count fourfold.
         index: the folder for what is kept of it between commands; the cache folder by default.
 
@@ -107,7 +105,7 @@ def read_docs(
         DataError: see `judgekit.data.fields`; the message has file, line and reason.
         UsageError: there is no such form or option.
     """
-    collections = [_docs(file, format, memory_limit, index) for file in _each(files)]
+    collections = [_docs(file, memory_limit, index) for file in _each(files)]
     if len(collections) == 1:
         return collections[0]
     docs: dict[str, Doc] = {}
@@ -120,8 +118,8 @@ def read_docs(
     return MemoryDocs(docs.values())
 
 
-def _docs(file: str | Path, format: str, memory_limit: int | None, index: str | Path | None) -> Docs:
-    place = located(file, "doc", format)
+def _docs(file: str | Path, memory_limit: int | None, index: str | Path | None) -> Docs:
+    place = located(file, "doc")
     if place.format.name == "ir_datasets":
         name = str(place.path)
         store = ir_dataset(name).docs_store()
@@ -132,7 +130,7 @@ def _docs(file: str | Path, format: str, memory_limit: int | None, index: str | 
 
         return GivenDocs(look_up)
     if large(place.path, memory_limit):
-        return on_disk(place, f"{file} {format}", index)
+        return on_disk(place, str(file), index)
     source, records = contents(place, "doc")
     return docs_of(source, records, again=bool(source.form))
 

@@ -2,7 +2,7 @@
 
 A form is recognised by content, here and nowhere else: a syntax by the first bytes (`records.sniff`), columns without a
 header by their number, a nested form by the fields of the first record. Where content is not enough you name the form
-in front of the path, ``FORM:PATH``, or as ``format``: ``jsonl(id=qid, text=question):queries.jsonl``. The table of
+in front of the path, ``FORM:PATH``: ``jsonl(id=qid, text=question):queries.jsonl``. The table of
 forms is in ``docs/formats.md``.
 """
 
@@ -51,11 +51,11 @@ class Located(NamedTuple):
     format: Spec
 
 
-def located(source: str | Path, kind: str, format: str = "auto") -> Located:
+def located(source: str | Path, kind: str) -> Located:
     """Return where the data of one kind is: what ``FORM:PATH`` says, and of a BEIR folder the file of that kind."""
-    if format == "auto" and os.path.isfile(source):
+    if os.path.isfile(source):
         return Located(Path(source), _AUTO)
-    spec, text = form_of(source, format)
+    spec, text = form_of(source)
     if spec.name == "msmarco":
         spec = Spec("tsv", (*spec.params, ("header", "query_id,doc_id,rank")))
     path = Path(text) if spec.name == "ir_datasets" else given(text)
@@ -157,9 +157,9 @@ def _without_header(path: Path, kind: str, names: Names, cells: list[str], synta
     return columns
 
 
-def opened(source: str | Path, kind: str, format: str = "auto") -> tuple[Source, Iterator[DataRecord]]:
+def opened(source: str | Path, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     """Open what is named for the records of one kind."""
-    return contents(located(source, kind, format), kind)
+    return contents(located(source, kind), kind)
 
 
 def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
@@ -267,6 +267,8 @@ def _in_order_of_rank(rows: Pairs, path: Path) -> Pairs:
     by_value = np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
     downwards = np.repeat(lengths, lengths) + 1 - counted
     if (values[by_value] == counted).all() and not (values == downwards).all():
-        forms = "tsv(header='query_id,doc_id,rank') or tsv(header='query_id,doc_id,score')"
-        raise DataError(f"has no header, and its third column may be ranks or scores: say format={forms}", path)
+        forms = "tsv(header='query_id,doc_id,rank'): or tsv(header='query_id,doc_id,score'):"
+        raise DataError(
+            f"has no header, and its third column may be ranks or scores: write {forms} in front of the path", path
+        )
     return rows

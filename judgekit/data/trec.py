@@ -50,22 +50,21 @@ _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qre
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
-def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC, format: str = "auto") -> Run:
+def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> Run:
     """Read a run: a TREC file, or any other form that holds one (``docs/formats.md``).
 
     The rank column of a TREC file is ignored: the score decides, and the tie rule.
 
     Args:
-        path: the file, plain or packed (recognised by content), or ``FORM:FILE``.
+        path: the file, plain or packed (recognised by content), or ``FORM:FILE`` where content does not tell the form.
         name: the run's name; by default the file's name without its endings.
         ties: how documents with equal scores are ordered.
-        format: the form, where content does not tell.
 
     Raises:
         DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number,
             its document is there twice for its query (with file and line).
     """
-    place = located(path, "run", format)
+    place = located(path, "run")
     rows = pairs(place, "run")
     try:
         return Run(name or stem(place.path), *rows, ties=ties)
@@ -74,7 +73,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         raise DataError(error.reason, place.path) from None
 
 
-def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None, format: str = "auto") -> Labeling:
+def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None) -> Labeling:
     """Read qrels: a TREC file, or any other form that holds them (``docs/formats.md``).
 
     Beside a file may lie ``NAME.missing.tsv``, where `write_qrels` left the missing labels; they are read as well.
@@ -82,17 +81,16 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     A Parquet table of labels that judgekit wrote is read with all its columns: statuses, and where documents stand.
 
     Args:
-        path: the file, plain or packed (recognised by content), or ``FORM:FILE``.
+        path: the file, plain or packed (recognised by content), or ``FORM:FILE`` where content does not tell the form.
         name: the labeling's name; by default the file's name without its endings.
         scale: what the numbers mean. Without it whole numbers are grades up to the largest seen (`Labeling.declared`
             is then False), and a file with fractions is an error: what they mean is never guessed.
-        format: the form, where content does not tell.
 
     Raises:
         DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
             not on the scale, its pair is there twice (with file and line); fractions without a declared scale.
     """
-    source = located(path, "qrels", format)
+    source = located(path, "qrels")
     place = source.path
     if source.format.name == "auto" and set(LABELS.columns) <= set(parquet_columns(place)):
         from judgekit.data.files import read_table

@@ -101,9 +101,9 @@ def test_a_run_with_ranks_is_best_first(form: str, tmp_path: Path) -> None:
 
 def test_ranks_and_scores_that_look_alike_have_to_be_told(tmp_path: Path) -> None:
     path = put(tmp_path, b"q1\td1\t2\nq1\td2\t1\nq1\td3\t3\n")
-    with pytest.raises(DataError, match="may be ranks or scores: say format="):
+    with pytest.raises(DataError, match="may be ranks or scores: write "):
         read_run(path)
-    assert read_run(path, format="tsv(header='query_id,doc_id,rank')").top("q1") == ["d2", "d1", "d3"]
+    assert read_run(f"tsv(header='query_id,doc_id,rank'):{path}").top("q1") == ["d2", "d1", "d3"]
     assert read_run(f"tsv(header='query_id,doc_id,score'):{path}").top("q1") == ["d3", "d1", "d2"]
     scores = put(tmp_path, b"q1\td1\t3\nq1\td2\t2\nq1\td3\t1\n", "scores")
     assert read_run(scores).top("q1") == ["d1", "d2", "d3"]
@@ -353,7 +353,7 @@ def test_a_data_set_of_ir_datasets_is_read_by_its_id(monkeypatch: pytest.MonkeyP
 def test_fields_of_ones_own_are_mapped_in_front_of_the_path(tmp_path: Path) -> None:
     path = put(tmp_path, lines({"key": "q1", "ask": "who?", "qid": "x", "id": "y"}), "queries.jsonl")
     assert list(read_queries(f"jsonl(id=key, text=ask):{path}")) == ["q1"]
-    assert list(read_queries(path, "jsonl(id=key, text=ask)")) == ["q1"]
+    assert list(read_queries(f"jsonl(id=key, text=ask):{path}")) == ["q1"]
     run = put(tmp_path, b"q,d,s\nq1,d1,2\nq1,d2,1\nq2,d2,.5\n", "run.csv")
     assert pairs_of_run(f"csv(query=q, doc=d, score=s):{run}") == RUN
     with pytest.raises(UsageError, match=r"unknown option 'text': choose from query, doc, score, rank, header, quote"):
@@ -435,8 +435,8 @@ def test_a_bad_line_is_named_in_each_form(
 
 def test_a_text_of_several_lines_in_tsv_is_read_where_told_or_plain(tmp_path: Path) -> None:
     path = put(tmp_path, b'id\ttext\n1\t"a\n2\tb"\n3\tc\n')
-    assert list(read_queries(path, "tsv(quote=csv)")) == ["1", "3"]
-    assert [q.text for q in read_queries(path, "tsv(quote=none)").values()] == ['"a', 'b"', "c"]
+    assert list(read_queries(f"tsv(quote=csv):{path}")) == ["1", "3"]
+    assert [q.text for q in read_queries(f"tsv(quote=none):{path}").values()] == ['"a', 'b"', "c"]
     assert [q.text for q in read_queries(put(tmp_path, b'id\ttext\n1\t"a\nb"\n')).values()] == ["a\nb"]
 
 

@@ -65,7 +65,7 @@ def test_queries_are_recognised_however_they_are_encoded(content: str, format: s
     path = tmp_path / "queries.dat"
     for encode in ENCODINGS:
         path.write_bytes(encode(content))
-        found = read_queries(path, format)
+        found = read_queries(f"{format}:{path}")
         assert {name: replace(query, columns={}) for name, query in found.items()} == {"007": QUERY}
 
 
@@ -86,7 +86,7 @@ def test_queries_are_recognised_however_they_are_encoded(content: str, format: s
 def test_docs_are_recognised(content: str, format: str, memory_limit: int, tmp_path: Path) -> None:
     path = tmp_path / "docs.dat"
     path.write_text(content)
-    docs = read_docs(path, format, memory_limit=memory_limit)
+    docs = read_docs(f"{format}:{path}", memory_limit=memory_limit)
     assert isinstance(docs, DiskDocs if memory_limit == 0 else MemoryDocs)
     assert docs.get(["NA"]) == [DOC]
 
@@ -142,7 +142,7 @@ def test_a_form_can_be_given_in_a_cell(tmp_path: Path, monkeypatch: pytest.Monke
     assert [doc.doc_id for doc in jk.read_docs(f"colon:{path}")] == ["q1", "q2"]
     path.write_text("q1: who?\nq2: what?\nq1: again\n")
     with pytest.raises(DataError, match=r"line 3: query 'q1' appears twice \(first on line 1\)"):
-        read_queries(path, "colon")
+        read_queries(f"colon:{path}")
 
 
 def test_a_form_is_a_function_in_a_file_that_stands_in_front_of_the_path(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_form_is_a_function_in_a_file_that_stands_in_front_of_the_path(tmp_pat
     assert resolved("my_forms.py:colon:queries.txt", tmp_path) == Path(source)
     assert resolved("queries.txt", tmp_path) == path
     assert [query.text for query in jk.read_queries(source).values()] == ["who?", "what?"]
-    assert list(read_queries(path, f"{form}:colon(id=text, text=id)")) == ["who?", "what?"]
+    assert list(read_queries(f"{form}:colon(id=text, text=id):{path}")) == ["who?", "what?"]
     with pytest.raises(UsageError, match=r"my_forms.py has no function 'semicolon'"):
         jk.read_queries(source.replace(":colon", ":semicolon"))
     path.write_text("q1: who?\nq2 what?\n")

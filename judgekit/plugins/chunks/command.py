@@ -38,7 +38,7 @@ def chunks(
         raise UsageError(f"--out {out}: documents are written as JSON lines (.jsonl)")
     with noting_reads() as read:
         try:
-            whole = read_docs(pages, "auto(id=page_id)")
+            whole = read_docs(f"auto(id=page_id):{pages}")
         except DataError as first:
             try:
                 whole = read_docs(pages)
