@@ -10,52 +10,44 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from judgekit.analysis import Background as Background
-    from judgekit.analysis import Comparison as Comparison
-    from judgekit.analysis import Decision as Decision
-    from judgekit.analysis import Money as Money
-    from judgekit.analysis import Rules as Rules
-    from judgekit.analysis import compare as compare
-    from judgekit.analysis import decide as decide
-    from judgekit.analysis import model_matrix as model_matrix
+    from judgekit.analysis import (
+        Background as Background,
+        Comparison as Comparison,
+        Decision as Decision,
+        Money as Money,
+        Rules as Rules,
+        compare as compare,
+        decide as decide,
+        model_matrix as model_matrix,
+    )
     from judgekit.analysis.against import against as against
     from judgekit.answers.quality import AnswerMetric as AnswerMetric
-    from judgekit.api import agree as agree
-    from judgekit.api import answer as answer
-    from judgekit.api import label as label
-    from judgekit.api import score as score
+    from judgekit.api import agree as agree, answer as answer, label as label, score as score
     from judgekit.client.budget import Budget as Budget
-    from judgekit.data.documents import Doc as Doc
-    from judgekit.data.documents import Docs as Docs
-    from judgekit.data.documents import MemoryDocs as MemoryDocs
-    from judgekit.data.documents import Query as Query
-    from judgekit.data.files import read_table as read_table
-    from judgekit.data.files import write_table as write_table
+    from judgekit.data.documents import Doc as Doc, Docs as Docs, MemoryDocs as MemoryDocs, Query as Query
+    from judgekit.data.files import read_table as read_table, write_table as write_table
     from judgekit.data.frames import run_from as run_from
-    from judgekit.data.labelings import Labeling as Labeling
-    from judgekit.data.labelings import Scale as Scale
-    from judgekit.data.readers import read_docs as read_docs
-    from judgekit.data.readers import read_queries as read_queries
+    from judgekit.data.labelings import Labeling as Labeling, Scale as Scale
+    from judgekit.data.readers import read_docs as read_docs, read_queries as read_queries
     from judgekit.data.runs import Run as Run
     from judgekit.data.tables import Status as Status
-    from judgekit.data.trec import convert as convert
-    from judgekit.data.trec import read_qrels as read_qrels
-    from judgekit.data.trec import read_run as read_run
-    from judgekit.data.trec import write_qrels as write_qrels
-    from judgekit.data.trec import write_run as write_run
+    from judgekit.data.trec import (
+        convert as convert,
+        read_qrels as read_qrels,
+        read_run as read_run,
+        write_qrels as write_qrels,
+        write_run as write_run,
+    )
     from judgekit.errors import JudgekitError as JudgekitError
     from judgekit.experiment.build import build as build
     from judgekit.experiment.plan import plan as plan
     from judgekit.experiment.run import run as run
     from judgekit.experiment.step import Step as Step
     from judgekit.labelers.base import Labeler as Labeler
-    from judgekit.metrics import Measure as Measure
-    from judgekit.metrics import measure as measure
-    from judgekit.plugins.audit.flow import Audit as Audit
-    from judgekit.plugins.audit.flow import audit as audit
+    from judgekit.metrics import Measure as Measure, measure as measure
+    from judgekit.plugins.audit.flow import Audit as Audit, audit as audit
     from judgekit.plugins.chunks.placing import chunks as chunks
-    from judgekit.plugins.guard.gate import Guarded as Guarded
-    from judgekit.plugins.guard.gate import guard as guard
+    from judgekit.plugins.guard.gate import Guarded as Guarded, guard as guard
     from judgekit.plugins.traces.reading import read_traces as read_traces
     from judgekit.registry import register as register
     from judgekit.report.notebook import figures as figures

@@ -28,11 +28,9 @@ from judgekit.wire.types import Endpoint
 if TYPE_CHECKING:
     from judgekit.analysis.agreement import Agreement
     from judgekit.client.budget import Budget
-    from judgekit.client.session import Mode
     from judgekit.metrics import Evaluation
     from judgekit.metrics.evaluation import Missing, Unjudged
-
-__all__ = ["agree", "answer", "label", "score"]
+    from judgekit.store.modes import Mode
 
 
 def label(

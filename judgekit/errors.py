@@ -21,19 +21,6 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = [
-    "BudgetError",
-    "ConfigError",
-    "DataError",
-    "EndpointError",
-    "JudgekitError",
-    "StoppedError",
-    "StoreError",
-    "UsageError",
-    "nearest",
-    "not_among",
-]
-
 
 class JudgekitError(Exception):
     """Base of all errors that judgekit raises on purpose."""

@@ -42,8 +42,6 @@ from judgekit.errors import ConfigError, UsageError, nearest, not_among
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 from judgekit.wire.types import Endpoint
 
-__all__ = ["About", "Context", "Kinds", "Spelled", "about", "attributes", "context_of", "option", "read_options"]
-
 _SECTION: Final = re.compile(r"^(Scale|Needs|Costs|Attributes):\s+(.+?)(?=\n\n|\n\S|\Z)", re.M | re.S)
 _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
 

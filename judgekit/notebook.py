@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["NotebookRepr"]
-
 
 class NotebookRepr:
     """Shows itself in a notebook: as the report does, which stands above the rooms that have such objects."""

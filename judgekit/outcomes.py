@@ -12,8 +12,7 @@ import pandas as pd
 
 from judgekit.answers.answerer import MODES, Answerer, make_answerer
 from judgekit.answers.imported import UNCHECKED, Imported, check_contexts, completed, read_answers, read_ratings
-from judgekit.answers.quality import Answered, AnswerMetric, Score
-from judgekit.answers.quality import metric as answer_metric
+from judgekit.answers.quality import Answered, AnswerMetric, Score, metric as answer_metric
 from judgekit.client.model_drift import origin
 from judgekit.data.documents import Queries, Unit
 from judgekit.data.runs import Run
@@ -28,21 +27,6 @@ from judgekit.wire.types import Origin, Outcome, Program, Request, most_requests
 
 if TYPE_CHECKING:
     from judgekit.client.session import Session
-
-__all__ = [
-    "Answering",
-    "answer_modes",
-    "answer_runs",
-    "answer_stage",
-    "answer_units",
-    "answering",
-    "answers_asked",
-    "at_depth",
-    "check_references",
-    "import_answers",
-    "rating_stage",
-    "read_ratings_of",
-]
 
 
 def read_ratings_of(

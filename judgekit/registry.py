@@ -21,8 +21,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from judgekit.errors import UsageError, not_among
 
-__all__ = ["Register", "register"]
-
 T = TypeVar("T")
 
 

@@ -19,22 +19,6 @@ from types import ModuleType
 
 from judgekit.errors import JudgekitError, UsageError
 
-__all__ = [
-    "MAX_CUTOFF",
-    "Spec",
-    "Value",
-    "form_of",
-    "parse",
-    "parse_many",
-    "run_file",
-    "slug",
-    "split_file",
-    "split_form",
-    "split_named",
-    "user_code",
-    "with_options",
-]
-
 Value = bool | int | float | str
 
 MAX_CUTOFF = 1_000_000_000

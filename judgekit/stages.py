@@ -34,25 +34,9 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
     from judgekit.client.budget import Budget, Prices
-    from judgekit.client.session import Mode, Session
+    from judgekit.client.session import Session
     from judgekit.metrics import Evaluation, Measure
-
-__all__ = [
-    "AllStages",
-    "Collection",
-    "PoolLabeler",
-    "StageUnit",
-    "at_depths",
-    "control_scores",
-    "label_pool",
-    "label_units",
-    "labels_asked",
-    "pool_size",
-    "score_pool",
-    "stored_outcomes",
-    "twin",
-    "with_session",
-]
+    from judgekit.store.modes import Mode
 
 T = TypeVar("T")
 

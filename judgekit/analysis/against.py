@@ -15,8 +15,6 @@ from judgekit.analysis.resampling import t_quantile
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Evaluation
 
-__all__ = ["against", "flipped"]
-
 _FLIPS: Final = 10_000
 _AT_ONCE: Final = 1 << 22
 _CHANGED: Final = 5

@@ -27,8 +27,6 @@ from judgekit.errors import DataError, UsageError, not_among
 if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
 
-__all__ = ["Agreement", "agreement", "system_agreement"]
-
 _MAX_VALUES: Final = 50
 """With more distinct labels only alpha_interval is worked out on the labels."""
 

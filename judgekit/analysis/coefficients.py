@@ -20,8 +20,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["COEFFICIENTS", "Floats", "Target", "attainable_tau_b", "coefficients"]
-
 Floats = npt.NDArray[np.float64]
 Weights = npt.NDArray[np.floating[Any]]
 

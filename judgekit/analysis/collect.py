@@ -20,8 +20,6 @@ from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.data.tables import COMPARISON, stacked
 
-__all__ = ["Collector"]
-
 _DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model", "n", "queries", "lacking",
                    "tau_b_max", "undefined_resamples"]  # fmt: skip
 

@@ -39,8 +39,6 @@ from judgekit.progress import Event, Progress, silent
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
 
-__all__ = ["Background", "Comparison", "compare", "decide"]
-
 AsQuality = str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame]
 AsScores = Evaluation | AsQuality
 _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")

@@ -16,8 +16,6 @@ import numpy as np
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.inputs import Bools, Panel
 
-__all__ = ["CLOSED_BOOK", "CONTROL_COLUMNS", "LENGTH", "RETRIEVER", "TWIN", "question_only"]
-
 CLOSED_BOOK: Final = "closed-book"
 RETRIEVER: Final = "retriever (control)"
 LENGTH: Final = "length (control)"

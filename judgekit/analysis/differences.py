@@ -15,8 +15,6 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.levels import Estimate
 from judgekit.analysis.resampling import interval, spread
 
-__all__ = ["DIFFERENCE_COLUMNS", "Difference", "compared", "difference", "difference_table", "differences", "holm"]
-
 DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
     **dict.fromkeys(("first", "second", "measure", "run", "level"), "str"),
     "depth": "int",

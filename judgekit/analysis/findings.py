@@ -28,8 +28,6 @@ from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import max_t, spread, t_quantile
 
-__all__ = ["CHANCE", "HELPS", "MISLEADS", "NOT_SHOWN", "UNKNOWN", "Finding", "Findings", "Ranged", "find"]
-
 CHANCE: Final = 0.5
 HELPS: Final = "helps"
 MISLEADS: Final = "misleads"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from judgekit.labelers.base import Needs
 
-__all__ = ["FEW_VALUES", "FLAGS", "Flagger"]
-
 FEW_VALUES: Final = 3
 
 FLAGS: Final[dict[str, str]] = {

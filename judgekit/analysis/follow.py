@@ -18,8 +18,6 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import max_t, spread, t_quantile
 
-__all__ = ["MIN_TELLING", "Pooled", "misordered", "pooled_correlation", "slanted", "within_query"]
-
 MIN_TELLING: Final = 5
 """Below so many queries on which answers and scores differ, the correlation has no interval and bears no claim."""
 _EQUAL: Final = 1e-9

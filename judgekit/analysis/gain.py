@@ -23,8 +23,6 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import t_quantile
 
-__all__ = ["Gain", "common_level", "decision_gain", "percentiles"]
-
 _FEW: Final = 10
 """On fewer differing queries the means over halves are not normal, and all of their splits are counted."""
 _TOO_FEW: Final = 5

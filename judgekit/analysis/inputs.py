@@ -22,8 +22,6 @@ from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 
-__all__ = ["KEPT_SHARE", "Inputs", "Pairing", "Panel", "at_every_depth", "only_means", "outcome_of"]
-
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
 

@@ -13,16 +13,6 @@ import numpy.typing as npt
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import max_t, t_quantile
 
-__all__ = [
-    "MIN_DIFFERING",
-    "MIN_EACH_SIDE",
-    "Margins",
-    "better_than",
-    "margins",
-    "mean_concordance_interval",
-    "within_query_interval",
-]
-
 Ints = npt.NDArray[np.intp]
 
 _LEAF: Final = 64

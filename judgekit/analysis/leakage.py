@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
     from judgekit.wire.types import Endpoint
 
-__all__ = ["AnsweredBy", "kinship", "same_by_construction", "shared"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnsweredBy:

@@ -20,8 +20,6 @@ from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
 from judgekit.analysis.resampling import Interval, interval
 from judgekit.data.tables import ALL
 
-__all__ = ["LEVELS", "METHOD", "MIN_RUNS", "POOLED", "TOP_HEAVY_RUNS", "Estimate", "Resamples", "estimates"]
-
 Ints = npt.NDArray[np.intp]
 
 LEVELS: Final = ("query", "within-query", "system")

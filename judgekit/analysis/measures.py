@@ -11,8 +11,6 @@ from judgekit.errors import UsageError
 from judgekit.metrics import Measure
 from judgekit.spec import parse
 
-__all__ = ["WHOLE_RUN", "at_depth", "best_measures", "cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
-
 WHOLE_RUN: Final = 1000
 """The depth that stands for answers of which nothing says it, where no measure has a cutoff."""
 

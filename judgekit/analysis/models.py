@@ -21,8 +21,6 @@ from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import parse
 
-__all__ = ["ModelMatrix", "model_matrix"]
-
 _COEFFICIENT: Final = "concordance"
 _COLUMNS = ("labeling", "label_model", "answer_model", "same_model", "value", "ci_low", "ci_high", "ci_method", "n",
             "undefined_reason")  # fmt: skip

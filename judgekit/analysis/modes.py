@@ -19,8 +19,6 @@ from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, QUALITY
 from judgekit.errors import UsageError, not_among
 
-__all__ = ["Modes", "by_mode", "modes_of", "of_mode"]
-
 _DIFFERENCES: Final = (
     "mode", "against", "labeling", "coefficient", "difference", "ci_low", "ci_high", "p", "p_holm", "n"
 )  # fmt: skip

@@ -21,8 +21,6 @@ from judgekit.errors import DataError, UsageError
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
 
-__all__ = ["ANSWERING", "COSTS", "PEOPLE", "Money", "Pool", "check_costs", "purchase_order"]
-
 COSTS: Final = Table(
     "costs",
     {"labeling": "str"},

@@ -13,8 +13,6 @@ from judgekit.errors import UsageError, not_among
 if TYPE_CHECKING:
     from judgekit.analysis.inputs import Inputs, Panel
 
-__all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "USES", "Primary", "Rules", "settle"]
-
 CHOOSE_RUNS: Final = "choose-runs"
 FIND_QUESTIONS: Final = "find-questions"
 USES: Final = {CHOOSE_RUNS: "within-query", FIND_QUESTIONS: "query"}

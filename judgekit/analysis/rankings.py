@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import COEFFICIENTS, Floats
 
-__all__ = ["RBO_PERSISTENCE", "TOP_HEAVY", "gaps", "over_runs", "pairs", "signs", "within_queries"]
-
 TOP_HEAVY: Final = ("tau_ap", "rbo")
 """The coefficients that join the four at system level where there are enough runs."""
 RBO_PERSISTENCE: Final = 0.9

@@ -19,19 +19,6 @@ from threadpoolctl import threadpool_limits
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
 
-__all__ = [
-    "METHODS",
-    "UNDEFINED_SHARE",
-    "Interval",
-    "interval",
-    "max_t",
-    "one_thread",
-    "percent",
-    "resample_matrix",
-    "spread",
-    "t_quantile",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

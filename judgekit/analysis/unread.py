@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from judgekit.analysis.differences import holm
 
-__all__ = ["unread"]
-
 _LEAST = 5
 _SURE = 0.05
 

@@ -19,8 +19,6 @@ from judgekit.analysis.money import ANSWERING, PEOPLE, Money, Pool
 from judgekit.analysis.primary import Primary
 from judgekit.notebook import NotebookRepr
 
-__all__ = ["WIDTH", "Decision", "Situation", "put"]
-
 WIDTH: Final = 100
 _LABEL: Final = 10
 _PILOT: Final = 200

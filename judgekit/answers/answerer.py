@@ -26,8 +26,6 @@ from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["DEFAULT_PROMPT", "MODES", "Answerer", "Application", "Fitted", "Mode", "Order", "fit", "make_answerer"]
-
 _LEAST: Final = 16
 """A document that would be cut to fewer tokens than this is dropped."""
 

@@ -21,8 +21,6 @@ from judgekit.data.tables import ANSWERS, QUALITY, RATINGS, UNDECLARED, Status, 
 from judgekit.errors import DataError
 from judgekit.wire.reasoning import without_reasoning
 
-__all__ = ["UNCHECKED", "Imported", "check_contexts", "completed", "named", "read_answers", "read_ratings"]
-
 _METRIC: Final = "rating"
 UNCHECKED: Final = "not checked"
 """What stands in the column ``contexts`` of a quality table whose answers do not say what they were made from."""

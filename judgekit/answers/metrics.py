@@ -27,8 +27,6 @@ from judgekit.reading.prompts import find_prompt, neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["Accuracy", "Contains", "Correctness", "ExactMatch", "Grounded", "Rouge1", "Rouge2", "RougeL", "TokenF1"]
-
 _ASCII: Final = re.compile(r"[a-z0-9]+")
 _UNICODE: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+")
 

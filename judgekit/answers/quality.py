@@ -21,8 +21,6 @@ from judgekit.kinds import Context, Kinds, Spelled
 from judgekit.spec import Spec, user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["METRICS", "AnswerMetric", "Answered", "Score", "catalog", "metric", "unscored"]
-
 
 @dataclass(frozen=True, slots=True)
 class Answered:

@@ -21,10 +21,9 @@ from typing import Final
 from judgekit.answers.text import trimmed
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Output
-from judgekit.reading.verdict import Unread, read, unfinished, without_reasoning
+from judgekit.reading.verdict import Unread, read, unfinished
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Failure, Outcome
-
-__all__ = ["Answer", "abstains", "read_answer", "seems_to_abstain", "short_answer", "stated"]
 
 _PHRASES: Final = frozenset(
     {

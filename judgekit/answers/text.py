@@ -16,8 +16,6 @@ from typing import Final
 
 import regex
 
-__all__ = ["Phrase", "Text", "apart", "comparable", "fold", "inflected", "is_foreign", "normalize", "trimmed"]
-
 _OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
 _STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
 """Characters from blocks that are not Latin, one behind the other, with what is invisible between and behind them."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from judgekit.people.reading import People
     from judgekit.people.tasks import Sample
 
-__all__ = ["annotate", "build"]
-
 annotate = group("Collect labels by people and use them to correct machine labels.", name="annotate")
 
 Source = Annotated[Path, typer.Argument(metavar="EXPERIMENT|RESULTS", help="Experiment file or results folder.")]
@@ -395,6 +393,7 @@ def build(
         judgekit build results --labeling judge --people people.qrels --out ground-truth
     """
     from judgekit.experiment import build as builds
+    from judgekit.people.final import SHOWN
 
     if dry_run:
         plans, prices = builds.plan_build(source, labeling, people, cache)
@@ -419,7 +418,7 @@ def build(
     shown = built.agreement
     if len(shown):
         say("Agreement with people on held-out queries:")
-        show(shown.loc[shown["coefficient"].isin(builds.SHOWN), ["on", *_AGREED, "pairs"]])
+        show(shown.loc[shown["coefficient"].isin(SHOWN), ["on", *_AGREED, "pairs"]])
     note(*built.notes)
     say(str(out / builds.QRELS), str(out / builds.LABELS), str(out / builds.CARD))
     leave(built.labeling.table, "labels", out / builds.LABELS)

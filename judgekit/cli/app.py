@@ -14,8 +14,6 @@ from judgekit.console.options import expanded
 from judgekit.console.printing import group
 from judgekit.registry import register
 
-__all__ = ["app_for"]
-
 ABOUT: Final = (
     "Choose how to label retrieval results: find the labels whose metrics predict the quality of the answers."
 )

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from judgekit.experiment.run import Finished
     from judgekit.report.svg import Figures
 
-__all__ = ["demo", "init", "plan", "report", "run"]
-
 
 def init(
     paths: Annotated[
@@ -175,9 +173,11 @@ def run(
     """
     from judgekit.client.budget import Spending
     from judgekit.experiment import asking
-    from judgekit.experiment import run as experiments
+    from judgekit.experiment.file import load
+    from judgekit.experiment.prepare import prepare
+    from judgekit.experiment.run import run as run_experiment
 
-    config = experiments.load(experiment)
+    config = load(experiment)
     if flow.limit is not None:
         config = config.updated(data={"limit": flow.limit})
     if (part or executor) and (flow.dry_run or flow.cache_mode != "on" or (part and executor)):
@@ -188,7 +188,7 @@ def run(
         _part(config, *asking.part_of(part), flow, wait)
         return
     if flow.dry_run:
-        prepared = experiments.prepare(config, cache=flow.cache)
+        prepared = prepare(config, cache=flow.cache)
         note(*prepared.collection.notes)
         for endpoint in prepared.endpoints:
             Spending(flow.budget(), config.price_list()).check(endpoint)
@@ -201,7 +201,7 @@ def run(
 
             parts = out.absolute() / "parts"
             budget = budget.less(warm_on_ray(config, parts, flow.cache, address, budget, draw, wait))
-        outcome = experiments.run(
+        outcome = run_experiment(
             config,
             out=out,
             **flow.kept(),

@@ -16,8 +16,6 @@ from judgekit.spec import split_form
 if TYPE_CHECKING:
     from judgekit.kinds import About
 
-__all__ = ["check_endpoint", "convert", "list_"]
-
 Kind = Literal["measures", "labelers", "metrics", "prompts"]
 
 
@@ -143,8 +141,8 @@ def convert(
         judgekit convert judge.qrels binary.qrels --scale unit --min-grade 0.5
     """
     from judgekit.data.checks import contradictions
-    from judgekit.data.trec import convert as convert_data
-    from judgekit.data.trec import kind_of, stem
+    from judgekit.data.streams import stem
+    from judgekit.data.trec import convert as convert_data, kind_of
 
     with noting_reads():
         note_read(Path(split_form(source)[1]))

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
     from judgekit.metrics import Evaluation
 
-__all__ = ["agree", "answer", "compare", "label", "score"]
-
-
 TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
 Missing = Literal["undefined", "zero", "condense", "bounds"]
 
@@ -443,8 +440,7 @@ def compare(
     """
     import pandas as pd
 
-    from judgekit.analysis import LEVELS, Background, Rules
-    from judgekit.analysis import compare as compare_tables
+    from judgekit.analysis import LEVELS, Background, Rules, compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, other_form, read_table

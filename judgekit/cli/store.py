@@ -11,8 +11,6 @@ import typer
 from judgekit.console.options import Cache
 from judgekit.console.printing import group, opened_store, say
 
-__all__ = ["cache"]
-
 cache = group(
     "Inspect and maintain the reply cache.\n\nThe cache holds your prompts with their passages. Only you can read it.",
     name="cache",
@@ -126,8 +124,7 @@ def forget(
         judgekit cache forget --model my-model --yes
     """
     from judgekit.reading.prompts import neutral
-    from judgekit.store.maintenance import find
-    from judgekit.store.maintenance import forget as delete
+    from judgekit.store.maintenance import find, forget as delete
 
     before = None if older_than is None else time.time() - 86_400 * older_than
     with opened_store(cache, readonly=not yes) as store:

@@ -21,8 +21,6 @@ from judgekit.spec import run_file, split_file, user_code
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 
-__all__ = ["FunctionTransport", "OwnTransport", "function_of"]
-
 _MISTAKES: Final = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
 """What a function raises again however often it is called; anything else is tried again."""
 

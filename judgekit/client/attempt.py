@@ -53,8 +53,6 @@ from judgekit.wire.types import (
     Transport,
 )
 
-__all__ = ["Attempt", "Client", "Shared"]
-
 _NEVER_CONNECTED_RETRIES: Final = 2
 _FIRST_ALIKE: Final = 8
 _LATER_ALIKE: Final = 20

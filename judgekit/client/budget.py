@@ -15,8 +15,6 @@ from typing import Any, Final
 from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Amount", "Amounts", "Budget", "Price", "Prices", "Spending", "Usage"]
-
 Amounts = tuple[float, float, float]
 """Requests, tokens, money."""
 

@@ -22,8 +22,6 @@ from typing import Final
 from judgekit.wire.quirks import OVERSIZED, THROTTLED, Retry
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Limiter", "Patience", "Watch"]
-
 _START: Final = 32
 _FLOOR: Final = 1.0
 _UNPROVEN: Final = 0.1

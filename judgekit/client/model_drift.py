@@ -19,8 +19,6 @@ from judgekit.wire.types import Endpoint, Origin, Outcome, Reply
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Origins", "changes", "mixed", "mixed_answers", "origin"]
-
 Origins = Mapping[Endpoint, Counter[Origin]]
 """How many replies of each model and fingerprint came from each endpoint."""
 

@@ -16,8 +16,6 @@ from judgekit.data.streams import read_bytes
 from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint, identity
 
-__all__ = ["KEY", "RECORDING", "Line", "RecordedTransport", "recorded"]
-
 RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"
 """The replies of the bundled sample."""
 

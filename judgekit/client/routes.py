@@ -26,8 +26,6 @@ from judgekit.wire.jsontext import at, parse_json
 from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import Endpoint, TooLargeError
 
-__all__ = ["bytes_per_token", "context_lengths", "count_tokens", "has_routes", "open_server", "wait_ready"]
-
 _TRY_S: Final = 5.0
 _PAUSES_S: Final = (0.1, 2.0)
 _TELL_S: Final = 20.0

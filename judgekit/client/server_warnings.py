@@ -31,8 +31,6 @@ from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import Endpoint, Reply, Request
 
-__all__ = ["Cuts", "ServerWarnings", "Thinking"]
-
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _EMPTY: Final = 3
 

@@ -30,8 +30,6 @@ from judgekit.store.replies import Store
 from judgekit.wire.quirks import ServerQuirks
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
-__all__ = ["Mode", "Session"]
-
 _TELL_S: Final = 0.1
 _LEAST: Final = 64
 _SHARE_S: Final = 0.2

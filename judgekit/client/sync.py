@@ -10,8 +10,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["run_sync", "synchronous"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -20,24 +20,12 @@ import orjson
 from yarl import URL
 
 from judgekit.client.applications import FunctionTransport, OwnTransport
-from judgekit.wire.access import api_key, headers_of, proxy_for, url_below, without_password
+from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below, without_password
 from judgekit.wire.shapes import SHOWN
-from judgekit.wire.types import RECORDED_URL, Endpoint, NotConnectedError, TooLargeError, Transport
+from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError, Transport
 
 if TYPE_CHECKING:
     import openai
-
-__all__ = [
-    "HttpTransport",
-    "OpenAITransport",
-    "disconnect",
-    "http_options",
-    "open_transport",
-    "openai_client",
-    "openai_headers",
-    "openai_options",
-    "said_by_system",
-]
 
 
 def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> Transport:

@@ -18,8 +18,6 @@ import numpy as np
 from judgekit.client.budget import Price
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
 
-__all__ = ["CHUNK", "Followed", "Job", "Plan", "SeenKeys", "Unsent", "begin", "follow", "missing"]
-
 CHUNK: Final = 64
 """Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
 the requests in flight waiting."""

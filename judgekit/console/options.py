@@ -26,35 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = [
-    "BASE_URL",
-    "ENDPOINT",
-    "MODEL",
-    "Api",
-    "ApiKeyEnv",
-    "AsJson",
-    "AskOptions",
-    "BudgetOptions",
-    "Cache",
-    "DocsFile",
-    "DryRun",
-    "Limit",
-    "ModelOptions",
-    "PriceOptions",
-    "QueriesFile",
-    "RunOptions",
-    "Runs",
-    "ScaleOption",
-    "ServerOptions",
-    "StoreOptions",
-    "Transport",
-    "Wait",
-    "expanded",
-    "inputs_of",
-    "named",
-    "scales_of",
-]
-
 ENDPOINT: Final = "Endpoint and store"
 """The heading of the options that say whom to ask, up to where, and where replies are kept."""
 

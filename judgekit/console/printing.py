@@ -39,33 +39,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="Callable[..., Any]")
 
-__all__ = [
-    "App",
-    "Command",
-    "Commands",
-    "Course",
-    "advice",
-    "console",
-    "echo",
-    "emit",
-    "grid",
-    "group",
-    "leave",
-    "made_from",
-    "note",
-    "opened_store",
-    "progress",
-    "records",
-    "save_table",
-    "say",
-    "show",
-    "show_plan",
-    "store_path",
-    "usage_of",
-    "write_draft",
-]
-
-
 _KINDS: Final = {
     "int range": "N",
     "list[int]": "N",
@@ -494,8 +467,7 @@ def _details(event: Event) -> str:
 
 class _Bars:
     def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bars
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bars, TextColumn, TimeElapsedColumn
 
         self.bars: Bars = Bars(
             TextColumn("{task.description}"),

@@ -26,8 +26,6 @@ from judgekit.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FEW", "check_runs", "contradictions", "cut_differently", "disjoint", "judges_nothing", "remarks", "twins"]
-
 FEW: Final = 0.05
 """Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
 share fewer of their documents are over different cuts of one."""

@@ -19,30 +19,6 @@ import pyarrow.compute as pc
 
 from judgekit.errors import DataError
 
-__all__ = [
-    "Floats",
-    "Ints",
-    "Keys",
-    "Pairs",
-    "RunLengthIds",
-    "equal",
-    "find",
-    "gather",
-    "integers",
-    "numbers",
-    "objects",
-    "order_ids",
-    "pairs_of",
-    "plain",
-    "repeated",
-    "row_keys",
-    "run_lengths",
-    "same_key",
-    "sorted_codes",
-    "strings",
-    "take",
-]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]

@@ -8,21 +8,6 @@ from typing import Any, Final, Literal, Protocol
 
 from judgekit.errors import DataError, nearest
 
-__all__ = [
-    "BYTES_PER_TOKEN",
-    "Doc",
-    "Docs",
-    "Fields",
-    "MemoryDocs",
-    "Queries",
-    "Query",
-    "Unit",
-    "estimate_tokens",
-    "record_of",
-    "render",
-    "unknown_doc",
-]
-
 BYTES_PER_TOKEN: Final = 4
 Fields = Literal["title+text", "text"]
 

@@ -31,20 +31,6 @@ from judgekit.data.records import HALF, DataRecord, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
-__all__ = [
-    "DECLARED",
-    "DOC",
-    "QUERY",
-    "Declaration",
-    "Names",
-    "Source",
-    "doc_of",
-    "docs_of",
-    "queries_of",
-    "query_of",
-    "rows_of",
-]
-
 T = TypeVar("T")
 Names = Mapping[str, tuple[str, ...]]
 """The names under which each field may be found; the first is judgekit's own."""

@@ -26,7 +26,7 @@ from judgekit.data.forms import FORMS
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import HALF, as_number, delimiter_of, kind_of, parquet_file, records
 from judgekit.data.sources import opened
-from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes, stem, write_atomic
+from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes, stem
 from judgekit.data.tables import ALL, ANSWERS, NULLS, QUALITY, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import Spec, form_of
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgekit.data.labelings import Labeling
-
-__all__ = ["check_target", "other_form", "read_table", "write_atomic", "write_labels", "write_table"]
 
 _VERSION_KEY: Final = b"judgekit.schema_version"
 

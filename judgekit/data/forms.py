@@ -17,18 +17,6 @@ from judgekit.data.fields import DECLARED, DOC, QUERY, Declaration, Names, Sourc
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.errors import DataError, UsageError
 
-__all__ = [
-    "ASKED",
-    "ENTRY",
-    "FORMS",
-    "content_id",
-    "dataset_records",
-    "fetched",
-    "ir_dataset",
-    "item_fields",
-    "unfolded",
-]
-
 _TABULAR: Final = ("csv", "tsv")
 
 

@@ -35,19 +35,6 @@ from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
 
-__all__ = [
-    "AsDocs",
-    "AsLabelings",
-    "AsQueries",
-    "AsRuns",
-    "as_docs",
-    "as_labelings",
-    "as_queries",
-    "as_runs",
-    "found_in",
-    "run_from",
-]
-
 T = TypeVar("T", Run, Labeling)
 AsQueries = Queries | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsDocs = Docs | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]

@@ -39,8 +39,6 @@ from judgekit.notebook import NotebookRepr
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STATUSES", "LabelFile", "Labeling", "Scale", "check_grades", "grade_problem"]
-
 Kind = Literal["binary", "grades", "means", "unit", "signed"]
 
 STATUSES: Final = tuple(Status)

@@ -20,18 +20,6 @@ from judgekit import __version__
 from judgekit.data.outputs import cache_folder
 from judgekit.data.streams import files_of, temporary, write_atomic
 
-__all__ = [
-    "MANIFEST",
-    "InputFile",
-    "by_role",
-    "has_manifest",
-    "manifest_path",
-    "mismatches",
-    "of_roles",
-    "sources",
-    "write_manifest",
-]
-
 T = TypeVar("T")
 
 MANIFEST: Final = "manifest.json"

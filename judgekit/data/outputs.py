@@ -13,16 +13,6 @@ from typing import Any, Final
 from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
-__all__ = [
-    "as_cell",
-    "as_json",
-    "cache_folder",
-    "check_folder",
-    "clean",
-    "is_results_folder",
-    "of_cell",
-]
-
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "'")
 """How the cells begin that a spreadsheet takes for a formula, or for a text that was guarded."""

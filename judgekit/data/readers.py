@@ -30,18 +30,6 @@ from judgekit.data.streams import files_of, open_atomic, packing, temporary
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError, UsageError, not_among
 
-__all__ = [
-    "DiskDocs",
-    "GivenDocs",
-    "check_numbers",
-    "fingerprint",
-    "read_column",
-    "read_docs",
-    "read_queries",
-    "write_docs",
-    "write_queries",
-]
-
 Files = str | Path | Sequence[str | Path]
 
 

@@ -43,22 +43,6 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import register
 from judgekit.spec import Spec, Value, run_file, split_file, user_code
 
-__all__ = [
-    "HALF",
-    "SYNTAXES",
-    "DataRecord",
-    "as_number",
-    "batches",
-    "delimiter_of",
-    "kind_of",
-    "parquet_columns",
-    "parquet_file",
-    "parse_object",
-    "records",
-    "sniff",
-    "trec_records",
-]
-
 _READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
 
 

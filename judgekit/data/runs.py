@@ -34,8 +34,6 @@ from judgekit.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Run", "Ties", "compared", "pool"]
-
 
 class Ties(StrEnum):
     """How documents with equal scores are ordered.

@@ -36,8 +36,6 @@ from judgekit.data.streams import given, head
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import Spec, form_of, split_file, split_form
 
-__all__ = ["Located", "contents", "located", "opened", "pairs", "pairs_by_record", "resolved"]
-
 _AUTO: Final = Spec("auto")
 _OPTIONS: Final = ("header", "quote")
 _OTHERS: Final = ("beir", "ir_datasets", "msmarco", "trec", *FORMS)

@@ -13,9 +13,6 @@ from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
 from judgekit.errors import DataError
 
-__all__ = ["Spans", "evidence_in", "evidence_of", "sharing", "spans_of", "where"]
-
-
 _TITLE: Final = (-1, 0)
 """The span of evidence that stands in the title of a page, which all its documents show."""
 

@@ -31,28 +31,6 @@ from typing import Any, BinaryIO, Final, NamedTuple, cast
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
 
-__all__ = [
-    "Line",
-    "check_file",
-    "check_outputs",
-    "file_error",
-    "files_of",
-    "given",
-    "head",
-    "lines",
-    "note_read",
-    "noting_reads",
-    "open_atomic",
-    "open_binary",
-    "packing",
-    "parquet_parts",
-    "read_bytes",
-    "stem",
-    "sync_folder",
-    "temporary",
-    "write_atomic",
-]
-
 _BOM: Final = b"\xef\xbb\xbf"
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files begin, with the names that Arrow has for the packing."""

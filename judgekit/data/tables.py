@@ -26,28 +26,6 @@ from judgekit.errors import DataError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ALL",
-    "ANSWERS",
-    "COMPARISON",
-    "LABELS",
-    "NOT_MISSING",
-    "NO_FAILURE",
-    "NULLS",
-    "QUALITY",
-    "RATINGS",
-    "RUN",
-    "SAMPLE",
-    "SCHEMA_VERSION",
-    "SCORES",
-    "UNDECLARED",
-    "Status",
-    "Table",
-    "id_problem",
-    "reasons",
-    "stacked",
-]
-
 SCHEMA_VERSION: Final = 1
 """Raised when the meaning of a column changes. Stored replies and identities have fixed versions of their own."""
 

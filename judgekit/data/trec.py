@@ -32,19 +32,6 @@ from judgekit.data.tables import LABELS, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest, not_among
 from judgekit.spec import Spec
 
-__all__ = [
-    "ASKED_COLUMNS",
-    "Asked",
-    "asked_path",
-    "convert",
-    "missing_path",
-    "read_qrels",
-    "read_run",
-    "stem",
-    "write_qrels",
-    "write_run",
-]
-
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")

@@ -24,8 +24,6 @@ from judgekit.progress import Progress, silent
 from judgekit.stages import AllStages, StageUnit
 from judgekit.store.replies import default_store_path, has_store
 
-__all__ = ["asked", "budget_of", "count", "everything", "part", "part_of", "plan", "warm", "warm_async"]
-
 
 def asked(prepared: Prepared) -> dict[str, Callable[[], Iterator[StageUnit]]]:
     """Return what all steps ask, by stage."""

@@ -39,8 +39,6 @@ from judgekit.report import load as load_results
 from judgekit.stages import Collection, StageUnit
 from judgekit.wire.access import Secret
 
-__all__ = ["CARD", "LABELS", "QRELS", "SHOWN", "Built", "build", "plan_build"]
-
 QRELS: Final = "final.qrels"
 LABELS: Final = "labels.parquet"
 CARD: Final = "card.md"

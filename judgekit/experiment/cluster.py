@@ -28,8 +28,6 @@ from judgekit.store.maintenance import records_of
 from judgekit.store.records import member
 from judgekit.store.replies import Store, default_store_path
 
-__all__ = ["warm_on_ray"]
-
 
 def warm_on_ray(
     config: Config, parts: Path, cache: Path | None, address: str, budget: Budget, progress: Progress, wait_s: float

@@ -38,20 +38,6 @@ from judgekit.registry import register
 from judgekit.spec import slug, split_file, with_options
 from judgekit.wire.types import Endpoint
 
-__all__ = [
-    "SECTIONS",
-    "AnalysisConfig",
-    "AnswersConfig",
-    "Config",
-    "DataConfig",
-    "LabelerConfig",
-    "MetricsConfig",
-    "endpoint_of",
-    "labels_file",
-    "load",
-    "located",
-]
-
 T = TypeVar("T")
 Positive = Annotated[int, Field(ge=1)]
 

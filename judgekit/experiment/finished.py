@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["Opened", "backing_of", "draw", "label_files", "open_results", "read_results"]
-
-
 class Opened(NamedTuple):
     """An experiment, and what is there of its results: nothing of one that was not run."""
 

@@ -35,8 +35,6 @@ from judgekit.spec import Spec, split_form
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Draft", "draft", "schema"]
-
 SCHEMA_FILE: Final = ".judgekit.schema.json"
 PILOT_FILE: Final = "pilot.jsonl"
 _MOST: Final = 200

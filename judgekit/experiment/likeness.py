@@ -14,8 +14,6 @@ from judgekit.data.readers import read_queries
 from judgekit.data.streams import read_bytes
 from judgekit.errors import UsageError
 
-__all__ = ["read_log", "unlike"]
-
 _ASKS: Final = re.compile(
     r"(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|should|will)\b"
 )

@@ -40,8 +40,6 @@ from judgekit.reading.asker import GROWTH
 if TYPE_CHECKING:
     from judgekit.client.budget import Prices
 
-__all__ = ["PilotPlan", "distances", "plan", "smallest_difference", "smallest_r"]
-
 Floats = npt.NDArray[np.float64]
 
 ENOUGH: Final = 200

@@ -28,8 +28,6 @@ from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Prepared", "labelers_of", "prepare", "programs", "taken"]
-
 
 @dataclass(frozen=True)
 class Prepared:

@@ -22,8 +22,6 @@ from judgekit.errors import DataError, JudgekitError
 from judgekit.registry import register
 from judgekit.spec import Spec
 
-__all__ = ["KINDS", "RATED", "Input", "is_docs", "not_used", "recognise", "seen"]
-
 _LOOKED_AT: Final = 20
 _NEED: Final = {
     "query": ("id", "text"),

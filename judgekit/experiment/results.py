@@ -41,7 +41,7 @@ from judgekit.report.model import (
 )
 from judgekit.report.queries import Backing
 from judgekit.spec import Spec
-from judgekit.wire.types import RECORDED_URL
+from judgekit.wire.access import RECORDED_URL
 
 if TYPE_CHECKING:
     from judgekit.analysis import ModelMatrix, Primary
@@ -54,18 +54,6 @@ if TYPE_CHECKING:
     from judgekit.labelers.base import Labeler, Needs
     from judgekit.metrics import Evaluation
     from judgekit.stages import Collection
-
-__all__ = [
-    "answering",
-    "backing",
-    "costs",
-    "missing",
-    "models",
-    "quality_means",
-    "score_means",
-    "sections",
-    "summarise",
-]
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")

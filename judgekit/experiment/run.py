@@ -32,7 +32,7 @@ from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Budget
-from judgekit.client.session import Mode, Session
+from judgekit.client.session import Session
 from judgekit.client.sync import synchronous
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
@@ -44,21 +44,19 @@ from judgekit.data.tables import ALL
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import UsageError
 from judgekit.experiment import results as shown
-from judgekit.experiment.file import Config, kept_of, labels_file, load, of_another
+from judgekit.experiment.file import Config, kept_of, labels_file, of_another
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.step import State, Step
 from judgekit.metrics import Measure, incomparable
 from judgekit.notebook import NotebookRepr
 from judgekit.progress import Event, Progress, silent
 from judgekit.registry import register
-from judgekit.report import Results, write_html
-from judgekit.report import save as save_results
+from judgekit.report import Results, save as save_results, write_html
 from judgekit.report.model import Section
 from judgekit.spec import slug
 from judgekit.stages import StageUnit
+from judgekit.store.modes import Mode
 from judgekit.store.replies import default_store_path
-
-__all__ = ["Finished", "Prepared", "answers_file", "load", "prepare", "result_files", "run", "run_async", "steps"]
 
 
 @register.step()

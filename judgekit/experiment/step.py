@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from judgekit.report.model import Section
     from judgekit.stages import StageUnit
 
-__all__ = ["State", "Step"]
-
 
 @dataclass
 class State:

@@ -27,8 +27,6 @@ from judgekit.kinds import Context, Kinds, Spelled
 from judgekit.spec import user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["LABELERS", "Context", "Label", "Labeler", "Needs", "Unit", "build", "catalog", "checked", "kinds"]
-
 
 @dataclass(slots=True)
 class Label:

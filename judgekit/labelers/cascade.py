@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Self
 
+from judgekit.data.documents import Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import option
-from judgekit.labelers.base import Context, Label, Labeler, Needs, Unit, build
+from judgekit.kinds import Context, option
+from judgekit.labelers.base import Label, Labeler, Needs, build
 from judgekit.reading.asker import play
 from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request, most_requests
-
-__all__ = ["Cascade"]
 
 _EXACT: Final = 1e-9
 """So that two votes of ten are a share of .2, whichever way it was computed."""

@@ -11,16 +11,14 @@ from typing import Final, Literal
 import regex
 
 from judgekit.answers.text import Phrase, Text, apart, fold, inflected
-from judgekit.data.documents import Doc, Fields, Query, render
+from judgekit.data.documents import Doc, Fields, Query, Unit, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 from judgekit.kinds import option
-from judgekit.labelers.base import Label, Labeler, Needs, Unit
+from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.wire.types import Outcome
-
-__all__ = ["Containment"]
 
 Match = Literal["tokens", "regex"]
 

@@ -22,8 +22,6 @@ from judgekit.labelers.base import Label, Needs
 from judgekit.labelers.provenance import Pair, Said, _Filed, as_declared, judgments
 from judgekit.spec import Spec
 
-__all__ = ["Human", "wilson"]
-
 _EXPECTED: Final = (
     "labels by people: a TREC qrels file, or CSV, TSV, JSON or Parquet with the columns query_id, doc_id, relevance"
     " (grades) or query_id, shown, chosen (votes)"

@@ -10,19 +10,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from judgekit.data.documents import Fields
+from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.kinds import option
-from judgekit.labelers.base import Label, Labeler, Needs, Unit
+from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.logprobs import distribution
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
-
-__all__ = ["Judge"]
 
 Reading = Literal["text", "logprobs"]
 Vote = Literal["majority", "mean"]

@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from judgekit.data.documents import Doc
+from judgekit.data.documents import Doc, Unit
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
 from judgekit.kinds import option
-from judgekit.labelers.base import Label, Labeler, Needs, Unit
+from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.wire.types import Outcome
-
-__all__ = ["Pair", "Provenance", "Said", "_Filed", "as_declared", "judgments"]
 
 Expand = Literal["none", "page", "title"]
 Unlisted = Literal["judged", "zero", "missing"]

@@ -12,16 +12,14 @@ from typing import Final, Literal, Self
 from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
-from judgekit.data.documents import Fields
+from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
-from judgekit.kinds import option
-from judgekit.labelers.base import Context, Label, Labeler, Needs, Unit
+from judgekit.kinds import Context, option
+from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import merge_waves, play
 from judgekit.spec import Value, split_file
 from judgekit.wire.types import Outcome, Request
-
-__all__ = ["Utility"]
 
 Variant = Literal["quality", "gain", "signed-gain"]
 

@@ -27,8 +27,6 @@ _OTHER_CUTS: Final = (
     "Take RR or Success, or say where documents stand on their pages (judgekit chunks) and take unit=evidence."
 )
 
-__all__ = ["Missing", "Unjudged", "evaluate", "incomparable"]
-
 Missing = Literal["undefined", "zero", "condense", "bounds"]
 """What a label that was asked for and not obtained does to the scores of its query: makes them undefined; counts as
 the label 0; leaves the document out of the lists; or gives bounds over every label it may have."""

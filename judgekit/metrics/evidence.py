@@ -26,8 +26,6 @@ from judgekit.metrics.join import Bools, Floats, Ints
 from judgekit.metrics.measures import Measure
 from judgekit.spec import Spec
 
-__all__ = ["by_evidence", "of_evidence", "suited"]
-
 _FIRST: Final = ("RR", "Success")
 """Measures that look no further than the first relevant document, which is a first showing."""
 _READ: Final = ("unit", "overlap", "ties")

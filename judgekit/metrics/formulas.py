@@ -22,8 +22,6 @@ from judgekit.metrics.join import Floats, Ints, spans
 from judgekit.metrics.measures import Definition, Measure, Param, is_number
 from judgekit.spec import Value
 
-__all__ = ["gains_of"]
-
 _MAPPING: Final = re.compile(r"\{?-?[\d.]+:-?[\d.]+(?:,-?[\d.]+:-?[\d.]+)*\}?")
 _REL: Final = Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
 _JUDGED_ONLY: Final = Param("leave documents without a label out of the lists first", False, (False, True))

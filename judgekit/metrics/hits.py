@@ -14,8 +14,6 @@ import numpy as np
 from judgekit.data.labelings import Scale
 from judgekit.metrics.join import Bools, Floats, Ints, Join, block_spans
 
-__all__ = ["Drop", "Hits", "LabelledHits", "Weights", "best_first", "places"]
-
 Drop = Literal["nothing", "missing", "unlabelled"]
 """Which documents leave the lists before anything is counted."""
 

@@ -22,8 +22,6 @@ from judgekit.data.runs import Run, compared
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 
-__all__ = ["HitBlocks", "Join", "block_spans", "spans"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -23,18 +23,6 @@ from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Floats
 from judgekit.spec import Spec, Value, parse, parse_many, run_file, split_file, user_code
 
-__all__ = [
-    "DEFINITIONS",
-    "Definition",
-    "Formula",
-    "Measure",
-    "Param",
-    "catalog",
-    "is_number",
-    "measure",
-    "parse_measures",
-]
-
 _SCALES: Final = {
     "binary": "binary, grades, means; unit with rel=",
     "label": "all; on unit and signed labels without rel= ",

@@ -18,8 +18,6 @@ from judgekit.notebook import NotebookRepr
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evaluation", "Mean"]
-
 
 class Mean(NamedTuple):
     """One measure of one run under one labeling over all queries, with what it is a mean of."""

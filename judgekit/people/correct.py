@@ -37,18 +37,6 @@ from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
 from judgekit.people.reading import People
 from judgekit.stages import Collection
 
-__all__ = [
-    "CORRECTED",
-    "Corrected",
-    "correct",
-    "corrected_difference",
-    "corrected_mean",
-    "corrected_sum",
-    "counted",
-    "scored",
-    "worth",
-]
-
 Floats = npt.NDArray[np.float64]
 
 CORRECTED: Final = (

@@ -36,8 +36,6 @@ from judgekit.people.reading import People
 from judgekit.people.sampling import coarse, probabilities
 from judgekit.stages import Collection
 
-__all__ = ["LOOKS", "MARGIN", "PILOT", "Contest", "LookResult", "RunChoice", "decide", "decided_by"]
-
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Pair = tuple[str, str]

@@ -23,8 +23,6 @@ from judgekit.data.tables import Status, stacked
 from judgekit.errors import UsageError
 from judgekit.people.reading import People
 
-__all__ = ["SHOWN", "FinalLabels", "Rule", "agreed", "best_threshold", "final_labels", "fit", "held_out"]
-
 Floats = npt.NDArray[np.float64]
 
 SHOWN: Final = ("agreement", "kappa", "precision", "recall", "mean_difference")

@@ -16,8 +16,6 @@ from judgekit.reading.prompts import neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Outcome, Request
 
-__all__ = ["Preferring", "prefer"]
-
 _WORDS: Final = ("Neither", "Tie", "B", "A")
 """The choices of a preference prompt, by their numbers."""
 

@@ -31,20 +31,6 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.people.tasks import Rule, Sample, Task, content_of
 from judgekit.stages import Collection
 
-__all__ = [
-    "Judgment",
-    "People",
-    "asked_of",
-    "assessor_agreement",
-    "disputed",
-    "preferences",
-    "read_judgments",
-    "read_people",
-    "resolve",
-    "write_csv",
-    "write_label_studio",
-]
-
 _EXPECTED: Final = (
     "judgments: the file that the page downloads (JSON lines), or a CSV or Label Studio export of a sample"
 )

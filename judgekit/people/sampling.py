@@ -25,8 +25,6 @@ from judgekit.stages import Collection, score_pool
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["coarse", "doubtful", "draw", "draw_answers", "expected", "probabilities", "proportional", "systematic"]
-
 Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]
 

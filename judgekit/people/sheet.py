@@ -14,8 +14,6 @@ from judgekit.errors import UsageError, not_among
 from judgekit.people.tasks import Sample
 from judgekit.spec import slug
 
-__all__ = ["make_sheets", "page_of"]
-
 
 def page_of(sample: Sample, assessor: str) -> str:
     """Return the page of one assessor: the tasks, and what stands side by side, in an order of its own."""

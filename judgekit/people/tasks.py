@@ -19,8 +19,6 @@ from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, write_atomic
 from judgekit.errors import DataError
 
-__all__ = ["Form", "Rule", "Sample", "Task", "content_of"]
-
 Form = Literal["grades", "best", "answers"]
 """Grade one passage; choose the best of two or three passages, or none; prefer one of two answers."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from judgekit.experiment.prepare import Prepared
     from judgekit.labelers.base import Label, Labeler
 
-__all__ = ["Canary", "CanaryConfig"]
-
 _TRIES = 20
 """Units that are looked up in the store for each that is wanted, before it counts as holding no more of them."""
 

@@ -23,8 +23,6 @@ from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shaped
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Program, Reply, Request
 
-__all__ = ["GROWTH", "Asker", "merge_waves", "next_wave", "play"]
-
 U = TypeVar("U")
 
 GROWTH: Final = 8

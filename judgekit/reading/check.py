@@ -24,8 +24,6 @@ from judgekit.wire.quirks import WORDS, Accepted, ServerQuirks, Unsupported, dec
 from judgekit.wire.shapes import APIS, shaped
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport
 
-__all__ = ["Check", "check_endpoint"]
-
 Outcome = Literal["yes", "no", "partly"]
 
 _QUESTION: Final = (

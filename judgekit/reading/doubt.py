@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["BLANK", "EDGES", "INVISIBLE", "contests"]
-
 INVISIBLE: Final = "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
 _QUOTES: Final = '"“”„«»「」'
 _MARKUP: Final = "*_`'‘’" + _QUOTES + INVISIBLE

@@ -12,8 +12,6 @@ from judgekit.data.tables import Status
 from judgekit.reading.verdict import Form, Unread, read, unfinished
 from judgekit.wire.types import Endpoint, Reply
 
-__all__ = ["Distribution", "MalformedLogprobsError", "alternatives", "distribution"]
-
 _EDGES: Final = re.compile(r"^\W+|\W+$")
 _LEAST: Final = 3
 _IMPOSSIBLE: Final = -1e6

@@ -61,8 +61,6 @@ from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import TOKEN
 from judgekit.wire.shapes import SHOWN
 
-__all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "neutral", "passages", "prompt_folder"]
-
 Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "preference"]
 OutputType = Literal["yes/no", "grade", "choice", "short", "long", "class"]
 

@@ -31,13 +31,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from judgekit.data.tables import Status
 from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, contests
-from judgekit.wire.reasoning import plain_reply, without_reasoning
+from judgekit.wire.reasoning import plain_reply
 from judgekit.wire.types import NO_TEXT, Failure, Outcome, Reply
 
 if TYPE_CHECKING:
     from judgekit.reading.prompts import Prompt
-
-__all__ = ["Form", "Unread", "Verdict", "label", "read", "read_outcome", "unfinished", "without_reasoning"]
 
 _SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + INVISIBLE, " "))
 _WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}

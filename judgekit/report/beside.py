@@ -20,8 +20,6 @@ from judgekit.report.model import Results
 from judgekit.report.page import generic, shell
 from judgekit.report.queries import Backing, least_relevant
 
-__all__ = ["Changes", "beside", "changes", "write_beside"]
-
 MOST = 10
 """Questions that are named as won, and as lost."""
 

@@ -24,8 +24,6 @@ from judgekit.report.model import Results
 from judgekit.report.svg import Figure, Figures
 from judgekit.spec import slug
 
-__all__ = ["figures", "gain_against_cost", "label_shares", "mean_scores", "paper_figures"]
-
 IN_WORDS: Final = {
     CHOOSE_RUNS: "To choose between retrievers",
     FIND_QUESTIONS: "To find the questions that fail",

@@ -28,8 +28,6 @@ from judgekit.report.svg import (
     text_width,
 )
 
-__all__ = ["COEFFICIENTS", "Dot", "Panels", "Value", "lines", "rows"]
-
 LEFT, RIGHT = 64.0, WIDTH - 16
 ROW = 34.0
 

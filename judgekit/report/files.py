@@ -25,8 +25,6 @@ from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError
 from judgekit.report.model import DETAILS, DIFFERENCES, Results, Section
 
-__all__ = ["load", "save", "with_section"]
-
 SCHEMA: Final = 2
 """Raised when the meaning of a field of ``report.json`` changes."""
 

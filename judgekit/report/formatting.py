@@ -13,22 +13,6 @@ from judgekit.analysis.flags import FLAGS
 from judgekit.data.outputs import clean
 from judgekit.metrics import DEFINITIONS
 
-__all__ = [
-    "MARKS",
-    "count",
-    "interval",
-    "marks",
-    "meaning",
-    "money",
-    "number",
-    "p_value",
-    "rewards",
-    "seconds",
-    "shown",
-    "split_flags",
-    "times",
-]
-
 UNDEFINED: Final = "undefined"
 UNKNOWN: Final = "–"
 MARKS: Final[dict[str, str]] = {

@@ -19,21 +19,6 @@ from judgekit.data.tables import ALL
 from judgekit.report.formatting import UNDEFINED, marks, meaning, number, split_flags
 from judgekit.report.model import Cost, Results
 
-__all__ = [
-    "HEADLINE",
-    "Cell",
-    "Grid",
-    "PerRun",
-    "at_primary",
-    "grids",
-    "per_run",
-    "per_run_rows",
-    "records",
-    "speed_up",
-    "table_1",
-    "where",
-]
-
 HEADLINE: Final = "concordance"
 """The coefficient up front in every cell."""
 

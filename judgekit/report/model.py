@@ -17,22 +17,6 @@ from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, COMPARISON, NOT_MISSING, SCORES, Table
 
-__all__ = [
-    "DETAILS",
-    "DIFFERENCES",
-    "QUALITY_MEANS",
-    "Answers",
-    "Bill",
-    "Cost",
-    "Example",
-    "Facts",
-    "LabelingInfo",
-    "Results",
-    "RunFacts",
-    "Section",
-    "plain_columns",
-]
-
 QUALITY_MEANS: Final = Table(
     "quality means",
     {"run": "str", "depth": "int", "model": "str", "metric": "str", "value": "float", "n": "int"},

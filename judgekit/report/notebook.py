@@ -16,14 +16,11 @@ from judgekit.data.outputs import clean
 from judgekit.data.tables import ALL, NOT_MISSING
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation
-from judgekit.report.charts import figures as drawn
-from judgekit.report.charts import gain_against_cost, label_shares, mean_scores, paper_figures
+from judgekit.report.charts import figures as drawn, gain_against_cost, label_shares, mean_scores, paper_figures
 from judgekit.report.formatting import count, number
 from judgekit.report.grids import HEADLINE
 from judgekit.report.model import Facts, LabelingInfo, Results
 from judgekit.report.svg import Figures, join, tag
-
-__all__ = ["figures"]
 
 
 @singledispatch

@@ -44,8 +44,6 @@ from judgekit.report.model import DETAILS, Answers, LabelingInfo, Results
 from judgekit.report.queries import Backing, Packed, pack
 from judgekit.report.svg import linear
 
-__all__ = ["generic", "render", "shell", "write_html"]
-
 SCRIPTS = ("state.js", "tables.js", "explorer.js", "figures.js")
 
 MOST_ROWS = 500

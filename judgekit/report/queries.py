@@ -29,8 +29,6 @@ from judgekit.report.grids import where
 from judgekit.report.model import Results
 from judgekit.wire.shapes import SHOWN
 
-__all__ = ["Backing", "Packed", "least_relevant", "pack"]
-
 BLOCK: Final = 20
 """Queries that are inflated together."""
 

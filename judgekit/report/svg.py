@@ -23,26 +23,6 @@ from judgekit.data.outputs import clean
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
-__all__ = [
-    "WIDTH",
-    "Axis",
-    "Figure",
-    "Figures",
-    "Point",
-    "bands",
-    "colour",
-    "cut",
-    "document",
-    "join",
-    "linear",
-    "logarithmic",
-    "marker",
-    "ruled",
-    "style",
-    "tag",
-    "text_width",
-]
-
 SERIES = 8
 """How many series colours the style sheet has; more series repeat them with other markers."""
 

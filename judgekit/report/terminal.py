@@ -22,8 +22,6 @@ from judgekit.report.formatting import UNDEFINED, UNKNOWN, count, interval, mark
 from judgekit.report.grids import Cell, Grid, grids
 from judgekit.report.model import Cost, LabelingInfo, Results
 
-__all__ = ["print_tables"]
-
 WIDE = 100_000
 """Columns of a console that is not a terminal, so that no sentence is ever cut or wrapped."""
 

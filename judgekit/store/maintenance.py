@@ -31,22 +31,6 @@ from judgekit.wire.quirks import unusable
 from judgekit.wire.shapes import SHOWN, chosen
 from judgekit.wire.types import NO_TEXT
 
-__all__ = [
-    "Matches",
-    "Stats",
-    "Verification",
-    "export_store",
-    "find",
-    "forget",
-    "holds",
-    "import_store",
-    "records_of",
-    "rescue",
-    "rescued",
-    "stats",
-    "verify",
-]
-
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000
 _RESCUED: Final = "rescued-"

@@ -24,8 +24,6 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Reply
 
-__all__ = ["Claims", "Mode", "SessionStore"]
-
 _BEAT_S: Final = 4.0
 _SILENT_S: Final = 20.0
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS Claims (key TEXT PRIMARY KEY, process TEXT, time REAL) WITHOUT ROWID"

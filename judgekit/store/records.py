@@ -19,8 +19,6 @@ import orjson
 from judgekit.wire.jsontext import at, parse_json
 from judgekit.wire.types import identity
 
-__all__ = ["Record", "looked_up", "member"]
-
 _TEXT_VERSION: Final = 1
 _VERSION: Final = 2
 _TEXT: Final = b'{"version":1,'

@@ -19,8 +19,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Remains"]
-
 _MAGIC: Final = b"SQLite format 3\0"
 _SIZES: Final = (8192, 4096)
 """The pages of our stores, and of earlier versions."""

@@ -40,8 +40,6 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
 from judgekit.wire.types import Reply
 
-__all__ = ["Store", "default_store_path", "has_store"]
-
 _MODE_RAW: Final = 1
 
 _SETTINGS: Final[dict[str, Any]] = {

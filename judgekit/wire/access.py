@@ -18,20 +18,6 @@ from judgekit.wire.jsontext import parse_json
 if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
 
-__all__ = [
-    "RECORDED_URL",
-    "Secret",
-    "address_problem",
-    "api_key",
-    "header_problem",
-    "headers_of",
-    "key_among",
-    "proxy_for",
-    "url_below",
-    "variable_problem",
-    "without_password",
-]
-
 RECORDED_URL: Final = "recorded:"
 """The base_url of the replies that a real model gave to the bundled sample's requests; no socket, no key."""
 

@@ -10,8 +10,6 @@ import orjson
 
 from judgekit.errors import DataError
 
-__all__ = ["at", "canonical", "parse_json"]
-
 _FEW_LEVELS = 100
 _BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 

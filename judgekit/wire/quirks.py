@@ -38,26 +38,6 @@ from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import SHOWN, chosen
 from judgekit.wire.types import CONSTRAINTS, NO_TEXT, tokens_used
 
-__all__ = [
-    "DOWN",
-    "OVERSIZED",
-    "THROTTLED",
-    "WORDS",
-    "Accepted",
-    "Complaint",
-    "Fatal",
-    "Refused",
-    "Response",
-    "Retry",
-    "ServerQuirks",
-    "Unsupported",
-    "decoded",
-    "in_words",
-    "read_response",
-    "retry_after",
-    "unusable",
-]
-
 _CONTEXT: Final = re.compile(
     r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"
     r"|too many (input )?tokens|reduce the length|input validation error: .inputs. tokens"

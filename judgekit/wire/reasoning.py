@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["TOKEN", "blanked", "plain_reply", "without_reasoning"]
-
 _THINK: Final = re.compile(
     r"<(/)?(?:\w{1,20}:)?(?:think|thinking|thought|reasoning)\b[^<>]*>|[\[◁](/)?think[\]▷]", re.IGNORECASE
 )

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
-__all__ = ["APIS", "ROUTES", "SHOWN", "Api", "chosen", "shaped", "shown_text"]
-
 Api = Literal["chat", "completions"]
 APIS: Final[tuple[str, ...]] = get_args(Api)
 ROUTES: Final[Mapping[Api, Literal["/v1/chat/completions", "/v1/completions"]]] = {

@@ -23,25 +23,6 @@ from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, 
 from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN, Api, chosen, shaped
 
-__all__ = [
-    "IDENTITY_VERSION",
-    "RECORDED_URL",
-    "Endpoint",
-    "Failure",
-    "NotConnectedError",
-    "Origin",
-    "Outcome",
-    "Program",
-    "Reply",
-    "Request",
-    "TooLargeError",
-    "Transport",
-    "chat",
-    "identity",
-    "most_requests",
-    "tokens_used",
-]
-
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
 

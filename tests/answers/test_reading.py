@@ -7,8 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.answers.reading import Answer, abstains, read_answer, seems_to_abstain, short_answer, stated
 from judgekit.data.tables import Status

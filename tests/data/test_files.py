@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from judgekit.data.files import read_table, write_table
 from judgekit.data.tables import COMPARISON, LABELS, QUALITY, RATINGS, SCHEMA_VERSION, SCORES, Table

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run, Ties, pool

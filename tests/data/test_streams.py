@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.data.streams import lines, open_atomic, read_bytes, write_atomic
 from judgekit.errors import DataError

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from judgekit.data.columns import Pairs, run_lengths, strings
 from judgekit.data.labelings import Labeling, Scale

@@ -14,8 +14,7 @@ import pytest
 import judgekit as jk
 from judgekit.data.runs import Run
 from judgekit.errors import ConfigError, DataError, UsageError
-from judgekit.experiment import asking
-from judgekit.experiment import plan as planning
+from judgekit.experiment import asking, plan as planning
 from judgekit.experiment.file import load
 from judgekit.experiment.likeness import unlike
 from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r

@@ -14,8 +14,9 @@ import pytest
 import judgekit
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON, SCORES
-from judgekit.experiment import run as experiments
 from judgekit.experiment.asking import plan as plan_of
+from judgekit.experiment.prepare import prepare
+from judgekit.experiment.run import Finished
 from tests.small import FILES, QUICK, toml
 
 QUERIES, DEPTH = 8, 4
@@ -54,7 +55,7 @@ def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
     sent = sum(server.get("/stats")["requests"].values()) - asked
     assert first.missing == ()
     assert sent == plan.requests
-    pairs = sum(map(len, experiments.prepare(path).collection.pairs.values()))
+    pairs = sum(map(len, prepare(path).collection.pairs.values()))
     assert {name: len(labeling) for name, labeling in first.labelings.items()} == dict.fromkeys(first.labelings, pairs)
 
     again = judgekit.run(path, out=tmp_path / "again", cache=tmp_path / "store")
@@ -70,7 +71,7 @@ def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
     _labels_mean_what_they_say(first, tmp_path / "first")
 
 
-def _labels_mean_what_they_say(finished: experiments.Finished, folder: Path) -> None:
+def _labels_mean_what_they_say(finished: Finished, folder: Path) -> None:
     """At k = 1 utility is the outcome; and ir_measures reads the qrels and agrees on the scores."""
     scores = read_table(SCORES, folder / "scores.parquet")
     p1 = scores[(scores["labeling"] == "erag") & (scores["measure"] == "P@1") & (scores["query_id"] != "all")]
@@ -93,6 +94,6 @@ def _labels_mean_what_they_say(finished: experiments.Finished, folder: Path) -> 
 
 def finished_run(folder: Path, name: str) -> list[Any]:
     """Return the first queries of a run, cut to the depth, as ir_measures wants it."""
-    prepared = experiments.prepare(folder.parent / "experiment.toml")
+    prepared = prepare(folder.parent / "experiment.toml")
     frame: pd.DataFrame = next(run for run in prepared.collection.runs if run.name == name).frame()
     return [ir_measures.ScoredDoc(q, d, s) for q, d, s in frame.itertuples(index=False)]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 import regex
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.answers.text import Text
 from judgekit.data.documents import Doc, Query, Unit

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from judgekit.answers import quality
 from judgekit.data.documents import Doc, Fields, MemoryDocs, Query, Unit

@@ -7,8 +7,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation, evaluate, parse_measures

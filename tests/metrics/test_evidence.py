@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.labelings import Labeling, Scale

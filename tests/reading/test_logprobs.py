@@ -6,8 +6,7 @@ from math import log
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.reading.logprobs import Distribution, alternatives, distribution

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from judgekit.experiment import run as experiments
+from judgekit.experiment.file import load
 from judgekit.experiment.finished import draw
+from judgekit.experiment.run import run
 from judgekit.sample import EXPERIMENT
 
 
@@ -22,8 +23,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample with a few queries, in a folder of its own, and its results beside it."""
     folder = tmp_path_factory.mktemp("made")
     shutil.copytree(EXPERIMENT.parent, folder / "sample", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    config = experiments.load(folder / "sample" / EXPERIMENT.name).updated(data={"limit": 12})
-    experiments.run(config, out=folder / "out", cache=folder / "store")
+    config = load(folder / "sample" / EXPERIMENT.name).updated(data={"limit": 12})
+    run(config, out=folder / "out", cache=folder / "store")
     shutil.rmtree(folder / "store")  # replies are read from the labels
     return folder
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from judgekit import report
 from judgekit.analysis.primary import CHOOSE_RUNS

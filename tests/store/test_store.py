@@ -19,8 +19,7 @@ from pathlib import Path
 
 import diskcache
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.errors import StoreError
 from judgekit.store.maintenance import export_store, stats, verify

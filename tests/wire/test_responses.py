@@ -7,8 +7,7 @@ import time
 from email.utils import formatdate
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.wire.quirks import THROTTLED, Accepted, Fatal, Refused, Retry, Unsupported, read_response

@@ -14,8 +14,6 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.plugins.audit.material import Material
 from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, mean_of, unknown
 
-__all__ = ["OVERRATING", "SURFACE", "overrating", "slopes", "surface"]
-
 SURFACE, OVERRATING = "surface", "overrating"
 _LEAST: Final = 30
 """Pairs that a slope is drawn through, at least."""

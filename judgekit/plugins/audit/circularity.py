@@ -17,8 +17,6 @@ from judgekit.data.runs import Run
 from judgekit.plugins.audit.material import Material
 from judgekit.plugins.audit.numbers import Number, unknown
 
-__all__ = ["NAME", "circularity", "of_labeling", "reranked"]
-
 NAME: Final = "circularity"
 _EVERY: Final = "every run re-ranks"
 _AT_TOP: Final = 1e-3

@@ -15,8 +15,6 @@ from judgekit.registry import register
 if TYPE_CHECKING:
     from judgekit.plugins.audit.numbers import Card
 
-__all__ = ["audit"]
-
 
 @register.command("audit")
 def audit(

@@ -14,8 +14,6 @@ from judgekit.labelers.judge import Judge
 from judgekit.plugins.audit.material import Material, Pair
 from judgekit.plugins.audit.numbers import Number, share, unknown
 
-__all__ = ["NAME", "asked", "noise_floor", "repeats"]
-
 NAME: Final = "consistency"
 _TIMES: Final = 3
 """How often the same is asked."""

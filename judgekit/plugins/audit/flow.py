@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from judgekit import __version__
-from judgekit import report as reports
+from judgekit import __version__, report as reports
 from judgekit.client.session import Session
 from judgekit.data.files import write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from judgekit.client.budget import Budget
     from judgekit.client.waves import Plan
     from judgekit.wire.types import Program
-
-__all__ = ["CHECKS", "FREE", "Audit", "audit", "card", "plan_audit"]
 
 FREE: Final = (circularity.NAME, jury.NAME, bias.SURFACE, bias.OVERRATING)
 """Checks of labels that are there."""

@@ -27,8 +27,6 @@ from judgekit.plugins.audit.material import Material, Pair
 from judgekit.plugins.audit.numbers import Number, mean_change, mean_of, share, share_change, unknown
 from judgekit.plugins.audit.probes import Base, Probe
 
-__all__ = ["NAME", "Attacked", "asked", "attack", "draw", "drawn", "effect", "tournament"]
-
 Asked = tuple[str, Labeler, list[Unit]]
 """A stage, who is asked, and about what."""
 

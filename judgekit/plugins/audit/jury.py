@@ -16,8 +16,6 @@ from judgekit.plugins.audit.material import Material
 from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, unknown
 from judgekit.stages import stored_outcomes
 
-__all__ = ["NAME", "jury", "of_voices"]
-
 NAME: Final = "jury"
 
 

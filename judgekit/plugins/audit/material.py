@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from judgekit import report as reports
-from judgekit import stages
+from judgekit import report as reports, stages
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.data.labelings import Labeling, Scale
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from judgekit.data.documents import Unit
     from judgekit.data.runs import Run
     from judgekit.labelers.base import Labeler
-
-__all__ = ["Material", "Pair", "read"]
 
 Pair = tuple[str, str]
 """A query id and a doc id."""

@@ -13,19 +13,6 @@ import numpy.typing as npt
 from judgekit.analysis.coefficients import Floats
 from judgekit.data.outputs import clean
 
-__all__ = [
-    "TITLES",
-    "Card",
-    "Number",
-    "groups_of",
-    "jackknife",
-    "mean_change",
-    "mean_of",
-    "share",
-    "share_change",
-    "unknown",
-]
-
 Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 Ends = tuple[float, float, float]

@@ -25,8 +25,6 @@ from judgekit.errors import UsageError, not_among
 from judgekit.kinds import read_options
 from judgekit.spec import Spec, parse, run_file, split_file, user_code
 
-__all__ = ["DEFAULT", "PROBES", "Base", "Probe", "probe"]
-
 Base = Literal["nonrelevant", "random"]
 
 _OFF_TOPIC: Final = (

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from judgekit.plugins.batch.service import Fetched
     from judgekit.store.replies import Store
 
-__all__ = ["batch"]
-
 batch = group("Send requests as batches: to a batch service, or as OpenAI batch files (also for `vllm run-batch`).")
 register.command("batch")(batch)
 

@@ -28,8 +28,6 @@ from judgekit.wire.quirks import Accepted, Response, read_response
 from judgekit.wire.shapes import ROUTES
 from judgekit.wire.types import Endpoint, Program, Request, tokens_used
 
-__all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
-
 MAX_REQUESTS: Final = 50_000
 """The most requests in one file, by OpenAI's rules."""
 

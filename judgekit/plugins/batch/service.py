@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import openai
     from openai.types import Batch
 
-__all__ = ["Fetched", "Submission", "fetch", "open_client", "submit"]
-
 FINAL: Final = ("completed", "failed", "expired", "cancelled")
 """What a service says of a batch that it will not work on any more."""
 

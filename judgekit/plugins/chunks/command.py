@@ -13,8 +13,6 @@ from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError
 from judgekit.registry import register
 
-__all__ = ["chunks"]
-
 _SHOWN = 5
 
 

@@ -12,8 +12,6 @@ from judgekit.data.documents import Doc, Docs
 from judgekit.data.frames import AsDocs, as_docs
 from judgekit.errors import DataError, UsageError
 
-__all__ = ["Placed", "chunks"]
-
 _SHINGLE: Final = 4
 _CANDIDATES: Final = 3
 _LEAST: Final = 90

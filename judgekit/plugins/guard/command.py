@@ -14,8 +14,6 @@ from judgekit.data.streams import check_outputs, noting_reads, write_atomic
 from judgekit.errors import UsageError
 from judgekit.registry import register
 
-__all__ = ["guard"]
-
 
 @register.command("guard")
 def guard(

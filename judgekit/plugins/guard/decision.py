@@ -21,8 +21,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit
 
-__all__ = ["GateDecision", "Outcome", "decide", "decide_suite"]
-
 Floats = npt.NDArray[np.float64]
 Outcome = Literal["pass", "fail", "inconclusive"]
 

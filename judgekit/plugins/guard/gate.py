@@ -28,8 +28,6 @@ from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_label
 from judgekit.progress import Progress, silent
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Change", "Guarded", "content", "guard", "markdown", "text"]
-
 _LIMIT: Final = "max_drop"
 """The column of the queries that says what a question may lose."""
 _NOTHING: Final = 1e-9

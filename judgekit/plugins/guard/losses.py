@@ -36,8 +36,6 @@ from judgekit.progress import Event, Progress
 if TYPE_CHECKING:
     from judgekit.client.session import Session
 
-__all__ = ["Losses", "Unjudged", "by_answers", "by_labeler", "by_labels", "of_folders", "refuse_mixed", "renamed"]
-
 Floats = npt.NDArray[np.float64]
 Unjudged = Literal["bounds", "nonrelevant"]
 Sides = Sequence[Sequence[tuple[str, str]]]

@@ -13,8 +13,6 @@ from judgekit.data.outputs import check_folder
 from judgekit.data.streams import noting_reads
 from judgekit.registry import register
 
-__all__ = ["traces"]
-
 
 @register.command("traces")
 def traces(

@@ -31,8 +31,6 @@ from judgekit.data.trec import write_run
 from judgekit.errors import DataError
 from judgekit.spec import Spec, slug
 
-__all__ = ["Traces", "read_traces"]
-
 _EXPECTED: Final = "spans in OpenInference terms (Phoenix) or a Langfuse export: JSON lines, a JSON array, CSV, Parquet"
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DOCUMENT: Final = re.compile(r"attributes\.(?:retrieval\.documents|reranker\.output_documents)\.(\d+)\.(.+)")

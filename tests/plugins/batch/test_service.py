@@ -10,8 +10,7 @@ import pytest
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import ConfigError, EndpointError, StoreError, UsageError
-from judgekit.plugins.batch.service import Fetched, open_client, submit
-from judgekit.plugins.batch.service import fetch as fetched
+from judgekit.plugins.batch.service import Fetched, fetch as fetched, open_client, submit
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.plugins.batch.batch_service import BatchService, serving
