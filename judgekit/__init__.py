@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         decide as decide,
         model_matrix as model_matrix,
     )
-    from judgekit.analysis.against import against as against
+    from judgekit.analysis.baseline_test import against as against
     from judgekit.answers.quality import AnswerMetric as AnswerMetric
     from judgekit.api import agree as agree, answer as answer, label as label, score as score
     from judgekit.client.budget import Budget as Budget
@@ -59,7 +59,7 @@ _HOMES = {
     name: home
     for home, names in {
         "analysis": "Background Comparison Decision Money Rules compare decide model_matrix",
-        "analysis.against": "against",
+        "analysis.baseline_test": "against",
         "answers.quality": "AnswerMetric",
         "api": "agree answer label score",
         "client.budget": "Budget",

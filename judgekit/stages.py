@@ -344,7 +344,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
     return score_pool(collection, labelings, [gain]).scores().assign(measure=measure)
 
 
-def twin(labeling: Labeling) -> dict[str, float]:
+def question_mean(labeling: Labeling) -> dict[str, float]:
     """Return a labeling's question-only twin: the mean label per query over its pool, of the labels that there are."""
     table = labeling.table
     means = table[table["status"] == Status.OK.value].groupby("query_id")["relevance"].mean()

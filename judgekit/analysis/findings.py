@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.analysis.against import flipped
+from judgekit.analysis.baseline_test import flipped
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.controls import CLOSED_BOOK, TWIN, question_only
 from judgekit.analysis.differences import difference

@@ -288,7 +288,7 @@ def score(
         inputs = made_from(roles, read)
     changes = None
     if baseline is not None:
-        from judgekit.analysis.against import against
+        from judgekit.analysis.baseline_test import against
 
         changes = against(evaluation, baseline)
     warnings = list(

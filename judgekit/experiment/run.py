@@ -202,7 +202,7 @@ def _compared(state: State) -> Comparison:
         money=prepared.config.costs(),
         background=Background(
             controls=(RETRIEVER, LENGTH),
-            twins={name: stages.twin(labeling) for name, labeling in labelings.items()},
+            twins={name: stages.question_mean(labeling) for name, labeling in labelings.items()},
             costs=shown.costs(prepared.labelers, state.session, prepared.answering, Measure(primary).cutoff),
             pool=stages.pool_size(collection, Measure(primary).cutoff),
             needs={name: labeler.needs for name, labeler in prepared.labelers.items()},

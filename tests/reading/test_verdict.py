@@ -12,8 +12,9 @@ from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import load_prompt
-from judgekit.reading.verdict import Form, Unread, Verdict, read, read_outcome, unfinished, without_reasoning
+from judgekit.reading.verdict import Form, Unread, Verdict, read, read_outcome, unfinished
 from judgekit.wire.jsontext import canonical
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Failure, Reply
 
 WORDS = (("Yes", 1), ("No", 0))

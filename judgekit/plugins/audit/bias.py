@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.plugins.audit.material import Material
+from judgekit.plugins.audit.audited_run import Material
 from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, mean_of, unknown
 
 SURFACE, OVERRATING = "surface", "overrating"

@@ -14,7 +14,7 @@ import numpy as np
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import interval
 from judgekit.data.runs import Run
-from judgekit.plugins.audit.material import Material
+from judgekit.plugins.audit.audited_run import Material
 from judgekit.plugins.audit.numbers import Number, unknown
 
 NAME: Final = "circularity"

@@ -11,7 +11,7 @@ import numpy as np
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
 from judgekit.labelers.judge import Judge
-from judgekit.plugins.audit.material import Material, Pair
+from judgekit.plugins.audit.audited_run import Material, Pair
 from judgekit.plugins.audit.numbers import Number, share, unknown
 
 NAME: Final = "consistency"

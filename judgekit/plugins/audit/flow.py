@@ -21,7 +21,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.experiment.asking import count
 from judgekit.experiment.finished import draw, label_files
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
-from judgekit.plugins.audit.material import Material, Pair, read
+from judgekit.plugins.audit.audited_run import Material, Pair, read
 from judgekit.plugins.audit.numbers import Card, Number
 from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
 from judgekit.progress import Progress, silent

@@ -23,7 +23,7 @@ from judgekit.analysis.resampling import interval
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
 from judgekit.labelers.base import Labeler, checked
-from judgekit.plugins.audit.material import Material, Pair
+from judgekit.plugins.audit.audited_run import Material, Pair
 from judgekit.plugins.audit.numbers import Number, mean_change, mean_of, share, share_change, unknown
 from judgekit.plugins.audit.probes import Base, Probe
 

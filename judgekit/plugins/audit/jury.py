@@ -12,7 +12,7 @@ import numpy as np
 from judgekit.analysis.coefficients import Floats
 from judgekit.client.session import Session
 from judgekit.labelers.judge import Judge
-from judgekit.plugins.audit.material import Material
+from judgekit.plugins.audit.audited_run import Material
 from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, unknown
 from judgekit.stages import stored_outcomes
 

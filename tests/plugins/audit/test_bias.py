@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
+from judgekit.plugins.audit.audited_run import read
 from judgekit.plugins.audit.bias import slopes, surface
-from judgekit.plugins.audit.material import read
 
 N = 900
 GROUPS = np.repeat(np.arange(20), 45)

@@ -7,8 +7,8 @@ import pytest
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.plugins.audit.audited_run import read
 from judgekit.plugins.audit.circularity import circularity, reranked
-from judgekit.plugins.audit.material import read
 from judgekit.plugins.audit.numbers import Number
 
 RUNS, QUERIES, POOL, DEPTH, CUT = 63, 53, 120, 40, 10

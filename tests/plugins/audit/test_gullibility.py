@@ -14,7 +14,7 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError
 from judgekit.plugins.audit import gullibility
-from judgekit.plugins.audit.material import read
+from judgekit.plugins.audit.audited_run import read
 from judgekit.plugins.audit.numbers import Number, share_change
 from judgekit.plugins.audit.probes import DEFAULT, probe
 from tests.plugins.audit.conftest import RUNS, TOWNS

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import judgekit as jk
-from judgekit.analysis.against import against
+from judgekit.analysis.baseline_test import against
 from judgekit.errors import UsageError
 
 RANKS = np.random.default_rng(7).integers(1, 6, (3, 12))
