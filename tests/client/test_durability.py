@@ -73,7 +73,7 @@ def stored_texts(folder: Path) -> set[str]:
         return {parse_json(Record.parse(text).body)["messages"][0]["content"] for _, text in store.texts()}
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(50, marks=pytest.mark.many)])
+@pytest.mark.parametrize("rounds", [5, pytest.param(100, marks=pytest.mark.many)])
 def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(
     fault_server: Any, tmp_path: Path, parent: Parent, rounds: int
 ) -> None:
