@@ -8,7 +8,9 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 import judgekit as jk
+from judgekit.analysis.agreement import agreement
 from judgekit.cli import main
+from judgekit.data.frames import as_labelings
 from judgekit.errors import UsageError
 
 
@@ -91,3 +93,10 @@ def test_the_command_says_what_the_function_says(tmp_path, capsys) -> None:
         main(["agree", *args[:2]])
     assert left.value.code == 2
     assert "two or more labelings" in capsys.readouterr().err
+
+
+def test_its_intervals_are_those_of_one_seed() -> None:
+    made = qrels()
+    one, other = (agreement(as_labelings(made), people=["people"], seed=seed).table for seed in (1, 2))
+    pd.testing.assert_frame_equal(jk.agree(made, people="people").table, one)
+    assert not one.equals(other)

@@ -46,6 +46,14 @@ def test_a_resample_has_the_coefficients_of_the_repeated_points(pair, seed):
             assert got[:, column] == pytest.approx(by_scipy(x[p], y[p]), abs=1e-12)
 
 
+def test_a_resample_without_the_one_score_far_out_loses_no_digits():
+    x, y = np.array([1, 2, 3, 4, 1e9]), np.array([2, 1, 4, 3, 5.0])
+    weights = np.array([[1, 1, 1, 1, 0], [2, 1, 1, 0, 0], [1, 1, 1, 1, 1]]).T
+    got = Target(y, weights).coefficients(x)[3]
+    expected = [by_scipy(np.repeat(x, w), np.repeat(y, w))[3] for w in weights.T]
+    assert got == pytest.approx(expected, abs=1e-6)
+
+
 def test_more_points_than_32_bit_sums_can_hold_are_still_exact():
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=5000), rng.integers(0, 2, 5000)

@@ -218,12 +218,21 @@ def test_below_five_queries_that_differ_there_is_no_interval_but_a_sentence(n, t
     assert found.gains["ci_low"].notna().any() == there
 
 
+def test_many_scores_are_shown_as_the_means_of_ten_steps():
+    found = compare(SCORES, QUALITY, resamples=100).cases
+    for labeling, cases in found.groupby("labeling"):
+        scores = SCORES[SCORES["labeling"] == labeling]["value"]
+        assert cases["score"].nunique() <= 10 < scores.nunique()
+        assert np.average(cases["score"], weights=cases["n"]) == pytest.approx(scores.mean())
+
+
 def test_a_choice_made_for_the_user_is_a_warning():
     scores, quality = noisy(measures=("P@5", "nDCG@5", "AP@5"))
     result = compare(scores, pd.concat([quality, quality.assign(metric="f1")]), resamples=100)
     assert (result.primary.measure, result.primary.metric) == ("nDCG@5", "em")
     assert any("'em', the first of em, f1" in w for w in result.warnings)
     assert any("No primary measure was chosen" in w for w in result.warnings)
+    assert compare(*noisy(measures=("P@5", "AP@5")), resamples=100).primary.measure == "AP@5"
     asked = compare(scores, quality, primary="NDCG@5", resamples=100, only={"measures": ["ndcg_cut_5"]})
     assert asked.primary.measure == "nDCG@5"
     assert not asked.warnings[1:]
