@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.budget import Budget, Spending
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
-from judgekit.errors import UsageError
+from judgekit.errors import BudgetError, UsageError
 from judgekit.labelers.base import build
 from judgekit.progress import Event
 from judgekit.wire.types import Endpoint, Outcome, Request
@@ -99,9 +100,26 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path: Path) -> None
     with Session(tmp_path, transports=lambda _: transport) as session:
         run_sync(collect(session, UNITS[:3], Ask(HERE)))
         plan = session.plan([*UNITS, *UNITS], Ask(HERE))
+        roomy = session.plan(UNITS, Ask(HERE, max_tokens=50))
     assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
     assert plan.prompt_tokens > 697 * 10
     assert len(transport.sent) == 3
+    _, longest = roomy.too_long(HERE, 10**6)
+    assert 50 + roomy.prompt_tokens / 700 <= longest <= 70 + roomy.prompt_tokens / 700
+    assert roomy.too_long(HERE, longest) == (0, longest)
+    assert roomy.too_long(HERE, 50) == (700, longest)
+
+
+def test_a_request_may_take_all_that_is_left_of_a_budget() -> None:
+    async def reserved() -> None:
+        spending = Spending(Budget(max_tokens=100), {})
+        await spending.reserve((1, 100, 0.0))
+        spending.settle((1, 100, 0.0), (1, 60, 0.0))
+        await spending.reserve((1, 40, 0.0))
+        with pytest.raises(BudgetError):
+            await spending.reserve((1, 41, 0.0))
+
+    asyncio.run(asyncio.wait_for(reserved(), 10))
 
 
 def test_it_works_under_a_running_loop_and_across_several(tmp_path: Path) -> None:
