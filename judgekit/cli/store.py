@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from judgekit.console.options import Cache
-from judgekit.console.printing import group, opened_store, say
+from judgekit.console.printing import console, group, note, opened_store, say
+from judgekit.errors import UsageError
 
 cache = group(
     "Inspect and maintain the reply cache.\n\nThe cache holds your prompts with their passages. Only you can read it.",
@@ -83,9 +84,14 @@ def export(
     """
     from judgekit.store.maintenance import export_store
 
+    device = Path("/dev") in out.parents
+    if out.is_file() and not device:
+        raise UsageError(f"{out} already exists: choose another name, or delete it first")
     with opened_store(cache, readonly=True) as store:
         count = export_store(store, out)
-    say(f"{count:,} replies: {out}")
+        if lost := store.count() - count:
+            note(f"{lost:,} damaged replies are left out; `judgekit cache verify` names them")
+    console(stderr=device).print(f"{count:,} replies: {out}", markup=False, highlight=False)
 
 
 @cache.command("import")

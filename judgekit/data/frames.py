@@ -90,7 +90,7 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
 
 def _framed(source: Any) -> Any:
     """Return what speaks Arrow's PyCapsule interface (polars, pyarrow, duckdb, …) as a table of pandas."""
-    if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
+    if isinstance(source, pd.DataFrame | pd.Series) or not hasattr(source, "__arrow_c_stream__"):
         return source
     return pa.table(source).to_pandas()
 

@@ -127,6 +127,7 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
 def _is_trec(start: bytes, words: list[str], declared: Declaration) -> bool:
     """Return whether a run or qrels are TREC's: by the number in its place, else unless they look like another form."""
     other = start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1" or b"\t" in start.split(b"\n", 1)[0]
+    other = other or (len(words) > 1 and all(word.endswith((",", ";")) for word in words[:-1]))
     if not other and (len(words) >= 3 or not (b"," in start or b";" in start)):
         return True
     number = dict(zip(declared.trec, words, strict=False)).get(declared.number, "")
@@ -241,7 +242,8 @@ def _columns(path: Path, layout: _Layout, kind: str) -> Pairs | None:
     ranked = kind == "run" and not {*columns}.intersection(layout.names["score"])
     keys = ("query", "doc", "rank" if ranked else DECLARED[kind].number)
     roles = [*map({*columns}.intersection, map(layout.names.__getitem__, keys))]
-    if [*map(len, roles)] != [1, 1, 1] or (kind == "run" and "run" in columns):
+    twice = layout.header and len({*columns}) < len(columns)  # which a record says with its line
+    if twice or [*map(len, roles)] != [1, 1, 1] or (kind == "run" and "run" in columns):
         return None
     # TREC's others are read to notice where they are empty: two spaces in a row would make a score of the rank.
     wanted = [*dict.fromkeys(chain(*roles, filter(None, columns if trec else ())))]

@@ -233,6 +233,9 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+_DESCRIPTORS: Final = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}
+"""The files that are open already, by their names."""
+
 _PACKERS: Final[Mapping[str, Callable[[BinaryIO], AbstractContextManager[Any]]]] = {
     ".gz": lambda stream: gzip.GzipFile("", "wb", fileobj=stream, mtime=0),
     ".bz2": lambda stream: bz2.BZ2File(stream, "wb"),
@@ -248,6 +251,11 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
     target = Path(path)
     check_outputs(target)
     try:
+        if (open_already := _DESCRIPTORS.get(str(target))) is not None:
+            # Its own place in it is kept: what a shell redirected may be a file that holds more, and goes on.
+            with os.fdopen(os.dup(open_already), "wb") as stream:
+                yield stream
+            return
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.is_symlink() and (target.is_file() or not target.exists()):
             target = target.resolve()

@@ -215,12 +215,14 @@ class Store:
     def _open_reader(self) -> sqlite3.Connection:
         if not self._database.is_file():
             raise StoreError(f"{self.path} holds no store")
+        problem = ""
         for mode in ("mode=ro", "immutable=1"):
             reader = self._connect(mode)
             try:
                 reader.execute("SELECT count(*) FROM Settings").fetchone()
-            except sqlite3.OperationalError:
+            except sqlite3.OperationalError as error:
                 reader.close()
+                problem = str(error)
                 continue
             if mode == "immutable=1" and self._log.exists() and self._log.stat().st_size:
                 self._note(
@@ -228,7 +230,11 @@ class Store:
                     " not read"
                 )
             return reader
-        raise StoreError(f"the store {self.path} cannot be read")
+        raise (
+            self._damaged(problem)
+            if "no such" in problem
+            else StoreError(f"the store {self.path} cannot be read: {problem}")
+        )
 
     def _guarded(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something with the files; turn what SQLite and the system say into sentences, and heal damage."""

@@ -22,6 +22,8 @@ def test_the_store_says_what_it_holds_and_is_whole(judgekit, finished):
 
 def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit, finished):
     judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store", code=0)
+    again = judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store", code=2)
+    assert "replies.jsonl.gz already exists" in again.err
     assert "0 were there already" in judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other", code=0).out
     plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "other")
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]

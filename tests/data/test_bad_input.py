@@ -152,6 +152,8 @@ TREC_RUN: list[Case] = [
     ("a word for a score", b"q Q0 d 1 5 t\n\nq Q0 e 2 high t\n", 3, "'score' must be a finite number, not 'high'"),
     ("infinite", b"q Q0 d 1 inf t\n", 1, "'score' must be a finite number, not 'inf'"),
     ("digits with underscores", b"q Q0 d 1 1_0 t\n", 1, "'score' must be a finite number, not '1_0'"),
+    ("CSV, column twice", b"query_id,doc_id,doc_id,score\nq,d,e,1\n", 1, "the header names column 'doc_id' twice"),
+    ("CSV, blanks in the header", b"query_id, doc_id, score\nq, d, 1\n", 2, "Did you mean ' doc_id'?"),
     ("pair twice", b"q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, "doc 'd' appears twice for query 'q' (first on line 1)"),
     ("reserved query id", b"q Q0 d 1 5 t\nall Q0 d 1 5 t\n", 2, "'all' is reserved"),
     ("empty", b"", None, "is empty; expected a TREC run"),

@@ -49,6 +49,12 @@ def test_whatever_speaks_arrows_interface_is_a_table(made: Any) -> None:
         as_queries(made({"query_id": [7], "text": ["x"]}))
 
 
+def test_a_series_is_no_table() -> None:
+    for take, what in ((as_queries, "queries"), (as_runs, "a run"), (as_labelings, "a labeling")):
+        with pytest.raises(UsageError, match=f"^{what} must be a"):
+            take(pd.Series(["a"]))
+
+
 class GenericQuery(NamedTuple):
     """As ir_datasets holds a query."""
 

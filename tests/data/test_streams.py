@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,11 @@ def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         write_atomic(tmp_path / "file" / "below", "text")
     with pytest.raises(DataError, match="cannot be written: File name too long"):
         write_atomic(tmp_path / ("x" * 300), "text")
+
+
+def test_standard_output_goes_on_in_a_file_that_holds_more(tmp_path: Path) -> None:
+    write = "from judgekit.data.streams import write_atomic; write_atomic('/dev/stdout', 'rows\\n')"
+    shell = f'echo before; "$0" -c "{write}"; echo after'
+    with (tmp_path / "log.txt").open("wb") as log:
+        subprocess.run(["sh", "-c", shell, sys.executable], stdout=log, check=True)
+    assert (tmp_path / "log.txt").read_text() == "before\nrows\nafter\n"

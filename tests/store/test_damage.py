@@ -255,6 +255,12 @@ def test_a_list_of_tables_that_is_no_text_is_damage(whole: bytes, tmp_path: Path
     assert accounted(rows, notes)
 
 
+def test_an_empty_file_says_how_to_repair_it(tmp_path: Path) -> None:
+    (tmp_path / "cache.db").touch()
+    with pytest.raises(StoreError, match=r"is damaged \(no such table: Settings\): .*verify --repair"):
+        Store(tmp_path, readonly=True)
+
+
 def test_an_index_that_lacks_rows_is_damage(whole: bytes, tmp_path: Path) -> None:
     (tmp_path / "cache.db").write_bytes(whole)
     with closing(sqlite3.connect(tmp_path / "cache.db")) as rows:
