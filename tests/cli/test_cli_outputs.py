@@ -86,7 +86,8 @@ def test_the_store_is_not_replaced_by_its_own_export(judgekit, folder):
     assert judgekit("label", "judge", *DATA, *MOCK, "--out", "judge.qrels").code == 0
     store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
     before = store.read_bytes()
-    assert "folder of the store" in judgekit("cache", "export", store.with_name("all.jsonl"), "--cache", "store", code=2).err
+    inside = store.with_name("all.jsonl")
+    assert "folder of the store" in judgekit("cache", "export", inside, "--cache", "store", code=2).err
     assert store.read_bytes() == before
 
 
