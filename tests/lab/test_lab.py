@@ -240,12 +240,13 @@ def test_no_bytes_make_a_command_hang_fall_or_lose_in_silence(lab: Lab, kind: st
 @pytest.mark.many
 @pytest.mark.parametrize("kind", FEW)
 def test_no_bytes_do_however_long_one_tries(lab: Lab, kind: str) -> None:
-    failed, seed = {}, time.time_ns()
-    end = time.monotonic() + float(os.environ.get("JUDGEKIT_LAB_S", "60"))
+    failed, first = {}, time.time_ns()
+    seed, end = first, time.monotonic() + float(os.environ.get("JUDGEKIT_LAB_S", "60"))
     while time.monotonic() < end:
         seed += 1
         try:
             case(lab, kind, seed)
         except AssertionError as problem:
             failed[f"{kind} {seed}"] = str(problem)[-1500:]
+    print(f"{kind}: {seed - first:,} cases, {len(failed):,} failed")
     assert not failed, f"put these into {KEPT.name}: {failed}"
