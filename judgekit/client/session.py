@@ -35,6 +35,11 @@ _LEAST: Final = 64
 _SHARE_S: Final = 0.2
 """How often is looked for what other processes ask."""
 
+_GATHER_S: Final = 0.01
+_GATHERED: Final = 8
+"""Replies wait for others to be stored with: so long, or until they are an eighth of what is being sent. All the same,
+less is lost with a killed process than it has in flight."""
+
 _ELSEWHERE: Final = (
     "another process asks some of the same requests: judgekit waits for its replies, which are paid once"
 )
@@ -335,6 +340,7 @@ class _InFlight:
         self._claims = store.claims()
         self._sharing: asyncio.Task[None] | None = None
         self._pending: list[tuple[Attempt, Outcome | None]] = []
+        self._flushing: asyncio.TimerHandle | None = None
 
     @property
     def appetite(self) -> int:
@@ -395,11 +401,19 @@ class _InFlight:
             finally:
                 del self._tasks[attempt]
                 if attempt.record is not None:
-                    if not self._pending:
-                        asyncio.get_running_loop().call_soon(self._flush)
                     self._pending.append((attempt, outcome))
+                    self._schedule_flush()
                 elif outcome is not None:
                     self._deliver(attempt.request, outcome)
+
+    def _schedule_flush(self) -> None:
+        """Have what came stored at once if it is much of what is in flight, else with what comes in a moment."""
+        loop, sending = asyncio.get_running_loop(), sum(len(client.sending) for client in self.clients.values())
+        due = 0.0 if len(self._pending) * _GATHERED >= sending else loop.time() + _GATHER_S
+        if self._flushing is None or due < self._flushing.when():
+            if self._flushing is not None:
+                self._flushing.cancel()
+            self._flushing = loop.call_at(due, self._flush)
 
     def _flush(self) -> None:
         with self._failing():
@@ -418,6 +432,9 @@ class _InFlight:
     def flush(self) -> None:
         """Store what came, all at once, and then hand it to those who wait."""
         pending, self._pending = self._pending, []
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
         there = self._store.keep([attempt.record for attempt, _ in pending if attempt.record is not None])
         for attempt, outcome in pending:
             if outcome is not None:
