@@ -25,22 +25,23 @@ def stats(cache: Cache = None) -> None:
     Examples:
         judgekit cache stats
     """
-    from judgekit.store.maintenance import stats as read_stats
+    from judgekit.store.maintenance import find
 
     with opened_store(cache, readonly=True) as store:
-        found = read_stats(store)
-    say(f"store:   {found.path}", f"size:    {found.size / 1e6:,.1f} MB", f"replies: {found.replies:,}")
+        size = sum(path.stat().st_size for path in store.path.iterdir() if path.is_file())
+        found = find(store)
+    say(f"store:   {store.path}", f"size:    {size / 1e6:,.1f} MB", f"replies: {len(found.replies):,}")
     for (endpoint, model), part in sorted(found.parts.items()):
         tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
         say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
         named = ", ".join(f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name)
         if set(part.answered) - {model, ""}:
             say(f"    the replies name their model: {named}")
-    if found.oldest is not None and found.newest is not None:
-        first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (found.oldest, found.newest))
+    if found.times:
+        first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (min(found.times), max(found.times)))
         say(f"stored:  {first} to {last}")
     if found.waiting:
-        say(f"waiting: {found.waiting:,} requests exported to batch files, without a reply yet")
+        say(f"waiting: {len(found.waiting):,} requests exported to batch files, without a reply yet")
     if found.damaged:
         say(
             f"damaged: {found.damaged:,} rows; `judgekit cache verify --repair` deletes them, and the next"
@@ -132,19 +133,20 @@ def forget(
     from judgekit.reading.prompts import neutral
     from judgekit.store.maintenance import find, forget as delete
 
+    if query is None and older_than is None and model is None:
+        raise UsageError("name the replies to forget by --query, --older-than or --model")
     before = None if older_than is None else time.time() - 86_400 * older_than
     with opened_store(cache, readonly=not yes) as store:
         found = find(store, query=query and neutral(query), before=before, model=model)
-        if yes and found:
+        if yes and found.parts:
             delete(store, found)
-        aside = sorted(store.path.glob("damaged-*"))
     total = f"{len(found.replies):,} replies and {len(found.waiting):,} waiting requests"
     say(f"{total} {'deleted' if yes else 'found'}")
-    for (endpoint, name), count in sorted(found.parts.items()):
-        say(f"  {count:,} of {name} at {endpoint}")
+    for (endpoint, name), part in sorted(found.parts.items()):
+        say(f"  {part.replies + part.waiting:,} of {name} at {endpoint}")
     if found.damaged:
         say(f"{found.damaged:,} damaged rows cannot be read; `judgekit cache verify --repair` deletes them")
-    if aside:
-        say(f"damaged files that were moved away may hold more; delete them yourself: {', '.join(map(str, aside))}")
-    if found and not yes:
+    for folder in found.aside:
+        say(f"{folder} was moved away as damaged and may hold more; delete it yourself")
+    if found.parts and not yes:
         say("Nothing was deleted; add --yes to delete them")

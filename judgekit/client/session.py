@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 from judgekit.client.attempt import Attempt, Client, Shared
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.model_drift import changes, mixed
-from judgekit.client.waves import CHUNK, Job, Plan, SeenKeys, begin, follow, missing
+from judgekit.client.waves import CHUNK, Job, Plan, add_new, begin, follow, missing
 from judgekit.errors import JudgekitError, StoppedError
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.modes import Mode, SessionStore
@@ -56,7 +56,7 @@ class _Stage:
     done: int = 0
     wall_s: float = 0.0
     usages: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
-    seen: SeenKeys = field(default_factory=SeenKeys)
+    seen: set[int] = field(default_factory=set)
     origins: defaultdict[Endpoint, Counter[Origin]] = field(default_factory=lambda: defaultdict(Counter))
     told_at: float = float("-inf")
 
@@ -169,7 +169,7 @@ class Session:
         stage = self._parts.setdefault(part, _Stage(part))
         replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
         price, usage = self.shared.spending.price(endpoint), stage.usages[endpoint.name]
-        for reply, new in zip(replies.values(), stage.seen.add(replies), strict=True):
+        for reply, new in zip(replies.values(), add_new(stage.seen, replies), strict=True):
             if new:
                 usage.standalone.add(reply.usage, price, reply.seconds)
 
@@ -197,7 +197,7 @@ class Session:
     def _count(self, stage: _Stage, answered: Collection[tuple[Request, Outcome]]) -> None:
         """Count outcomes, each once a stage."""
         last: Endpoint | None = None
-        fresh = stage.seen.add([request.key for request, _ in answered])
+        fresh = add_new(stage.seen, [request.key for request, _ in answered])
         for (request, outcome), new in zip(answered, fresh, strict=True):
             if not new:
                 continue

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Generic, TypeVar
-
-import numpy as np
 
 from judgekit.client.budget import Price
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
@@ -190,7 +188,7 @@ class Plan:
 
 def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan) -> Iterator[list[Request]]:
     """Yield the requests that a store lacks, each once, some units at a time; count what there is in ``plan``."""
-    seen = SeenKeys()
+    seen: set[int] = set()
     source = iter(units)
     while jobs := begin(islice(source, CHUNK), program):
         plan.units += len(jobs)
@@ -199,7 +197,7 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
             most = most_requests(program, job.unit)
             if plan.further is not None:
                 plan.further = None if most is None else plan.further + most - len(job.outcomes) - len(job.wave)
-        for (key, request), new in zip(followed.wanted.items(), seen.add(followed.wanted), strict=True):
+        for (key, request), new in zip(followed.wanted.items(), add_new(seen, followed.wanted), strict=True):
             plan.requests += new
             if new and key in followed.replies:
                 plan.cached += 1
@@ -209,36 +207,14 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
         yield unsent
 
 
-class SeenKeys:
-    """A set of identities that takes eight bytes for each, so that a million of them are 8 MB.
+def add_new(seen: set[int], keys: Iterable[str]) -> list[bool]:
+    """Add keys to those that were seen; return for each whether it is new.
 
-    It holds a hash of 64 bits of each; two of a million identities share theirs with a chance of 3e-8.
+    A hash of 64 bits stands for each, half of what a key takes; two of a million share theirs with a chance of 3e-8.
     """
-
-    def __init__(self, recent: int = 1 << 12) -> None:
-        """Start empty; ``recent`` keys, or an eighth of all, are kept in a Python set before they are packed."""
-        self._least = recent
-        self._recent: set[int] = set()
-        self._packed = np.empty(0, dtype=np.int64)
-
-    def add(self, keys: Collection[str]) -> list[bool]:
-        """Add keys; return for each whether it is new."""
-        numbers = list(map(hash, keys))
-        known = [False] * len(numbers)
-        if len(self._packed):
-            places = np.searchsorted(self._packed, numbers)
-            places[places == len(self._packed)] = 0
-            known = (self._packed[places] == numbers).tolist()
-        fresh, recent = [], self._recent
-        for number, old in zip(numbers, known, strict=True):
-            new = not old and number not in recent
-            fresh.append(new)
-            if new:
-                recent.add(number)
-        if len(recent) >= max(self._least, len(self._packed) // 8):
-            self._packed = np.sort(np.concatenate([self._packed, np.fromiter(recent, np.int64, len(recent))]))
-            recent.clear()
-        return fresh
-
-    def __len__(self) -> int:
-        return len(self._recent) + len(self._packed)
+    fresh = []
+    for key in keys:
+        before = len(seen)
+        seen.add(hash(key))
+        fresh.append(len(seen) > before)
+    return fresh

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -43,55 +43,63 @@ class Part:
     """What the store holds of one endpoint and model; ``answered`` counts replies by the model that they name."""
 
     replies: int = 0
+    waiting: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     answered: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
-class Stats:
-    """What a store holds.
+class Found:
+    """What a store holds, or what of it meets some conditions.
 
     Attributes:
-        path: its folder.
-        size: bytes of its files.
-        replies: how many.
+        replies: the identities of replies.
+        waiting: the identities of requests that were exported to a batch file and have no reply yet.
+        parts: by (endpoint identity, model asked for).
         damaged: rows that are not whole records; they are asked for again when they are needed.
-        waiting: requests that were exported to a batch file and have no reply yet.
-        parts: by (endpoint identity, model).
-        oldest, newest: when the first and the last reply were stored, seconds since 1970; None if there are none.
+        times: when the replies were stored, seconds since 1970.
         aside: folders with damaged files that were moved aside.
     """
 
-    path: Path
-    size: int
-    waiting: int
-    replies: int = 0
+    replies: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    parts: defaultdict[tuple[str, str], Part] = field(default_factory=lambda: defaultdict(Part))
     damaged: int = 0
-    parts: dict[tuple[str, str], Part] = field(default_factory=dict)
-    oldest: float | None = None
-    newest: float | None = None
+    times: list[float] = field(default_factory=list)
     aside: list[Path] = field(default_factory=list)
 
 
-def stats(store: Store) -> Stats:
-    """Return what a store holds."""
-    files = [p for p in store.path.iterdir() if p.is_file()]
-    found = Stats(store.path, sum(p.stat().st_size for p in files), store.count(waiting=True))
-    found.aside = sorted(p for p in store.path.glob("damaged-*") if p.is_dir())
-    for _, record in records_of(store):
-        if record is None:
-            found.damaged += 1
-            continue
-        found.replies += 1
-        model = str(member(record.body, "model") or "")
-        part = found.parts.setdefault((record.endpoint, model), Part())
-        part.replies += 1
-        part.answered[str(member(record.reply or "", "model") or "")] += 1
-        part.prompt_tokens += record.usage[0] if record.usage else 0
-        part.completion_tokens += record.usage[1] if record.usage else 0
-        found.oldest = min(record.time, found.oldest or record.time)
-        found.newest = max(record.time, found.newest or record.time)
+def find(store: Store, *, query: str | None = None, before: float | None = None, model: str | None = None) -> Found:
+    """Return what meets all the conditions that are given."""
+    if query is not None and not query.strip():
+        raise UsageError("the text of the question is empty")
+    pattern = None if query is None else re.compile(rf"(?<!\w){re.escape(query.strip())}(?!\w)")
+    found = Found(aside=sorted(filter(Path.is_dir, store.path.glob("damaged-*"))))
+    for waiting, keys in ((False, found.replies), (True, found.waiting)):
+        for key, record in records_of(store, waiting=waiting):
+            if record is None:
+                found.damaged += 1
+                continue
+            asked, answered = (str(member(text, "model") or "") for text in (record.body, record.reply or ""))
+            if before is not None and record.time >= before:
+                continue
+            if model is not None and model not in (asked, answered):
+                continue
+            shown = (text for name in (*SHOWN.values(), _GONE) for text in _texts(member(record.body, name)))
+            if pattern is not None and not any(map(pattern.search, shown)):
+                continue
+            keys.append(key)
+            part = found.parts[record.endpoint, asked]
+            if waiting:
+                part.waiting += 1
+                continue
+            part.replies += 1
+            part.answered[answered] += 1
+            prompt, completion = record.usage or (0, 0)
+            part.prompt_tokens += prompt
+            part.completion_tokens += completion
+            found.times.append(record.time)
     return found
 
 
@@ -156,53 +164,7 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
     return Verification(structure, checked, shown)
 
 
-@dataclass
-class Matches:
-    """What would be forgotten.
-
-    Attributes:
-        replies: the identities of replies.
-        waiting: the identities of requests that wait for a batch file.
-        parts: how many of both, by (endpoint identity, model asked for).
-        damaged: rows that cannot be read, so that it is unknown whether they belong to it.
-    """
-
-    replies: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    parts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    damaged: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.replies or self.waiting)
-
-
-def find(store: Store, *, query: str | None = None, before: float | None = None, model: str | None = None) -> Matches:
-    """Return what meets all the conditions that are given."""
-    if query is None and before is None and model is None:
-        raise UsageError("name the replies to forget by question, age or model")
-    if query is not None and not query.strip():
-        raise UsageError("the text of the question is empty")
-    pattern = None if query is None else re.compile(rf"(?<!\w){re.escape(query.strip())}(?!\w)")
-    found = Matches()
-    for waiting, keys in ((False, found.replies), (True, found.waiting)):
-        for key, record in records_of(store, waiting=waiting):
-            if record is None:
-                found.damaged += 1
-                continue
-            asked = member(record.body, "model")
-            if before is not None and record.time >= before:
-                continue
-            if model is not None and model not in (asked, member(record.reply or "", "model")):
-                continue
-            shown = (text for name in (*SHOWN.values(), _GONE) for text in _texts(member(record.body, name)))
-            if pattern is not None and not any(map(pattern.search, shown)):
-                continue
-            keys.append(key)
-            found.parts[record.endpoint, str(asked or "")] += 1
-    return found
-
-
-def forget(store: Store, found: Matches) -> None:
+def forget(store: Store, found: Found) -> None:
     """Delete what was found, and rewrite the file, so that no trace of it is left in free pages."""
     store.forget(found.replies)
     store.forget(found.waiting, waiting=True)

@@ -83,6 +83,7 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "a file that is not a results folder": (_nothing, ["report", "gold.qrels"], ["gold.qrels", "results folder"]),
     "a run and a folder to guard": (lambda folder: (folder / "results").mkdir(), ["guard", "good.trec", "results"], ["good.trec is a file and results a results folder: give two runs, or two results folders"]),
     "no store": (_nothing, ["cache", "stats", "--cache", "nowhere"], ["nowhere holds no store"]),
+    "nothing said of what to forget": (_nothing, ["cache", "forget", "--cache", "store"], ["name the replies to forget by --query"]),
     "an address": (_nothing, ["score", "--run", "https://example.org/bm25.trec", "--qrels", "gold.qrels"], ["Download it first: curl -LO https://example.org/bm25.trec"]),
     "an address in an experiment": (_in_experiment('"docs.jsonl"', '"https://example.org/docs.jsonl"'), DRY, ["Download it first: curl -LO https://example.org/docs.jsonl"]),
     "an address of Hugging Face": (_nothing, ["init", "hf://datasets/BeIR/scifact/corpus.jsonl"], ["hf download --repo-type dataset BeIR/scifact corpus.jsonl"]),

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from judgekit.client.budget import Amount, Budget, Price
-from judgekit.client.waves import SeenKeys
 from judgekit.errors import BudgetError, UsageError
 from tests.programs import UNITS, Run, scripted
 from tests.scripted import Scripted, ScriptedTransport, completion, error
@@ -162,15 +160,3 @@ def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
 def test_what_is_left_of_a_budget_is_never_below_nothing() -> None:
     left = Budget(max_requests=3, max_tokens=100).less(Amount(5, 20, 10, 2.0))
     assert (left.limits, str(left)) == ((0, 70, None), "0 requests, 70 tokens")
-
-
-@given(st.lists(st.lists(st.integers(0, 50)), max_size=20), st.integers(1, 8))
-def test_distinct_keys_are_counted_as_a_set_would(batches: list[list[int]], recent: int) -> None:
-    distinct, reference = SeenKeys(recent), set()
-    for batch in batches:
-        expected = []
-        for number in batch:
-            expected.append(number not in reference)
-            reference.add(number)
-        assert distinct.add([f"{number:016x}{'0' * 48}" for number in batch]) == expected
-    assert len(distinct) == len(reference)

@@ -19,7 +19,7 @@ from judgekit.client.sync import run_sync
 from judgekit.errors import DataError, UsageError
 from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.prompts import neutral
-from judgekit.store.maintenance import export_store, find, forget, holds, import_store, rescue, stats, verify
+from judgekit.store.maintenance import export_store, find, forget, holds, import_store, rescue, verify
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical
@@ -61,18 +61,15 @@ def empty(tmp_path: Path) -> Iterator[Store]:
 def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
     export_batch(store, ["new"], Ask(HERE), tmp_path / "b.jsonl")
     store.put_many([replace(filling.record(1, endpoint="http://u/v1"), usage=None)])
-    found = stats(store)
-    assert (found.replies, found.waiting, found.damaged, found.aside) == (704, 1, 0, [])
+    found = find(store)
+    assert (len(found.replies), len(found.waiting), found.damaged, found.aside) == (704, 1, 0, [])
     parts = {key: (p.replies, p.prompt_tokens, p.completion_tokens) for key, p in found.parts.items()}
     assert parts == {
         ("http://h/v1", "m"): (700, 700, 1400),
         ("http://t/v1", "n"): (3, 3, 6),
         ("http://u/v1", "m"): (1, 0, 0),
     }
-    assert found.size > 500_000
-    assert found.oldest is not None
-    assert found.newest is not None
-    assert found.oldest <= found.newest
+    assert len(found.times) == 704
 
 
 @pytest.mark.parametrize(
@@ -182,7 +179,7 @@ def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty: S
 @pytest.mark.parametrize("asked", ["What is art?s", "xWhat is art?", "what is art?", "What is art", "What  is art?"])
 def test_another_question_is_not_found(empty: Store, asked: str) -> None:
     empty.put_many([record(f"<question>\n{asked}\n</question>")])
-    assert not find(empty, query="What is art?")
+    assert not find(empty, query="What is art?").parts
 
 
 def test_all_conditions_must_hold(empty: Store) -> None:
@@ -199,10 +196,10 @@ def test_all_conditions_must_hold(empty: Store) -> None:
     assert keys(model="judge-2") == {renamed.key}
     assert keys(model="judge", before=month) == {old.key}
     assert keys(model="judge", query="c") == set()
-    assert find(empty, before=month).parts == {("http://h/v1", "judge"): 1, ("http://h/v1", "other"): 1}
-    for nothing in ({}, {"query": " "}):
-        with pytest.raises(UsageError):
-            find(empty, **nothing)  # type: ignore[arg-type]
+    counts = {key: part.replies for key, part in find(empty, before=month).parts.items()}
+    assert counts == {("http://h/v1", "judge"): 1, ("http://h/v1", "other"): 1}
+    with pytest.raises(UsageError):
+        find(empty, query=" ")
 
 
 def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty: Store) -> None:

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.errors import StoreError
-from judgekit.store.maintenance import export_store, stats, verify
+from judgekit.store.maintenance import export_store, find, verify
 from judgekit.store.records import Record, looked_up
 from judgekit.store.replies import Store, default_store_path
 from judgekit.wire.types import identity
@@ -50,7 +50,7 @@ def test_a_store_that_judgekit_0_1_made_is_read_and_added_to(tmp_path: Path) -> 
     with closing(Store(tmp_path)) as store:
         assert len(store.put_many(new)) == 100
         assert verify(store).ok
-        assert stats(store).replies == 1200
+        assert len(find(store).replies) == 1200
         store.forget([old[0].key])
         store.compact()
         store.recover("malformed, says the test")
@@ -329,7 +329,7 @@ def test_a_row_with_an_odd_value_is_asked_for_again_and_locks_no_other(tmp_path:
         assert notes == [f"the store {tmp_path} holds damaged replies or errors; they are asked for again"]
     with closing(Store(tmp_path)) as store:
         assert export_store(store, tmp_path / "elsewhere" / "replies.jsonl") == 4
-        assert (stats(store).replies, stats(store).damaged) == (4, 1)
+        assert (len(find(store).replies), find(store).damaged) == (4, 1)
         assert [key for key, _ in verify(store, repair=True).damaged] == [records[2].key]
         assert verify(store).ok
         store.put_many(records)
@@ -350,7 +350,7 @@ def test_a_key_that_is_not_utf8_is_found_told_and_deleted(tmp_path: Path, first:
     name = first + records[2].key.encode()[len(first) + (not first) :] + b"\xe9" * (not first)
     write(tmp_path, "UPDATE Cache SET key = CAST(? AS TEXT) WHERE key = ?", name, records[2].key)
     with closing(Store(tmp_path)) as store:
-        assert stats(store).damaged == 1
+        assert find(store).damaged == 1
         ((shown, problem),) = verify(store, repair=True).damaged
         assert "\\x" in shown or "\\udc" in shown
         assert shown.isascii()
@@ -363,7 +363,7 @@ def test_keys_of_other_types_are_left_alone(tmp_path: Path) -> None:
     for key in (b"\xe9" * 64, 7, None, 2.5):
         write(tmp_path, "INSERT INTO Cache (key, raw, mode, value) VALUES (?, 1, 1, ?)", key, NOT_UTF8)
     with closing(Store(tmp_path)) as store:
-        assert (stats(store).replies, stats(store).damaged) == (3, 0)
+        assert (len(find(store).replies), find(store).damaged) == (3, 0)
         assert verify(store).ok
     assert read(tmp_path, records) == records
 
