@@ -181,7 +181,6 @@ class Client:
             raise self.stopped(why)
         if failure.after is not None:
             self.limiter.pause(failure.after)
-            self.watch.tell_pause(failure, patience)
 
     def stopped(self, reason: str) -> EndpointError:
         """Return the error that stops a run."""
@@ -279,7 +278,7 @@ class Attempt:
             retry=retry_if_result(lambda found: isinstance(found, Retry)),
             wait=seconds,
             stop=over,
-            before_sleep=lambda _: client.watch.tell_retry(patience.last, patience),
+            before_sleep=lambda _: client.watch.tell_retry(patience),
             retry_error_callback=lambda _: patience.last,
         )(attempt)
         return client.given_up(self.request, patience) if isinstance(outcome, Retry) else outcome

@@ -205,15 +205,11 @@ class Watch:
     def _patience_s(self) -> float:
         return self._endpoint.patience_s * (1.0 if self._proven() else _UNPROVEN)
 
-    def tell_pause(self, again: Retry, patience: Patience) -> None:
-        """Tell of a wait that the server asked for."""
-        if (again.after or 0.0) >= _WORTH_TELLING_S:
-            until = self._until(patience, again.after or 0.0)
-            self._tell("wait", f"{self._endpoint.name} {_asks(again)}; {until}")
-
-    def tell_retry(self, again: Retry, patience: Patience) -> None:
-        """Tell of a further attempt, unless it is of no interest: told as a pause, or a little throttling."""
-        if (again.after or 0.0) >= _WORTH_TELLING_S:
+    def tell_retry(self, patience: Patience) -> None:
+        """Tell of a further attempt and of a wait that the server asked for; a little throttling is of no interest."""
+        again, after = patience.last, patience.last.after or 0.0
+        if after >= _WORTH_TELLING_S:
+            self._tell("wait", f"{self._endpoint.name} {_asks(again)}; {self._until(patience, after)}")
             return
         failing = 0.0 if self._failing_since is None else self.now() - self._failing_since
         if again.kind == THROTTLED and failing < _THROTTLED_S and self._proven():

@@ -45,24 +45,13 @@ _ENOUGH: Final = 20
 _KEPT: Final = 256
 
 
-@dataclass(slots=True)
-class Thinking:
-    """Watches for replies that are used up by thinking."""
-
-    empty: int = 0
-    told: bool = False
-
-    def uses_up(self, reply: Reply, body: Mapping[str, Any]) -> bool:
-        """Say once that replies are: with the reply that proves it. ``body`` is the parsed reply."""
-        if self.told or reply.finish_reason not in _CUT_OFF or reply.refusal is not None:
-            return False
-        if without_reasoning(reply.text).strip():
-            return False
-        self.empty += 1
-        counted = at(body, "usage", "completion_tokens_details", "reasoning_tokens")
-        beside = [at(body, "choices", 0, "message", name) for name in ("reasoning_content", "reasoning")]
-        self.told = bool(reply.text.strip() or counted or any(beside)) or self.empty >= _EMPTY
-        return self.told
+def proves_thinking(reply: Reply, body: Mapping[str, Any]) -> bool | None:
+    """Whether it was thinking that used up a reply; None if it is not used up. ``body`` is the parsed reply."""
+    if reply.finish_reason not in _CUT_OFF or reply.refusal is not None or without_reasoning(reply.text).strip():
+        return None
+    counted = at(body, "usage", "completion_tokens_details", "reasoning_tokens")
+    beside = [at(body, "choices", 0, "message", name) for name in ("reasoning_content", "reasoning")]
+    return bool(reply.text.strip() or counted or any(beside))
 
 
 @dataclass(slots=True)
@@ -119,7 +108,7 @@ class ServerWarnings:
         self._quirks = quirks
         self._counts = counts
         self._whom = f"{endpoint.name}: the model {endpoint.model!r}"
-        self._thinking, self._cuts = Thinking(), Cuts()
+        self._empty, self._cuts = 0, Cuts()
         self._marks = b'"logprobs":' if endpoint.api == "completions" else b'"top_logprobs":'
         self._without: int | None = 0
         self._told: set[str] = set()
@@ -141,7 +130,9 @@ class ServerWarnings:
         Raises:
             EndpointError: the log-probabilities that were asked for are not there.
         """
-        if self._thinking.uses_up(reply, body):
+        thinks = proves_thinking(reply, body)
+        self._empty += thinks is False
+        if thinks or self._empty >= _EMPTY:
             self.tell(
                 "thinking",
                 "thinks before it answers, and a reply had no room left after that. It is asked for again with more"

@@ -49,7 +49,10 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
     if endpoint.own_transport:
         return OwnTransport(endpoint)
     if endpoint.transport == "openai":
-        return OpenAITransport(openai_client(endpoint, note), openai_headers(endpoint))
+        import openai
+
+        unkeyed = {} if api_key(endpoint) else {"Authorization": openai.Omit()}
+        return OpenAITransport(_openai_client(endpoint, note), {**unkeyed, **headers_of(endpoint)})
     return HttpTransport(endpoint, note)
 
 
@@ -129,7 +132,7 @@ def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:
     return proxy
 
 
-def openai_client(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> openai.AsyncOpenAI:
+def _openai_client(endpoint: Endpoint, note: Callable[[str], None]) -> openai.AsyncOpenAI:
     """Return a client made from the settings of an endpoint; it retries nothing."""
     import openai
 
@@ -138,7 +141,7 @@ def openai_client(endpoint: Endpoint, note: Callable[[str], None] = lambda _: No
     except RuntimeError:  # the package that puts it on aiohttp, which is twice as fast, is not installed
         http = openai.DefaultAsyncHttpxClient(**http_options(endpoint, note))
     timeout = openai.Timeout(None, connect=_CONNECT_S)
-    return openai.AsyncOpenAI(**openai_options(endpoint), http_client=http, timeout=timeout, max_retries=0)
+    return openai.AsyncOpenAI(**openai_options(endpoint), http_client=http, timeout=timeout)
 
 
 def openai_options(endpoint: Endpoint) -> dict[str, Any]:
@@ -156,14 +159,6 @@ def http_options(endpoint: Endpoint, note: Callable[[str], None] = lambda _: Non
     return {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
 
 
-def openai_headers(endpoint: Endpoint) -> dict[str, str | openai.Omit]:
-    """Return the headers that openai's client is to send besides its own: no key where there is none."""
-    import openai
-
-    keyed = api_key(endpoint) is not None
-    return {**({} if keyed else {"Authorization": openai.Omit()}), **headers_of(endpoint)}
-
-
 async def disconnect(client: openai.AsyncOpenAI) -> None:
     """Close the connections of a client and leave it usable: it may be the user's, and be asked in another loop."""
     http = client._client  # the package has no public way to it
@@ -175,9 +170,7 @@ async def disconnect(client: openai.AsyncOpenAI) -> None:
 class OpenAITransport:
     """Carries requests with a client of the openai package. Belongs to the event loop it is first used in."""
 
-    def __init__(
-        self, client: openai.AsyncOpenAI, headers: Mapping[str, str | openai.Omit] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, client: openai.AsyncOpenAI, headers: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Use ``client``, its address and its key, with further headers; the endpoint's ``base_url`` only names it."""
         self._client = client.with_options(max_retries=0)
         self._headers = headers

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from judgekit.client.routes import has_routes, open_server
-from judgekit.client.server_warnings import Thinking
+from judgekit.client.server_warnings import proves_thinking
 from judgekit.client.transports import open_transport
 from judgekit.errors import nearest
 from judgekit.reading.verdict import Form, Unread, read, unfinished
@@ -156,7 +156,7 @@ async def _chat(probe: _Probe) -> Check:
     learned += [f"{name} is left out" for name in sorted(probe.negotiated.dropped)]
     if reply.usage is None:
         learned.append("it reports no tokens, so that costs stay unknown")
-    if Thinking().uses_up(reply, reply.json):
+    if proves_thinking(reply, reply.json):
         learned.append(
             "it thinks before it answers: turn that off (params.chat_template_kwargs.enable_thinking = false or"
             ' params.reasoning_effort = "none"), or give it room (params.max_tokens = 4096)'

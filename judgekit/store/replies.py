@@ -280,7 +280,8 @@ class Store:
         """Move the files aside, and start again with those of their rows that are whole."""
         if self.readonly:
             raise self._damaged(reason)
-        folder = self._fresh(time.strftime("%Y%m%d-%H%M%S"))
+        folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
+        folder.mkdir(mode=0o700)
         with suppress(FileNotFoundError):
             shutil.copyfile(self._log, folder / self._log.name)  # SQLite deletes it when it closes the database
         self._opened.close()
@@ -319,16 +320,6 @@ class Store:
             told = f"it held {held:,} rows; {len(saved):,} were saved, {held - len(saved):,} are gone"
         paid = "" if held == len(saved) else "; a run asks and pays again for what is gone and needed"
         self._note(f"the store {self.path} was damaged ({self._reason}): {told}{paid}; the old file is in {aside}")
-
-    def _fresh(self, name: str) -> Path:
-        """Make a folder for files that are to be saved, with a number if one of that name was there."""
-        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
-            folder = self.path / f"{_UNFINISHED}{name}{suffix}"
-            with suppress(FileExistsError):
-                if not (self.path / f"{_ASIDE}{name}{suffix}").exists():
-                    folder.mkdir(mode=0o700)
-                    return folder
-        raise StoreError(f"the store {self.path} is damaged again and again")
 
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""

@@ -194,7 +194,9 @@ class Secret:
         """Guard ``keys``, but those that are None or too short to be a secret."""
         self._keys = sorted({key for key in keys if key is not None and len(key) >= _LEAST}, key=len, reverse=True)
         self._bytes = [key.encode() for key in self._keys]
-        self._escaped = re.compile("|".join("".join(map(_spellings, key)) for key in self._keys).encode())
+        # The ways in which JSON may write a character of a key.
+        spelled = [[rf"(?:{re.escape(c)}|\\{re.escape(c)}|(?i:\\u{ord(c):04x}))" for c in key] for key in self._keys]
+        self._escaped = re.compile("|".join(map("".join, spelled)).encode())
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> Self:
@@ -233,8 +235,3 @@ class Secret:
         if isinstance(value, dict):
             return {self.cut(key): self._without(item) for key, item in value.items()}
         return value
-
-
-def _spellings(character: str) -> str:
-    """Return a pattern of the ways in which JSON may write a character of a key."""
-    return rf"(?:{re.escape(character)}|\\{re.escape(character)}|(?i:\\u{ord(character):04x}))"

@@ -203,7 +203,8 @@ def read_response(
     if status in (400, 422):
         param = error.named(params)
         # A constraint that a server cannot hold to is left out, as one that it does not know.
-        wrong_value = param is not None and param not in CONSTRAINTS and error.blames_value
+        blamed = _WRONG_CODE.search(error.code) or _WRONG_VALUE.search(error.words)
+        wrong_value = param is not None and param not in CONSTRAINTS and blamed is not None
         if param is not None and not wrong_value:
             return Unsupported(param, said)
         if not proven or error.param == "model" or _MISCONFIGURED.search(error.everything):
@@ -321,11 +322,6 @@ class _Error:
     @property
     def everything(self) -> str:
         return f"{self.code} {self.message}"
-
-    @property
-    def blames_value(self) -> bool:
-        """Whether the parameter is taken, and its value is not."""
-        return bool(_WRONG_CODE.search(self.code) or _WRONG_VALUE.search(self.words))
 
     def named(self, params: Collection[str]) -> str | None:
         """Return the parameter of the body that the error is about; what it names itself goes before what it says."""

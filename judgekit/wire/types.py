@@ -121,7 +121,9 @@ class Endpoint:
         for name, known in (("kind", get_args(Kind)), ("api", APIS)):
             if getattr(self, name) not in known:
                 yield name, f"must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}"
-        if self.own_transport and not _carries(self.transport):
+        object_carries = callable(getattr(self.transport, "send", None)) or hasattr(self.transport, "chat")
+        in_file = isinstance(self.transport, str) and split_file(self.transport)[0] is not None
+        if self.own_transport and not (object_carries or in_file):
             allowed = "'http', 'openai', 'my_file.py:Mine' or an object with send(endpoint, body)"
             yield "transport", f"must be {allowed}, not {self.transport!r}"
         if self.own_transport and self.application:
@@ -224,12 +226,6 @@ class Endpoint:
     def built_in(self) -> bool:
         """Whether judgekit answers itself, with no server and no key."""
         return self.base_url == RECORDED_URL
-
-
-def _carries(transport: Any) -> bool:
-    if isinstance(transport, str):
-        return split_file(transport)[0] is not None
-    return callable(getattr(transport, "send", None)) or hasattr(transport, "chat")
 
 
 class NotConnectedError(ConnectionError):

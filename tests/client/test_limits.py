@@ -310,7 +310,7 @@ def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(cloc
     for _ in range(30):
         patience.failed(BROKEN, clock.now)
         watch.failed(BROKEN)
-        watch.tell_retry(BROKEN, patience)
+        watch.tell_retry(patience)
         clock.now += 1
     assert len(told) == 2
     assert told[0].startswith("e: trying again after 500: boom; gives up at ")
@@ -324,10 +324,10 @@ def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock: Clock,
         clock.now += seconds
         patience.failed(BUSY, clock.now)
         watch.failed(BUSY)
-        watch.tell_retry(BUSY, patience)
+        watch.tell_retry(patience)
     assert not told
     clock.now += 2
-    watch.tell_retry(BUSY, patience)
+    watch.tell_retry(patience)
     assert "trying again after 429: busy" in told[0]
 
 
@@ -337,7 +337,7 @@ def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it
     patience.failed(asked, clock.now)
     assert watch.failed(asked) is None
     before = time.time()
-    watch.tell_pause(asked, patience)
+    watch.tell_retry(patience)
     assert "e asks to wait 5 minutes (429: busy); gives up at " in told[0]
     assert says_a_time(told[0], before + 300)
 
