@@ -405,11 +405,9 @@ class Attempt:
                     f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
                 )
             return Retry(f"no connection: {problem}", DOWN)
-        except TooLargeError as problem:
-            self._worked = True
-            return Retry(str(problem), OVERSIZED)
         except OSError as problem:
-            return Retry(str(problem) or type(problem).__name__, DOWN)
+            self._worked = isinstance(problem, TooLargeError)
+            return Retry(str(problem) or type(problem).__name__, OVERSIZED if self._worked else DOWN)
         finally:
             del client.sending[self]
         client.connected, self._status, self._worked = True, status, status < 300

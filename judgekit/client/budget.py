@@ -66,21 +66,14 @@ class Amount:
 
     def add(self, usage: tuple[int, int] | None, price: Price | None, seconds: float | None) -> None:
         """Add a request that took ``usage`` (prompt, completion) tokens at a price, and ``seconds``."""
+        prompt, completion = usage or (0, 0)
         self.requests += 1
-        if usage is None:
-            self.unreported += 1
-        else:
-            self.prompt_tokens += usage[0]
-            self.completion_tokens += usage[1]
-        if seconds is None:
-            self.untimed += 1
-        else:
-            self.seconds += seconds
-
-        if price is None:
-            self.money = None
-        elif usage is not None and self.money is not None:
-            self.money += price.of(*usage)
+        self.prompt_tokens += prompt
+        self.completion_tokens += completion
+        self.unreported += usage is None
+        self.seconds += seconds or 0.0
+        self.untimed += seconds is None
+        self.money = None if price is None or self.money is None else self.money + price.of(prompt, completion)
 
     @property
     def taken(self) -> Amounts:

@@ -153,8 +153,6 @@ def _dead(process: str) -> bool:
         return False
     try:
         os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # another user's
-        pass
+    except OSError as problem:  # another user's may not be asked
+        return isinstance(problem, ProcessLookupError)
     return False
