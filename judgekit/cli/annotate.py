@@ -76,8 +76,7 @@ def sample(
     ] = None,
     prompt: Annotated[str, typer.Option(help="Judge prompt that defines the grades.")] = "graded",
     sheet: Annotated[
-        Literal["html", "csv", "label-studio"],
-        typer.Option(help="Form for assessors: a page for each, a spreadsheet, or tasks for Label Studio."),
+        Literal["html", "csv"], typer.Option(help="Form for assessors: a page for each, or a spreadsheet.")
     ] = "html",
     *,
     tasks: TaskOptions,
@@ -150,16 +149,13 @@ def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[st
 
 def _sheets(made: Sample, out: Path, sheet: str) -> list[Path]:
     """Write what people fill in, beside the sample, and return where."""
-    from judgekit.people.reading import write_csv, write_label_studio
+    from judgekit.people.reading import write_csv
     from judgekit.people.sheet import make_sheets
 
     if sheet == "html":
         return make_sheets(made, out.with_suffix(".html"))
-    tasks, config = write_label_studio(made)
-    written = {".csv": write_csv(made)} if sheet == "csv" else {".json": tasks, ".xml": config}
-    for ending, text in written.items():
-        write_atomic(out.with_suffix(ending), text)
-    return [out.with_suffix(ending) for ending in written]
+    write_atomic(out.with_suffix(".csv"), write_csv(made))
+    return [out.with_suffix(".csv")]
 
 
 def _precision(made: Sample, opened: Opened, by: str | None) -> str:
@@ -221,9 +217,7 @@ def ask(
 @annotate.command()
 def read(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample that people judged.")],
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments, CSV files or Label Studio exports.")
-    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments or CSV files.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write; for answers, a quality table (.csv).")],
     assessor: Annotated[
         list[str] | None, typer.Option(help="Use only this assessor; repeat for several (default: all).")
@@ -250,7 +244,7 @@ def read(
     people = None if answers else resolve(counted)
     for what, found in assessor_agreement(judgments).items():
         told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
-        shown = found.table[found.table["coefficient"].isin(told)]
+        shown = found[found["coefficient"].isin(told)]
         if len(shown):
             say(f"Agreement {_WHO[what]}:")
             show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]])
@@ -276,11 +270,7 @@ def read(
         page.unlink(missing_ok=True)
 
 
-_WHO = {
-    "between": "between assessors",
-    "rest": "of each assessor with the others",
-    "self": "of assessors with themselves",
-}
+_WHO = {"between": "between assessors", "self": "of assessors with themselves"}
 
 
 def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opened, People, dict[str, Labeling]]:

@@ -66,7 +66,7 @@ def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_pa
     machine, _ = asked(sample, lambda body: "A" if answer_a(body) == "good" else "B", tmp_path)
     people = judged(sample, "1", lambda row, _: "good" if row["query_id"] < "q30" else "poor")
     judgments = read_judgments([people, machine], sample)
-    table = assessor_agreement(judgments, resamples=100)["between"].table
+    table = assessor_agreement(judgments, resamples=100)["between"]
     agreed = table[table["coefficient"] == "agreement"].iloc[0]
     share = sum(task.query_id < "q30" for task in sample.tasks if not task.repeat_of) / 20
     assert agreed["value"] == pytest.approx(share)
