@@ -234,7 +234,7 @@ class _ByLLM(AnswerMetric, ABC):
     @property
     def scale(self) -> Scale:
         """``binary`` for a yes/no prompt, ``unit`` for grades."""
-        return Scale("binary" if set(self._asker.prompt.output.relevance.values()) == {0, 1} else "unit")
+        return Scale("binary" if self._asker.prompt.output.form.ends == (0, 1) else "unit")
 
     @property
     def endpoint(self) -> Endpoint:
@@ -261,8 +261,7 @@ class _ByLLM(AnswerMetric, ABC):
         label = self._asker.label(merge_waves(replies, [self._asker])[0][0], lambda: self._values(unit))
         if isinstance(label, Unread):
             return Score(None, label.status, label.reason)
-        relevance = self._asker.prompt.output.relevance.values()
-        low, high = min(relevance), max(relevance)
+        low, high = self._asker.prompt.output.form.ends
         return Score((label - low) / (high - low))
 
     @abstractmethod

@@ -20,7 +20,7 @@ from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.logprobs import distribution
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread
-from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
+from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Request
 
 Reading = Literal["text", "logprobs"]
 Vote = Literal["majority", "mean"]
@@ -151,15 +151,10 @@ class Judge(Labeler):
         declared = self._prompt.output.scale
         return Scale("unit") if self._as_unit or declared is None else declared
 
-    @cached_property
-    def _ends(self) -> tuple[int, int]:
-        """What becomes 0 and 1: the prompt's least and largest relevance, where labels are taken to [0, 1]."""
-        relevance = self._prompt.output.relevance.values()
-        return (min(relevance), max(relevance)) if self._as_unit else (0, 1)
-
-    def _scaled(self, relevance: int) -> float:
-        low, high = self._ends
-        return (relevance - low) / (high - low)
+    def _scaled(self, verdict: int) -> float:
+        """Return a verdict as a label; where labels are taken to [0, 1], the prompt's ends become 0 and 1."""
+        low, high = self._prompt.output.form.ends if self._as_unit else (0, 1)
+        return (verdict - low) / (high - low)
 
     @property
     def needs(self) -> Needs:
@@ -210,12 +205,12 @@ class Judge(Labeler):
 
     def _voice(self, unit: Unit, outcome: Outcome, asker: Asker) -> _Voice:
         said = "" if isinstance(outcome, Failure) else outcome.text
-        if self.read == "logprobs" and isinstance(outcome, Reply) and outcome.refusal is None:
+        if self.read == "logprobs":
             chances = distribution(outcome, self._prompt.output.form, asker.endpoint)
             if isinstance(chances, Unread):
                 return _Voice(None, said, chances)
-            shares = {v: self._scaled(relevance) for v, relevance in self._prompt.output.relevance.items()}
-            return _Voice(min(1.0, max(0.0, chances.mean(shares))), said, mass=chances.mass)
+            mean = math.fsum(share * self._scaled(verdict) for verdict, share in chances.shares.items())
+            return _Voice(min(1.0, max(0.0, mean)), said, mass=chances.mass)
         label = asker.label(outcome, lambda: self._prompt.values(unit.query, unit.docs, self.rendering))
         if isinstance(label, Unread):
             return _Voice(None, said, label)

@@ -149,7 +149,7 @@ def _rubric(prompt: str, prompts: Path | None) -> tuple[Scale, tuple[str, ...], 
     if found.kind == "judge" and output.scale is not None:
         if output.type == "yes/no":
             return output.scale, ("No", "Yes"), found.guideline
-        if output.type == "grade" and all(grade == label for grade, label in output.relevance.items()):
+        if output.type == "grade":
             return output.scale, tuple(name for name, _ in output.form.others), found.guideline
     raise UsageError(f"people give the grades of a judge prompt, and {prompt!r} declares none: use graded or binary")
 

@@ -85,7 +85,7 @@ def test_the_title_can_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("says", "status", "reason"),
     [
-        ([REFUSED], Status.REFUSED, "the model declined"),
+        ([REFUSED], Status.REFUSED, "the model declined: I may not"),
         (["<think>Paris?"], Status.UNPARSED, "the reply is empty but for reasoning"),
         ([CUT, CUT], Status.TRUNCATED, "the reply is not complete (finish_reason: length)"),
         ([Failure("k", Status.FAILED, "it is down")], Status.FAILED, "it is down"),
@@ -117,7 +117,7 @@ def test_answers_per_document_are_merged_by_vote() -> None:
 
 def test_an_answer_per_document_that_is_missing_makes_the_whole_missing() -> None:
     answer, _ = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", REFUSED, "Paris"])
-    assert (answer.status, answer.reason) == (Status.REFUSED, "1 of 3 documents gave no answer: the model declined")
+    assert (answer.status, answer.reason) == (Status.REFUSED, "1 of 3 documents gave no answer: the model declined: I may not")
     again, waves = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", CUT, "Rome", "Paris"])
     assert again.text == "Paris"
     assert [len(w) for w in waves] == [3, 1]

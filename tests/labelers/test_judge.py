@@ -277,17 +277,6 @@ def test_a_users_own_prompt_declares_its_verdicts_and_its_scale(tmp_path: Path) 
     assert play(labeler, UNIT, ["CI", "CI"]).label.status is Status.UNPARSED
 
 
-def test_grades_map_to_relevance_as_the_prompt_declares(tmp_path: Path) -> None:
-    output = 'type = "grade"\nlow = 1\nnames = ["bad", "poor", "fair", "good"]\nrelevance = [0, 0, 1, 2]'
-    (tmp_path / "own.toml").write_text(OWN.format(output))
-    labeler = build("judge(prompt='own.toml')", Here(tmp_path))
-    assert str(labeler.scale) == "grades:2"
-    assert [play(labeler, UNIT, [s]).label.relevance for s in ("1", "2", "Fair", "4")] == [0.0, 0.0, 1.0, 2.0]
-    mean = build("judge(prompt='own.toml', read=logprobs)", Here(tmp_path))
-    says = logprobs(["4"], t0={"4": 0.5, "3": 0.5})
-    assert play(mean, UNIT, [says]).label.relevance == pytest.approx(0.75)
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

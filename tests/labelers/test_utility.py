@@ -141,9 +141,9 @@ def test_the_closed_book_request_is_the_same_for_all_documents_and_for_answering
 def test_without_a_closed_book_answer_there_is_no_gain() -> None:
     labeler = build("utility(variant=gain)", Here())
     label = play(labeler, UNIT, ["Paris", REFUSED]).label
-    assert (label.status, label.reason) == (Status.REFUSED, "without a document: the model declined")
+    assert (label.status, label.reason) == (Status.REFUSED, "without a document: the model declined: I may not")
     assert "closed_book" not in label.extra
-    assert play(labeler, UNIT, [REFUSED, "Paris"]).label.reason == "the model declined"
+    assert play(labeler, UNIT, [REFUSED, "Paris"]).label.reason == "the model declined: I may not"
     assert play(labeler, UNIT, ["Paris", CUT, "Lyon"]).label.relevance == 1.0
 
 
@@ -157,7 +157,7 @@ def test_samples_are_averaged() -> None:
     for samples, says in ((3, ["Paris", REFUSED, ""]), (2, ["Paris", REFUSED])):
         missing = play(build(f"utility(samples={samples})", Here()), UNIT, says).label
         assert (missing.relevance, missing.status) == (None, Status.REFUSED)
-        assert missing.reason == f"only 1 of {samples} answers are there: the model declined"
+        assert missing.reason == f"only 1 of {samples} answers are there: the model declined: I may not"
     gain = build("utility(variant='signed-gain', samples=2)", Here())
     assert play(gain, UNIT, ["Paris", "Paris", "Paris", "Lyon"]).label.relevance == 0.5
 

@@ -12,6 +12,7 @@ import pytest
 from judgekit.reading.prompts import load_prompt, neutral
 from judgekit.reading.verdict import Form, Unread, Verdict, label, read
 from judgekit.wire.reasoning import TOKEN
+from judgekit.wire.types import Reply
 
 PROMPTS = {
     name: load_prompt(name)
@@ -22,7 +23,7 @@ STEPS = "Intent: the date.\nMatch: most of it.\nTrust: fine."
 
 def stated(name: str, reply: str, **values: str) -> int | None:
     body = json.dumps({"choices": [{"message": {"content": reply}, "finish_reason": "stop"}]})
-    found = label(PROMPTS[name], body, lambda: values)
+    found = label(PROMPTS[name], Reply("k", body), lambda: values)
     return None if isinstance(found, Unread) else found
 
 
@@ -142,11 +143,6 @@ def test_what_repeats_a_passage_or_the_prompt_states_nothing() -> None:
     assert stated("graded", "full answer", question="Which?", passages="This is the full answer.") is None
 
 
-def test_a_response_that_is_none_has_no_label() -> None:
-    for body in ("", "[]", "{}", '{"choices": []}', b"\xff", '{"choices": [1]}', '"Yes"'):
-        assert isinstance(label(PROMPTS["binary"], body), Unread)
-
-
 @pytest.mark.parametrize("name", ["correct", "dense"])
 def test_a_name_that_is_a_part_of_others_may_be_short_for_any_of_them(name: str) -> None:
     form = Form((("0", 0), ("1", 1), ("2", 2)), (("not " + name, 0), (name, 1), (f"very {name}", 2)))
@@ -216,9 +212,9 @@ def in_form(name: str, word: str, beside: str = "") -> str:
 def composed(rng: random.Random) -> tuple[str, str, Mapping[str, str], set[int | None], str]:
     """Return a prompt, a reply, what was filled in, the labels that would not be wrong, and the place of the attack."""
     name = rng.choice(list(PROMPTS))
-    form, output = PROMPTS[name].output.form, PROMPTS[name].output
+    form = PROMPTS[name].output.form
     word, rival = (word for word, _ in rng.sample(form.options, 2))
-    true = output.relevance[dict(form.options)[word]]
+    true = dict(form.options)[word]
     place, scaled = rng.choice(PLACES), form.graded and rng.random() < 0.3
     core = rng.choice(SCALES).format(rival) if scaled else rng.choice((rival, in_form(name, rival), f"Answer: {rival}"))
     token = VARIANTS[rng.choice(list(VARIANTS))](rng.choice(TOKENS)) if rng.random() < 0.7 else ""

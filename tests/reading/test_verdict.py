@@ -12,11 +12,12 @@ from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import load_prompt
-from judgekit.reading.verdict import Form, Unread, Verdict, read, read_outcome, unfinished
+from judgekit.reading.verdict import Form, Unread, Verdict, label, read, unfinished
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.types import Failure, Reply
+from judgekit.wire.types import Failure, Outcome, Reply
 
+BINARY = load_prompt("binary")
 WORDS = (("Yes", 1), ("No", 0))
 GRADES = tuple((str(grade), grade) for grade in range(4))
 SHIPPED = ("binary", "strict", "terse", "useful", "correctness", "graded", "graded-json", "classify-claim")
@@ -257,34 +258,30 @@ def test_what_is_known_to_mean_complete_is_read() -> None:
     assert {unfinished(reason) for reason in COMPLETE} == {None}
 
 
+def ended(reason: object, **message: object) -> Outcome:
+    choice = {"message": {"content": "Yes"} | message, "finish_reason": reason}
+    return Reply("k", canonical({"choices": [choice]}).decode())
+
+
 @pytest.mark.parametrize("reason", [*INCOMPLETE, {"type": "length"}, 1, False, ["stop"]])
 def test_all_else_is_incomplete_whatever_the_reply_says(reason: object) -> None:
-    ended = reply(message={"content": "Yes"}, finish_reason=reason)
-    unread = read_outcome(ended, YES_NO)
+    unread = label(BINARY, ended(reason))
     assert isinstance(unread, Unread)
     assert unread.status is Status.TRUNCATED
     if isinstance(reason, str):
         assert reason in unread.reason
-        assert read_outcome(ended, YES_NO, [reason.upper()]) == Verdict(1)
+        assert label(BINARY, ended(reason), complete=[reason.upper()]) == 1
 
 
-def test_what_a_filter_ended_is_refused() -> None:
-    for reason in FILTERED:
-        unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
-        assert isinstance(unread, Unread)
-        assert unread.status is Status.REFUSED
-
-
-def reply(**choice: object) -> Reply:
-    return Reply("k", canonical({"choices": [choice]}).decode())
-
-
-def test_outcomes_are_read_for_failure_and_refusal_before_their_text() -> None:
-    assert read_outcome(Failure("k", Status.FAILED, "it is down"), YES_NO) == Unread(Status.FAILED, "it is down")
-    refused = read_outcome(reply(message={"content": "Yes", "refusal": "I may not"}), YES_NO)
+def test_outcomes_are_read_for_failure_refusal_and_filters_before_their_text() -> None:
+    assert label(BINARY, Failure("k", Status.FAILED, "it is down")) == Unread(Status.FAILED, "it is down")
+    refused = label(BINARY, ended("stop", refusal="I may not"))
     assert refused == Unread(Status.REFUSED, "the model declined: I may not")
-    assert read_outcome(reply(message={"content": "Yes"}, finish_reason="stop"), YES_NO) == Verdict(1, 0)
-    assert isinstance(read_outcome(reply(message={"content": None}), YES_NO), Unread)
+    for reason in FILTERED:
+        assert isinstance(filtered := label(BINARY, ended(reason)), Unread)
+        assert filtered.status is Status.REFUSED
+    assert label(BINARY, ended("stop")) == 1
+    assert isinstance(label(BINARY, ended("stop", content=None)), Unread)
 
 
 # Reasoning.
