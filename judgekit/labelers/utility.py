@@ -164,10 +164,7 @@ class Utility(Labeler):
             return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
         answers = [answer for _, answer in self._answered(unit, replies)[0]]
         extra: dict[str, float | str] = {"answer": answers[0].text}
-        if self._metric.endpoint is None:
-            scores = [self._metric.score(answer, query) for answer in answers]
-        else:
-            scores = self._rated(unit, replies)[1]
+        scores = self._rated(unit, replies)[1]
         score = _mean(scores[: self.samples])
         if self.variant in _GAINS:
             without = _mean(scores[self.samples :])

@@ -117,7 +117,10 @@ def test_answers_per_document_are_merged_by_vote() -> None:
 
 def test_an_answer_per_document_that_is_missing_makes_the_whole_missing() -> None:
     answer, _ = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", REFUSED, "Paris"])
-    assert (answer.status, answer.reason) == (Status.REFUSED, "1 of 3 documents gave no answer: the model declined: I may not")
+    assert (answer.status, answer.reason) == (
+        Status.REFUSED,
+        "1 of 3 documents gave no answer: the model declined: I may not",
+    )
     again, waves = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", CUT, "Rome", "Paris"])
     assert again.text == "Paris"
     assert [len(w) for w in waves] == [3, 1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -82,7 +81,7 @@ def test_a_query_that_nobody_saw_is_not_applicable_unless_the_user_says_zero(tex
     assert said(labeler(tmp_path, text, ", unlisted=zero")) == [0] * 4
 
 
-LISTS = ["a b c", "a|b|c", "a | b | c", "a| b| c", "a |b |c", "a;b;c", "a ; b;c", '"a,b,c"', '"a, b, c"', '"a , b,c"']
+LISTS = ["a b c", "a|b|c", "a| b |c", "a;b;c", '"a, b,c"']
 
 
 @pytest.mark.parametrize("shown", [*LISTS, '"[""a"", ""b"", ""c""]"'])
@@ -95,11 +94,6 @@ def test_a_vote_is_times_chosen_over_times_shown(shown: str, tmp_path: Path) -> 
     assert a == {"judged": 1, "shown": 4, "chosen": 2, "ci_low": low, "ci_high": high}
     assert (c["judged"], c["shown"], c["chosen"]) == (1, 1, 0)
     assert d == {"judged": 0}
-
-
-def test_ids_may_hold_separators_where_others_separate(tmp_path: Path) -> None:
-    found: Any = labeler(tmp_path, VOTES + "q1,a|1 b;2,a|1\n")
-    assert {pair: vote.relevance for pair, vote in found.said.items()} == {("q1", "a|1"): 1.0, ("q1", "b;2"): 0.0}
 
 
 def test_votes_are_read_from_json_lists_and_a_doc_may_be_called_none(tmp_path: Path) -> None:
@@ -137,7 +131,7 @@ TWO = "line 2: shown must list two or more distinct doc ids"
         (VOTES + "q1,a b,c\n", "line 2: chosen must be one of those shown or none, not 'c'"),
         (VOTES + "q1,a b,\n", "line 2: chosen must be a text"),
         *((VOTES + "q1,a,a\n", TWO), (VOTES + "q1,a a,a\n", TWO), (VOTES + 'q1,"[1, 2]",1\n', TWO)),
-        *((VOTES + 'q1,"[a",a\n', TWO), (VOTES + 'q1,"[{}]",a\n', TWO), (VOTES + 'q1,"a b, c d",none\n', TWO)),
+        *((VOTES + 'q1,"[a",a\n', TWO), (VOTES + 'q1,"[{}]",a\n', TWO), (VOTES + "q1,a|1 b|2,none\n", TWO)),
         ("q1 0 a\n", "expected labels by people"),
         ("q1 0 a x\n", "line 1"),
     ],

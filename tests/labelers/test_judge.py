@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +132,6 @@ def test_a_jury_asks_every_endpoint_and_votes() -> None:
     both = play(build("judge(jury='a+b', samples=2, vote=mean)", Here()), UNIT, ["Yes", "Yes", "No", "No"])
     assert both.label.relevance == 0.5
     assert [(r.endpoint.name, r.sample) for r in both.waves[0]] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-
-
-def test_a_model_can_be_named_for_an_endpoint() -> None:
-    (endpoint,) = build("judge(endpoint=a, model='org/large')", Here()).needs.endpoints
-    assert endpoint == replace(Here().endpoint("a"), model="org/large")
 
 
 # Log-probabilities.

@@ -40,7 +40,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "judge": {
         "endpoint": st.sampled_from(["a", "b-1"]),
-        "model": st.sampled_from(["m", "org/name:v1"]),
         "prompt": st.sampled_from(["binary", "graded", "graded-json", "useful", "own/own.toml"]),
         "read": st.just("text"),
         "samples": st.integers(1, 3),
