@@ -10,8 +10,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from judgekit.answers.reading import Answer, read_answer
@@ -58,16 +59,12 @@ class Options:
         seed: seed of the shuffling.
         context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
         mode: all documents in one prompt; or one request per document, and the answers merged by vote or by the model.
-        closed_prompt: the prompt without documents; by default the one that the prompt names.
-        merge_prompt: the prompt of ``mode = "merge"``.
     """
 
     order: Order = "ranked"
     seed: int = option(0, least=0)
     context_tokens: int | None = option(None, least=1)
     mode: Mode = "together"
-    closed_prompt: str | None = None
-    merge_prompt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,29 +76,24 @@ class Answerer:
         prompt: an answer prompt with ``{passages}``.
         fields: how documents are rendered.
         options: how they are shown. The order of two documents depends on nothing but seed, query and themselves.
-        closed_prompt: for queries without documents; by default the one that the prompt names.
-        merge_prompt: for ``mode="merge"``; by default the shipped one for answers of this type.
-        params: further fields of the request body.
+        folder: of the user's prompts, where the one for merging answers is looked for first.
     """
 
     endpoint: Endpoint
     prompt: Prompt
     fields: Fields = "title+text"
     options: Options = Options()
-    closed_prompt: Prompt | None = None
-    merge_prompt: Prompt | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         prompt = self.prompt
         if prompt.kind != "answer" or "passages" not in prompt.placeholders:
             raise UsageError(f"the prompt {prompt.name!r} must answer from passages")
-        closed, merge = self._closed.prompt, self._merger.prompt if self._merger else None
-        if closed.kind != "answer" or "passages" in closed.placeholders:
-            raise UsageError(f"the prompt {closed.name!r} is not a closed-book prompt: it shows passages")
-        if merge is not None and merge.kind != "merge":
-            raise UsageError(f"the prompt {merge.name!r} does not merge answers (kind: {merge.kind})")
-        for other in (closed, *([merge] if merge else [])):
+        for asker, kind in ((self._closed, "answer"), (self._merger, "merge")):
+            other = asker.prompt if asker else prompt
+            if asker and (other.kind != kind or "passages" in other.placeholders):
+                told = "merge answers" if kind == "merge" else "answer without passages"
+                raise UsageError(f"the prompt {other.name!r} does not {told} (kind: {other.kind})")
             if other.output.type != prompt.output.type:
                 raise UsageError(
                     f"the prompt {other.name!r} gives a {other.output.type} answer, {prompt.name!r} a"
@@ -110,22 +102,20 @@ class Answerer:
 
     @cached_property
     def _open(self) -> Asker:
-        return Asker(self.endpoint, self.prompt, self.params)
+        return Asker(self.endpoint, self.prompt)
 
     @cached_property
     def _closed(self) -> Asker:
-        return Asker(self.endpoint, self.closed_prompt or load_prompt(self.prompt.closed_book), self.params)
+        return Asker(self.endpoint, load_prompt(self.prompt.closed_book))
 
     @cached_property
     def _merger(self) -> Asker | None:
-        """What merges answers, where a prompt is given or needed."""
-        prompt = self.merge_prompt
-        if prompt is None and self.options.mode == "merge":
-            type_ = self.prompt.output.type
-            if type_ not in _MERGING:
-                raise UsageError(f"answers of type {type_} are merged by mode=vote, not by a prompt")
-            prompt = load_prompt(_MERGING[type_])
-        return None if prompt is None else Asker(self.endpoint, prompt, self.params)
+        type_ = self.prompt.output.type
+        if self.options.mode != "merge":
+            return None
+        if type_ not in _MERGING:
+            raise UsageError(f"answers of type {type_} are merged by mode=vote, not by a prompt")
+        return Asker(self.endpoint, find_prompt(_MERGING[type_], Path, self.folder))
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
@@ -134,7 +124,7 @@ class Answerer:
         wave = next_wave(
             [(asker, 0) for asker in askers], lambda: [self._values(unit, docs) for docs in calls], replies
         )
-        if wave or self._merger is None or self.options.mode != "merge" or len(calls) == 1:
+        if wave or self._merger is None or len(calls) == 1:
             return wave
         answers, merging = self._answers(replies, askers)
         candidates = _candidates(answers)
@@ -217,7 +207,6 @@ class Answerer:
 
 
 _APPLICATION: Final = Prompt("application", "answer", "{question} {passages}", Output("long", abstain="unknown"))
-_CLOSED_APPLICATION: Final = replace(_APPLICATION, user="{question}")
 
 
 @dataclass(frozen=True)
@@ -229,7 +218,12 @@ class Application(Answerer):
     """
 
     prompt: Prompt = _APPLICATION
-    closed_prompt: Prompt | None = _CLOSED_APPLICATION
+
+    def __post_init__(self) -> None:
+        """Look nothing up."""
+
+    def _asker(self, docs: tuple[Doc, ...]) -> Asker:
+        return self._open
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the one request; an application is not asked again."""
@@ -261,17 +255,12 @@ def make_answerer(
     """Build an answerer from the name (or path) of its prompt and its options."""
     given = Options(**read_options(Options, Spec("answers", tuple((options or {}).items()))))
     if endpoint.application:
-        odd = [name for name in ("mode", "closed_prompt", "merge_prompt") if name in (options or {})]
-        if odd or prompt != DEFAULT_PROMPT:
-            what = odd[0] if odd else f"the prompt {prompt!r}"
+        if "mode" in (options or {}) or prompt != DEFAULT_PROMPT:
+            what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else "mode"
             raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
         return Application(endpoint, fields=context.fields, options=given)
-    closed, merge = (
-        find_prompt(name, context.path, context.prompts) if name else None
-        for name in (given.closed_prompt, given.merge_prompt)
-    )
     found = find_prompt(prompt, context.path, context.prompts)
-    return Answerer(endpoint, found, context.fields, given, closed, merge)
+    return Answerer(endpoint, found, context.fields, given, context.prompts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,16 +70,16 @@ def read_answers(
     for (model, *mode), rows in table.sort_values("model", kind="stable").groupby(whose, sort=False):
         found: dict[Answered, list[tuple[Any, Any]]] = {}
         answers: dict[tuple[Any, Any], dict[str, str]] = {}
+        contexts: dict[tuple[Any, Any, str], tuple[str, ...]] = {}
         for row in rows.to_dict("records"):
-            answers.setdefault((row.get("run"), row.get("depth")), {})[row["query_id"]] = row["answer"]
-        contexts = None
-        if "context" in rows.columns:
-            keys = [(row.get("run"), row.get("depth"), row["query_id"]) for row in rows.to_dict("records")]
-            contexts = dict(zip(keys, map(_ids, rows["context"]), strict=True))
+            place = row.get("run"), row.get("depth")
+            answers.setdefault(place, {})[row["query_id"]] = row["answer"]
+            contexts[(*place, row["query_id"])] = _ids(row.get("context"))
         for asked, texts in answers.items():
             for query_id, query in queries.items():
                 found.setdefault(Answered(query, _answer(texts.get(query_id))), []).append(asked)
-        made.append(Imported(str(model), found, "".join(map(str, mode)), contexts))
+        told = contexts if "context" in rows.columns else None
+        made.append(Imported(str(model), found, "".join(map(str, mode)), told))
     return made
 
 

@@ -16,6 +16,7 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Doc, Query, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
+from judgekit.reading.prompts import prompt_folder
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
@@ -117,10 +118,8 @@ def test_answers_per_document_are_merged_by_vote() -> None:
 
 def test_an_answer_per_document_that_is_missing_makes_the_whole_missing() -> None:
     answer, _ = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", REFUSED, "Paris"])
-    assert (answer.status, answer.reason) == (
-        Status.REFUSED,
-        "1 of 3 documents gave no answer: the model declined: I may not",
-    )
+    assert answer.status is Status.REFUSED
+    assert answer.reason == "1 of 3 documents gave no answer: the model declined: I may not"
     again, waves = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", CUT, "Rome", "Paris"])
     assert again.text == "Paris"
     assert [len(w) for w in waves] == [3, 1]
@@ -226,16 +225,27 @@ def test_a_budget_too_small_for_any_document_is_closed_book_and_says_what_was_cu
         ("answer-short", {"context_tokens": 0}, "at least 1"),
         ("answer-short", {"mode": "average"}, "mode must be one of together, vote, merge"),
         ("classify-claim", {"mode": "merge"}, "merged by mode=vote"),
-        ("answer-short", {"closed_prompt": "answer-short"}, "is not a closed-book prompt"),
-        ("answer-short", {"closed_prompt": "binary"}, "is not a closed-book prompt"),
-        ("answer-short", {"closed_prompt": "closed-book-long"}, "gives a long answer, 'answer-short' a short one"),
-        ("answer-short", {"merge_prompt": "closed-book"}, "does not merge answers"),
-        ("answer-short", {"merge_prompt": "merge-long"}, "gives a long answer"),
     ],
 )
 def test_mistakes_end_in_a_sentence(prompt: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         answerer(prompt, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("closed-book", "answer-short", "does not answer without passages"),
+        ("closed-book", "binary", r"does not answer without passages \(kind: judge\)"),
+        ("closed-book", "closed-book-long", "gives a long answer, 'answer-short' a short one"),
+        ("merge", "closed-book", r"does not merge answers \(kind: answer\)"),
+        ("merge", "merge-long", "gives a long answer, 'answer-short' a short one"),
+    ],
+)
+def test_a_sibling_of_ones_own_has_to_fit(name: str, wrong: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.toml").write_bytes((prompt_folder() / f"{wrong}.toml").read_bytes())
+    with pytest.raises(UsageError, match=message):
+        answerer(here=Here(prompts=tmp_path), mode="merge")
 
 
 def test_prompts_of_ones_own_are_found_beside_the_experiment(tmp_path: Path) -> None:
