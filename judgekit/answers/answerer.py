@@ -120,7 +120,7 @@ class Answerer:
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
         calls = self._calls(unit)
-        askers = [self._asker(docs) for docs in calls]
+        askers = [self.asker(docs) for docs in calls]
         wave = next_wave(
             [(asker, 0) for asker in askers], lambda: [self._values(unit, docs) for docs in calls], replies
         )
@@ -140,19 +140,12 @@ class Answerer:
         calls = len(self._calls(unit))
         return 2 * (calls + (self.options.mode == "merge" and calls > 1))
 
-    def asker(self, unit: Unit) -> Asker:
-        """Return what asks a unit's one request, where all its documents stand in one prompt."""
-        return self._asker(unit.docs)
-
     def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
         """Return the answer, once `requests` has no more to ask."""
         calls = self._calls(unit)
-        askers = [self._asker(docs) for docs in calls]
-        answer = (
-            self._read(merge_waves(replies, askers)[0][0], askers[0])
-            if len(calls) == 1
-            else self._merged(replies, askers)
-        )
+        askers = [self.asker(docs) for docs in calls]
+        answers, merging = self._answers(replies, askers)
+        answer = answers[0] if len(calls) == 1 else self._merged(answers, merging)
         if self.options.context_tokens is None:
             return answer
         cuts = [fit(docs, self.fields, self.options.context_tokens) for docs in calls]
@@ -164,21 +157,20 @@ class Answerer:
         if self.options.order == "reversed":
             return docs[::-1]
         if self.options.order == "shuffled":
-            return tuple(sorted(docs, key=lambda doc: self._draw(unit.query.query_id, doc.doc_id)))
+            drawn = f"{self.options.seed}\0{unit.query.query_id}\0"
+            return tuple(sorted(docs, key=lambda doc: hashlib.sha256(f"{drawn}{doc.doc_id}".encode()).digest()))
         return docs
-
-    def _draw(self, query_id: str, doc_id: str) -> bytes:
-        return hashlib.sha256(f"{self.options.seed}\0{query_id}\0{doc_id}".encode()).digest()
 
     def _calls(self, unit: Unit) -> list[tuple[Doc, ...]]:
         """Return the documents of each request of the first wave; one document each where answers are merged."""
         return [unit.docs] if self.options.mode == "together" or not unit.docs else [(doc,) for doc in unit.docs]
 
-    def _asker(self, docs: tuple[Doc, ...]) -> Asker:
+    def asker(self, docs: tuple[Doc, ...]) -> Asker:
+        """Return what asks the one request about documents that stand in one prompt."""
         return self._open if docs and fit(docs, self.fields, self.options.context_tokens).docs else self._closed
 
     def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
-        return self._asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
+        return self.asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
 
     @staticmethod
     def _read(outcome: Outcome, asker: Asker) -> Answer:
@@ -189,13 +181,12 @@ class Answerer:
         outcomes, merging = merge_waves(replies, askers)
         return [self._read(outcome, asker) for outcome, asker in zip(outcomes, askers, strict=True)], merging
 
-    def _merged(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> Answer:
+    def _merged(self, answers: Sequence[Answer], merging: Sequence[Outcome]) -> Answer:
         """Merge the answers per document. A missing one makes the whole missing: it was asked for."""
-        answers, merging = self._answers(replies, askers)
         raw = json.dumps([a.raw for a in answers], ensure_ascii=False)
         missing = [a for a in answers if a.status is not Status.OK]
         if missing:
-            reason = f"{len(missing)} of {len(askers)} documents gave no answer: {missing[0].reason}"
+            reason = f"{len(missing)} of {len(answers)} documents gave no answer: {missing[0].reason}"
             return Answer("", missing[0].status, raw, reason)
         if merging and self._merger is not None:
             return self._read(merge_waves(merging, [self._merger])[0][0], self._merger)
@@ -222,7 +213,8 @@ class Application(Answerer):
     def __post_init__(self) -> None:
         """Look nothing up."""
 
-    def _asker(self, docs: tuple[Doc, ...]) -> Asker:
+    def asker(self, docs: tuple[Doc, ...]) -> Asker:
+        """Return what reads a reply."""
         return self._open
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:

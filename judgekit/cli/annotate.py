@@ -160,22 +160,12 @@ def _sheets(made: Sample, out: Path, sheet: str) -> list[Path]:
 
 def _precision(made: Sample, opened: Opened, by: str | None) -> str:
     """Return what intervals to expect of people's labels alone: from a pilot's labels where there are some."""
-    from judgekit.labelers.human import wilson
     from judgekit.people.sampling import expected
 
-    found = (
-        {}
-        if made.form == "answers"
-        else expected(
-            made, opened.prepared.collection, str(opened.prepared.config.analysis.primary), opened.labelings, by
-        )
-    )
-    if found:
-        told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
-        return f"Expected precision of people's labels alone, judging by the existing labels: {told} (95 %)."
-    n = len({task.query_id for task in made.tasks}) if made.design == "queries" else len(made.tasks)
-    low, high = wilson(n // 2, n)
-    return f"Expected precision of a share, from people's labels alone: about ±{50 * (high - low):.0f} points (95 %)."
+    primary = str(opened.prepared.config.analysis.primary)
+    found = expected(made, opened.prepared.collection, primary, opened.labelings, by)
+    told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
+    return f"Expected precision of people's labels alone, judging by what labels there are: {told} (95 %)."
 
 
 @annotate.command()

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import regex
 
-from judgekit.answers.text import Phrase, Text, apart, fold, inflected
+from judgekit.answers.text import Text, apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, Unit, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in
@@ -80,7 +80,7 @@ class Containment(Labeler):
                 return [self._search(query, doc, patterns) for doc in unit.docs]
             reason = reason or "the reference answers are patterns that match anything"
         else:
-            phrases = [(phrase, answer) for answer in answers if (phrase := Text.phrase(answer))]
+            phrases = [(phrase, answer) for answer in answers if (phrase := Text(answer)).probe]
             if phrases:
                 doubt, rendering = self._doubt(query, answers), self.rendering
                 return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
@@ -92,7 +92,7 @@ class Containment(Labeler):
         where = inflected(query.language, tuple(answers))
         return where and f"not found in this form; {where} may contain another form, which is not searched for"
 
-    def _find(self, query: Query, doc: Doc, rendered: str, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
+    def _find(self, query: Query, doc: Doc, rendered: str, phrases: Sequence[tuple[Text, str]], doubt: str) -> Label:
         text = self._prepared(rendered)
         for phrase, answer in phrases:
             if text.holds(phrase):
@@ -100,7 +100,7 @@ class Containment(Labeler):
                 return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer, extra=found)
         return Label(query.query_id, doc.doc_id, 0.0, Status.OK, "", doubt)
 
-    def _evidence(self, doc: Doc, phrases: Sequence[tuple[Phrase, str]]) -> dict[str, str]:
+    def _evidence(self, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> dict[str, str]:
         """Return where on its page a document holds the answers, which two documents of that page may share."""
         shown = doc if self.rendering == "title+text" else replace(doc, title="")
         most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
