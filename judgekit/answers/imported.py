@@ -177,11 +177,7 @@ def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int
 
 
 def _placed(
-    table: pd.DataFrame,
-    runs: Collection[str],
-    depths: Collection[int],
-    kind: Table,
-    path: str | Path | None = None,
+    table: pd.DataFrame, runs: Collection[str], depths: Collection[int], kind: Table, path: str | Path | None = None
 ) -> pd.DataFrame:
     """Return a table with the run and the depth of each row; a missing column means the only run or depth."""
     for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):

@@ -112,7 +112,7 @@ def _class_answer(raw: str, output: Output, thinks: bool) -> Answer:
         return Answer("", verdict.status, raw, verdict.reason)
     if verdict.words:
         return Answer("", Status.UNPARSED, raw, f"the reply is more than a class: {verdict.words[:80]!r}")
-    said = (*output.classes, output.abstain)[verdict.value]
+    said, _ = output.form.options[verdict.value]
     return Answer(said, Status.OK, raw, "", abstained=said == output.abstain)
 
 

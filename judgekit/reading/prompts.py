@@ -121,14 +121,12 @@ class Output:
         form: the verdicts that are possible and how they are written; for a class answer its classes, numbered, and
             the abstention, which is the last; without options for free text.
         scale: the scale of the labels, for verdicts.
-        classes: the classes of a class answer, as they are to be written.
         abstain: the phrase that stands for "I cannot say", for answers.
     """
 
     type: OutputType
     form: Form = field(default_factory=Form)
     scale: Scale | None = None
-    classes: tuple[str, ...] = ()
     abstain: str = ""
 
 
@@ -261,10 +259,8 @@ def _read(path: Path, name: str) -> Prompt:
         table = tomllib.loads(read_bytes(path, "a prompt").decode())
     except DataError as error:
         raise ConfigError(error.reason, path) from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"is not UTF-8: {error}", path) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {error}", path) from None
+        raise ConfigError(f"is not TOML in UTF-8: {error}", path) from None
     reader = _Table(table, path)
     kind = reader.choice("kind", [*_KINDS])
     reader.only(_KEYS)
@@ -297,18 +293,8 @@ def _read(path: Path, name: str) -> Prompt:
     if guideline and kind != "judge":
         raise reader.error("is for people who grade passages, so for a judge prompt", "guideline")
     output = _output(_Table(reader.table("output"), path, "output."), kind)
-    return Prompt(
-        name=name,
-        kind=kind,  # type: ignore[arg-type]  # one of Kind, checked above
-        user=user.strip(),
-        output=output,
-        system=system.strip(),
-        about=reader.text("about", ""),
-        params=params,
-        closed_book=closed_book,
-        passage=passage,
-        guideline=guideline,
-    )
+    about, user, system = reader.text("about", ""), user.strip(), system.strip()
+    return Prompt(name, kind, user, output, system, about, params, closed_book, passage, guideline)  # type: ignore[arg-type]  # kind is one of Kind
 
 
 def _params(reader: _Table) -> dict[str, Any]:
@@ -333,7 +319,7 @@ def _output(reader: _Table, kind: str) -> Output:
         known = {word.casefold() for word in classes} | {""}
         words = classes if abstain.casefold() in known else (*classes, abstain)
         form = Form(tuple((word, i) for i, word in enumerate(words)))
-        return Output("class", form, classes=classes, abstain=abstain)
+        return Output("class", form, abstain=abstain)
     if type_ == "yes/no":
         return Output("yes/no", _form(reader, _YES_NO, _TRUE_FALSE), Scale("binary"))
     if type_ == "choice":

@@ -170,18 +170,9 @@ class Form:
             verdict = {"type": "integer", "enum": [int(word) for word in words]}
         others = () if again else self.keys[:-1]
         properties = {**{key: {"type": "string"} for key in others}, self.keys[-1]: verdict}
-        schema = {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-        return {
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "verdict", "strict": True, "schema": schema},
-            }
-        }
+        schema = {"type": "object", "properties": properties, "required": list(properties)}
+        held = {"name": "verdict", "strict": True, "schema": {**schema, "additionalProperties": False}}
+        return {"response_format": {"type": "json_schema", "json_schema": held}}
 
     @cached_property
     def step(self) -> re.Pattern[str]:

@@ -215,7 +215,7 @@ def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file; expected a prompt"):
         load_prompt(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'kind = "\xe9"')
-    with pytest.raises(ConfigError, match="is not UTF-8"):
+    with pytest.raises(ConfigError, match="is not TOML in UTF-8"):
         load_prompt(tmp_path / "latin.toml")
     with pytest.raises(UsageError, match="Did you mean 'answer-short'"):
         load_prompt("answer_short")
