@@ -147,17 +147,16 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
 
 
 def test_what_cannot_be_decided_is_a_sentence(collection, machine, people_of):
+    people = people_of(draw(collection, n=10, design="pairs", prompt="binary"), lambda *_: 1)
     two = {"judge": machine, "other": machine}
-    with pytest.raises(UsageError, match="needs the labels of a finished run"):
-        decide(collection, {}, None, "P@3", 1)
-    with pytest.raises(UsageError, match="name it with --by, one of judge, other"):
-        decide(collection, two, None, "P@3", 1)
-    with pytest.raises(UsageError, match="unknown labeling 'jugde'"):
-        decide(collection, two, "jugde", "P@3", 1)
-    sample = draw(collection, n=10, design="pairs", prompt="binary")
-    people = people_of(sample, lambda *_: 1)
-    with pytest.raises(UsageError, match="not sampled by the design 'decision'"):
-        decide(collection, two, None, "P@3", 1, people)
+    for labelings, by, said, message in (
+        ({}, None, None, "needs the labels of a finished run"),
+        (two, None, None, "name it with --by, one of judge, other"),
+        (two, "jugde", None, "unknown labeling 'jugde'"),
+        (two, None, people, "not sampled by the design 'decision'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            decide(collection, labelings, by, "P@3", 1, said)
 
 
 def test_a_run_that_people_were_never_asked_about_is_not_decided_on(collection, machine, people_of):

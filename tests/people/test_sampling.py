@@ -68,7 +68,7 @@ def test_a_draw_has_exactly_n_pairs_and_probabilities_that_add_up_to_it(sizes, s
         assert (probability <= 1 + 1e-12).all()
 
 
-def test_doubtful_pairs_are_drawn_as_often_as_their_probability_says():
+def test_pairs_are_drawn_as_often_as_their_probability_says():
     weight = np.array([0.5, 0.5, 0.1, 0.1, 0.05, 0.4])
     counts = np.zeros(6)
     for seed in range(1500):
