@@ -124,7 +124,6 @@ def test_the_reason_says_what_was_expected() -> None:
 
 
 ASKED = {
-    "binary": "Reply with Yes or No only.",
     "graded": 'Reply with one line only, "Final grade: N", where N is 0, 1, 2 or 3.',
     "graded-json": 'Reply with one JSON object only, in which "score" is 0, 1, 2 or 3.',
     "relevant-json": 'Reply with one JSON object only, in which "relevant" is true or false.',
@@ -338,10 +337,10 @@ def test_reasoning_is_not_read() -> None:
 
 def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
     text = "Perhaps yes.</think>\n\nNo"
-    assert isinstance(read(text, YES_NO), Unread)
     assert read(text, YES_NO, thinks=True) == Verdict(0, 22)
-    assert isinstance(read('It says "a</think>\n\nNo', YES_NO, thinks=True), Unread)
-    assert isinstance(read("Hm.</think>\n\nNo.</think>\nYes", YES_NO, thinks=True), Unread)
+    thinking = ('It says "a</think>\n\nNo', "Hm.</think>\n\nNo.</think>\nYes")
+    for verdict in (read(text, YES_NO), *(read(other, YES_NO, thinks=True) for other in thinking)):
+        assert isinstance(verdict, Unread)
 
 
 def test_a_line_that_is_none_of_the_declared_steps_may_take_the_last_line_back() -> None:
