@@ -20,7 +20,10 @@ from judgekit.wire.types import Failure, Outcome, Reply
 BINARY = load_prompt("binary")
 WORDS = (("Yes", 1), ("No", 0))
 GRADES = tuple((str(grade), grade) for grade in range(4))
-SHIPPED = ("binary", "strict", "terse", "useful", "correctness", "graded", "graded-json", "classify-claim")
+SHIPPED = (
+    *("binary", "strict", "terse", "useful", "correctness", "graded", "graded-json", "classify-claim", "criteria"),
+    "prefer-answer",
+)
 FORMS = {name: load_prompt(name).output.form for name in SHIPPED} | {
     "ten": Form(tuple((str(n), n) for n in range(11))),
     "stars": Form(tuple((str(n), n) for n in range(1, 6))),
@@ -28,12 +31,12 @@ FORMS = {name: load_prompt(name).output.form for name in SHIPPED} | {
     "answer": Form((("yes", 0), ("no", 1), ("maybe", 2))),
     "relevant-json": Form(WORDS, (("true", 1), ("false", 0)), keys=("relevant",)),
 }
-STEPS, MARKS = "Intent: a\nMatch: most\nTrust: b", "Intent: 3\nMatch: 3\nTrust: 1"
 YES_NO, GRADE, JSON = (FORMS[name] for name in ("binary", "graded", "graded-json"))
 
 REPLIES = [json.loads(line) for line in (Path(__file__).parent / "replies.jsonl").read_text().splitlines()]
-"""Replies, each with the prompt that it answers, whether a model really gave it, and what a careful person reads in it
-(null: that it states no verdict, or contradicts itself)."""
+"""Replies, each with the prompt that it answers, its origin (a model really gave it; it was invented; it taught
+something), what a careful person reads in it (null: that it states no verdict, or contradicts itself), and what is
+read: that or nothing."""
 
 
 def found(text: str, form: Form) -> int | None:
@@ -42,25 +45,6 @@ def found(text: str, form: Form) -> int | None:
 
 
 # Replies and their verdicts.
-
-
-def test_a_second_grade_or_another_scale_above_the_last_line_leaves_no_verdict() -> None:
-    for line in (
-        *("Overall: 1", "I would give 1.", "Weighing match and trust gives 0.", "On a scale of 0 to 10:", "Out of 5,"),
-        *("Match: full. Overall: 1", "Relevance: 2", "On a 5-point scale:", "Match: 3/10", "2. Overall: good"),
-    ):
-        assert found(f"{line}\nFinal grade: 3", GRADE) is None
-
-
-def test_declared_steps_may_have_grades_and_numbers_of_their_own() -> None:
-    for match in ("Match: 2", "2. Match: all", "2) Match: 1", "**Match:** 1.", "Match: points to 2013"):
-        assert found(f"Intent: the date\n{match}\nTrust: fine\nFinal grade: 3", GRADE) == 3
-
-
-def test_the_steps_are_all_there_and_in_their_order_or_there_are_none() -> None:
-    for lines in ("Match: all", "Intent: a\nTrust: c\nMatch: b", "Intent: a\nMatch: b\nMatch: b\nTrust: c", "a\nb\nc"):
-        assert found(f"{lines}\nFinal grade: 3", GRADE) is None
-    assert found("Final grade: 3", GRADE) == 3
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -72,46 +56,11 @@ def test_a_model_that_repeats_a_piece_of_the_prompt_has_given_no_verdict(name: s
 
 
 def test_no_reply_gets_another_verdict_than_a_careful_person_reads_and_every_real_one_is_read() -> None:
-    verdicts = [(found(r["reply"], FORMS[r["prompt"]]), r) for r in REPLIES]
-    assert [r for verdict, r in verdicts if verdict not in (None, r["label"])] == []
-    assert [r for verdict, r in verdicts if r["origin"] == "real" and verdict != r["label"]] == []
-    assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 500
+    assert [r for r in REPLIES if found(r["reply"], FORMS[r["prompt"]]) != r["read"]] == []
+    assert [r for r in REPLIES if r["read"] not in (None, r["label"])] == []
+    assert [r for r in REPLIES if r["origin"] != "invented" and r["read"] != r["label"]] == []
+    assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 700
     assert {r["prompt"] for r in REPLIES} == set(FORMS)
-
-
-READ: list[tuple[Form, str, int]] = [
-    *[(YES_NO, text, 1) for text in ("Yes", "yes", "YES.", "**Yes**", "**Yes.**", '"Yes"', " Yes!\n", "`yes`")],
-    *[(GRADE, text, 2) for text in ("2", "**2**", "2.", "partial answer", "\u200b2\u200b")],
-    *[(GRADE, f"{STEPS}\n{text}", 2) for text in ("Final grade: 2", "**Final grade:** 2", "# final grade: 2.")],
-    *[(GRADE, f"{MARKS}\n\n{text}", 2) for text in ("Final grade: **2**", "`Final grade: 2`")],
-    *[(JSON, text, 2) for text in ('{"reason": "3?", "score": 2}', '{"score": "2"}', '{"score": 2.0}', "2")],
-    *[(JSON, f"```{tag}\n{{\n  \"score\": 2\n}}\n```\n", 2) for tag in ("json", "")],
-    (FORMS["relevant-json"], '{"relevant": true, "why": ["it says no", {"sure": 0.1}]}', 1),
-    *((FORMS["letters"], "The claim holds.\nGRADE: C", 1), (FORMS["classify-claim"], "Not enough info.", 2)),
-]  # fmt: skip
-UNREAD: list[tuple[Form, str]] = [
-    *[(YES_NO, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
-    *[(YES_NO, text) for text in ("Yes. Hmm, thinking again: No.", "No. The passage does not state it.", "Yes?")],
-    *[(GRADE, text) for text in ("3. Just kidding, 0.", "3 (out of 100)", "<2", "2 | 3", "-1", "Final grade: <2")],
-    *[(form, '[{"score":1},{"score":3}]') for form in (GRADE, JSON)],
-    *[(JSON, text) for text in ('{"score":1,"score":3}', '{"reason":{"score":1},"score":3}', '{"score":[2]}')],
-    *[(JSON, text) for text in ('{"score":2,"final_score":0}', '{"score":2} {"score":3}', '{"score":true}')],
-    *[(JSON, text) for text in ('{"score":null}', '{"Score":1,"score":3}', 'Here: {"score":2}', '{"score":NaN}')],
-    *((GRADE, "Final grade: 1\nFinal grade: 3"), (GRADE, "The grade is 1 at most.\nFinal grade: 3")),
-    *((GRADE, "1\nFinal grade: 3"), (GRADE, "Final grade: 3\n(not really)")),
-    (GRADE, "If it named the year, the final grade would be:\nFinal grade: 3"),
-    (GRADE, "Final grade: 3\n\nFinal grade: 3"),
-    (Form((("none", 0), ("some", 1)), keys=("match",)), '{"match": null}'),
-]  # fmt: skip
-
-
-def test_what_was_asked_for_is_read_and_all_else_has_no_verdict() -> None:
-    assert [(form, text, found(text, form)) for form, text, _ in READ] == READ
-    for form, text in UNREAD:
-        unread = read(text, form)
-        assert isinstance(unread, Unread), unread
-        assert unread.status is Status.UNPARSED
-        assert unread.reason.startswith("the reply is not in the form that was asked for: ")
 
 
 def test_the_reason_says_what_was_expected() -> None:
@@ -130,6 +79,11 @@ ASKED = {
     "classify-claim": "Reply with SUPPORTS, REFUTES or NOT ENOUGH INFO only.",
     "ten": "Reply with a whole number from 0 to 10 only.",
 }
+
+
+def test_null_is_no_word() -> None:
+    form = Form((("none", 0), ("some", 1)), keys=("match",))
+    assert (found('{"match": null}', form), found('{"match": "none"}', form)) == (None, 0)
 
 
 def test_a_model_is_told_the_form_once_more() -> None:
@@ -341,17 +295,3 @@ def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_t
     thinking = ('It says "a</think>\n\nNo', "Hm.</think>\n\nNo.</think>\nYes")
     for verdict in (read(text, YES_NO), *(read(other, YES_NO, thinks=True) for other in thinking)):
         assert isinstance(verdict, Unread)
-
-
-def test_a_line_that_is_none_of_the_declared_steps_may_take_the_last_line_back() -> None:
-    steps = "Intent: the date.\nMatch: the passage gives it.\nTrust: good.\n"
-    for before in ("If the question meant the film:", "I cannot give a", "Do not write", f"{steps}It should not be"):
-        assert isinstance(read(f"{before}\nFinal grade: 3", GRADE), Unread)
-    assert read(f"{steps}Final grade: 3", GRADE) == Verdict(3)
-
-
-def test_a_json_verdict_is_a_whole_number_as_written_and_comes_last() -> None:
-    assert read('{"reason": "p", "score": 2.0}', JSON) == Verdict(2)
-    for number in ("2e-400", "0.99999999999999999999", "20e-1"):
-        assert isinstance(read(f'{{"reason": "p", "score": {number}}}', JSON), Unread)
-    assert isinstance(read('{"score": 3, "reason": "On reflection the right score is 0."}', JSON), Unread)
