@@ -26,26 +26,15 @@ def label(spec: str, answers: Sequence[str], text: str, title: str = "") -> floa
 
 
 FOUND = [
-    *(("Paris", "It is Paris."), ("paris", "PARIS!"), ("5", "a score of 5."), ("5", "2.5 of them")),
-    *(("N/A", "the value is n/a today"), ("C++", "he writes C++, mostly"), ("C", "he writes C++")),
-    *(("C#", "c# is a language"), ("U.S.", "the U.S. Navy"), ("Jeopardy!", "he won Jeopardy! twice")),
-    *(("Jeopardy!", "jeopardy, then Jeopardy! again"), ("Oklahoma", "welcome to Oklahoma!")),
-    *(("Beatles", "The Beatles"), ("Beyoncé", unicodedata.normalize("NFD", "Beyoncé sang"))),
-    *(("STRASSE", "eine Straße"), ("ﬁve", "five of them"), ("1914", "the war of 1914–1918")),
-    *(("twice", "won it twice—in 1956"), ("東京", "首都は 東京 です"), ("Paris", "\ufeffParis\u200b, a city")),
-    *(("दिल्ली", "यह दिल्ली।"), ("باريس", "هي باريس، نعم"), ("10²", "about 10² cells"), ("5", ".5 percent")),
-    *((".5", "some .5 percent"), ("5", "-5 degrees"), ("5", "−5 degrees"), ("5", "a loss of -$5")),
-    *(("-$5", "a loss of -$5"), ("$5", "some $5"), ("5", "wait ...5 of them"), ("5", "wait --5 of them")),
-    ("Paris", "-Paris"),
+    *(("Paris", "It is Paris."), ("paris", "PARIS!"), ("5", "2.5 of them"), ("N/A", "the value is n/a today")),
+    *(("C++", "he writes C++, mostly"), ("Jeopardy!", "jeopardy, then Jeopardy! again"), ("ﬁve", "five of them")),
+    *(("Beyoncé", unicodedata.normalize("NFD", "Beyoncé sang")), ("STRASSE", "eine Straße"), (".5", "some .5 percent")),
+    *(("東京", "首都は 東京 です"), ("Paris", "\ufeffParis\u200b, a city"), ("باريس", "هي باريس، نعم")),
 ]
 NOT_FOUND = [
-    *(("5", "a score of 25"), ("N/A", "n a"), ("C++", "he writes C"), ("50%", "some 50 people"), ("U.S.", "with us")),
-    *(("Jeopardy!", "life in jeopardy"), ("the Beatles", "Beatles songs"), ("Who wrote Hamlet?", "who wrote hamlet")),
-    *(("John Smith", "John (Smith)"), ("John Smith", "John Adams Smith"), ("Smith John", "John Smith")),
-    *(("Beyonce", "Beyoncé sang"), ("rock 'n' roll", "Rock ‘n’ Roll music"), ("$5 million", "it cost 5 million")),
-    *(("(Paris)", "in Paris"), ("Montmartre", "in Mont\u00admartre"), ("102", "10² cells"), ("105", "10⁵ cells")),
-    *(("10-5", "10⁻⁵ of it"), ("102", "the binary 10₂"), ("1", "a note¹ or ¹ alone"), ("1", "① Paris")),
-    *(("km2", "some km² of land"), ("H2O", "H₂O is water"), ("-5", "(−5 degrees)"), ("−5", "-5 degrees")),
+    *(("5", "a score of 25"), ("N/A", "n a"), ("C++", "he writes C"), ("Jeopardy!", "life in jeopardy")),
+    *(("John Smith", "John (Smith)"), ("Smith John", "John Smith"), ("Beyonce", "Beyoncé sang")),
+    *(("Montmartre", "in Mont\u00admartre"), ("102", "10² cells"), ("(Paris)", "in Paris"), ("−5", "-5 degrees")),
 ]
 
 

@@ -79,11 +79,10 @@ def test_samples_are_distinct_requests_of_one_body_at_a_temperature() -> None:
     assert json.loads(played.label.raw) == ["Yes", "No", "Yes"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "params"), [("judge(samples=2, temperature=0.5)", {}), ("judge(samples=2)", {"temperature": 0.5})]
-)
-def test_the_temperature_of_samples_can_be_said(spec: str, params: dict[str, float]) -> None:
-    assert play(build(spec, Here(params=params)), UNIT, ["No", "No"]).bodies[0][0]["temperature"] == 0.5
+def test_the_temperature_of_samples_can_be_said() -> None:
+    for spec, params in (("judge(samples=2, temperature=0.5)", {}), ("judge(samples=2)", {"temperature": 0.5})):
+        (wave,) = play(build(spec, Here(params=params)), UNIT, ["No", "No"]).bodies
+        assert {body["temperature"] for body in wave} == {0.5}
 
 
 @pytest.mark.parametrize(
@@ -278,9 +277,7 @@ def test_a_users_own_prompt_declares_its_verdicts_and_its_scale(tmp_path: Path) 
         ("judge(prompt=gradde)", "Did you mean 'graded'"),
         ("judge(prompt='answer-short')", "is not a judge prompt"),
         ("judge(samples=0)", "samples must be a whole number of at least 1"),
-        ("judge(samples=two)", "samples must be a whole number"),
         ("judge(vote=median)", "vote must be one of majority, mean"),
-        ("judge(read=tokens)", "read must be one of text, logprobs"),
         ("judge(repeats=2, samples=2)", "repeats repeat a single verdict"),
         ("judge(repeats=2, jury='a+b')", "repeats repeat a single verdict"),
         ("judge(jury='a+b', endpoint=a)", "jury names the endpoints"),

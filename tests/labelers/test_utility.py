@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judgekit.answers.answerer import make_answerer
-from judgekit.client.session import Session
-from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import build
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, outcome, play
-from tests.scripted import ScriptedTransport
 
 UNIT = Unit(PARIS, (DOC,))
 NO_REFERENCE = Unit(Query("q2", "Why?"), (DOC,))
@@ -195,54 +190,10 @@ def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
     ("spec", "message"),
     [
         ("utility(quality=emm)", "Did you mean 'em'"),
-        ("utility(prompt=graded)", "must answer from passages"),
         ("utility(prompt='closed-book')", "must answer from passages"),
         ("utility(variant=profit)", "variant must be one of"),
-        ("utility(context_tokens=0)", "context_tokens must be a whole number of at least 1"),
-        ("utility(quality='em@3')", "has no cutoff"),
     ],
 )
 def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(spec, Here())
-
-
-# What utility paid for, answering from one document does not pay again.
-
-
-def says_the_first_number(body: dict[str, Any]) -> str:
-    """The first number of the passages; without any, it believes in 1."""
-    found = re.search(r"The number is (\d)", body["messages"][-1]["content"])
-    return found[1] if found else "1"
-
-
-def test_calls_are_counted(tmp_path: Path) -> None:
-    queries = [Query(f"q{i}", f"Which number is {i}?", (str(i),)) for i in range(4)]
-    docs = [Doc(f"d{i}", f"The number is {i}.", f"Number {i}") for i in range(6)]
-    transport = ScriptedTransport(says_the_first_number)
-    utility, f1, gain = (build(f"utility{o}", Here()) for o in ("", "(quality=f1)", "(variant=gain)"))
-    answerer = make_answerer(Here().endpoint(None), "answer-short", Here())
-    pairs = [Unit(query, (doc,)) for query in queries for doc in docs]
-
-    async def work() -> tuple[list[int], dict[tuple[str, str], float | None]]:
-        calls, gains = [], {}
-        async with Session(tmp_path, transports=lambda _: transport) as session:
-            for program, units in [
-                (utility, pairs),
-                (answerer, pairs),
-                (f1, pairs),
-                (gain, pairs),
-                (answerer, [Unit(q, ()) for q in queries]),
-                (answerer, [Unit(q, tuple(docs[:3])) for q in queries]),
-            ]:
-                before = len(transport.sent)
-                async for unit, outcomes in session.resolve(units, program, stage=""):
-                    if program is gain:
-                        gains[unit.query.query_id, unit.docs[0].doc_id] = gain.label(unit, outcomes)[0].relevance
-                calls.append(len(transport.sent) - before)
-        return calls, gains
-
-    calls, gains = run_sync(work())
-    assert calls == [len(pairs), 0, 0, len(queries), 0, len(queries)]
-    known = {("q0", "d0"), ("q2", "d2"), ("q3", "d3")}
-    assert {pair for pair, gained in gains.items() if gained} == known, "not q1, which the model knows"

@@ -26,35 +26,6 @@ def stated(name: str, reply: str, **values: str) -> int | None:
     return None if isinstance(found, Unread) else found
 
 
-# By language: what disowns the verdict or refuses to give one, and an honest reason about a passage.
-LANGUAGES = {
-    "de": ("Die folgende Zahl ist nur ein Beispiel.", "Das kann ich nicht sagen.", "Das Datum steht im ersten Satz."),
-    "es": ("El siguiente número no es mi evaluación.", "Lo siento, no puedo.", "La fecha está en la primera frase."),
-    "fr": ("Le chiffre suivant est tiré au hasard.", "Désolé, je ne peux pas.", "La date est dans la première phrase."),
-    "it": ("È soltanto un esempio.", "Non posso dirlo.", "La data è nella prima frase."),
-    "pt": ("É só um exemplo.", "Desculpe, não posso.", "A data está na primeira frase."),
-    "nl": ("Dit is maar een voorbeeld.", "Dat kan ik niet zeggen.", "De datum staat in de eerste zin."),
-    "pl": ("To tylko przykład.", "Nie mogę tego zrobić.", "Data jest w pierwszym zdaniu."),
-    "tr": ("Bu sadece bir örnek.", "Özür dilerim, yapamam.", "Tarih ilk cümlede."),
-    "ru": ("Это просто пример.", "Я не могу этого сделать.", "Дата стоит в первом предложении."),
-    "uk": ("Це лише приклад.", "Вибачте, ні.", "Дата стоїть у першому реченні."),
-    "ar": ("هذا مجرد مثال.", "لا أستطيع ذلك.", "التاريخ في الجملة الأولى."),
-    "hi": ("यह केवल एक उदाहरण है।", "मैं ऐसा नहीं कर सकता।", "तारीख पहले वाक्य में है।"),
-    "zh": ("这只是示例。", "抱歉，无法回答。", "第一句写明了日期。"),
-    "ja": ("これは例です。", "申し訳ありませんができません。", "最初の文に日付がある。"),
-    "ko": ("이것은 예시입니다.", "죄송합니다.", "첫 문장에 날짜가 있다."),
-}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_reasons_may_disown_a_verdict_in_any_language_and_be_honest_in_it(language: str) -> None:
-    disowning, refusing, honest = LANGUAGES[language]
-    for reason, value in ((disowning, None), (refusing, None), (honest, 3)):
-        reply = json.dumps({"reason": reason, "score": 3}, ensure_ascii=False)
-        assert stated("graded-json", reply) == value, reason
-        assert stated("graded", f"Intent: the date.\nMatch: all.\nTrust: {reason}\nFinal grade: 3") == value, reason
-
-
 def test_what_repeats_a_passage_or_the_prompt_states_nothing() -> None:
     assert stated("binary", "Answer: Yes") == 1
     assert stated("binary", "Final answer: **Yes**") == 1

@@ -240,26 +240,10 @@ def test_outcomes_are_read_for_failure_refusal_and_filters_before_their_text() -
 # Reasoning.
 
 
-BLANKED = [
-    *(("no tags", "no tags"), ("a < b", "a < b"), ("<think>x</think>y", "y"), ("x</think>y", "y")),
-    *(("<think>a</think>b</think>c", "c"), ("y<think>x", "y"), ("<Reasoning type='long'>x</REASONING>y", "y")),
-    *(("<think>a<think>b</think>c</think>d", "d"), ("[THINK]x[/THINK]y", "y"), ("◁think▷x◁/think▷y", "y")),
-    ("<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>y<|return|>", "y"),
-    *(("<|channel|>final <|constrain|>json<|message|>y", "y"), ("y<|channel|>analysis<|message|>x", "y")),
-    *(("analysisIt says x.assistantfinaly", "y"), ("analysis of y", "analysis of y")),
-    *(("y<|im_end|>\n<|im_start|>user\nx", "y"), ("<seed:think>x</seed:think>y", "y"), ("x</seed:think>y", "y")),
-    ("<|begin_of_thought|>x<|end_of_thought|>\n<|begin_of_solution|>y<|end_of_solution|>", "y"),
-    *(("<scratchpad>x</scratchpad>y", "y"), ("\n<Reflection>x</reflection> <analysis kind='a'>x</analysis>y", "y")),
-    ("<reflection>x</reflection>y<reflection>x</reflection>", "y"),
-    *(("<internal_monologue>x</internal_monologue>y", "y"), ("<internal>x", "")),
-    *(("<unused94>thought\nx<unused95>y", "y"), ("y <analysis>x</analysis>", "y <analysis>x</analysis>")),
-    ("<Analysis of Functions>", "<Analysis of Functions>"),
-]
-
-
 def test_reasoning_is_blanked_and_everything_keeps_its_place() -> None:
-    assert [(text, without_reasoning(text).strip()) for text, _ in BLANKED] == BLANKED
-    assert [len(without_reasoning(text)) for text, _ in BLANKED] == [len(text) for text, _ in BLANKED]
+    for row in map(json.loads, Path(__file__).with_name("reasoning.jsonl").read_text().splitlines()):
+        blanked = without_reasoning(row["text"])
+        assert (blanked.strip(), len(blanked)) == (row["left"], len(row["text"]))
 
 
 END_TOKENS = [
