@@ -192,11 +192,3 @@ def test_each_says_what_it_does_needs_and_costs(name: str) -> None:
         assert text.strip()
         assert len(text) < 120
         assert not text.endswith(".")
-
-
-@pytest.mark.parametrize("kind", sorted(OPTIONS))
-def test_the_listed_options_are_the_options_that_there_are(kind: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        build(f"{kind}(nonsense=1)", Here())
-    for option in base.catalog()[kind].options:
-        assert option in str(caught.value)
