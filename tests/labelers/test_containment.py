@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from judgekit.answers.text import Text
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import UsageError
 from judgekit.labelers.base import build, checked
 from tests.labelers.scripted import Here
 
@@ -62,19 +62,26 @@ def test_the_title_counts_unless_it_is_left_out() -> None:
 
 
 SENSELESS = [
-    *(((), ""), (("Yes",), ""), (("no.", "False"), ""), (("SUPPORTS",), ""), (("",), ""), ((" \t",), "")),
-    *((("neutral",), ", classes='neutral|entailed'"), (("a b c",), ", max_words=2")),
+    *(
+        ((), ""),
+        (("Yes",), ""),
+        (("no.", "False"), ""),
+        (("SUPPORTS",), ""),
+        (("",), ""),
+        (("ـ", "+"), ""),
+        ((" \t",), ""),
+    ),
+    *((("neutral",), "classes='neutral|entailed'"), (("a b c",), "max_words=2")),
     ((" ".join("abcdefghijklmnopqrstu"),), ""),
 ]
 
 
-@pytest.mark.parametrize("match", ["tokens", "regex"])
-def test_where_it_makes_no_sense_it_is_not_applicable(match: str) -> None:
+def test_where_it_makes_no_sense_it_is_not_applicable() -> None:
     for answers, options in SENSELESS:
-        assert label(f"containment(match={match}{options})", answers, "yes, no, of 5") is Status.NOT_APPLICABLE
+        assert label(f"containment({options})", answers, "yes, no, of 5") is Status.NOT_APPLICABLE
     most = " ".join("abcdefghijklmnopqrst")
-    assert label(f"containment(match={match})", [most], f"of {most}") == 1, "twenty words, and not one more"
-    assert label(f"containment(match={match}, max_words=3)", ["the old bridge"], "over the old bridge") == 1
+    assert label("containment", [most], f"of {most}") == 1, "twenty words, and not one more"
+    assert label("containment(max_words=3)", ["the old bridge"], "over the old bridge") == 1
 
 
 def test_class_answers_beside_open_ones_are_passed_over() -> None:
@@ -82,42 +89,7 @@ def test_class_answers_beside_open_ones_are_passed_over() -> None:
     assert label("containment", ["yes", "Paris"], "in Paris") == 1
 
 
-@pytest.mark.parametrize(
-    ("answers", "text", "relevance"),
-    [
-        ([r"19\d\d"], "in 1984", 1),
-        ([r"19\d\d"], "in 2084", 0),
-        (["^paris"], "France\nParis is it", 1),
-        (["Beyonc\u00e9"], unicodedata.normalize("NFD", "Beyonc\u00e9"), 1),
-        ([r"\$\$"], "no $$ here", 1),
-        ([r"\bno\b", "Paris"], "no, Paris", 1),
-        ([r"\bno\b", "Paris"], "no, Lyon", 0),
-        (["", "Paris"], "in Lyon", 0),
-    ],
-)
-def test_patterns_are_searched_as_in_trec_qa(answers: list[str], text: str, relevance: int) -> None:
-    assert label("containment(match=regex)", answers, text) == relevance
-
-
-def test_a_pattern_of_a_class_or_of_anything_is_not_applicable() -> None:
-    for answer in ("no", r"\bno\b", "^Yes$", r"\ASUPPORTS\Z", "not  enough info", "", " ", "(?:)", "x*", ".*"):
-        assert label("containment(match=regex)", [answer], "I know text") is Status.NOT_APPLICABLE
-    unit = Unit(Query("q", "?", (".*",)), (Doc("d", "x"),))
-    assert "match anything" in checked(build("containment(match=regex)", Here()), unit, [])[0].reason
-
-
-def test_a_broken_pattern_is_an_error_that_names_the_query() -> None:
-    with pytest.raises(DataError, match=r"query 'q': '\(' is not a regular expression"):
-        label("containment(match=regex)", ["("], "x")
-
-
-def test_a_pattern_that_takes_forever_fails_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgekit.labelers.containment._PATTERN_SECONDS", 0.05)
-    slow = r"(?:a|a)+(?:a|a)+(?:a|a)+b(?!.)\Z|(a*)*c"
-    assert label("containment(match=regex)", [slow], "a" * 4000 + "!") is Status.FAILED
-
-
-@pytest.mark.parametrize("spec", ["containment(match=fuzzy)", "containment(max_words=0)", "containment(prompt=x)"])
+@pytest.mark.parametrize("spec", ["containment(max_words=0)", "containment(prompt=x)"])
 def test_wrong_options_are_refused(spec: str) -> None:
     with pytest.raises(UsageError):
         build(spec, Here())

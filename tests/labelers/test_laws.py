@@ -30,7 +30,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "doubt": st.sampled_from([0, 0.3, 0.5]),
     },
     "containment": {
-        "match": st.sampled_from(["tokens", "regex"]),
         "max_words": st.integers(1, 30),
         "classes": st.sampled_from(["neutral", "a|b"]),
         "fields": FIELDS,
