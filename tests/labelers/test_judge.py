@@ -51,21 +51,20 @@ def test_the_verdict_is_the_label(spec: str, says: str, relevance: float, scale:
     assert not labeler.needs.references
 
 
-@pytest.mark.parametrize(
-    ("says", "status", "reason"),
-    [
+def test_without_a_verdict_there_is_no_label() -> None:
+    down, small = (Failure("k", Status.FAILED, reason) for reason in ("it is down", "the context is too small"))
+    cases: list[tuple[list[Says], Status, str]] = [
         (["It depends."] * 2, Status.UNPARSED, "not in the form that was asked for"),
         (["Well.", REFUSED], Status.REFUSED, "I may not"),
-        (["Hm.", Failure("k", Status.FAILED, "it is down")], Status.UNPARSED, "not in the form"),
-        ([Failure("k", Status.FAILED, "it is down")], Status.FAILED, "it is down"),
+        (["Hm.", down], Status.UNPARSED, "not in the form"),
+        ([down], Status.FAILED, "it is down"),
         ([CUT, CUT], Status.TRUNCATED, "is not complete"),
-        ([CUT, Failure("k", Status.FAILED, "the context is too small")], Status.TRUNCATED, "is not complete"),
-    ],
-)
-def test_without_a_verdict_there_is_no_label(says: list[Says], status: Status, reason: str) -> None:
-    label = play(build("judge", Here()), UNIT, says).label
-    assert (label.relevance, label.status) == (None, status)
-    assert reason in label.reason
+        ([CUT, small], Status.TRUNCATED, "is not complete"),
+    ]
+    for says, status, reason in cases:
+        label = play(build("judge", Here()), UNIT, says).label
+        assert (label.relevance, label.status) == (None, status)
+        assert reason in label.reason
 
 
 def test_samples_are_distinct_requests_of_one_body_at_a_temperature() -> None:

@@ -163,21 +163,18 @@ def test_a_spreadsheet_gets_no_formula():
     assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")]
 
 
-@pytest.mark.parametrize(
-    ("harm", "said"),
-    [
-        (lambda rows: rows[:-1], "was cut off: download it again"),
-        (lambda rows: rows[:3] + rows[4:], "was cut off"),
-        (lambda rows: [rows[0], rows[1].replace('"probability"', '"chance"'), *rows[2:]], "line 2: lacks 'prob"),
-        (lambda rows: [rows[0], rows[1][:-5], *rows[2:]], "line 2: is not valid JSON"),
-    ],
-)
-def test_a_damaged_download_is_refused_with_its_line(collection, judged, harm, said):
-    sample = draw(collection, n=5, design="pairs", prompt="binary")
-    path = judged(sample, "1")
-    path.write_text("\n".join(harm(path.read_text().splitlines())) + "\n")
-    with pytest.raises(DataError, match=said):
-        read_judgments([path], sample)
+def test_a_damaged_download_is_refused_with_its_line(collection, judged):
+    path = judged(draw(collection, n=5, design="pairs", prompt="binary"), "1")
+    rows = path.read_text().splitlines()
+    for harmed, said in (
+        (rows[:-1], "was cut off: download it again"),
+        (rows[:3] + rows[4:], "was cut off"),
+        ([rows[0], rows[1].replace('"probability"', '"chance"'), *rows[2:]], "line 2: lacks 'prob"),
+        ([rows[0], rows[1][:-5], *rows[2:]], "line 2: is not valid JSON"),
+    ):
+        path.write_text("\n".join(harmed) + "\n")
+        with pytest.raises(DataError, match=said):
+            read_judgments([path], draw(collection, n=5, design="pairs", prompt="binary"))
 
 
 def test_files_that_do_not_belong_together_are_refused(collection, judged, tmp_path):
