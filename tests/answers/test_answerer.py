@@ -51,7 +51,7 @@ def ask(program: Answerer, unit: Unit, says: Sequence[Says]) -> tuple[Answer, li
 def test_documents_stand_in_the_prompt_as_they_are_ranked() -> None:
     answer, ((request,),) = ask(answerer(), UNIT, ["Paris"])
     assert shown(request) == [f"text {i}" for i in range(5)]
-    assert answer == Answer("Paris", raw="Paris")
+    assert (answer, request.sample) == (Answer("Paris", raw="Paris"), 0)
     text = content(request)
     assert text.index("unknown") < text.index("Which city?") < text.index("title 0\ntext 0")
 

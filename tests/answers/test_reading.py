@@ -62,7 +62,7 @@ PHRASES = [
     *(("pass", "pass", True), ("The answer is pass.", "pass", True)),
     *(("pass (the passages do not say)", "pass", False), ("Pass the Dutchie", "pass", False), ("Na", "N/A", False)),
     *(("n/a", "N/A", True), ("わかりません。", "わかりません", True), ("\u200f«لا أعرف»\u200f", "لا أعرف", True)),
-    *(("?", "?", True), ("", "?", False), ("", "", False)),
+    *(("Answer: the answer is unknown", "unknown", False), ("?", "?", True), ("", "?", False), ("", "", False)),
 ]
 
 
