@@ -261,14 +261,6 @@ def test_each_voice_is_asked_again_as_the_same_sample_of_the_same_endpoint() -> 
 # A prompt of one's own, and mistakes.
 
 
-def test_a_users_own_prompt_declares_its_verdicts_and_its_scale(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text(OWN.format('type = "choice"\nchoices = { C = 2, P = 1, I = 0 }'))
-    labeler = build("judge(prompt='own.toml')", Here(tmp_path))
-    assert (str(labeler.spec), str(labeler.scale)) == ("judge(prompt='own.toml')", "grades:2")
-    assert play(labeler, UNIT, ["P"]).label.relevance == 1.0
-    assert play(labeler, UNIT, ["CI", "CI"]).label.status is Status.UNPARSED
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

@@ -102,10 +102,11 @@ def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) 
     assert found[1].works == "yes"
     assert all("authorization" not in headers for headers in fault_server.headers)
     many = [f"model-{i}" for i in range(9)]
+    lacking = f"m is not among them: {', '.join(many[:8])}"
     for names, works, detail in (
         (["m", "x"], "yes", "m is one of 2"),
-        (many[:8], "partly", f"m is not among them: {', '.join(many[:8])}."),
-        (many, "partly", f"m is not among them: {', '.join(many[:8])}, …."),
+        (many[:8], "partly", f"{lacking}."),
+        (many, "partly", f"{lacking}, …."),
     ):
         fault_server.other = lambda path, body, names=names: (200, {"data": [{"id": name} for name in names]})
         listed = run_sync(check_endpoint(Endpoint("here", fault_server.base_url, "m")))[0]

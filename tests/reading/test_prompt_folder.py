@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 import judgekit as jk
-from judgekit.answers.answerer import make_answerer
 from judgekit.data.documents import Unit
 from judgekit.errors import ConfigError, UsageError
 from judgekit.labelers.base import build
-from judgekit.reading.prompts import find_prompt, list_prompts, load_prompt, prompt_folder
+from judgekit.reading.prompts import find_prompt, list_prompts, load_prompt
 from judgekit.sample import EXPERIMENT
 from judgekit.wire.types import Request
 from tests.commands import in_process
@@ -58,16 +57,6 @@ def test_a_short_name_is_that_of_the_folder_first_and_then_of_the_shipped_ones(f
     assert {one.name for one in list_prompts(folder)} == {one.name for one in list_prompts()} | {"city"}
     with pytest.raises(UsageError, match="city"):
         load_prompt("city")
-
-
-def test_answers_take_prompt_and_closed_book_sibling_from_the_folder(folder: Path) -> None:
-    text = (prompt_folder() / "closed-book.toml").read_text().replace("Answer", "Kindly answer")
-    (folder / "closed-book.toml").write_text(text)
-    empty = Unit(PARIS, ())
-    (mine,) = make_answerer(Here().endpoint(None), "answer-short", Here(prompts=folder)).requests(empty, [])
-    (shipped,) = make_answerer(Here().endpoint(None), "answer-short", Here()).requests(empty, [])
-    assert b"Kindly answer" in mine.body
-    assert b"Kindly answer" not in shipped.body
 
 
 def test_every_prompt_of_the_folder_is_checked_at_once(folder: Path, tmp_path: Path) -> None:
