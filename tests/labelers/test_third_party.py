@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import judgekit as jk
@@ -36,16 +35,6 @@ Longest, Brief = MINE.Longest, MINE.Brief
 
 
 # In a notebook.
-
-
-def test_a_class_in_a_notebook_is_a_labeler(tmp_path: Path) -> None:
-    queries = pd.DataFrame({"query_id": ["q"], "text": ["?"], "answers": [["4"]]})
-    docs = pd.DataFrame({"doc_id": ["a", "b"], "text": ["long", "x"]})
-    run = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
-    labeling = jk.label(Longest(least=3), queries=queries, docs=docs, runs={"bm25": run}, cache=tmp_path)
-    assert labeling.name == "longest(least=3)"
-    assert str(labeling.scale) == "binary"
-    assert labeling.table.set_index("doc_id")["relevance"].to_dict() == {"a": 1.0, "b": 0.0}
 
 
 def test_fields_are_the_options_and_the_spelling_follows_from_the_defaults() -> None:

@@ -189,7 +189,6 @@ def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
     [
         ("utility(quality=emm)", "Did you mean 'em'"),
         ("utility(prompt='closed-book')", "must answer from passages"),
-        ("utility(variant=profit)", "variant must be one of"),
     ],
 )
 def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> None:

@@ -13,7 +13,7 @@ import judgekit as jk
 from judgekit.data.documents import Doc, Query
 from judgekit.data.frames import as_queries
 from judgekit.data.readers import write_queries
-from judgekit.errors import ConfigError, DataError
+from judgekit.errors import DataError
 from judgekit.reading.prompts import load_prompt
 from tests.mock import URL
 
@@ -75,16 +75,3 @@ def test_labels_of_a_prompt_with_columns_depend_on_them(tmp_path: Path) -> None:
         label(query, {"text": "x", "dated": "1"})
     with pytest.raises(DataError, match="query 'q' has no column 'day'"):
         label({"text": "When?", "history": "", "Day": "1"}, {"text": "x", "date": ""})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("Dated {doc.date}. {doc}", "Dated {doc.date}."), r"\[passage\] is what each of \{passages\} is made of"),
-        (("{query.day}", "{doc.date}"), r"\[user\] shows a document: \{doc\} and its columns stand in passage"),
-        (("{query.day}", "{day}"), r"\{day\} is not a placeholder of a judge prompt"),
-    ],
-)
-def test_prompts_that_make_no_sense_are_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=message):
-        load_prompt(prompt(tmp_path, PROMPT.replace(*change)))

@@ -150,6 +150,11 @@ GRADES = BASE + '[output]\ntype = "grade"\n'
         ('kind = "judge"\nuser = "{question}"\n' + YES, r"lacks the placeholder \{passages\}"),
         ('kind = "judge"\nuser = "{query} {passages}"\n' + YES, r"\{query\} is not a placeholder of a judge prompt"),
         ('kind = "judge"\n' + YES, r"\[user\] is missing"),
+        ('passage = "Dated {doc.date}."\n' + BASE + YES, r"\[passage\] is what each of \{passages\} is made of"),
+        (
+            BASE.replace("{question}", "{question} {doc.date}") + YES,
+            r"\[user\] shows a document: \{doc\} and its columns",
+        ),
         (BASE + CLOSED + YES, "makes sense only for an answer prompt"),
         (ANSWER + '[output]\ntype = "short"', r"\[closed_book\] is missing"),
         (GRADES + 'names = ["x"]', "at least two distinct texts"),
