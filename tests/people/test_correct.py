@@ -121,6 +121,7 @@ def test_queries_that_are_left_open_are_counted_and_told_with_what_to_do(collect
 
     notes = " ".join(corrected(lambda pair: pair == odd).notes)
     assert "Success@1 rests on 9 of the 10 queries" in notes
+    assert "1 of 57 pairs have no human label" in notes
     with pytest.raises(UsageError, match="0 of 10 queries that people were asked about have a label of every passage"):
         corrected(lambda pair: True)
     assert not recwarn.list

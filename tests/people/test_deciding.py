@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from judgekit.analysis.money import Money
 from judgekit.data.labelings import Labeling, Scale
@@ -49,6 +50,10 @@ def test_a_look_is_the_estimator_as_written():
     contest, truth = world(np.random.default_rng(1), 3, 40, 12, 0.5)
     (first, *_), (second, _, chance) = islice(looks(contest, truth), 2)
     judged = np.flatnonzero(first.new)
+    drawn = first.new & (first.chance < 1)
+    share = first.chance[drawn] / np.ptp(contest.counts, axis=0)[drawn]
+    assert share == pytest.approx(share[0]), "in proportion to weight x spread, which is the same before any label"
+    assert contest._reach == pytest.approx(norm.isf(0.025 / 3 / len(LOOKS))), "for three pairs of runs at all looks"
     groups = {group: truth[[at for at in judged if contest.groups[at] == group]] for group in set(contest.groups)}
     prior = truth[judged].mean()
     means = {group: (values.sum() + 2 * prior) / (len(values) + 2) for group, values in groups.items()}

@@ -70,6 +70,9 @@ def test_people_s_labels_stand_and_the_others_follow_them(pool):
     truth = np.array([grades[pair] for pair in rest.index])
     assert (rest["relevance"].to_numpy() == truth).mean() > 0.6
     assert final.judged == 99
+    coarse = final_labels(labeling_of({pair: float(g > 1) for pair, g in grades.items()}, "binary"),
+                          people_of([(*pair, float(g), 1.0) for pair, g in grades.items()], "grades:3:2"))  # fmt: skip
+    assert any("people gave the grade" in note for note in coarse.notes) > any("the grade" in n for n in final.notes)
     namesake = final_labels(labeling_of(values, "unit", "people"), people_of(judged, "grades:3:2"))
     assert set(namesake.agreement["first"]) == {"people (labeling)"}
     agreed = final.agreement[final.agreement["coefficient"] == "agreement"].iloc[0]
