@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.people.final import best_threshold, final_labels, fit, held_out
+from judgekit.people.final import Rule, best_threshold, final_labels, fit, held_out
 from judgekit.people.reading import People
 
 ASKED = ["query_id", "doc_id", "probability", "content", "status", "judgments"]
@@ -53,6 +53,8 @@ def test_the_threshold_is_the_best_of_all_by_a_search(pool):
 def test_grades_are_what_people_give_on_average_weighted_by_how_they_were_drawn():
     values, people = np.array([0.1, 0.1, 0.5, 0.9]), np.array([0.0, 2.0, 1.0, 3.0])
     rule = fit(values, people, np.array([3.0, 1.0, 1.0, 1.0]), Scale("grades", 3))
+    nine = Rule(Scale("unit"), values=tuple(map(float, range(9))), means=tuple(n / 8 for n in range(9)))
+    assert str(nine) == "0 becomes 0.00, 2 becomes 0.25, 4 becomes 0.50, 6 becomes 0.75, 8 becomes 1.00"
     assert rule.means == tuple(isotonic_regression([0.5, 1.0, 3.0], weights=[4, 1, 1]).x)
     assert rule(np.array([0.1, 0.5, 0.9, 1.0, np.nan])).tolist() == pytest.approx([1, 1, 3, 3, np.nan], nan_ok=True)
 
