@@ -89,11 +89,11 @@ class Answerer:
         prompt = self.prompt
         if prompt.kind != "answer" or "passages" not in prompt.placeholders:
             raise UsageError(f"the prompt {prompt.name!r} must answer from passages")
-        for asker, kind in ((self._closed, "answer"), (self._merger, "merge")):
-            other = asker.prompt if asker else prompt
-            if asker and (other.kind != kind or "passages" in other.placeholders):
-                told = "merge answers" if kind == "merge" else "answer without passages"
-                raise UsageError(f"the prompt {other.name!r} does not {told} (kind: {other.kind})")
+        siblings = [(self._closed.prompt, "answer", "answer without passages")]
+        siblings += [(self._merger.prompt, "merge", "merge answers")] if self._merger else []
+        for other, kind, does in siblings:
+            if other.kind != kind or "passages" in other.placeholders:
+                raise UsageError(f"the prompt {other.name!r} does not {does} (kind: {other.kind})")
             if other.output.type != prompt.output.type:
                 raise UsageError(
                     f"the prompt {other.name!r} gives a {other.output.type} answer, {prompt.name!r} a"
