@@ -191,21 +191,17 @@ def _value(said: Any, sample: Sample, task: Task, path: Path, line: int) -> floa
     return float(grade)
 
 
-def write_csv(sample: Sample, judgments: Iterable[Judgment] = ()) -> str:
+def write_csv(sample: Sample) -> str:
     """Return the sample as CSV, a row per task and assessor, to be filled in with any spreadsheet."""
     # No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off.
-    said = {(row.task.task, row.assessor): row for row in judgments}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow((*_REPEATED, "question", "title", "text", *_SAID))
     for task in sample.tasks:
-        shown = [task.question, " | ".join(title for title, _ in task.texts if title)]
-        shown.append("\n\n".join(text for _, text in task.texts))
+        title, text = " | ".join(title for title, _ in task.texts if title), "\n\n".join(text for _, text in task.texts)
         for assessor in task.assessors:
-            row = said.get((task.task, assessor), Judgment(task, assessor, None))
-            rating = "" if row.value is None else row.value if isinstance(row.value, str) else f"{row.value:g}"
             cells = [sample.name, task.task, sample.key(task, assessor), assessor, task.query_id]
-            cells += [" ".join(task.doc_ids), *shown, rating, row.skipped, row.comment]
+            cells += [" ".join(task.doc_ids), task.question, title, text, *("" for _ in _SAID)]
             writer.writerow(map(as_cell, cells))
     return out.getvalue()
 
