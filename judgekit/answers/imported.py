@@ -61,11 +61,10 @@ def read_answers(
         lacking = [path for (path, _), table in zip(sources, tables, strict=True) if column not in table.columns]
         if 0 < len(lacking) < len(tables):
             raise DataError(f"lacks column {column!r}, which others of the files have", str(lacking[0]))
-    table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
-    whose = [column for column in ("model", "mode") if column in table.columns]
-    if len(tables) > 1:
-        places = [column for column in ("run", "depth") if column in table.columns]
-        _check_unique(table, [*whose, *places, "query_id"], "answers", None)
+    table = pd.concat(tables, ignore_index=True)
+    keys = [name for name in ("model", "mode", "run", "depth", "query_id") if name in table.columns]
+    _check_unique(table, keys, "answers", None)
+    whose = [name for name in keys if name in ("model", "mode")]
     made = []
     for (model, *mode), rows in table.sort_values("model", kind="stable").groupby(whose, sort=False):
         found: dict[Answered, list[tuple[Any, Any]]] = {}
@@ -104,10 +103,9 @@ def _answers(
     if run is not None and "run" not in table.columns:
         table = table.assign(run=run)
     table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, ANSWERS, path)
-    whose = [column for column in ("model", "mode") if column in table.columns]
-    places = whose + [column for column in ("run", "depth") if column in table.columns]
-    table = table.drop_duplicates([*places, "query_id", "answer"])  # as beside several metrics
-    _check_unique(table, [*places, "query_id"], "answers", path)
+    keys = [name for name in ("model", "mode", "run", "depth", "query_id") if name in table.columns]
+    table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
+    _check_unique(table, keys, "answers", path)
     unknown = ~table["query_id"].isin(list(queries))
     if unknown.any() and not (limited and not unknown.all()):
         raise DataError(f"query {table['query_id'][unknown].iloc[0]!r} is not among the queries", path)
