@@ -99,14 +99,11 @@ def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
 
 
 def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
-    sample = draw(collection, n=10, prompt="binary")
-    people = people_of(sample)
-    random = np.random.default_rng(9)
-    table = machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
-    noise = Labeling("noise", machine.scale, table)
-    notes = " ".join(correct(collection, people, {"noise": noise}, "Success@1").notes)
-    assert "10 queries" not in notes
+    turned = Labeling("turned", machine.scale, machine.table.assign(relevance=1 - machine.table["relevance"]))
+    people = people_of(draw(collection, n=10, prompt="binary"))
+    notes = " ".join(correct(collection, people, {"turned": turned}, "RR").notes)
     assert "there are few queries: judge 25 or more" in notes
+    assert "turned says almost nothing about people's RR" in notes
     with pytest.raises(UsageError, match="people judged 2 queries"):
         corrected_mean(np.ones(2), np.ones(2), np.ones(9))
 
