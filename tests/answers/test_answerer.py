@@ -203,9 +203,6 @@ def test_a_budget_too_small_for_any_document_is_closed_book_and_says_what_was_cu
     assert (answer.cut_docs, answer.cut_tokens) == (1, 75)
 
 
-# Mistakes.
-
-
 @pytest.mark.parametrize(
     ("prompt", "options", "message"),
     [

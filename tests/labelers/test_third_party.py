@@ -34,9 +34,6 @@ MINE = run_file(PLUGIN / "judgekit_lengths.py")
 Longest, Brief = MINE.Longest, MINE.Brief
 
 
-# In a notebook.
-
-
 def test_fields_are_the_options_and_the_spelling_follows_from_the_defaults() -> None:
     assert [str(one.spec) for one in (Longest(), Longest(10), Longest(3))] == ["longest", "longest", "longest(least=3)"]
     does = "A document is relevant if it has at least so many characters"
