@@ -202,9 +202,9 @@ def proportional(
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Draw n of the cases, from each stratum in proportion and at least one: probability of each, positions drawn."""
     size = np.bincount(strata)
-    if np.count_nonzero(size) > n:
-        raise UsageError(f"{n:,} pairs are fewer than the {np.count_nonzero(size):,} strata: sample more, or use pairs")
-    share = np.maximum(n * size / len(strata), size > 0)
+    if len(size) > n:
+        raise UsageError(f"{n:,} pairs are fewer than the {len(size):,} strata: sample more, or use pairs")
+    share = np.maximum(n * size / len(strata), 1)
     while True:  # what a small stratum gets beyond its share, the large ones give
         over = share.sum() - n
         large = share > 1
@@ -217,7 +217,7 @@ def proportional(
     drawn = [
         random.choice(np.flatnonzero(strata == stratum), count, replace=False) for stratum, count in enumerate(taken)
     ]
-    return (taken / np.maximum(size, 1))[strata], np.sort(np.concatenate(drawn))
+    return (taken / size)[strata], np.sort(np.concatenate(drawn))
 
 
 def probabilities(weight: Floats, n: int) -> Floats:

@@ -98,7 +98,9 @@ def test_without_people_the_labels_stand_as_declared_and_it_is_said(pool):
     final = final_labels(labeling_of(pool[1], "unit"), None)
     assert (str(final.labeling.scale), len(final.agreement), final.judged) == ("unit", 0, 0)
     assert final.table["relevance"].tolist() == final.table["machine"].tolist()
-    assert "no people judged" in final.notes[0]
+    assert "no people judged: the labels are those of judge (no label is declared relevant)" in final.notes[0]
+    graded = final_labels(labeling_of(pool[0], "grades:3:2"), None)
+    assert "(relevant from 2 on, as judge declares)" in graded.notes[0]
 
 
 def test_a_missing_label_is_missing_unless_people_gave_one():

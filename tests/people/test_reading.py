@@ -157,6 +157,7 @@ def test_a_spreadsheet_gets_no_formula():
     evil = ['=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", "\tx", "'quoted", "plain"]
     tasks = tuple(Task.of(f"t{i}", Query("q", text), [Doc(f"d{i}", text)], 1.0) for i, text in enumerate(evil))
     sample = Sample("grades", "pairs", "binary", ("No", "Yes"), "", 1, len(evil), 1, tasks=tasks)
+    assert sample.key(tasks[0], "Zoë") == "kf6e2d130629609ce", "as in every sample that was ever written"
     cells = [cell for row in csv.reader(io.StringIO(write_csv(sample))) for cell in row]
     assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")]
 
@@ -212,7 +213,7 @@ def test_files_that_do_not_belong_together_are_refused(collection, judged, tmp_p
         (1, "seconds", "9", "seconds are '9'"),
         (1, "comment", 3, "must be texts"),
         (1, "relevance", 1, "has 'relevance'"),
-        (0, "judgekit", "sample", "line 1: is not judgments"),
+        (0, "judgekit", "a sample", "line 1: is not judgments"),
         (0, "assessor", "bob", "was not given to assessor 'bob'"),
         (0, "assessor", None, "has another assessor"),
         (0, "scale", "unit", "has another scale"),

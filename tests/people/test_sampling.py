@@ -90,6 +90,7 @@ def test_the_best_of_three_shows_each_document_about_as_often_with_each_other(co
     sample = draw(collection, n=5, form="best")
     for query in {task.query_id for task in sample.tasks}:
         shown = [task.doc_ids for task in sample.tasks if task.query_id == query]
+        assert {len(docs) for docs in shown} == {3}
         times = Counter(doc for docs in shown for doc in docs)
         assert set(times) == set(collection.pairs[query])
         assert max(times.values()) - min(times.values()) <= 2
