@@ -121,7 +121,7 @@ def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
         final_labels(labeling_of(values, "unit"), alike)
     random = np.random.default_rng(1)
     noise = {pair: float(random.random()) for pair in grades}
-    people = people_of([(q, d, float(g >= 1), 1.0) for (q, d), g in grades.items()], "binary")
+    people = people_of([(q, d, float(g >= 3), 1.0) for (q, d), g in grades.items()], "binary")
     for machine, useless in ((noise, True), (values, False)):
         notes = final_labels(labeling_of(machine, "unit"), people).notes
         assert any("no more often than always" in note for note in notes) == useless
