@@ -264,7 +264,6 @@ def test_each_voice_is_asked_again_as_the_same_sample_of_the_same_endpoint() -> 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("judge(promt=graded)", "Did you mean 'prompt'"),
         ("judge(prompt=gradde)", "Did you mean 'graded'"),
         ("judge(prompt='answer-short')", "is not a judge prompt"),
         ("judge(samples=0)", "samples must be a whole number of at least 1"),
