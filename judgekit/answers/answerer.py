@@ -10,8 +10,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from judgekit.answers.reading import Answer, read_answer
@@ -58,16 +59,12 @@ class Options:
         seed: seed of the shuffling.
         context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
         mode: all documents in one prompt; or one request per document, and the answers merged by vote or by the model.
-        closed_prompt: the prompt without documents; by default the one that the prompt names.
-        merge_prompt: the prompt of ``mode = "merge"``.
     """
 
     order: Order = "ranked"
     seed: int = option(0, least=0)
     context_tokens: int | None = option(None, least=1)
     mode: Mode = "together"
-    closed_prompt: str | None = None
-    merge_prompt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,29 +76,24 @@ class Answerer:
         prompt: an answer prompt with ``{passages}``.
         fields: how documents are rendered.
         options: how they are shown. The order of two documents depends on nothing but seed, query and themselves.
-        closed_prompt: for queries without documents; by default the one that the prompt names.
-        merge_prompt: for ``mode="merge"``; by default the shipped one for answers of this type.
-        params: further fields of the request body.
+        folder: of the user's prompts, where the one for merging answers is looked for first.
     """
 
     endpoint: Endpoint
     prompt: Prompt
     fields: Fields = "title+text"
     options: Options = Options()
-    closed_prompt: Prompt | None = None
-    merge_prompt: Prompt | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         prompt = self.prompt
         if prompt.kind != "answer" or "passages" not in prompt.placeholders:
             raise UsageError(f"the prompt {prompt.name!r} must answer from passages")
-        closed, merge = self._closed.prompt, self._merger.prompt if self._merger else None
-        if closed.kind != "answer" or "passages" in closed.placeholders:
-            raise UsageError(f"the prompt {closed.name!r} is not a closed-book prompt: it shows passages")
-        if merge is not None and merge.kind != "merge":
-            raise UsageError(f"the prompt {merge.name!r} does not merge answers (kind: {merge.kind})")
-        for other in (closed, *([merge] if merge else [])):
+        siblings = [(self._closed.prompt, "answer", "answer without passages")]
+        siblings += [(self._merger.prompt, "merge", "merge answers")] if self._merger else []
+        for other, kind, does in siblings:
+            if other.kind != kind or "passages" in other.placeholders:
+                raise UsageError(f"the prompt {other.name!r} does not {does} (kind: {other.kind})")
             if other.output.type != prompt.output.type:
                 raise UsageError(
                     f"the prompt {other.name!r} gives a {other.output.type} answer, {prompt.name!r} a"
@@ -110,31 +102,29 @@ class Answerer:
 
     @cached_property
     def _open(self) -> Asker:
-        return Asker(self.endpoint, self.prompt, self.params)
+        return Asker(self.endpoint, self.prompt)
 
     @cached_property
     def _closed(self) -> Asker:
-        return Asker(self.endpoint, self.closed_prompt or load_prompt(self.prompt.closed_book), self.params)
+        return Asker(self.endpoint, load_prompt(self.prompt.closed_book))
 
     @cached_property
     def _merger(self) -> Asker | None:
-        """What merges answers, where a prompt is given or needed."""
-        prompt = self.merge_prompt
-        if prompt is None and self.options.mode == "merge":
-            type_ = self.prompt.output.type
-            if type_ not in _MERGING:
-                raise UsageError(f"answers of type {type_} are merged by mode=vote, not by a prompt")
-            prompt = load_prompt(_MERGING[type_])
-        return None if prompt is None else Asker(self.endpoint, prompt, self.params)
+        type_ = self.prompt.output.type
+        if self.options.mode != "merge":
+            return None
+        if type_ not in _MERGING:
+            raise UsageError(f"answers of type {type_} are merged by mode=vote, not by a prompt")
+        return Asker(self.endpoint, find_prompt(_MERGING[type_], Path, self.folder))
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
         calls = self._calls(unit)
-        askers = [self._asker(docs) for docs in calls]
+        askers = [self.asker(docs) for docs in calls]
         wave = next_wave(
             [(asker, 0) for asker in askers], lambda: [self._values(unit, docs) for docs in calls], replies
         )
-        if wave or self._merger is None or self.options.mode != "merge" or len(calls) == 1:
+        if wave or self._merger is None or len(calls) == 1:
             return wave
         answers, merging = self._answers(replies, askers)
         candidates = _candidates(answers)
@@ -150,19 +140,12 @@ class Answerer:
         calls = len(self._calls(unit))
         return 2 * (calls + (self.options.mode == "merge" and calls > 1))
 
-    def asker(self, unit: Unit) -> Asker:
-        """Return what asks a unit's one request, where all its documents stand in one prompt."""
-        return self._asker(unit.docs)
-
     def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
         """Return the answer, once `requests` has no more to ask."""
         calls = self._calls(unit)
-        askers = [self._asker(docs) for docs in calls]
-        answer = (
-            self._read(merge_waves(replies, askers)[0][0], askers[0])
-            if len(calls) == 1
-            else self._merged(replies, askers)
-        )
+        askers = [self.asker(docs) for docs in calls]
+        answers, merging = self._answers(replies, askers)
+        answer = answers[0] if len(calls) == 1 else self._merged(answers, merging)
         if self.options.context_tokens is None:
             return answer
         cuts = [fit(docs, self.fields, self.options.context_tokens) for docs in calls]
@@ -174,21 +157,20 @@ class Answerer:
         if self.options.order == "reversed":
             return docs[::-1]
         if self.options.order == "shuffled":
-            return tuple(sorted(docs, key=lambda doc: self._draw(unit.query.query_id, doc.doc_id)))
+            drawn = f"{self.options.seed}\0{unit.query.query_id}\0"
+            return tuple(sorted(docs, key=lambda doc: hashlib.sha256(f"{drawn}{doc.doc_id}".encode()).digest()))
         return docs
-
-    def _draw(self, query_id: str, doc_id: str) -> bytes:
-        return hashlib.sha256(f"{self.options.seed}\0{query_id}\0{doc_id}".encode()).digest()
 
     def _calls(self, unit: Unit) -> list[tuple[Doc, ...]]:
         """Return the documents of each request of the first wave; one document each where answers are merged."""
         return [unit.docs] if self.options.mode == "together" or not unit.docs else [(doc,) for doc in unit.docs]
 
-    def _asker(self, docs: tuple[Doc, ...]) -> Asker:
+    def asker(self, docs: tuple[Doc, ...]) -> Asker:
+        """Return what asks the one request about documents that stand in one prompt."""
         return self._open if docs and fit(docs, self.fields, self.options.context_tokens).docs else self._closed
 
     def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
-        return self._asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
+        return self.asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
 
     @staticmethod
     def _read(outcome: Outcome, asker: Asker) -> Answer:
@@ -199,13 +181,12 @@ class Answerer:
         outcomes, merging = merge_waves(replies, askers)
         return [self._read(outcome, asker) for outcome, asker in zip(outcomes, askers, strict=True)], merging
 
-    def _merged(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> Answer:
+    def _merged(self, answers: Sequence[Answer], merging: Sequence[Outcome]) -> Answer:
         """Merge the answers per document. A missing one makes the whole missing: it was asked for."""
-        answers, merging = self._answers(replies, askers)
         raw = json.dumps([a.raw for a in answers], ensure_ascii=False)
         missing = [a for a in answers if a.status is not Status.OK]
         if missing:
-            reason = f"{len(missing)} of {len(askers)} documents gave no answer: {missing[0].reason}"
+            reason = f"{len(missing)} of {len(answers)} documents gave no answer: {missing[0].reason}"
             return Answer("", missing[0].status, raw, reason)
         if merging and self._merger is not None:
             return self._read(merge_waves(merging, [self._merger])[0][0], self._merger)
@@ -217,7 +198,6 @@ class Answerer:
 
 
 _APPLICATION: Final = Prompt("application", "answer", "{question} {passages}", Output("long", abstain="unknown"))
-_CLOSED_APPLICATION: Final = replace(_APPLICATION, user="{question}")
 
 
 @dataclass(frozen=True)
@@ -229,7 +209,13 @@ class Application(Answerer):
     """
 
     prompt: Prompt = _APPLICATION
-    closed_prompt: Prompt | None = _CLOSED_APPLICATION
+
+    def __post_init__(self) -> None:
+        """Look nothing up."""
+
+    def asker(self, docs: tuple[Doc, ...]) -> Asker:
+        """Return what reads a reply."""
+        return self._open
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the one request; an application is not asked again."""
@@ -261,17 +247,12 @@ def make_answerer(
     """Build an answerer from the name (or path) of its prompt and its options."""
     given = Options(**read_options(Options, Spec("answers", tuple((options or {}).items()))))
     if endpoint.application:
-        odd = [name for name in ("mode", "closed_prompt", "merge_prompt") if name in (options or {})]
-        if odd or prompt != DEFAULT_PROMPT:
-            what = odd[0] if odd else f"the prompt {prompt!r}"
+        if "mode" in (options or {}) or prompt != DEFAULT_PROMPT:
+            what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else "mode"
             raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
         return Application(endpoint, fields=context.fields, options=given)
-    closed, merge = (
-        find_prompt(name, context.path, context.prompts) if name else None
-        for name in (given.closed_prompt, given.merge_prompt)
-    )
     found = find_prompt(prompt, context.path, context.prompts)
-    return Answerer(endpoint, found, context.fields, given, closed, merge)
+    return Answerer(endpoint, found, context.fields, given, context.prompts)
 
 
 @dataclass(frozen=True, slots=True)

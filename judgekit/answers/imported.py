@@ -61,25 +61,24 @@ def read_answers(
         lacking = [path for (path, _), table in zip(sources, tables, strict=True) if column not in table.columns]
         if 0 < len(lacking) < len(tables):
             raise DataError(f"lacks column {column!r}, which others of the files have", str(lacking[0]))
-    table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
-    whose = [column for column in ("model", "mode") if column in table.columns]
-    if len(tables) > 1:
-        places = [column for column in ("run", "depth") if column in table.columns]
-        _check_unique(table, [*whose, *places, "query_id"], "answers", None)
+    table = pd.concat(tables, ignore_index=True)
+    keys = [name for name in ("model", "mode", "run", "depth", "query_id") if name in table.columns]
+    _check_unique(table, keys, "answers", None)
+    whose = [name for name in keys if name in ("model", "mode")]
     made = []
     for (model, *mode), rows in table.sort_values("model", kind="stable").groupby(whose, sort=False):
         found: dict[Answered, list[tuple[Any, Any]]] = {}
         answers: dict[tuple[Any, Any], dict[str, str]] = {}
+        contexts: dict[tuple[Any, Any, str], tuple[str, ...]] = {}
         for row in rows.to_dict("records"):
-            answers.setdefault((row.get("run"), row.get("depth")), {})[row["query_id"]] = row["answer"]
-        contexts = None
-        if "context" in rows.columns:
-            keys = [(row.get("run"), row.get("depth"), row["query_id"]) for row in rows.to_dict("records")]
-            contexts = dict(zip(keys, map(_ids, rows["context"]), strict=True))
+            place = row.get("run"), row.get("depth")
+            answers.setdefault(place, {})[row["query_id"]] = row["answer"]
+            contexts[(*place, row["query_id"])] = _ids(row.get("context"))
         for asked, texts in answers.items():
             for query_id, query in queries.items():
                 found.setdefault(Answered(query, _answer(texts.get(query_id))), []).append(asked)
-        made.append(Imported(str(model), found, "".join(map(str, mode)), contexts))
+        told = contexts if "context" in rows.columns else None
+        made.append(Imported(str(model), found, "".join(map(str, mode)), told))
     return made
 
 
@@ -104,10 +103,9 @@ def _answers(
     if run is not None and "run" not in table.columns:
         table = table.assign(run=run)
     table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, ANSWERS, path)
-    whose = [column for column in ("model", "mode") if column in table.columns]
-    places = whose + [column for column in ("run", "depth") if column in table.columns]
-    table = table.drop_duplicates([*places, "query_id", "answer"])  # as beside several metrics
-    _check_unique(table, [*places, "query_id"], "answers", path)
+    keys = [name for name in ("model", "mode", "run", "depth", "query_id") if name in table.columns]
+    table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
+    _check_unique(table, keys, "answers", path)
     unknown = ~table["query_id"].isin(list(queries))
     if unknown.any() and not (limited and not unknown.all()):
         raise DataError(f"query {table['query_id'][unknown].iloc[0]!r} is not among the queries", path)
@@ -177,11 +175,7 @@ def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int
 
 
 def _placed(
-    table: pd.DataFrame,
-    runs: Collection[str],
-    depths: Collection[int],
-    kind: Table,
-    path: str | Path | None = None,
+    table: pd.DataFrame, runs: Collection[str], depths: Collection[int], kind: Table, path: str | Path | None = None
 ) -> pd.DataFrame:
     """Return a table with the run and the depth of each row; a missing column means the only run or depth."""
     for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):

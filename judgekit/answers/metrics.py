@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import ClassVar, Final, Literal
 import regex
 from rapidfuzz.distance import LCSseq
 
-from judgekit.answers.quality import Answered, AnswerMetric, Score, unscored
+from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.reading import Answer, abstains
 from judgekit.answers.text import apart, comparable, fold, is_foreign, normalize
 from judgekit.data.documents import Query
@@ -212,7 +211,7 @@ def _words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _ByLLM(AnswerMetric, ABC):
+class _ByLLM(AnswerMetric):
     """A metric that asks an LLM for a verdict about an answer."""
 
     prompts: ClassVar[str]
@@ -234,7 +233,7 @@ class _ByLLM(AnswerMetric, ABC):
     @property
     def scale(self) -> Scale:
         """``binary`` for a yes/no prompt, ``unit`` for grades."""
-        return Scale("binary" if set(self._asker.prompt.output.relevance.values()) == {0, 1} else "unit")
+        return Scale("binary" if self._asker.prompt.output.form.ends == (0, 1) else "unit")
 
     @property
     def endpoint(self) -> Endpoint:
@@ -261,13 +260,19 @@ class _ByLLM(AnswerMetric, ABC):
         label = self._asker.label(merge_waves(replies, [self._asker])[0][0], lambda: self._values(unit))
         if isinstance(label, Unread):
             return Score(None, label.status, label.reason)
-        relevance = self._asker.prompt.output.relevance.values()
-        low, high = min(relevance), max(relevance)
+        low, high = self._asker.prompt.output.form.ends
         return Score((label - low) / (high - low))
 
-    @abstractmethod
     def known(self, unit: Answered) -> Score | None:
-        """Return the quality where the LLM does not have to be asked."""
+        """Return what is known without the LLM: why there is no value, or 0 for an abstention."""
+        answer, references = unit.answer, unit.query.answers if self.needs_references else ()
+        missing = self.unscored(answer, unit.query)
+        if missing:
+            return missing
+        if self.needs_docs and not unit.docs:
+            return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
+        gave_up = answer.abstained and not any(abstains(reference, answer.text) for reference in references)
+        return Score(0.0) if gave_up else None
 
     def score(self, answer: Answer, query: Query) -> Score:
         """Refuse: this metric asks an LLM."""
@@ -296,15 +301,6 @@ class Correctness(_ByLLM):
     prompts = "correctness"
     prompt: str = "correctness"
 
-    def known(self, unit: Answered) -> Score | None:
-        """Return why there is no value, or 0 for an abstention where no reference is one."""
-        missing = unscored(unit.answer, unit.query)
-        if missing:
-            return missing
-        answer = unit.answer
-        gave_up = answer.abstained and not any(abstains(reference, answer.text) for reference in unit.query.answers)
-        return Score(0.0) if gave_up else None
-
 
 @dataclass(frozen=True)
 class Grounded(_ByLLM):
@@ -329,11 +325,3 @@ class Grounded(_ByLLM):
     needs_references = False
     needs_docs = True
     prompt: str = "grounded"
-
-    def known(self, unit: Answered) -> Score | None:
-        """Return why there is no value, or 0 for an abstention."""
-        if unit.answer.status is not Status.OK:
-            return Score(None, unit.answer.status, unit.answer.reason)
-        if not unit.docs:
-            return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
-        return Score(0.0) if unit.answer.abstained else None

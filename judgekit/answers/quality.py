@@ -102,7 +102,7 @@ class AnswerMetric(Spelled):
         if query.answers and not references:
             reason = f"the reference answers of query {query.query_id!r} have no text left to compare"
             return Score(None, Status.NOT_APPLICABLE, reason)
-        missing = unscored(answer, query)
+        missing = self.unscored(answer, query)
         if missing:
             return missing
         if type(self).__module__.startswith("judgekit."):  # our own need no words about where it went wrong
@@ -114,6 +114,12 @@ class AnswerMetric(Spelled):
             raise UsageError(f"{self.name}, query {query.query_id!r}: {problem}")
         return Score(value)
 
+    def unscored(self, answer: Answer, query: Query) -> Score | None:
+        """Return why there is no value here: no reference, or no answer; None if there is one."""
+        if self.needs_references and not query.answers:
+            return Score(None, Status.NOT_APPLICABLE, f"query {query.query_id!r} has no reference answer")
+        return None if answer.status is Status.OK else Score(None, answer.status, answer.reason)
+
     def leaves(self, reference: str) -> bool:
         """Return whether there is anything in a reference that an answer can be compared with."""
         return True
@@ -121,15 +127,6 @@ class AnswerMetric(Spelled):
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return how good ``text`` is beside the best of the references, which are at least one; on the scale."""
         raise UsageError(f"{type(self).__name__} rates nothing: define compare(self, text, references) or score")
-
-
-def unscored(answer: Answer, query: Query) -> Score | None:
-    """Return why a metric with references has no value here: no reference, or no answer; None if it has one."""
-    if not query.answers:
-        return Score(None, Status.NOT_APPLICABLE, f"query {query.query_id!r} has no reference answer")
-    if answer.status is not Status.OK:
-        return Score(None, answer.status, answer.reason)
-    return None
 
 
 METRICS = Kinds(AnswerMetric, "answer metric", "judgekit.answer_metrics", "judgekit.answers.metrics")

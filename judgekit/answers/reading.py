@@ -21,7 +21,7 @@ from typing import Final
 from judgekit.answers.text import trimmed
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Output
-from judgekit.reading.verdict import Unread, read, unfinished
+from judgekit.reading.verdict import Unread, read, usable
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Failure, Outcome
 
@@ -85,14 +85,10 @@ class Answer:
 
 def read_answer(outcome: Outcome, output: Output, complete: Collection[str] = (), thinks: bool = False) -> Answer:
     """Read the answer out of what became of a request."""
-    if isinstance(outcome, Failure):
-        return Answer("", outcome.status, "", outcome.reason)
-    raw = outcome.text
-    if outcome.refusal is not None:
-        return Answer("", Status.REFUSED, raw or outcome.refusal, "the model declined")
-    broken = unfinished(outcome.finish_reason, complete)
-    if broken is not None:
-        return Answer("", broken.status, raw, broken.reason)
+    reply = usable(outcome, complete)
+    raw = "" if isinstance(outcome, Failure) else outcome.text or outcome.refusal or ""
+    if isinstance(reply, Unread):
+        return Answer("", reply.status, raw, reply.reason)
     text = trimmed(without_reasoning(raw))
     if not text:
         return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))
@@ -116,7 +112,7 @@ def _class_answer(raw: str, output: Output, thinks: bool) -> Answer:
         return Answer("", verdict.status, raw, verdict.reason)
     if verdict.words:
         return Answer("", Status.UNPARSED, raw, f"the reply is more than a class: {verdict.words[:80]!r}")
-    said = (*output.classes, output.abstain)[verdict.value]
+    said, _ = output.form.options[verdict.value]
     return Answer(said, Status.OK, raw, "", abstained=said == output.abstain)
 
 

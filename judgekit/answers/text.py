@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -183,21 +182,8 @@ _ASCII_TOKEN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 """The same for lower-case ASCII, several times faster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """An answer, prepared.
-
-    Attributes:
-        probe: its longest token; a text without it does not hold the answer.
-        marked: its tokens, with `_SEP` around each.
-    """
-
-    probe: str
-    marked: str
-
-
 class Text:
-    """A text in which answers are found as sequences of tokens, as DPR evaluates.
+    """A text in which answers are found as sequences of tokens, as DPR evaluates; an answer is one as well.
 
     Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.text` reads
     them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token.
@@ -206,19 +192,18 @@ class Text:
     def __init__(self, text: str) -> None:
         self._folded = _fold(text)
 
-    @classmethod
-    def phrase(cls, answer: str) -> Phrase | None:
-        """Prepare an answer to be looked for; None if nothing of it is left."""
-        tokens = _tokens(_fold(answer))
-        return Phrase(max(tokens, key=len), _marked(tokens)) if tokens else None
-
-    def holds(self, phrase: Phrase) -> bool:
-        """Whether the answer's tokens stand in the text, one behind the other."""
-        return phrase.probe in self._folded and phrase.marked in self._text
+    def holds(self, answer: Text) -> bool:
+        """Whether the tokens of an answer, which are some, stand in the text, one behind the other."""
+        return answer.probe in self._folded and answer._marked in self._marked
 
     @cached_property
-    def _text(self) -> str:
-        return _marked(_tokens(self._folded))
+    def probe(self) -> str:
+        """The longest token, "" if there is none; a text without it does not hold the answer."""
+        return max(_tokens(self._folded), key=len, default="")
+
+    @cached_property
+    def _marked(self) -> str:
+        return _SEP + _SEP.join(_tokens(self._folded)) + _SEP
 
 
 def _fold(text: str) -> str:
@@ -230,7 +215,3 @@ def _fold(text: str) -> str:
 def _tokens(folded: str) -> list[str]:
     found: list[str] = _ASCII_TOKEN.findall(folded) if folded.isascii() else _TOKEN.findall(apart(folded, whole=True))
     return found
-
-
-def _marked(tokens: list[str]) -> str:
-    return _SEP + _SEP.join(tokens) + _SEP

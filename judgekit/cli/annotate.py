@@ -76,8 +76,7 @@ def sample(
     ] = None,
     prompt: Annotated[str, typer.Option(help="Judge prompt that defines the grades.")] = "graded",
     sheet: Annotated[
-        Literal["html", "csv", "label-studio"],
-        typer.Option(help="Form for assessors: a page for each, a spreadsheet, or tasks for Label Studio."),
+        Literal["html", "csv"], typer.Option(help="Form for assessors: a page for each, or a spreadsheet.")
     ] = "html",
     *,
     tasks: TaskOptions,
@@ -150,36 +149,23 @@ def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[st
 
 def _sheets(made: Sample, out: Path, sheet: str) -> list[Path]:
     """Write what people fill in, beside the sample, and return where."""
-    from judgekit.people.reading import write_csv, write_label_studio
+    from judgekit.people.reading import write_csv
     from judgekit.people.sheet import make_sheets
 
     if sheet == "html":
         return make_sheets(made, out.with_suffix(".html"))
-    tasks, config = write_label_studio(made)
-    written = {".csv": write_csv(made)} if sheet == "csv" else {".json": tasks, ".xml": config}
-    for ending, text in written.items():
-        write_atomic(out.with_suffix(ending), text)
-    return [out.with_suffix(ending) for ending in written]
+    write_atomic(out.with_suffix(".csv"), write_csv(made))
+    return [out.with_suffix(".csv")]
 
 
 def _precision(made: Sample, opened: Opened, by: str | None) -> str:
     """Return what intervals to expect of people's labels alone: from a pilot's labels where there are some."""
-    from judgekit.labelers.human import wilson
     from judgekit.people.sampling import expected
 
-    found = (
-        {}
-        if made.form == "answers"
-        else expected(
-            made, opened.prepared.collection, str(opened.prepared.config.analysis.primary), opened.labelings, by
-        )
-    )
-    if found:
-        told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
-        return f"Expected precision of people's labels alone, judging by the existing labels: {told} (95 %)."
-    n = len({task.query_id for task in made.tasks}) if made.design == "queries" else len(made.tasks)
-    low, high = wilson(n // 2, n)
-    return f"Expected precision of a share, from people's labels alone: about ±{50 * (high - low):.0f} points (95 %)."
+    primary = str(opened.prepared.config.analysis.primary)
+    found = expected(made, opened.prepared.collection, primary, opened.labelings, by)
+    told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
+    return f"Expected precision of people's labels alone, judging by what labels there are: {told} (95 %)."
 
 
 @annotate.command()
@@ -221,9 +207,7 @@ def ask(
 @annotate.command()
 def read(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample that people judged.")],
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments, CSV files or Label Studio exports.")
-    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments or CSV files.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write; for answers, a quality table (.csv).")],
     assessor: Annotated[
         list[str] | None, typer.Option(help="Use only this assessor; repeat for several (default: all).")
@@ -250,7 +234,7 @@ def read(
     people = None if answers else resolve(counted)
     for what, found in assessor_agreement(judgments).items():
         told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
-        shown = found.table[found.table["coefficient"].isin(told)]
+        shown = found[found["coefficient"].isin(told)]
         if len(shown):
             say(f"Agreement {_WHO[what]}:")
             show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]])
@@ -276,11 +260,7 @@ def read(
         page.unlink(missing_ok=True)
 
 
-_WHO = {
-    "between": "between assessors",
-    "rest": "of each assessor with the others",
-    "self": "of assessors with themselves",
-}
+_WHO = {"between": "between assessors", "self": "of assessors with themselves"}
 
 
 def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opened, People, dict[str, Labeling]]:

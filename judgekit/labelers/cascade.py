@@ -119,7 +119,9 @@ class Cascade(Labeler):
         used = play(self._first, unit, replies)[1]
         (first,) = self._first.label(unit, replies[:used])
         doubtful = self._in_doubt(first)
-        label = self._then.label(unit, replies[used:])[0] if doubtful else self._on_scale(first)
+        label = self._then.label(unit, replies[used:])[0] if doubtful else first
+        if label.relevance is not None and not doubtful and self._first.scale != self.scale:
+            label = replace(label, relevance=float(label.relevance >= 0.5))
         said = {} if first.relevance is None else {"first": first.relevance}
         return [replace(label, extra={**label.extra, **said, "escalated": float(doubtful)})]
 
@@ -131,8 +133,3 @@ class Cascade(Labeler):
         if self._first.scale.kind == "unit":
             against = max(against, min(label.relevance, 1 - label.relevance))
         return bool(label.reason) or against >= max(self.doubt - _EXACT, _EXACT)
-
-    def _on_scale(self, label: Label) -> Label:
-        if label.relevance is None or self._first.scale == self.scale:
-            return label
-        return replace(label, relevance=float(label.relevance >= 0.5))

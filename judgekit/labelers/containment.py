@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Final, Literal
+from typing import Final
 
-import regex
-
-from judgekit.answers.text import Phrase, Text, apart, fold, inflected
+from judgekit.answers.text import Text, apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, Unit, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in
 from judgekit.data.tables import Status
-from judgekit.errors import DataError
 from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.wire.types import Outcome
 
-Match = Literal["tokens", "regex"]
-
 _CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not enough info")
-_ANCHORS: Final = regex.compile(r"\\[bAZ]|[\^$]|\(\?i\)")
 _CACHED_DOCS: Final = 1 << 14
-_PATTERN_SECONDS: Final = 1.0
 _SPLIT: Final = 2
 """Words that an answer may have more in a text, where it is written with spaces."""
 
@@ -39,10 +31,10 @@ class Containment(Labeler):
     ``max_words``: a class is stated nowhere, and a long answer nowhere in the same words, so that 0 would say
     nothing about the document.
 
-    Words are looked for as they are written. Where a script has no spaces, single characters are looked for, one behind
-    the other, so that 京都 is also found in 東京都. Where a language changes the form of words (Finnish, Turkish) or
-    attaches others to them (Arabic, Hebrew), an answer is not found in another form: a 0 there says so in its reason.
-    The query's language tells, or else the script of the answers.
+    Words are looked for as they are written, as DPR evaluates. Where a script has no spaces, single characters are
+    looked for, one behind the other, so that 京都 is also found in 東京都. Where a language changes the form of words
+    (Finnish, Turkish) or attaches others to them (Arabic, Hebrew), an answer is not found in another form: a 0 there
+    says so in its reason. The query's language tells, or else the script of the answers.
 
     Scale: binary
 
@@ -51,7 +43,6 @@ class Containment(Labeler):
     Costs: nothing
 
     Attributes:
-        match: tokens (as DPR evaluates) or regex (as TREC QA)
         max_words: skip answers with more words (20); two characters without spaces count as one word
         classes: more answers to treat as classes, separated by |
         fields: use fields=text to leave out the title
@@ -60,7 +51,6 @@ class Containment(Labeler):
     kind = "containment"
     scale = Scale("binary")
     needs = Needs(references=True)
-    match: Match = "tokens"
     max_words: int = option(20, least=1)
     classes: str = ""
     fields: Fields | None = None
@@ -73,26 +63,14 @@ class Containment(Labeler):
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc; ``raw`` is the answer that was found."""
         query = unit.query
-        answers, reason = self._answers(query)
-        if self.match == "regex":
-            patterns = self._patterns(query, answers)
-            if patterns:
-                return [self._search(query, doc, patterns) for doc in unit.docs]
-            reason = reason or "the reference answers are patterns that match anything"
-        else:
-            phrases = [(phrase, answer) for answer in answers if (phrase := Text.phrase(answer))]
-            if phrases:
-                doubt, rendering = self._doubt(query, answers), self.rendering
-                return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
-            reason = reason or "no text of the reference answers is left to search for"
-        return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
+        phrases, reason = self._phrases(query)
+        if not phrases:
+            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
+        where, rendering = inflected(query.language, tuple(answer for _, answer in phrases)), self.rendering
+        doubt = where and f"not found in this form; {where} may contain another form, which is not searched for"
+        return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
 
-    def _doubt(self, query: Query, answers: Sequence[str]) -> str:
-        """Return why an answer that is not found may stand there all the same; "" where nothing speaks for it."""
-        where = inflected(query.language, tuple(answers))
-        return where and f"not found in this form; {where} may contain another form, which is not searched for"
-
-    def _find(self, query: Query, doc: Doc, rendered: str, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
+    def _find(self, query: Query, doc: Doc, rendered: str, phrases: Sequence[tuple[Text, str]], doubt: str) -> Label:
         text = self._prepared(rendered)
         for phrase, answer in phrases:
             if text.holds(phrase):
@@ -100,64 +78,28 @@ class Containment(Labeler):
                 return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer, extra=found)
         return Label(query.query_id, doc.doc_id, 0.0, Status.OK, "", doubt)
 
-    def _evidence(self, doc: Doc, phrases: Sequence[tuple[Phrase, str]]) -> dict[str, str]:
+    def _evidence(self, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> dict[str, str]:
         """Return where on its page a document holds the answers, which two documents of that page may share."""
         shown = doc if self.rendering == "title+text" else replace(doc, title="")
         most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
         found = evidence_in(shown, lambda words: any(map(Text(words).holds, (p for p, _ in phrases))), most)
         return {"evidence": " ".join(sorted(found))} if found else {}
 
-    def _answers(self, query: Query) -> tuple[list[str], str]:
-        """Return the answers to look for, and the reason where there are none."""
+    def _phrases(self, query: Query) -> tuple[list[tuple[Text, str]], str]:
+        """Return the answers to look for, each as it is looked for, and the reason where there are none."""
         if not query.answers:
             return [], "the query has no reference answer"
         classes = {*_CLASSES, *(c.strip().casefold() for c in self.classes.split("|"))} - {""}
-        open_answers = [a for a in query.answers if self._plain(a) not in classes]
+        open_answers = [a for a in query.answers if " ".join(a.casefold().split()).strip(" .!") not in classes]
         if not open_answers:
             return [], "the reference answers are classes, such as yes or no"
-        found = [a for a in open_answers if a.strip()]
-        if self.match == "tokens":  # a pattern may well be made of signs alone
-            found = [a for a in found if any(c.isalnum() for c in a)]
+        found = [(text, a) for a in open_answers if any(map(str.isalnum, a)) and (text := Text(a)).probe]
         if not found:
             return [], "no reference answer has a letter or digit"
-        short = [a for a in found if _words(a) <= self.max_words]
+        short = [(text, answer) for text, answer in found if _words(answer) <= self.max_words]
         return short, "" if short else f"every reference answer is longer than {self.max_words} words"
-
-    def _plain(self, answer: str) -> str:
-        """Return an answer as classes are compared, without the anchors of a pattern."""
-        answer = _ANCHORS.sub("", answer) if self.match == "regex" else answer
-        return " ".join(answer.casefold().split()).strip(" .!")
-
-    @staticmethod
-    def _patterns(query: Query, answers: Sequence[str]) -> list[regex.Pattern[str]]:
-        """Return the answers as regular expressions, but for those that match anything."""
-        patterns = []
-        for answer in answers:
-            try:
-                pattern = regex.compile(_nfc(answer), regex.IGNORECASE | regex.MULTILINE)
-            except regex.error as error:
-                raise DataError(f"query {query.query_id!r}: {answer!r} is not a regular expression: {error}") from None
-            if not pattern.fullmatch("", timeout=_PATTERN_SECONDS):
-                patterns.append(pattern)
-        return patterns
-
-    def _search(self, query: Query, doc: Doc, patterns: Sequence[regex.Pattern[str]]) -> Label:
-        text = _nfc(render(doc, self.rendering))
-        for pattern in patterns:
-            try:
-                found = pattern.search(text, timeout=_PATTERN_SECONDS)
-            except TimeoutError:
-                reason = f"the pattern {pattern.pattern!r} took more than {_PATTERN_SECONDS:g} s"
-                return Label(query.query_id, doc.doc_id, None, Status.FAILED, "", reason)
-            if found:
-                return Label(query.query_id, doc.doc_id, 1.0, Status.OK, found[0])
-        return Label(query.query_id, doc.doc_id, 0.0)
 
 
 def _words(answer: str) -> int:
     parted = answer if answer.isascii() else apart(fold(answer))
     return (len(answer.split()) + len(parted.split()) + 1) // 2
-
-
-def _nfc(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text)

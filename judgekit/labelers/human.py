@@ -16,10 +16,10 @@ from judgekit.data.labelings import Scale
 from judgekit.data.records import DataRecord, records
 from judgekit.data.streams import head
 from judgekit.data.tables import Status
-from judgekit.data.trec import Asked, read_qrels
+from judgekit.data.trec import Asked
 from judgekit.errors import DataError
 from judgekit.labelers.base import Label, Needs
-from judgekit.labelers.provenance import Pair, Said, _Filed, as_declared, judgments
+from judgekit.labelers.provenance import JUDGED, Pair, _Filed
 from judgekit.spec import Spec
 
 _EXPECTED: Final = (
@@ -38,7 +38,7 @@ class Human(_Filed):
 
     * grades: TREC qrels, or ``query_id, doc_id, relevance``;
     * votes: each row one showing, ``query_id, shown, chosen``. ``shown`` lists two or more doc ids, separated by
-      white space, ``|``, ``;`` or commas, one of them throughout, or as a JSON list; ``chosen`` is one of them or
+      ``|``, ``;`` or commas, else by white space, or as a JSON list; ``chosen`` is one of them or
       ``none``. Relevance is times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval,
       ``ci_low`` to ``ci_high``.
 
@@ -66,18 +66,11 @@ class Human(_Filed):
         return Asked.beside(self.context.path(self.file))
 
     @cached_property
-    def _file(self) -> tuple[Scale, Mapping[Pair, Said]]:
+    def _file(self) -> tuple[Scale, Mapping[Pair, Label]]:
         path = self.context.path(self.file)
         if _holds_votes(path):
             return Scale("unit"), _votes(path)
-        declared = self.declared or (self.asked.scale if self.asked else "")
-        labeling = read_qrels(path, scale=Scale.parse(declared) if declared else None)
-        return as_declared(labeling), judgments(labeling)
-
-    @property
-    def said(self) -> Mapping[Pair, Said]:
-        """What people said, per (query id, doc id)."""
-        return self._file[1]
+        return self._grades(self.file, self.declared or (self.asked.scale if self.asked else ""))
 
     def _not_listed(self, query_id: str, doc_id: str) -> Label:
         if self.asked is not None:
@@ -111,7 +104,7 @@ def _holds_votes(path: Path) -> bool:
     return votes
 
 
-def _votes(path: Path) -> dict[Pair, Said]:
+def _votes(path: Path) -> dict[Pair, Label]:
     """Return what was said, where each row is a vote."""
     shown: Counter[Pair] = Counter()
     chosen: Counter[Pair] = Counter()
@@ -127,7 +120,12 @@ def _votes(path: Path) -> dict[Pair, Said]:
         elif choice.casefold() != "none":
             raise DataError(f"chosen must be one of those shown or none, not {choice!r}", path, record.line)
         shown.update((query_id, doc_id) for doc_id in doc_ids)
-    return {pair: _vote(chosen[pair], count) for pair, count in shown.items()}
+    labels = {}
+    for pair, count in shown.items():
+        low, high = wilson(chosen[pair], count)
+        counts = {"shown": float(count), "chosen": float(chosen[pair]), "ci_low": low, "ci_high": high}
+        labels[pair] = Label(*pair, chosen[pair] / count, extra={**JUDGED, **counts})
+    return labels
 
 
 def _text(path: Path, record: DataRecord, key: str) -> str:
@@ -138,23 +136,12 @@ def _text(path: Path, record: DataRecord, key: str) -> str:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the ids of a list in one cell: a JSON list, or separated by ``|``, ``;`` or ``,``, or by white space."""
+    """Return the ids of a list in one cell: a JSON list, or separated by ``|``, ``;``, ``,`` or white space."""
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
             found = []
         return found if isinstance(found, list) else []
-    spaced = len(text.split()) > 1
-    separator = next((s for s in "|;," if (_beside_space(s, text.strip()) if spaced else s in text)), None)
-    return [part.strip() for part in text.split(separator)] if separator else text.split()
-
-
-def _beside_space(separator: str, text: str) -> bool:
-    return any(part != part.strip() for part in text.split(separator)) and separator in text
-
-
-def _vote(chosen: int, shown: int) -> Said:
-    low, high = wilson(chosen, shown)
-    extra: dict[str, float | str] = {"shown": float(shown), "chosen": float(chosen), "ci_low": low, "ci_high": high}
-    return Said(chosen / shown, Status.OK, extra)
+    separator = next((mark for mark in "|;," if mark in text), None)
+    return [part.strip() for part in text.split(separator)]

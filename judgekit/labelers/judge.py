@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
@@ -17,22 +17,13 @@ from judgekit.errors import UsageError
 from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import Asker, merge_waves, next_wave
-from judgekit.reading.logprobs import distribution
+from judgekit.reading.logprobs import Distribution, distribution
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread
-from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
+from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Request
 
 Reading = Literal["text", "logprobs"]
 Vote = Literal["majority", "mean"]
-
-
-class _Voice(NamedTuple):
-    """One voter's verdict on one pair: a relevance, or why there is none; and what was said."""
-
-    relevance: float | None
-    said: str
-    unread: Unread | None = None
-    mass: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,6 @@ class Judge(Labeler):
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined
-        model: another model of this endpoint
         jury: several endpoints that vote, a+b+c
         prompt: a judge prompt (binary), or the path of your own
         read: text, or logprobs: P(yes) or the expected grade, with prompts that ask for one word
@@ -69,7 +59,6 @@ class Judge(Labeler):
 
     kind = "judge"
     endpoint: str | None = None
-    model: str | None = None
     jury: str | None = None
     prompt: str = "binary"
     read: Reading = "text"
@@ -82,8 +71,8 @@ class Judge(Labeler):
 
     def prepare(self) -> None:
         """Look up the endpoints and the prompt, and check what goes together."""
-        if self.jury is not None and (self.endpoint is not None or self.model is not None):
-            raise UsageError(f"{self.spec}: jury names the endpoints, so leave out endpoint and model")
+        if self.jury is not None and self.endpoint is not None:
+            raise UsageError(f"{self.spec}: jury names the endpoints, so leave out endpoint")
         voters = len(self._endpoints)
         if self._prompt.kind != "judge":
             raise UsageError(
@@ -100,8 +89,7 @@ class Judge(Labeler):
         names = [self.endpoint] if self.jury is None else [part.strip() for part in self.jury.split("+")]
         if len(set(names)) != len(names):
             raise UsageError(f"{self.spec}: an endpoint is in the jury twice (for several votes of one say samples=n)")
-        found = (self.context.endpoint(name).llm for name in names)
-        return tuple(endpoint if self.model is None else replace(endpoint, model=self.model) for endpoint in found)
+        return tuple(self.context.endpoint(name).llm for name in names)
 
     @cached_property
     def _prompt(self) -> Prompt:
@@ -131,14 +119,8 @@ class Judge(Labeler):
 
     def votes(self, unit: Unit, replies: Sequence[Outcome]) -> list[tuple[str, float | None]]:
         """Return what each voice says of the unit's doc, None where it gave none, with the voice's name."""
-        askers = [asker for asker, _ in self._askers]
-        said = [self._voice(unit, *pair) for pair in zip(merge_waves(replies, askers)[0], askers, strict=True)]
-        named = Counter[str]()
-        out = []
-        for asker, voice in zip(askers, said, strict=True):
-            named[asker.endpoint.name] += 1
-            out.append((f"{asker.endpoint.name} {named[asker.endpoint.name]}", voice.relevance))
-        return out
+        names = (f"{asker.endpoint.name} {sample + 1}" for asker, sample in self._askers)
+        return [(name, voice.relevance) for name, voice in zip(names, self._voices(unit, replies), strict=True)]
 
     @cached_property
     def _as_unit(self) -> bool:
@@ -151,15 +133,10 @@ class Judge(Labeler):
         declared = self._prompt.output.scale
         return Scale("unit") if self._as_unit or declared is None else declared
 
-    @cached_property
-    def _ends(self) -> tuple[int, int]:
-        """What becomes 0 and 1: the prompt's least and largest relevance, where labels are taken to [0, 1]."""
-        relevance = self._prompt.output.relevance.values()
-        return (min(relevance), max(relevance)) if self._as_unit else (0, 1)
-
-    def _scaled(self, relevance: int) -> float:
-        low, high = self._ends
-        return (relevance - low) / (high - low)
+    def _scaled(self, verdict: int) -> float:
+        """Return a verdict as a label; where labels are taken to [0, 1], the prompt's ends become 0 and 1."""
+        low, high = self._prompt.output.form.ends if self._as_unit else (0, 1)
+        return (verdict - low) / (high - low)
 
     @property
     def needs(self) -> Needs:
@@ -194,48 +171,48 @@ class Judge(Labeler):
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return the label of the unit's doc."""
-        query_id, doc_id = unit.query.query_id, unit.docs[0].doc_id
+        voices = self._voices(unit, replies)
+        if len(voices) == 1:
+            return voices
+        raw = json.dumps([voice.raw for voice in voices], ensure_ascii=False)
+        return [replace(_repeated(voices) if self.repeats > 1 else self._voted(voices), raw=raw)]
+
+    def _voices(self, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
+        """Return the label by each voice alone."""
         askers = [asker for asker, _ in self._askers]
-        outcomes, _ = merge_waves(replies, askers)
-        first = self._voice(unit, outcomes[0], askers[0])
-        if len(askers) == 1:
-            if first.unread is not None:
-                return [Label(query_id, doc_id, None, first.unread.status, first.said, first.unread.reason)]
-            extra = {} if first.mass is None else {"mass": first.mass}
-            return [Label(query_id, doc_id, first.relevance, Status.OK, first.said, "", extra)]
-        voices = [first, *(self._voice(unit, *pair) for pair in zip(outcomes[1:], askers[1:], strict=True))]
-        raw = json.dumps([voice.said for voice in voices], ensure_ascii=False)
-        label = Label(query_id, doc_id, first.relevance, raw=raw)
-        return [self._repeated(label, voices) if self.repeats > 1 else self._voted(label, voices)]
+        return [self._voice(unit, *pair) for pair in zip(merge_waves(replies, askers)[0], askers, strict=True)]
 
-    def _voice(self, unit: Unit, outcome: Outcome, asker: Asker) -> _Voice:
-        said = "" if isinstance(outcome, Failure) else outcome.text
-        if self.read == "logprobs" and isinstance(outcome, Reply) and outcome.refusal is None:
-            chances = distribution(outcome, self._prompt.output.form, asker.endpoint)
-            if isinstance(chances, Unread):
-                return _Voice(None, said, chances)
-            shares = {v: self._scaled(relevance) for v, relevance in self._prompt.output.relevance.items()}
-            return _Voice(min(1.0, max(0.0, chances.mean(shares))), said, mass=chances.mass)
-        label = asker.label(outcome, lambda: self._prompt.values(unit.query, unit.docs, self.rendering))
-        if isinstance(label, Unread):
-            return _Voice(None, said, label)
-        return _Voice(self._scaled(label), said)
+    def _voice(self, unit: Unit, outcome: Outcome, asker: Asker) -> Label:
+        raw = "" if isinstance(outcome, Failure) else outcome.text
+        label = Label(unit.query.query_id, unit.docs[0].doc_id, None, raw=raw)
+        said: Distribution | int | Unread
+        if self.read == "logprobs":
+            said = distribution(outcome, self._prompt.output.form, asker.endpoint)
+        else:
+            said = asker.label(outcome, lambda: self._prompt.values(unit.query, unit.docs, self.rendering))
+        if isinstance(said, Unread):
+            return replace(label, status=said.status, reason=said.reason)
+        if isinstance(said, int):
+            return replace(label, relevance=self._scaled(said))
+        mean = math.fsum(share * self._scaled(verdict) for verdict, share in said.shares.items())
+        return replace(label, relevance=min(1.0, max(0.0, mean)), extra={"mass": said.mass})
 
-    def _repeated(self, label: Label, voices: Sequence[_Voice]) -> Label:
-        first, later = voices[0], [v.relevance for v in voices[1:] if v.relevance is not None]
-        if first.unread is not None:
-            return replace(label, status=first.unread.status, reason=first.unread.reason)
-        flips = sum(v != first.relevance for v in later) / len(later) if later else math.nan
-        return replace(label, extra={"flips": flips, "repeats": float(len(later))})
-
-    def _voted(self, label: Label, voices: Sequence[_Voice]) -> Label:
-        votes = [v.relevance for v in voices if v.relevance is not None]
+    def _voted(self, voices: Sequence[Label]) -> Label:
+        votes = [voice.relevance for voice in voices if voice.relevance is not None]
         if 2 * len(votes) <= len(voices):
-            unread = next(v.unread for v in voices if v.unread is not None)
-            reason = f"only {len(votes)} of {len(voices)} voices gave a verdict: {unread.reason}"
-            return replace(label, relevance=None, status=unread.status, reason=reason)
+            missing = next(voice for voice in voices if voice.relevance is None)
+            reason = f"only {len(votes)} of {len(voices)} voices gave a verdict: {missing.reason}"
+            return replace(missing, reason=reason)
         counts = Counter(votes)
         winner = min(counts, key=lambda value: (-counts[value], value))
         extra = {"votes": float(len(votes)), "agreement": counts[winner] / len(votes)}
         relevance = math.fsum(votes) / len(votes) if self._as_unit else winner
-        return replace(label, relevance=relevance, status=Status.OK, extra=extra)
+        return replace(voices[0], relevance=relevance, status=Status.OK, reason="", extra=extra)
+
+
+def _repeated(voices: Sequence[Label]) -> Label:
+    first, later = voices[0], [voice.relevance for voice in voices[1:] if voice.relevance is not None]
+    if first.relevance is None:
+        return first
+    flips = sum(relevance != first.relevance for relevance in later) / len(later) if later else math.nan
+    return replace(first, extra={"flips": flips, "repeats": float(len(later))})

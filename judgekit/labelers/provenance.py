@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 from judgekit.data.documents import Doc, Unit
-from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
@@ -21,14 +21,8 @@ Unlisted = Literal["judged", "zero", "missing"]
 Pair = tuple[str, str]
 """A query id and a doc id."""
 
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a file says of a pair."""
-
-    relevance: float | None
-    status: Status = Status.OK
-    extra: Mapping[str, float | str] = field(default_factory=dict)
+JUDGED: Final = {"judged": 1.0}
+"""The further column of a label that a file lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +46,7 @@ class _Filed(Labeler):
         self._file  # noqa: B018 - reads it
 
     @cached_property
-    def _file(self) -> tuple[Scale, Mapping[Pair, Said]]:
+    def _file(self) -> tuple[Scale, Mapping[Pair, Label]]:
         """The scale of the file's values, and what it says."""
         raise NotImplementedError
 
@@ -73,17 +67,11 @@ class _Filed(Labeler):
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc."""
-        return [self._label(unit.query.query_id, doc) for doc in unit.docs]
+        query_id = unit.query.query_id
+        return [self._said(query_id, doc) or self._not_listed(query_id, doc.doc_id) for doc in unit.docs]
 
-    def _said(self, query_id: str, doc: Doc) -> Said | None:
+    def _said(self, query_id: str, doc: Doc) -> Label | None:
         return self._file[1].get((query_id, doc.doc_id))
-
-    def _label(self, query_id: str, doc: Doc) -> Label:
-        said = self._said(query_id, doc)
-        if said is None:
-            return self._not_listed(query_id, doc.doc_id)
-        reason = "" if said.status is Status.OK else "missing in the file as well"
-        return Label(query_id, doc.doc_id, said.relevance, said.status, "", reason, {"judged": 1.0, **said.extra})
 
     def _not_listed(self, query_id: str, doc_id: str) -> Label:
         extra = {"judged": 0.0}
@@ -94,18 +82,17 @@ class _Filed(Labeler):
             return Label(query_id, doc_id, None, Status.UNASKED, "", "nobody was asked about this document", extra)
         return Label(query_id, doc_id, 0.0, extra=extra)
 
-
-def judgments(labeling: Labeling) -> dict[Pair, Said]:
-    """Return what a labeling says per (query id, doc id)."""
-    columns = (labeling.query_ids, labeling.doc_ids, labeling.relevance, labeling.status)
-    rows = zip(*columns, strict=True)
-    return {(q, d): Said(float(r) if s == Status.OK.value else None, Status(s)) for q, d, r, s in rows}
-
-
-def as_declared(labeling: Labeling) -> Scale:
-    """Return a labeling's scale; binary where nobody declared one and all values are 0 or 1."""
-    scale = labeling.scale
-    return scale if labeling.declared or (scale.low, scale.high) != (0, 1) else Scale("binary")
+    def _grades(self, file: str, declared: str) -> tuple[Scale, dict[Pair, Label]]:
+        """Return the scale and the labels of qrels; binary where nobody declared one and all values are 0 or 1."""
+        labeling = read_qrels(self.context.path(file), scale=Scale.parse(declared) if declared else None)
+        columns, labels = (labeling.query_ids, labeling.doc_ids, labeling.relevance, labeling.status), {}
+        for query_id, doc_id, relevance, status in zip(*columns, strict=True):
+            known = status == Status.OK.value
+            reason = "" if known else "missing in the file as well"
+            value = float(relevance) if known else None
+            labels[query_id, doc_id] = Label(query_id, doc_id, value, Status(status), "", reason, JUDGED)
+        scale = labeling.scale
+        return scale if labeling.declared or (scale.low, scale.high) != (0, 1) else Scale("binary"), labels
 
 
 @dataclass(frozen=True)
@@ -140,17 +127,15 @@ class Provenance(_Filed):
         self._pages  # noqa: B018 - reads the file
 
     @cached_property
-    def _file(self) -> tuple[Scale, Mapping[Pair, Said]]:
-        declared = Scale.parse(self.declared) if self.declared else None
-        labeling = read_qrels(self.context.path(self.qrels), scale=declared)
-        return as_declared(labeling), judgments(labeling)
+    def _file(self) -> tuple[Scale, Mapping[Pair, Label]]:
+        return self._grades(self.qrels, self.declared)
 
-    def _said(self, query_id: str, doc: Doc) -> Said | None:
+    def _said(self, query_id: str, doc: Doc) -> Label | None:
         said = super()._said(query_id, doc)
         page = self._pages.get((query_id, self._page(doc)))
         # What is missing may be relevant, so that a page which is not says nothing about it.
         if page is not None and (said is None or page > (said.relevance or 0.0)):
-            said = Said(page)
+            said = Label(query_id, doc.doc_id, page, extra=JUDGED)
         return said
 
     def _page(self, doc: Doc) -> str:

@@ -136,25 +136,20 @@ class Utility(Labeler):
         """Return the most requests that a unit takes; a metric that asks an LLM asks at most twice about an answer."""
         return (2 if self._metric.endpoint is None else 4) * len(self._asked(unit))
 
-    def _answered(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[tuple[Unit, Answer]], Sequence[Outcome]]:
-        """Return each answer that was asked for, and the metric's replies behind."""
-        asked = [unit for unit, _ in self._asked(unit)]
-        outcomes, later = merge_waves(replies, [self._answerer.asker(unit) for unit in asked])
-        return [(u, self._answerer.answer(u, [outcome])) for u, outcome in zip(asked, outcomes, strict=True)], later
-
-    def _rated(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
-        """Return the next wave of rating the answers, or, if it is [], their qualities."""
-        rate = self._metric
-        answers, replies = self._answered(unit, replies)
-        scores: list[Score] = []
-        for asked, answer in answers:
+    def _rated(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[tuple[Answer, Score]]]:
+        """Return the next wave of rating the answers, or, if it is [], the answers with their qualities."""
+        rate, units = self._metric, [asked for asked, _ in self._asked(unit)]
+        outcomes, replies = merge_waves(replies, [self._answerer.asker(asked.docs) for asked in units])
+        rated: list[tuple[Answer, Score]] = []
+        for asked, outcome in zip(units, outcomes, strict=True):
+            answer = self._answerer.answer(asked, [outcome])
             answered = Answered(unit.query, answer, asked.docs if rate.needs_docs else ())
             wave, count = play(rate, answered, replies)
             if wave:
-                return wave, scores
-            scores.append(rate.read(answered, replies[:count]))
+                return wave, rated
+            rated.append((answer, rate.read(answered, replies[:count])))
             replies = replies[count:]
-        return [], scores
+        return [], rated
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return the label of the unit's doc."""
@@ -162,12 +157,8 @@ class Utility(Labeler):
         if self._metric.needs_references and not query.answers:
             reason = "the query has no reference answer"
             return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
-        answers = [answer for _, answer in self._answered(unit, replies)[0]]
+        answers, scores = zip(*self._rated(unit, replies)[1], strict=True)
         extra: dict[str, float | str] = {"answer": answers[0].text}
-        if self._metric.endpoint is None:
-            scores = [self._metric.score(answer, query) for answer in answers]
-        else:
-            scores = self._rated(unit, replies)[1]
         score = _mean(scores[: self.samples])
         if self.variant in _GAINS:
             without = _mean(scores[self.samples :])

@@ -307,19 +307,12 @@ def decide(
     said, chance = np.full(len(pairs), np.nan), np.zeros(len(pairs))
     if people is not None:
         said = _valued(people.labeling, pairs, measure)
-        asked = people.asked.set_index(["query_id", "doc_id"])["probability"]
-        chance = asked.reindex(pd.MultiIndex.from_tuples(pairs)).fillna(0.0).to_numpy(np.float64)
-    look = contest.look(said, chance)
-    return RunChoice(
-        design,
-        by,
-        measure,
-        len(pairs),
-        int(np.isfinite(said).sum()),
-        look,
-        {pairs[at]: float(look.chance[at]) for at in np.flatnonzero(look.chance)},
-        tuple(pairs[at] for at in np.flatnonzero(look.new)),
-    )
+        drawn = people.asked.set_index(["query_id", "doc_id"])["probability"]
+        chance = drawn.reindex(pd.MultiIndex.from_tuples(pairs)).fillna(0.0).to_numpy(np.float64)
+    look, judged = contest.look(said, chance), int(np.isfinite(said).sum())
+    asked = {pairs[at]: float(look.chance[at]) for at in np.flatnonzero(look.chance)}
+    new = tuple(pairs[at] for at in np.flatnonzero(look.new))
+    return RunChoice(design, by, measure, len(pairs), judged, look, asked, new)
 
 
 def _valued(labeling: Labeling, pairs: Sequence[Pair], measure: Measure) -> Floats:

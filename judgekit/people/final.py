@@ -140,7 +140,14 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
     if people is None:
         table = own.assign(relevance=own["machine"], confidence=np.nan)
         table["source"] = np.where(table["status"] == Status.OK.value, machine.name, "")
-        return FinalLabels(Labeling("final", machine.scale, table), None, table, pd.DataFrame(), 0, _declared(machine))
+        least = machine.scale.min_rel
+        cut = (
+            "no label is declared relevant"
+            if least is None
+            else f"relevant from {least} on, as {machine.name} declares"
+        )
+        note = f"no people judged: the labels are those of {machine.name} ({cut}), of unknown accuracy"
+        return FinalLabels(Labeling("final", machine.scale, table), None, table, pd.DataFrame(), 0, (note,))
     scale = people.labeling.scale
     said = people.labeling.table[people.labeling.table["status"] == Status.OK.value]
     said = said[[*_PAIR, "relevance"]].rename(columns={"relevance": "people"})
@@ -181,17 +188,6 @@ def agreed(people: People, machines: Mapping[str, Labeling]) -> pd.DataFrame:
         found.append(table[table["coefficient"].isin(SHOWN)] if len(table) else table)
     columns = ["first", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]
     return stacked([pd.DataFrame(columns=columns), *found])
-
-
-def _declared(machine: Labeling) -> tuple[str, ...]:
-    """Return what holds of labels that no people checked."""
-    least = machine.scale.min_rel
-    cut = (
-        "no label is declared to be relevant"
-        if least is None
-        else f"relevant from {least} on, as {machine.name} declares"
-    )
-    return (f"no people judged: the labels are those of {machine.name} ({cut}), of unknown accuracy",)
 
 
 def _agreement(name: str, known: pd.DataFrame, scale: Scale, seed: int) -> pd.DataFrame:

@@ -76,16 +76,8 @@ async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, d
     rows, counts = [], Counter[str]()
     async for task, replies in session.resolve(tasks, program, "prefer", len(tasks)):
         value, reason = program.verdict(task, replies)
-        rows.append(
-            {
-                **sample.row(task, asker.endpoint.model),
-                "value": value,
-                "skipped": reason,
-                "comment": "",
-                "seconds": 0.0,
-                "at": "",
-            }
-        )
+        said = {"value": value, "skipped": reason, "comment": "", "seconds": 0.0, "at": ""}
+        rows.append({**sample.row(task, asker.endpoint.model), **said})
         counts[value or "nothing"] += 1
     head = {"judgekit": "judgments", **sample.head(asker.endpoint.model), "tasks": len(rows)}
     lines = [head, *rows, {"end": len(rows)}]

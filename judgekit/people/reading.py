@@ -1,4 +1,4 @@
-"""What people judged, read back: downloads of the page, CSV and Label Studio, one assessor or several per task.
+"""What people judged, read back: downloads of the page and CSV, one assessor or several per task.
 
 Nothing is guessed: a download that was cut off, of another sample, changed by hand or given twice is an error. What was
 asked, with which probability, is taken from the sample; a file only says what was answered, and the comment. Tasks
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.analysis.agreement import Agreement, agreement
+from judgekit.analysis.agreement import agreement
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import parse_object
@@ -31,10 +31,8 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.people.tasks import Rule, Sample, Task, content_of
 from judgekit.stages import Collection
 
-_EXPECTED: Final = (
-    "judgments: the file that the page downloads (JSON lines), or a CSV or Label Studio export of a sample"
-)
-_CSV: Final = ("sample", "task", "key", "assessor", "query_id", "doc_id", "question", "title", "text")
+_EXPECTED: Final = "judgments: the file that the page downloads (JSON lines), or a CSV of a sample"
+_REPEATED: Final = ("sample", "task", "key", "assessor", "query_id", "doc_id")
 _SAID: Final = ("rating", "skipped", "comment")
 """A spreadsheet may take a cell that begins so for a formula; an apostrophe before it makes it a text."""
 
@@ -92,7 +90,9 @@ def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
     tasks = {task.task: task for task in sample.tasks}
     rows: dict[tuple[str, str], tuple[Judgment, Path]] = {}
     for path in files:
-        for line, row in _rows(path, sample):
+        data = read_bytes(path, _EXPECTED)
+        read = _download(path, sample) if data.lstrip().startswith(b"{") else _csv_rows(path, data)
+        for line, row in read:
             judgment = _judgment(row, sample, tasks, path, line)
             key = judgment.task.task, judgment.assessor
             if key in rows:
@@ -104,22 +104,12 @@ def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
     return Judgments(sample, tuple(row for row, _ in rows.values()))
 
 
-Rows = Iterator[tuple[int | None, dict[str, Any]]]
-"""What a file says of each task, with its line where lines tell: what it repeats of the sample, ``assessor, key,
-rating, skipped, comment, seconds``. Without a key it is somebody's own table, matched by query and document."""
+Rows = Iterator[tuple[int, dict[str, Any]]]
+"""What a file says of each task, with its line: what it repeats of the sample, ``assessor, key, rating, skipped,
+comment, seconds``."""
 
 
-def _rows(path: Path, sample: Sample) -> Rows:
-    data = read_bytes(path, _EXPECTED)
-    start = data.lstrip()[:1]
-    if start == b"{":
-        return _download(path, sample)
-    return _label_studio(path, data, sample) if start == b"[" else _csv_rows(path, data, sample)
-
-
-def _judgment(
-    row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task], path: Path, line: int | None
-) -> Judgment:
+def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task], path: Path, line: int) -> Judgment:
     """Return what a file says of a task, once everything else in it is what the sample has."""
     if row["sample"] != sample.name:
         raise DataError("belongs to another sample than the one given", path, line)
@@ -129,14 +119,12 @@ def _judgment(
     wanted = {**task.brief(), "doc_ids": list(task.doc_ids), "doc_id": " ".join(task.doc_ids)}
     for name, given in row.items():
         if name in wanted and (given != wanted[name] or isinstance(given, bool)):
-            hint = (
-                ": import the column as text" if isinstance(given, str) and not path.suffix.startswith(".json") else ""
-            )
+            hint = ": import the column as text" if isinstance(given, str) and path.suffix == ".csv" else ""
             raise DataError(
                 f"task {task.task!r} has the {name} {given!r}, the sample {wanted[name]!r}{hint}", path, line
             )
-    assessor, key = row["assessor"], row["key"]
-    if key is not None and key != sample.key(task, row.get("signed for", assessor)):
+    assessor = row["assessor"]
+    if row["key"] != sample.key(task, assessor):
         raise DataError(f"task {task.task!r} was not given to assessor {assessor!r}: the key is not theirs", path, line)
     value, seconds = _value(row["rating"], sample, task, path, line), row["seconds"]
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
@@ -181,7 +169,7 @@ _WRITTEN: Final = (
 """What the page writes of each task."""
 
 
-def _value(said: Any, sample: Sample, task: Task, path: Path, line: int | None) -> float | str | None:
+def _value(said: Any, sample: Sample, task: Task, path: Path, line: int) -> float | str | None:
     """Return what was said, checked; None where nothing was."""
     if said is None or said == "":
         return None
@@ -203,32 +191,22 @@ def _value(said: Any, sample: Sample, task: Task, path: Path, line: int | None) 
     return float(grade)
 
 
-def _texts_of(task: Task) -> tuple[str, str, str]:
-    ids = " ".join(task.doc_ids)
-    title = " | ".join(title for title, _ in task.texts if title)
-    return ids, title, "\n\n".join(text for _, text in task.texts)
-
-
-def write_csv(sample: Sample, judgments: Iterable[Judgment] = ()) -> str:
+def write_csv(sample: Sample) -> str:
     """Return the sample as CSV, a row per task and assessor, to be filled in with any spreadsheet."""
     # No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off.
-    said = {(row.task.task, row.assessor): row for row in judgments}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*_CSV, *_SAID))
+    writer.writerow((*_REPEATED, "question", "title", "text", *_SAID))
     for task in sample.tasks:
-        ids, title, text = _texts_of(task)
+        title, text = " | ".join(title for title, _ in task.texts if title), "\n\n".join(text for _, text in task.texts)
         for assessor in task.assessors:
-            row = said.get((task.task, assessor), Judgment(task, assessor, None))
-            rating = "" if row.value is None else row.value if isinstance(row.value, str) else f"{row.value:g}"
             cells = [sample.name, task.task, sample.key(task, assessor), assessor, task.query_id]
-            cells += [ids, task.question, title, text]
-            cells += [rating, row.skipped, row.comment]
+            cells += [" ".join(task.doc_ids), task.question, title, text, *("" for _ in _SAID)]
             writer.writerow(map(as_cell, cells))
     return out.getvalue()
 
 
-def _csv_rows(path: Path, data: bytes, sample: Sample) -> Rows:
+def _csv_rows(path: Path, data: bytes) -> Rows:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -237,81 +215,16 @@ def _csv_rows(path: Path, data: bytes, sample: Sample) -> Rows:
     delimiter = ";" if first.count(";") > first.count(",") else "\t" if "\t" in first else ","
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     header = [cell.strip() for cell in next(rows, [])]
-    if not any(header):
-        raise DataError("is empty; expected a sheet that `judgekit annotate sample` wrote, filled in", path, 1)
-    plain = {"query": "query_id", "docid": "doc_id", "doc": "doc_id", "relevance": "rating"}
-    header = [plain.get(cell, cell) for cell in header]
-    if not {"rating", "doc_id", "query_id"} <= set(header) or ("task" in header and "key" not in header):
-        raise DataError(f"has the columns {', '.join(header)}; expected {', '.join((*_CSV, *_SAID))}", path, 1)
-    by_pair = {(task.query_id, " ".join(task.doc_ids)): task.task for task in sample.tasks if not task.repeat_of}
+    if not {*_REPEATED, "rating"} <= set(header):
+        have = f"has the columns {', '.join(header)}" if any(header) else "is empty"
+        raise DataError(f"{have}; expected a sheet that `judgekit annotate sample` wrote, filled in", path, 1)
     for row in rows:
         if not any(row):
             continue
         if len(row) != len(header):
             raise DataError(f"has {len(row)} cells, the header {len(header)}", path, rows.line_num)
-        given = {**dict.fromkeys((*_CSV, *_SAID), ""), **dict(zip(header, map(of_cell, row), strict=True))}
-        fields: dict[str, Any] = {name: given[name] for name in (*_CSV[:6], *_SAID)} | {"seconds": 0.0}
-        if "task" not in header:  # somebody's own table: query, docid, rating
-            pair = fields["query_id"], fields["doc_id"]
-            if pair not in by_pair:
-                raise DataError(f"query {pair[0]!r}, doc {pair[1]!r} is not in the sample", path, rows.line_num)
-            fields |= {"task": by_pair[pair], "sample": sample.name, "key": None}
-        fields["assessor"] = fields["assessor"] or path.stem
-        yield rows.line_num, fields
-
-
-def write_label_studio(sample: Sample) -> tuple[str, str]:
-    """Return the tasks for Label Studio as JSON, and the labeling interface as XML."""
-    choices = _CHOICES.get(sample.form, sample.grades)
-    rows = []
-    for task in sample.tasks:
-        ids, title, text = _texts_of(task)
-        shown: dict[str, Any] = {
-            "sample": sample.name,
-            "task": task.task,
-            "key": sample.key(task, ""),
-            "query_id": task.query_id,
-        }
-        shown |= {"assessors": list(task.assessors)}
-        rows.append({"data": shown | {"doc_id": ids, "question": task.question, "title": title, "text": text}})
-    shown_as = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in choices)
-    config = (
-        '<View>\n  <Header value="$question"/>\n  <Header value="$title" size="5"/>\n'
-        f'  <Text name="text" value="$text"/>\n  <Choices name="rating" toName="text" choice="single">{shown_as}\n'
-        '  </Choices>\n  <TextArea name="comment" toName="text" placeholder="Comment"/>\n</View>\n'
-    )
-    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n", config
-
-
-_CHOICES: Final = {"best": ("first", "second", "third", "none"), "answers": ("first", "second", "tie", "bad")}
-"""What can be chosen of documents and answers: by their place, so that one interface serves all tasks."""
-
-
-def _label_studio(path: Path, data: bytes, sample: Sample) -> Rows:
-    try:
-        rows = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"is not valid JSON ({error}): was the export cut off?", path) from None
-    tasks = {task.task: task for task in sample.tasks}
-    for number, row in enumerate(rows, 1):
-        try:
-            shown = row["data"]
-            base: dict[str, Any] = {name: str(shown[name]) for name in ("sample", "task", "key", "query_id", "doc_id")}
-            base |= {"signed for": "", "seconds": 0.0}
-            for made in row.get("annotations", []):
-                who = made.get("completed_by", "")
-                who = who.get("email") or who.get("id") if isinstance(who, Mapping) else who
-                said = {one["from_name"]: one["value"] for one in made.get("result", [])}
-                rating = (said.get("rating", {}).get("choices") or [""])[0]
-                task = tasks.get(base["task"])
-                if sample.form != "grades" and task is not None:
-                    rating = dict(zip(("first", "second", "third"), task.doc_ids, strict=False)).get(rating, rating)
-                comment = " ".join(said.get("comment", {}).get("text", []))
-                skipped = "skipped" if made.get("was_cancelled") else ""
-                yield None, {**base, "assessor": str(who), "rating": rating, "skipped": skipped, "comment": comment}
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            reason = f"task {number} does not belong to a Label Studio export of this sample ({error!r})"
-            raise DataError(reason, path) from None
+        given = {**dict.fromkeys(_SAID, ""), **dict(zip(header, map(of_cell, row), strict=True))}
+        yield rows.line_num, {name: given[name] for name in (*_REPEATED, *_SAID)} | {"seconds": 0.0}
 
 
 @dataclass(frozen=True)
@@ -451,61 +364,30 @@ def preferences(judgments: Judgments, model: str = "people") -> pd.DataFrame:
     return QUALITY.check(means.assign(model=model, metric="preferred", answer="", status=Status.OK.value))
 
 
-def _as_labeling(rows: Iterable[Judgment], name: str, form: str, scale: Scale) -> Labeling:
-    """Return an assessor's judgments as labels; preferences as codes, whose order means nothing."""
-    table = []
-    for row in rows:
-        code = row.value
-        if form != "grades" and code is not None:
-            code = float([*row.task.doc_ids, "none", "tie", "bad"].index(str(code)))
-        if code is not None:
-            table.append((row.task.query_id, " ".join(row.task.doc_ids), code))
-    return Labeling(name, scale, pd.DataFrame(table, columns=["query_id", "doc_id", "relevance"]))
-
-
-def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int = 1) -> dict[str, Agreement]:
-    """Return how far assessors agree: ``between`` every two, ``rest`` (each with the mode of the others), ``self``."""
+def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int = 1) -> dict[str, pd.DataFrame]:
+    """Return how far assessors agree: ``between`` every two, and with themselves (``self``), as in `judgekit.agree`."""
     # `self` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
-    # out (one assessor, no task twice) is not there; `rest` is about grades only, and of choices and preferences only
-    # the nominal coefficients mean something.
+    # out (one assessor, no task twice) is not there. Choices and preferences are codes, whose order means nothing.
     form = judgments.sample.form
     scale = Scale.parse(judgments.sample.scale) if form == "grades" else Scale("grades", 5)
-    first: dict[str, list[Judgment]] = defaultdict(list)
-    again: dict[str, list[Judgment]] = defaultdict(list)
+    said: dict[tuple[str, bool], list[tuple[str, str, float]]] = defaultdict(list)
     for row in judgments.rows:
-        (again if row.task.repeat_of else first)[row.assessor].append(row)
+        if row.value is not None:
+            codes = () if form == "grades" else (*row.task.doc_ids, "none", "tie", "bad")
+            code = float(codes.index(str(row.value)) if codes else row.value)
+            pair = row.task.query_id, " ".join(row.task.doc_ids)
+            said[row.assessor, bool(row.task.repeat_of)].append((*pair, code))
 
-    def agreed(*given: tuple[str, Iterable[Judgment]]) -> Agreement:
-        labelings = [_as_labeling(rows, name, form, scale) for name, rows in given]
-        return agreement(labelings, resamples=resamples, seed=seed)
+    def agreed(**given: tuple[str, bool]) -> pd.DataFrame:
+        columns = ["query_id", "doc_id", "relevance"]
+        labelings = [Labeling(name, scale, pd.DataFrame(said[key], columns=columns)) for name, key in given.items()]
+        return agreement(labelings, resamples=resamples, seed=seed).table
 
-    out: dict[str, Agreement] = {}
-    names = sorted(first)
-    if len(names) > 1:
-        out["between"] = agreed(*((name, first[name]) for name in names))
-    if len(names) > 1 and form == "grades":
-        rest = []
-        for name in names:
-            others = judgments.only(each for each in names if each != name)
-            modes = resolve(others, "majority", "the others").labeling
-            mine = _as_labeling(first[name], name, form, scale)
-            rest.append(agreement([mine, modes], resamples=resamples, seed=seed))
-        out["rest"] = _joined(rest)
-    pairs = [
-        agreed((name, first[name]), (f"{name} again", [replace(r, task=replace(r.task, repeat_of="")) for r in rows]))
-        for name, rows in sorted(again.items())
-    ]
-    if pairs:
-        out["self"] = _joined(pairs)
+    first, again = (sorted(name for name, repeated in said if repeated == which) for which in (False, True))
+    out = {"between": agreed(**{name: (name, False) for name in first})} if len(first) > 1 else {}
+    if again:
+        out["self"] = stacked([agreed(**{name: (name, False), f"{name} again": (name, True)}) for name in again])
     return out
-
-
-def _joined(parts: Sequence[Agreement]) -> Agreement:
-    return Agreement(
-        stacked([part.table for part in parts]),
-        stacked([part.confusion for part in parts]),
-        stacked([part.coverage for part in parts]),
-    )
 
 
 def disputed(judgments: Judgments, sample: Sample) -> Sample:

@@ -149,7 +149,7 @@ def _rubric(prompt: str, prompts: Path | None) -> tuple[Scale, tuple[str, ...], 
     if found.kind == "judge" and output.scale is not None:
         if output.type == "yes/no":
             return output.scale, ("No", "Yes"), found.guideline
-        if output.type == "grade" and all(grade == label for grade, label in output.relevance.items()):
+        if output.type == "grade":
             return output.scale, tuple(name for name, _ in output.form.others), found.guideline
     raise UsageError(f"people give the grades of a judge prompt, and {prompt!r} declares none: use graded or binary")
 
@@ -202,9 +202,9 @@ def proportional(
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Draw n of the cases, from each stratum in proportion and at least one: probability of each, positions drawn."""
     size = np.bincount(strata)
-    if np.count_nonzero(size) > n:
-        raise UsageError(f"{n:,} pairs are fewer than the {np.count_nonzero(size):,} strata: sample more, or use pairs")
-    share = np.maximum(n * size / len(strata), size > 0)
+    if len(size) > n:
+        raise UsageError(f"{n:,} pairs are fewer than the {len(size):,} strata: sample more, or use pairs")
+    share = np.maximum(n * size / len(strata), 1)
     while True:  # what a small stratum gets beyond its share, the large ones give
         over = share.sum() - n
         large = share > 1
@@ -217,7 +217,7 @@ def proportional(
     drawn = [
         random.choice(np.flatnonzero(strata == stratum), count, replace=False) for stratum, count in enumerate(taken)
     ]
-    return (taken / np.maximum(size, 1))[strata], np.sort(np.concatenate(drawn))
+    return (taken / size)[strata], np.sort(np.concatenate(drawn))
 
 
 def probabilities(weight: Floats, n: int) -> Floats:
@@ -296,21 +296,19 @@ def expected(
     sample: Sample, collection: Collection, primary: str, labelings: Mapping[str, Labeling], by: str | None = None
 ) -> dict[str, float]:
     """Return half the width of the 95 % intervals to expect from people's labels alone, by what is estimated."""
-    # The labels that are there stand for people's: those of `by`, else of the first labeling.
-    if not labelings:
-        return {}
-    labeling = labelings[by] if by else next(iter(labelings.values()))
+    # The labels that are there stand for people's: those of `by`, else of the first labeling; half are 1 without any.
+    labeling = labelings[by] if by else next(iter(labelings.values()), None)
     whole = sample.design == "queries"
     n = len({task.query_id for task in sample.tasks}) if whole else len(sample.tasks)
-    if whole and n > 2 and sample.form == "grades":
+    if labeling is not None and whole and n > 2 and sample.form == "grades":
         values = score_pool(collection, [labeling], [Measure(primary)]).values[0][0]
         values = values[:, np.isfinite(values).all(axis=0)]
         reach = float(t.ppf(0.975, n - 1)) / np.sqrt(n)
         out = {f"{primary} of a run": reach * float(values.std(axis=1, ddof=1).mean())}
         spreads = [float((a - b).std(ddof=1)) for a, b in combinations(values, 2)]
         return out | ({"the difference of two runs": reach * max(spreads)} if spreads else {})
-    said = labeling.relevance[np.isfinite(labeling.relevance)]
-    if labeling.scale.min_rel is None or not len(said):
-        return {}
-    share = float((said >= labeling.scale.min_rel).mean())
-    return {"the share of relevant pairs": 1.96 * float(np.sqrt(share * (1 - share) / n))}
+    share = 0.5
+    if labeling is not None and labeling.scale.min_rel is not None and sample.form != "answers":
+        said = labeling.relevance[np.isfinite(labeling.relevance)]
+        share = float((said >= labeling.scale.min_rel).mean()) if len(said) else share
+    return {"a share": 1.96 * float(np.sqrt(share * (1 - share) / n))}

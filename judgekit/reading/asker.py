@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Prompt, neutral
-from judgekit.reading.verdict import Unread, label, unfinished
+from judgekit.reading.verdict import Unread, label, usable
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shaped
@@ -103,11 +103,12 @@ class Asker:
         """Return what is asked after a reply that is `unsettled`; the arguments are those of its request."""
         # What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at
         # its end: a server that looks at the last turn alone must not judge nothing.
-        if not isinstance(reply, Reply) or unfinished(reply.finish_reason, self.endpoint.complete):
+        quoted = usable(reply, self.endpoint.complete)
+        if isinstance(quoted, Unread):
             return self._filled(self._templates[1], values, sample, again=True)
         *before, asked = self.prompt.messages(values)
         told = {**asked, "content": f"{asked['content']}\n\n{self.prompt.output.form.again}"}
-        said = without_reasoning(reply.text).strip()
+        said = without_reasoning(quoted.text).strip()
         turns = [asked, {"role": "assistant", "content": neutral(said)}] if said else []
         messages = [*before, *turns, told]
         return Request(self.endpoint, self._body(messages, self._fields[0]), sample, True, self._held[1])
@@ -115,11 +116,9 @@ class Asker:
     def unsettled(self, outcome: Outcome) -> bool:
         """Whether an outcome of `request` is to be asked for `again`."""
         # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
-        if not isinstance(outcome, Reply) or outcome.refusal is not None:
-            return False
-        broken = unfinished(outcome.finish_reason, self.endpoint.complete)
-        if broken is not None:
-            return broken.status is Status.TRUNCATED
+        reply = usable(outcome, self.endpoint.complete)
+        if isinstance(reply, Unread):
+            return isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
         if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
             return False
         return isinstance(self.label(outcome), Unread)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -32,7 +32,6 @@ _QUESTION: Final = (
     "<passage>Paris has been the capital of France for most of its history.</passage>"
 )
 _MODELS_ARE_FOR: Final = "nothing: it only helps to find the model id"
-_PARALLEL: Final = 8
 _TRIES: Final = 4
 _OBJECT: Final = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)), keys=("relevant",))
 _WORD: Final = Form((("relevant", 1), ("irrelevant", 0)))
@@ -190,25 +189,27 @@ async def _logprobs(probe: _Probe) -> Check:
 
 
 async def _json_schema(probe: _Probe) -> Check:
-    """Ask for the contrary of what the constraint allows: only a server that honours it gets JSON."""
-    form, found = _OBJECT.constraint()["response_format"], list[Check]()
-    ways: dict[str, Any] = {"response_format": form, "structured_outputs": {"json": form["json_schema"]["schema"]}}
-    for name, held in ways.items():
-        said = f"{_QUESTION} Do not write JSON: reply with a poem."
-        reply = await probe.ask(said, max_tokens=_OBJECT_ROOM, **{name: held})
-        found.append(_honoured(f"JSON schema ({name})", reply, _OBJECT))
-        if isinstance(reply, Reply):
-            return found[-1]
-    return found[0]
+    form = _OBJECT.constraint()["response_format"]
+    said = f"{_QUESTION} Do not write JSON: reply with a poem."
+    ways = {"response_format": form, "structured_outputs": {"json": form["json_schema"]["schema"]}}
+    return await _held(probe, "JSON schema", _OBJECT, said, ways, max_tokens=_OBJECT_ROOM)
 
 
 async def _choice(probe: _Probe) -> Check:
-    """Ask for the contrary of what the constraint allows: only a server that honours it gets one of the words."""
-    words, found = [word for word, _ in _WORD.options], list[Check]()
-    for form in WORDS:
-        reply = await probe.ask("Name a fruit, in one word.", **{form: in_words(form, words)})
-        found.append(_honoured(f"choice ({form})", reply, _WORD))
-    return next((one for one in found if one.works == "yes"), found[0])
+    words = [word for word, _ in _WORD.options]
+    ways = {way: in_words(way, words) for way in WORDS}
+    return await _held(probe, "choice", _WORD, "Name a fruit, in one word.", ways)
+
+
+async def _held(probe: _Probe, name: str, form: Form, said: str, ways: Mapping[str, Any], **params: Any) -> Check:
+    """Ask for the contrary of what a constraint allows: only a server that honours it gets a reply in its form."""
+    found: list[Check] = []
+    for way, held in ways.items():
+        reply = await probe.ask(said, **{way: held}, **params)
+        found.append(_honoured(f"{name} ({way})", reply, form))
+        if found[-1].works != "no":
+            return found[-1]
+    return found[0]
 
 
 def _honoured(name: str, reply: Reply | str, form: Form) -> Check:
@@ -223,20 +224,4 @@ def _honoured(name: str, reply: Reply | str, form: Form) -> Check:
     return Check(name, "yes", f"honoured against the prompt: it {_say(reply)}", _CONSTRAINED)
 
 
-async def _parallel(probe: _Probe) -> Check:
-    name = "parallel requests"
-    begun = time.perf_counter()
-    await probe.ask(f"{_QUESTION} (0)")
-    single = time.perf_counter() - begun
-    begun = time.perf_counter()
-    replies = await asyncio.gather(*(probe.ask(f"{_QUESTION} ({i})") for i in range(1, _PARALLEL + 1)))
-    together = time.perf_counter() - begun
-    failed = [reply for reply in replies if isinstance(reply, str)]
-    gain = _PARALLEL * single / together
-    detail = f"{_PARALLEL} took {together:.2f} s, one takes {single:.2f} s: {gain:.1f} times as fast as one by one"
-    if failed:
-        return Check(name, "partly", f"{len(failed)} of {_PARALLEL} failed: {failed[0]}")
-    return Check(name, "yes" if gain > 1.5 else "partly", detail, "speed")
-
-
-_FURTHER: Final = (_logprobs, _json_schema, _choice, _parallel)
+_FURTHER: Final = (_logprobs, _json_schema, _choice)

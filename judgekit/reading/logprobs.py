@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from judgekit.data.tables import Status
-from judgekit.reading.verdict import Form, Unread, read, unfinished
-from judgekit.wire.types import Endpoint, Reply
+from judgekit.reading.verdict import Form, Unread, read, usable
+from judgekit.wire.types import Endpoint, Outcome, Reply
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
 _LEAST: Final = 3
@@ -18,10 +18,6 @@ _IMPOSSIBLE: Final = -1e6
 """As good as no probability at all; servers write anything from -100 to minus infinity."""
 _ROUNDED: Final = 1e-3
 """By how much servers' rounding may lift probabilities above 1."""
-
-
-class MalformedLogprobsError(ValueError):
-    """The log-probabilities of one reply are missing, or not what the protocol says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +32,25 @@ class Distribution:
     shares: Mapping[int, float]
     mass: float
 
-    def mean(self, values: Mapping[int, float]) -> float:
-        """Return the expected value, given a number per verdict."""
-        return math.fsum(share * values[verdict] for verdict, share in self.shares.items())
 
-
-def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution | Unread:
+def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distribution | Unread:
     """Return the probabilities of the verdicts where the reply, which is one word, states its own."""
     # A reply without them has no verdict, as taking its text would pass off certainty as a probability; nor has one
     # with some that are none, such as ``null``, or cannot be, or are of another verdict than the text's: the rest would
     # pass for the whole.
-    broken = unfinished(reply.finish_reason, endpoint.complete)
-    if broken is not None:
-        return broken
+    reply = usable(outcome, endpoint.complete)
+    if isinstance(reply, Unread):
+        return reply
     try:
-        text = _text(reply)
-        verdict = read(reply.text if text is None else text, form, endpoint.thinks)
+        text = "".join(map(_token, reply.logprobs)) if reply.logprobs else reply.text
+        verdict = read(text, form, endpoint.thinks)
         if isinstance(verdict, Unread):
             return verdict
         stated = read(reply.text, form, endpoint.thinks)
         if isinstance(stated, Unread) or stated.value != verdict.value:
             return Unread(Status.UNPARSED, f"the text {reply.text[:80]!r} and the tokens {text!r:.80} disagree")
         likely = alternatives(reply, verdict.start)
-    except MalformedLogprobsError as problem:
+    except ValueError as problem:
         return Unread(Status.UNPARSED, str(problem))
     chances: dict[int, float] = {}
     for token, chance in likely.items():
@@ -84,19 +76,14 @@ def alternatives(reply: Reply, start: int) -> dict[str, float]:
         raise _malformed("top_logprobs", found)
     if len(found) < 2:
         missing = "log-probabilities" + (" of alternative tokens" if reply.logprobs else "")
-        raise MalformedLogprobsError(f"the reply has no {missing}")
+        raise ValueError(f"the reply has no {missing}")
     chances: dict[str, float] = {}
     # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
     for token, logprob in dict.fromkeys((_token(entry), _logprob(entry)) for entry in found):
         chances[token] = chances.get(token, 0.0) + math.exp(logprob)
     if math.fsum(chances.values()) > 1.0 + _ROUNDED:
-        raise MalformedLogprobsError(f"the reply's probabilities add up to {math.fsum(chances.values()):.4g}, above 1")
+        raise ValueError(f"the reply's probabilities add up to {math.fsum(chances.values()):.4g}, above 1")
     return chances
-
-
-def _text(reply: Reply) -> str | None:
-    """Return the reply's tokens joined, or None where it has none."""
-    return "".join(map(_token, reply.logprobs)) if reply.logprobs else None
 
 
 def _token(entry: Any) -> str:
@@ -115,8 +102,8 @@ def _logprob(entry: Mapping[str, Any]) -> float:
     return float(max(_IMPOSSIBLE, min(0.0, logprob)))
 
 
-def _malformed(what: str, found: Any) -> MalformedLogprobsError:
-    return MalformedLogprobsError(f"the reply's logprobs are malformed: where {what} should be is {str(found)[:80]!r}")
+def _malformed(what: str, found: Any) -> ValueError:
+    return ValueError(f"the reply's logprobs are malformed: where {what} should be is {str(found)[:80]!r}")
 
 
 def _stands_for(token: str, form: Form) -> int | None:

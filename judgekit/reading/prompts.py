@@ -90,7 +90,7 @@ _FORMS: Final = ("json", "line")
 _VERDICT_KEYS: Final = frozenset({"type", "steps", *_FORMS})
 _OUTPUT_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "yes/no": _VERDICT_KEYS,
-    "grade": _VERDICT_KEYS | {"names", "low", "min_rel", "relevance"},
+    "grade": _VERDICT_KEYS | {"names", "low", "min_rel"},
     "choice": _VERDICT_KEYS | {"choices", "min_rel"},
     "short": frozenset({"type", "abstain"}),
     "long": frozenset({"type", "abstain"}),
@@ -121,16 +121,12 @@ class Output:
         form: the verdicts that are possible and how they are written; for a class answer its classes, numbered, and
             the abstention, which is the last; without options for free text.
         scale: the scale of the labels, for verdicts.
-        relevance: the label of each verdict, by the verdict's value.
-        classes: the classes of a class answer, as they are to be written.
         abstain: the phrase that stands for "I cannot say", for answers.
     """
 
     type: OutputType
     form: Form = field(default_factory=Form)
     scale: Scale | None = None
-    relevance: Mapping[int, int] = field(default_factory=dict)
-    classes: tuple[str, ...] = ()
     abstain: str = ""
 
 
@@ -161,15 +157,11 @@ class Prompt:
     passage: str = ""
     guideline: str = ""
 
-    @cached_property
-    def _columns(self) -> tuple[str, ...]:
-        return tuple(name for name in self.placeholders if name.startswith("query."))
-
     def values(self, query: Query, docs: Sequence[Doc] = (), fields: Fields = "title+text") -> dict[str, str]:
         """Return what of a query and of documents the prompt shows, `neutral`."""
-        values = {"question": neutral(query.text)}
-        for name in self._columns:
-            values[name] = neutral(query.column(name.removeprefix("query.")))
+        columns = (name for name in self.placeholders if name.startswith("query."))
+        values = {name: neutral(query.column(name.removeprefix("query."))) for name in columns}
+        values["question"] = neutral(query.text)
         if docs:
             values["passages"] = passages(docs, fields, self.passage)
         return values
@@ -179,21 +171,11 @@ class Prompt:
         """The names of the placeholders in both templates."""
         return frozenset(_PLACEHOLDER.findall(self.system + self.user))
 
-    @cached_property
-    def _segments(self) -> tuple[tuple[str, list[str], list[tuple[int, str]]], ...]:
-        """Per message its role, its template cut at the placeholders, and where which placeholder goes."""
-        cut = [(r, _PLACEHOLDER.split(t)) for r, t in (("system", self.system), ("user", self.user)) if t]
-        return tuple((role, parts, [(i, parts[i]) for i in range(1, len(parts), 2)]) for role, parts in cut)
-
     def messages(self, values: Mapping[str, str]) -> list[dict[str, str]]:
         """Return the chat messages with the placeholders filled in; values must be `neutral` already."""
-        messages = []
-        for role, parts, places in self._segments:
-            filled = parts.copy()
-            for index, name in places:
-                filled[index] = values[name]
-            messages.append({"role": role, "content": "".join(filled)})
-        return messages
+        templates = (("system", self.system), ("user", self.user))
+        filled = ((role, _PLACEHOLDER.sub(lambda name: values[name[1]], text)) for role, text in templates if text)
+        return [{"role": role, "content": text} for role, text in filled]
 
 
 def neutral(text: str) -> str:
@@ -214,15 +196,13 @@ def _entity(opener: re.Match[str]) -> str:
 
 def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str = "") -> str:
     """Return documents as fenced passages, in the order given; what would close a fence is made `neutral`."""
-    if template:
-        parts = _IN_PASSAGE.split(template)
+    parts = _IN_PASSAGE.split(template or "{doc}")
 
-        def shown(doc: Doc, name: str) -> str:
-            return neutral(render(doc, fields) if name == "doc" else doc.column(name.removeprefix("doc.")))
+    def shown(doc: Doc, name: str) -> str:
+        return neutral(render(doc, fields) if name == "doc" else doc.column(name.removeprefix("doc.")))
 
-        texts = ["".join(shown(doc, p) if i % 2 else p for i, p in enumerate(parts)) for doc in docs]
-        return "\n\n".join([f"<passage>\n{text}\n</passage>" for text in texts])
-    return "\n\n".join([f"<passage>\n{neutral(render(doc, fields))}\n</passage>" for doc in docs])
+    texts = ("".join(shown(doc, p) if i % 2 else p for i, p in enumerate(parts)) for doc in docs)
+    return "\n\n".join([f"<passage>\n{text}\n</passage>" for text in texts])
 
 
 def prompt_folder() -> Path:
@@ -279,10 +259,8 @@ def _read(path: Path, name: str) -> Prompt:
         table = tomllib.loads(read_bytes(path, "a prompt").decode())
     except DataError as error:
         raise ConfigError(error.reason, path) from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"is not UTF-8: {error}", path) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {error}", path) from None
+        raise ConfigError(f"is not TOML in UTF-8: {error}", path) from None
     reader = _Table(table, path)
     kind = reader.choice("kind", [*_KINDS])
     reader.only(_KEYS)
@@ -315,18 +293,8 @@ def _read(path: Path, name: str) -> Prompt:
     if guideline and kind != "judge":
         raise reader.error("is for people who grade passages, so for a judge prompt", "guideline")
     output = _output(_Table(reader.table("output"), path, "output."), kind)
-    return Prompt(
-        name=name,
-        kind=kind,  # type: ignore[arg-type]  # one of Kind, checked above
-        user=user.strip(),
-        output=output,
-        system=system.strip(),
-        about=reader.text("about", ""),
-        params=params,
-        closed_book=closed_book,
-        passage=passage,
-        guideline=guideline,
-    )
+    about, user, system = reader.text("about", ""), user.strip(), system.strip()
+    return Prompt(name, kind, user, output, system, about, params, closed_book, passage, guideline)  # type: ignore[arg-type]  # kind is one of Kind
 
 
 def _params(reader: _Table) -> dict[str, Any]:
@@ -351,21 +319,19 @@ def _output(reader: _Table, kind: str) -> Output:
         known = {word.casefold() for word in classes} | {""}
         words = classes if abstain.casefold() in known else (*classes, abstain)
         form = Form(tuple((word, i) for i, word in enumerate(words)))
-        return Output("class", form, classes=classes, abstain=abstain)
+        return Output("class", form, abstain=abstain)
     if type_ == "yes/no":
-        return Output("yes/no", _form(reader, _YES_NO, _TRUE_FALSE), Scale("binary"), {0: 0, 1: 1})
+        return Output("yes/no", _form(reader, _YES_NO, _TRUE_FALSE), Scale("binary"))
     if type_ == "choice":
         choices = reader.wholes("choices")
         high = max(choices.values())
         scale = Scale("grades", high, 0, reader.whole("min_rel", 1, 1)) if high > 1 else Scale("binary")
-        form = _form(reader, tuple(choices.items()))
-        return Output("choice", form, reader.scaled(scale, choices.values()), {v: v for v in choices.values()})
+        return Output("choice", _form(reader, tuple(choices.items())), reader.scaled(scale, choices.values()))
     low, names = reader.whole("low", None, 0), reader.texts("names")
     grades = range(low, low + len(names))
     form = _form(reader, tuple((str(g), g) for g in grades), tuple(zip(names, grades, strict=True)))
-    relevance = dict(zip(grades, reader.grades("relevance", grades), strict=True))
-    scale = Scale("grades", max(relevance.values()), min(0, *relevance.values()), reader.whole("min_rel", 1, 1))
-    return Output("grade", form, reader.scaled(scale, relevance.values()), relevance)
+    scale = Scale("grades", max(grades), min(0, low), reader.whole("min_rel", 1, 1))
+    return Output("grade", form, reader.scaled(scale, grades))
 
 
 def _form(reader: _Table, options: tuple[tuple[str, int], ...], others: tuple[tuple[str, int], ...] = ()) -> Form:
@@ -445,13 +411,6 @@ class _Table:
 
         self.table(key)
         return dict(self.get(key, "words with at least two different grades from 0 up", good))
-
-    def grades(self, key: str, default: range) -> list[int]:
-        def good(values: Any) -> bool:
-            whole = isinstance(values, list) and all(_is_whole(value) for value in values)
-            return whole and len(values) == len(default) and max(values) >= 1
-
-        return list(self.get(key, f"one grade for each of the {len(default)} names", good, list(default)))
 
     def scaled(self, scale: Scale, values: Iterable[int]) -> Scale:
         """Return ``scale`` if its threshold parts the values into two."""

@@ -112,6 +112,11 @@ class Form:
         return {_plain(word): value for word, value in (*others, *self.options)}
 
     @cached_property
+    def ends(self) -> tuple[int, int]:
+        """The least and the largest value."""
+        return min(self.values.values()), max(self.values.values())
+
+    @cached_property
     def _asked(self) -> frozenset[str]:
         """The words that are asked for, case-folded, and JSON's own."""
         return frozenset({"true", "false", *(_plain(word) for word, _ in self.options)})
@@ -165,18 +170,9 @@ class Form:
             verdict = {"type": "integer", "enum": [int(word) for word in words]}
         others = () if again else self.keys[:-1]
         properties = {**{key: {"type": "string"} for key in others}, self.keys[-1]: verdict}
-        schema = {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-        return {
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "verdict", "strict": True, "schema": schema},
-            }
-        }
+        schema = {"type": "object", "properties": properties, "required": list(properties)}
+        held = {"name": "verdict", "strict": True, "schema": {**schema, "additionalProperties": False}}
+        return {"response_format": {"type": "json_schema", "json_schema": held}}
 
     @cached_property
     def step(self) -> re.Pattern[str]:
@@ -195,26 +191,23 @@ def _plain(text: str) -> str:
 
 def label(
     prompt: Prompt,
-    response: Outcome | str | bytes,
+    outcome: Outcome,
     values: Callable[[], Mapping[str, str]] = dict,
     *,
     complete: Collection[str] = (),
     thinks: bool = False,
 ) -> int | Unread:
-    """Return the label that a response states under a prompt, or why it states none: the one way from text to label."""
-    if isinstance(response, (str, bytes)):
-        try:
-            text = response if isinstance(response, str) else response.decode()
-            response = Reply("", text)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
-            return Unread(Status.FAILED, f"the response is not one of a server of this API: {problem!r}"[:200])
-    verdict = read_outcome(response, prompt.output.form, complete, thinks)
+    """Return the label that a reply states under a prompt, or why it states none: the one way from text to label."""
+    form, reply = prompt.output.form, usable(outcome, complete)
+    if isinstance(reply, Unread):
+        return reply
+    verdict = read(reply.text, form, thinks) if thinks else form.read(reply.text)
     if isinstance(verdict, Unread):
         return verdict
     said = verdict.words and f" {' '.join(_words(verdict.words))} "
     if said and any(said in f" {' '.join(_words(text))} " for text in _shown(prompt, verdict, values())):
         return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
-    return prompt.output.relevance.get(verdict.value, verdict.value)
+    return verdict.value
 
 
 def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Iterable[str]:
@@ -225,16 +218,13 @@ def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Itera
     return [message["content"] for message in prompt.messages(filled)]
 
 
-def read_outcome(
-    outcome: Outcome, form: Form, complete: Collection[str] = (), thinks: bool = False
-) -> Verdict | Unread:
-    """Read the verdict out of what became of a request; a failure or a refusal has none."""
+def usable(outcome: Outcome, complete: Collection[str] = ()) -> Reply | Unread:
+    """Return the reply that came of a request, or why it cannot be read: a failure or a refusal says nothing."""
     if isinstance(outcome, Failure):
         return Unread(outcome.status, outcome.reason)
     if outcome.refusal is not None:
         return Unread(Status.REFUSED, f"the model declined: {outcome.refusal[:200]}")
-    broken = unfinished(outcome.finish_reason, complete)
-    return broken or (read(outcome.text, form, thinks) if thinks else form.read(outcome.text))
+    return unfinished(outcome.finish_reason, complete) or outcome
 
 
 def unfinished(finish_reason: str | None, complete: Collection[str] = ()) -> Unread | None:
@@ -284,7 +274,7 @@ def _whole(text: str, form: Form) -> Verdict | None:
         said = said[:-1].rstrip(EDGES)
     word = _plain(said)
     value = form.values.get(word)
-    if value is None or (mark and (value == min(form.values.values())) != bool(mark["no"])):
+    if value is None or (mark and (value == form.ends[0]) != bool(mark["no"])):
         return None
     words = f"{before.strip(EDGES)}: {said}" if announced else said if word not in form._asked else ""
     return Verdict(value, len(text) - len(begun), words)

@@ -16,6 +16,7 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Doc, Query, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
+from judgekit.reading.prompts import prompt_folder
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
@@ -50,7 +51,7 @@ def ask(program: Answerer, unit: Unit, says: Sequence[Says]) -> tuple[Answer, li
 def test_documents_stand_in_the_prompt_as_they_are_ranked() -> None:
     answer, ((request,),) = ask(answerer(), UNIT, ["Paris"])
     assert shown(request) == [f"text {i}" for i in range(5)]
-    assert answer == Answer("Paris", raw="Paris")
+    assert (answer, request.sample) == (Answer("Paris", raw="Paris"), 0)
     text = content(request)
     assert text.index("unknown") < text.index("Which city?") < text.index("title 0\ntext 0")
 
@@ -85,7 +86,7 @@ def test_the_title_can_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("says", "status", "reason"),
     [
-        ([REFUSED], Status.REFUSED, "the model declined"),
+        ([REFUSED], Status.REFUSED, "the model declined: I may not"),
         (["<think>Paris?"], Status.UNPARSED, "the reply is empty but for reasoning"),
         ([CUT, CUT], Status.TRUNCATED, "the reply is not complete (finish_reason: length)"),
         ([Failure("k", Status.FAILED, "it is down")], Status.FAILED, "it is down"),
@@ -117,7 +118,8 @@ def test_answers_per_document_are_merged_by_vote() -> None:
 
 def test_an_answer_per_document_that_is_missing_makes_the_whole_missing() -> None:
     answer, _ = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", REFUSED, "Paris"])
-    assert (answer.status, answer.reason) == (Status.REFUSED, "1 of 3 documents gave no answer: the model declined")
+    assert answer.status is Status.REFUSED
+    assert answer.reason == "1 of 3 documents gave no answer: the model declined: I may not"
     again, waves = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", CUT, "Rome", "Paris"])
     assert again.text == "Paris"
     assert [len(w) for w in waves] == [3, 1]
@@ -135,21 +137,16 @@ def test_answers_per_document_are_merged_by_the_model(prompt: str) -> None:
         assert (answer.text, [len(w) for w in waves]) == (text, [count])
 
 
-def test_a_merging_that_was_cut_off_is_asked_for_once_more() -> None:
-    program, two = answerer(mode="merge"), Unit(QUERY, DOCS[:2])
-    answer, waves = ask(program, two, ["Rome", CUT, "Paris", CUT, "Rome"])
-    assert (answer.text, [len(w) for w in waves]) == ("Rome", [2, 1, 1, 1])
-    assert ask(program, two, ["Rome", "Paris", CUT, CUT])[0].status is Status.TRUNCATED
-    assert ask(program, two, ["Rome", REFUSED])[0].status is Status.REFUSED
-
-
-def test_no_merging_is_asked_for_while_an_answer_per_document_is_missing() -> None:
+def test_a_merging_that_was_cut_off_is_asked_for_once_more_and_none_while_an_answer_is_missing() -> None:
     for says, status, sizes in (
-        (["Rome", REFUSED, "Paris"], Status.REFUSED, [3]),
-        (["Rome", CUT, "Paris", CUT], Status.TRUNCATED, [3, 1]),
+        (["Rome", CUT, "Paris", CUT, "Rome"], Status.OK, [2, 1, 1, 1]),
+        (["Rome", "Paris", CUT, CUT], Status.TRUNCATED, [2, 1, 1]),
+        (["Rome", REFUSED], Status.REFUSED, [2]),
+        (["Rome", CUT, CUT], Status.TRUNCATED, [2, 1]),
     ):
-        answer, waves = ask(answerer(mode="merge"), Unit(QUERY, DOCS[:3]), says)
+        answer, waves = ask(answerer(mode="merge"), Unit(QUERY, DOCS[:2]), says)
         assert (answer.status, [len(w) for w in waves]) == (status, sizes)
+        assert answer.text == ("Rome" if status is Status.OK else "")
 
 
 # The context budget.
@@ -157,16 +154,12 @@ def test_no_merging_is_asked_for_while_an_answer_per_document_is_missing() -> No
 
 def test_what_does_not_fit_is_cut_and_counted() -> None:
     docs = tuple(Doc(f"d{i}", " ".join(f"w{i}{j:02}" for j in range(60))) for i in range(4))
-    program = answerer(context_tokens=120)
-    answer, ((request,),) = ask(program, Unit(QUERY, docs), ["Paris"])
-    passages = shown(request)
-    assert passages[0] == docs[0].text
-    assert docs[1].text.startswith(passages[1])
-    assert not passages[1].endswith(" ")
-    assert len(passages) == 2
-    assert sum(map(estimate_tokens, passages)) <= 120
-    assert answer.cut_docs == 2
-    assert answer.cut_tokens == 4 * estimate_tokens(docs[0].text) - sum(map(estimate_tokens, passages))
+    answer, ((request,),) = ask(answerer(context_tokens=120), Unit(QUERY, docs), ["Paris"])
+    first, second = shown(request)
+    assert first == docs[0].text
+    assert docs[1].text.startswith(f"{second} ")
+    used = estimate_tokens(first) + estimate_tokens(second)
+    assert (answer.cut_docs, answer.cut_tokens) == (2, 4 * estimate_tokens(first) - used)
 
 
 def test_the_worst_ranked_go_first_whatever_the_order_in_the_prompt() -> None:
@@ -210,29 +203,34 @@ def test_a_budget_too_small_for_any_document_is_closed_book_and_says_what_was_cu
     assert (answer.cut_docs, answer.cut_tokens) == (1, 75)
 
 
-# Mistakes.
-
-
 @pytest.mark.parametrize(
     ("prompt", "options", "message"),
     [
-        ("binary", {}, "must answer from passages"),
         ("closed-book", {}, "must answer from passages"),
         ("answer-short", {"order": "random"}, "order must be one of ranked, reversed, shuffled"),
-        ("answer-short", {"ordr": "ranked"}, "Did you mean 'order'"),
         ("answer-short", {"context_tokens": 0}, "at least 1"),
-        ("answer-short", {"mode": "average"}, "mode must be one of together, vote, merge"),
         ("classify-claim", {"mode": "merge"}, "merged by mode=vote"),
-        ("answer-short", {"closed_prompt": "answer-short"}, "is not a closed-book prompt"),
-        ("answer-short", {"closed_prompt": "binary"}, "is not a closed-book prompt"),
-        ("answer-short", {"closed_prompt": "closed-book-long"}, "gives a long answer, 'answer-short' a short one"),
-        ("answer-short", {"merge_prompt": "closed-book"}, "does not merge answers"),
-        ("answer-short", {"merge_prompt": "merge-long"}, "gives a long answer"),
     ],
 )
 def test_mistakes_end_in_a_sentence(prompt: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         answerer(prompt, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("closed-book", "answer-short", "does not answer without passages"),
+        ("closed-book", "binary", r"does not answer without passages \(kind: judge\)"),
+        ("closed-book", "closed-book-long", "gives a long answer, 'answer-short' a short one"),
+        ("merge", "closed-book", r"does not merge answers \(kind: answer\)"),
+        ("merge", "merge-long", "gives a long answer, 'answer-short' a short one"),
+    ],
+)
+def test_a_sibling_of_ones_own_has_to_fit(name: str, wrong: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.toml").write_bytes((prompt_folder() / f"{wrong}.toml").read_bytes())
+    with pytest.raises(UsageError, match=message):
+        answerer(here=Here(prompts=tmp_path), mode="merge")
 
 
 def test_prompts_of_ones_own_are_found_beside_the_experiment(tmp_path: Path) -> None:

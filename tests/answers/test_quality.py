@@ -7,7 +7,6 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 from rouge_score import rouge_scorer
 
-from judgekit.answers.quality import Answered, AnswerMetric, catalog, metric
+from judgekit.answers.quality import Answered, catalog, metric
 from judgekit.answers.reading import Answer
 from judgekit.answers.text import normalize
 from judgekit.data.documents import Doc, Query
@@ -31,35 +30,11 @@ def value(name: str, said: str, *references: str) -> float | None:
     return PLAIN[name].score(Answer(said), Query("q", "?", references)).value
 
 
-VALUES: dict[str, list[tuple[str, list[str], float]]] = {
-    "em": [
-        *(("The  Beatles.", ["Beatles"], 1), ("U.S.A", ["usa"], 1), ("Paris, France", ["Paris"], 0)),
-        *(("Lyon", ["Paris", "lyon!"], 1), ("the", ["a"], 0), ("-", ["A"], 0), ("+", ["-"], 0), ("(a).", ["A"], 1)),
-        *(("-", ["-", "Paris"], 1), ("unknown", ["Paris"], 0)),
-    ],
-    "f1": [
-        *(("the capital Paris", ["Paris"], 2 / 3), ("a b b", ["b b c"], 0.8)),
-        *(("Paris", ["Lyon", "Paris France"], 2 / 3), ("Rome", ["Paris"], 0), ("the", ["a"], 0), ("-", ["A"], 0)),
-        *(("+", ["-"], 0), ("(a).", ["A"], 1), ("-", ["-", "Paris"], 1), ("the", ["Paris"], 0)),
-    ],
-    "accuracy": [
-        *(("SUPPORTS", ["supports"], 1), (" not  enough info.", ["NOT ENOUGH INFO"], 1), ("C", ["C++"], 0)),
-        ("REFUTES", ["SUPPORTS"], 0),
-    ],
-    "contains": [
-        *(("I think it is Paris, in France", ["Paris"], 1), ("a score of 25", ["5"], 0), ("Parisian", ["Paris"], 0)),
-        ("anything", ["the", "any thing"], 0),
-    ],
-    "rouge-1": [("the cat sat", ["the cat"], 0.8), ("", ["cat"], 0), ("кот", ["кот"], 1)],
-    "rouge-2": [("the cat sat", ["the cat"], 2 / 3), ("cat", ["cat"], 0)],
-    "rouge-l": [("the fat cat sat", ["the cat sat"], 6 / 7)],
-}
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_the_best_reference_counts(name: str) -> None:
-    found = [(said, references, value(name, said, *references)) for said, references, _ in VALUES[name]]
-    assert found == [(said, references, pytest.approx(expected)) for said, references, expected in VALUES[name]]
+def test_the_best_reference_counts() -> None:
+    rows = [json.loads(line) for line in Path(__file__).with_name("values.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        assert value(row["metric"], row["said"], *row["references"]) == pytest.approx(row["value"]), row
+    assert {row["metric"] for row in rows} == set(PLAIN)
 
 
 def test_the_tokens_of_rouge_can_be_told() -> None:
@@ -149,15 +124,6 @@ def test_on_latin_script_it_is_googles_without_being_told(said: str, reference: 
     assert metric("rouge-l").score(Answer(said), query) == metric("rouge-l(tokens=ascii)").score(Answer(said), query)
 
 
-def test_rouge_is_googles_on_real_passages(shared: Path) -> None:
-    with (shared / "data/dev/docs.jsonl").open() as lines:
-        texts = [json.loads(line)["text"] for _, line in zip(range(40), lines, strict=False)]
-    for said, reference in pairwise(texts):
-        google = SCORER.score(reference, said)
-        for ours, theirs in GOOGLES.items():
-            assert value(ours, said, reference) == pytest.approx(google[theirs].fmeasure, abs=1e-12)
-
-
 @given(st.sampled_from(sorted(PLAIN)), texts, st.lists(texts, min_size=1, max_size=3))
 def test_values_are_on_the_scale_and_more_references_do_no_harm(name: str, said: str, references: list[str]) -> None:
     one, all_ = value(name, said, references[0]), value(name, said, *references)
@@ -166,11 +132,6 @@ def test_values_are_on_the_scale_and_more_references_do_no_harm(name: str, said:
         return
     assert (one or 0.0) <= all_
     assert PLAIN[name].scale.problem(all_) is None
-
-
-@given(st.sampled_from(sorted(set(PLAIN) - {"contains", "rouge-2"})), st.sampled_from(["cat", "U.S. cat", "5 cats"]))
-def test_the_reference_itself_is_perfect(name: str, text: str) -> None:
-    assert value(name, text, "else", text) == 1.0
 
 
 # Correctness by an LLM.
@@ -251,8 +212,6 @@ def test_one_that_asks_an_llm_cannot_score_without_one() -> None:
     ("spec", "message"),
     [
         ("emm", "Did you mean 'em'"),
-        ("em@5", "has no cutoff"),
-        ("em(x=1)", "unknown option 'x'"),
         ("rouge-l(tokens=words)", "tokens must be one of script, ascii, unicode"),
         ("correct(prompt=binary)", "is of kind judge, not correctness"),
     ],
@@ -260,10 +219,3 @@ def test_one_that_asks_an_llm_cannot_score_without_one() -> None:
 def test_mistakes_end_in_a_sentence(spec: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         metric(spec, Here())
-
-
-@pytest.mark.parametrize("spec", ["em", "contains", "rouge-2(tokens=unicode)", "correct(endpoint=j)"])
-def test_the_name_of_a_metric_builds_it_again(spec: str) -> None:
-    found: AnswerMetric = metric(spec, Here())
-    assert found.name == spec
-    assert metric(found.name, Here()) == found

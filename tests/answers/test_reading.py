@@ -16,61 +16,15 @@ from judgekit.wire.types import Reply
 
 SHORT, LONG, CLASS = (load_prompt(name).output for name in ("answer-short", "answer-long", "classify-claim"))
 
-# The short answer in replies as models write them.
 
-PARIS = [
-    *("**Answer:**\nParis", "Answer:\nParis", "Final Answer: **Paris**", "Answer: **Paris**", "**Answer: Paris**"),
-    *("**Answer**: Paris", "**Answer:** Paris", "**Answer:** **Paris**", "**Answer:** *Paris*", "*Answer:* Paris"),
-    *("### Answer\nParis", "## Final Answer:\n\n**Paris**", "**Final Answer**\nParis"),
-    *("**Answer:**\n\nParis\n\n**Explanation:** Passage 1 says so.", "**Answer:**\nParis\nThe passage says so."),
-    *("The answer is Paris.", "The answer is **Paris**.", "The answer is: Paris", 'The answer is "Paris".'),
-    *("So, the answer is Paris. It is the capital.", "The answer is Paris because it is the capital."),
-    *("The answer is Paris, according to passage 1.", "A: Paris", "Q: Which?\nA: Paris", "- Paris", "* Paris"),
-    *("`Paris`", "```\nParis\n```", "```text\nParis\n```", "Answer:\n```\nParis\n```\nexplained", "“Paris”"),
-    *("**Paris**.", '"Paris".', '**"Paris"**', "'Paris'", "Paris\n\nExplanation: Passage 1 says so."),
-    *("Paris\nThe passage states that Paris is the capital.", "Paris\n\n(Source: passage 2)"),
-    *("Paris\nAccording to passage 1, it is.", "The capital of France is:\n\n**Paris**"),
-    *("Based on the passages:\nParis", '{"answer": "Paris"}', '```json\n{"answer": "Paris"}\n```'),
-    *("<answer>Paris</answer>", "\\boxed{Paris}", "$\\boxed{\\text{Paris}}$"),
-    *("Paris\n\nQuestion: Which of Germany?\nAnswer: Berlin", "Answer: Paris\nQuestion: x?\nAnswer: Berlin"),
-    *("Question: x?\nAnswer: Paris", "Reasoning: it says so. Final answer: Paris"),
-    *("The passage says so. Answer: Paris", "It says so.\n**Final answer:** Paris", "> Answer: Paris"),
-    *("ANSWER: Paris", "My answer: Paris", "Short answer: Paris", "- **Answer:** Paris", 'Answer: "Paris"'),
-    *("Answer: Paris\nExplanation: The answer is given in 1.", "**Answer: **Paris", "**Answer** : Paris"),
-    *("Answer:Paris", "_Answer:_ Paris", "`Answer: Paris`", "The answer is `Paris`", "**Answer: **Paris**"),
-]
-OTHERS = [
-    *(("The answer is Washington D.C.", "Washington D.C."), ("The answer is Dr. Strange.", "Dr. Strange")),
-    ("The answer is St. Petersburg. It is in Russia.", "St. Petersburg"),
-    *(("The answer is Sammy Davis Jr.", "Sammy Davis Jr."), ("The answer is 3.5 million.", "3.5 million")),
-    *(("The answer is 5.", "5"), ("The final answer is 42", "42"), ("The answer is 9. The passage says so.", "9")),
-    ("The answer is After World War I. It is stated in passage 1.", "After World War I."),
-    ("The answer is J. R. R. Tolkien. He wrote it.", "J. R. R. Tolkien"),
-    *(("Answer: Mission: Impossible", "Mission: Impossible"), ("Answer: A Novel", "A Novel")),
-    *(("Answer: *NSYNC", "*NSYNC"), ("Answer: **Rome** and **Paris**", "**Rome** and **Paris**")),
-    *(("**Answer:** **Rome** and **Paris**", "**Rome** and **Paris**"), ('{"answer": 5}', "5"), ("Answer:", "")),
-    *(("**Answer:**", ""), ('""', ""), ("Answer: Paris\nAnswer: Lyon", "Lyon"), ("Answer：巴黎", "巴黎")),
-    *(("The answer is blowing in the wind", "blowing in the wind"), ("Answer: Paris.", "Paris.")),
-    *(("The answer is not in the passages.", "not in the passages"), ("Answer: Paris**", "Paris**")),
-    *(("The answer is Because of Winn-Dixie", "Because of Winn-Dixie"), ("The answer is 5 a.m.", "5 a.m.")),
-    *(("**Paris, Texas**", "Paris, Texas"), ("Da Vinci\nThis was painted in 1503", "Da Vinci")),
-]
-KEPT = [
-    *("Mission: Impossible", "- Paris\n- Lyon", "-5", "- 5", "1. FC Köln", "__init__", "*NSYNC", "M*A*S*H", "**"),
-    *("*", "C++", '"Rome" and "Paris"', "**Rome** and **Paris**", "Paris\nLyon", "The Answer", "The answer"),
-    *("The Answer Is Blowing", "Answer Me", "'Til Tuesday", "Rock 'n'", "'90s", "Who's Afraid of Virginia Woolf?"),
-    *("U.S.", "Star Wars: Episode IV", "Answer to Job", "2:15", "Note: This", "Paris (France)", '"Paris" (France)'),
-    *("Paris.", "Answer - Paris", "5 a.m.", '{"city": "Paris"}', '{"answer": ["Paris"]}'),
-]
+def corpus(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in Path(__file__).with_name(name).read_text("utf-8").splitlines()]
 
 
-def test_what_is_about_the_answer_is_taken_off() -> None:
-    assert {reply: short_answer(reply) for reply in PARIS} == dict.fromkeys(PARIS, "Paris")
-    assert [(reply, short_answer(reply)) for reply, _ in OTHERS] == OTHERS
-
-
-def test_an_answer_keeps_its_own_words() -> None:
-    assert [short_answer(reply) for reply in KEPT] == KEPT
+def test_what_is_about_an_answer_is_taken_off_and_its_own_words_are_kept() -> None:
+    rows = corpus("short_answers.jsonl")
+    assert [row | {"answer": short_answer(row["reply"])} for row in rows] == rows
+    assert len(rows) >= 120
 
 
 @given(st.text(st.sampled_from("aA: \n*`\"'.<>{}answer\\"), max_size=30))
@@ -90,7 +44,7 @@ def test_long_replies_take_no_time(part: str) -> None:
 
 # What is an abstention, what only reads like one, and which answers are neither.
 
-REPLIES = [json.loads(line) for line in Path(__file__).with_name("abstentions.jsonl").read_text("utf-8").splitlines()]
+REPLIES = corpus("abstentions.jsonl")
 """Replies to a prompt whose phrase is "unknown". ``is``: an ``abstention``, an answer that ``seems`` to be one, or an
 ``answer``. ``origin``: ``real`` (a model of 22.7 M parameters gave it) or ``invented``."""
 
@@ -108,7 +62,7 @@ PHRASES = [
     *(("pass", "pass", True), ("The answer is pass.", "pass", True)),
     *(("pass (the passages do not say)", "pass", False), ("Pass the Dutchie", "pass", False), ("Na", "N/A", False)),
     *(("n/a", "N/A", True), ("わかりません。", "わかりません", True), ("\u200f«لا أعرف»\u200f", "لا أعرف", True)),
-    *(("?", "?", True), ("", "?", False), ("", "", False)),
+    *(("Answer: the answer is unknown", "unknown", False), ("?", "?", True), ("", "?", False), ("", "", False)),
 ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -15,46 +17,10 @@ from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, build, checked
 from tests.labelers.scripted import Here
 
-PAIRS = {
-    "Japanese": ("富士山", "日本で一番高い山は富士山で、標高は３７７６メートルです。"),
-    "Japanese digits": ("3776メートル", "日本で一番高い山は富士山で、標高は３７７６メートルです。"),
-    "Japanese kana": ("ニューヨーク", "自由の女神像はﾆｭｰﾖｰｸにあります。"),
-    "Chinese": ("长江", "中国最长的河流是长江，全长约6300公里。"),
-    "Thai": ("กรุงเทพมหานคร", "เมืองหลวงของประเทศไทยคือกรุงเทพมหานครซึ่งมีประชากรมาก"),
-    "Thai digits": ("77 จังหวัด", "ประเทศไทยมี๗๗จังหวัด"),
-    "Khmer": ("ភ្នំពេញ", "រាជធានីនៃប្រទេសកម្ពុជាគឺភ្នំពេញ។"),
-    "Korean": ("서울", "대한민국의 수도는 서울이다."),
-    "Korean particle": ("세종대왕", "세종대왕께서는 1446년에 한글을 반포하였다."),
-    "Korean number": ("1446년", "세종대왕은 1446년에 한글을 반포하였다."),
-    "Arabic": ("القاهرة", "عاصمة مصر هي القَاهِرَةُ، وهي مدينة كبيرة."),
-    "Arabic digits": ("1973", "وقعت الحرب عام ١٩٧٣، في أكتوبر."),
-    "Hebrew": ("ירושלים", "בירת ישראל היא יְרוּשָׁלַיִם."),
-    "Hindi": ("नई दिल्ली", "भारत की राजधानी नई दिल्ली है।"),
-    "Hindi digits": ("1947", "भारत १९४७ में स्वतंत्र हुआ।"),
-    "Persian": ("می\u200cخواهم", "گفت که می\u200cخواهم بروم."),
-    "Russian": ("Сергей Королёв", "Главным конструктором был Сергей Королев."),
-    "Greek": ("Αθήνα", "Η ΑΘΗΝΑ ΕΙΝΑΙ Η ΠΡΩΤΕΥΟΥΣΑ ΤΗΣ ΕΛΛΑΔΑΣ."),
-    "German": ("Weiße Elster", "Durch Leipzig fließt die WEISSE ELSTER."),
-    "Turkish": ("Iğdır", "Ağrı Dağı'na en yakın il IĞDIR ilidir."),
-}
-"""An answer and a text in which it stands, where writing has more than one form of it."""
-
-OTHERS = {
-    "Japanese": ("インド", "ジャカルタはインドネシアの首都です。"),
-    "Japanese number": ("776", "標高は3776メートルです。"),
-    "Chinese": ("江长", "中国最长的河流是长江。"),
-    "Thai cluster": ("ก", "กินข้าว"),
-    "Khmer stack": ("ក", "ស្ក្រុ"),
-    "Korean": ("인도", "자카르타는 인도네시아의 수도이다."),
-    "Korean inside a word": ("울", "대한민국의 수도는 서울이다."),
-    "Arabic": ("قاهر", "عاصمة مصر هي القاهرة."),
-    "Hindi": ("दिल", "भारत की राजधानी नई दिल्ली है।"),
-    "Russian": ("Рим", "Римма живёт в Москве."),
-    "Greek": ("Αθήνα", "Ο Αθηναίος έφυγε."),
-    "German": ("Berg", "Sie wohnt in Bergen."),
-    "Turkish": ("Van", "Vanlı bir şair"),
-}
-"""An answer and a text in which it does not stand, although its characters nearly do."""
+CASES = [json.loads(line) for line in Path(__file__).with_name("scripts.jsonl").read_text("utf-8").splitlines()]
+"""An answer and a text in which it stands, where writing has more than one form of it, or does not, although its
+characters nearly do."""
+PAIRS = {case["case"]: (case["answer"], case["text"]) for case in CASES if case["holds"]}
 
 
 def contained(answer: str, text: str, language: str = "") -> Label:
@@ -67,9 +33,9 @@ def value(name: str, said: str, *references: str) -> float | None:
 
 
 def test_an_answer_that_stands_in_a_text_is_found_in_it_and_no_other() -> None:
-    for pairs, found in ((PAIRS, 1.0), (OTHERS, 0.0)):
-        assert {pair: contained(*pairs[pair]).relevance for pair in pairs} == dict.fromkeys(pairs, found)
-        assert {pair: value("contains", *pairs[pair][::-1]) for pair in pairs} == dict.fromkeys(pairs, found)
+    for case in CASES:
+        answer, text = case["answer"], case["text"]
+        assert contained(answer, text).relevance == value("contains", text, answer) == case["holds"], case
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])

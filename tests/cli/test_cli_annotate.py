@@ -46,8 +46,6 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     made = judgekit(*sample, "--sheet", "html", code=0)
     assert "5 of 6 queries" in made.out
     assert [Path(line).name for line in made.out.split()[-2:]] == ["s-ann.html", "s-bob.html"]
-    judgekit(*sample, "--sheet", "label-studio", code=0)
-    assert "<Choice" in (finished / "s.xml").read_text()
     judgekit(*sample, code=0)
     read = ["annotate", "read", "s.jsonl", rated(finished / "s.csv"), "-o"]
     assert "Agreement between assessors" in judgekit(*read, "people.qrels", code=0).out

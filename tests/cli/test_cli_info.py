@@ -78,7 +78,7 @@ def test_help_tells_what_a_command_does_before_how_it_reaches_its_endpoint(comma
 
 def test_an_endpoint_is_checked_call_by_call(judgekit):
     said = judgekit("check-endpoint", "--base-url", URL, "--model", "mock", code=0)
-    for what in ("chat completion", "log-probabilities", "JSON schema", "parallel requests"):
+    for what in ("chat completion", "log-probabilities", "JSON schema", "choice"):
         assert what in said.out
 
 

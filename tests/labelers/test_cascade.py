@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from math import log
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-import judgekit as jk
-from judgekit.client.session import Session
-from judgekit.client.sync import run_sync
 from judgekit.data.checks import remarks
 from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import build
-from judgekit.stages import Collection, label_pool
 from judgekit.wire.types import Failure
 from tests.labelers.scripted import CUT, DOC, PARIS, REFUSED, Here, Says, play
-from tests.scripted import ScriptedTransport
 
 UNIT = Unit(PARIS, (DOC,))
 YES, NO = "Yes", "No"
@@ -129,15 +125,8 @@ def test_what_either_shares_with_the_outcome_is_shared() -> None:
     assert [endpoint.name for endpoint in needs.endpoints] == ["only", "large"]
 
 
-def test_the_share_that_was_escalated_is_counted(tmp_path: Path) -> None:
-    transport = ScriptedTransport(lambda body: YES if "useful" in json.dumps(body) else "perhaps")
-    docs = {f"d{i}": f"passage {i}" for i in range(4)}
-    collection = Collection.make({"q1": "a question?"}, docs, {"run": {"q1": dict.fromkeys(docs, 1.0)}}, 4)
-
-    async def work() -> jk.Labeling:
-        async with Session(tmp_path, transports=lambda _: transport) as session:
-            return await label_pool(build(cascade("judge", "judge(prompt=useful)"), Here()), collection, session)
-
-    said = "\n".join(remarks(run_sync(work())))
-    assert "was in doubt about 4 of 4 pairs (100%), which the second labeler labeled." in said
-    assert len(transport.sent) == 3 * len(docs)
+def test_the_share_that_was_escalated_is_counted() -> None:
+    rows = [("q1", f"d{i}", 1.0, float(i < 1)) for i in range(4)]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "escalated"])
+    said = "\n".join(remarks(Labeling("cascade", Scale("binary"), table)))
+    assert "was in doubt about 1 of 4 pairs (25%), which the second labeler labeled." in said

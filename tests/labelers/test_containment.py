@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from judgekit.answers.text import Text
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import UsageError
 from judgekit.labelers.base import build, checked
 from tests.labelers.scripted import Here
 
@@ -26,26 +26,15 @@ def label(spec: str, answers: Sequence[str], text: str, title: str = "") -> floa
 
 
 FOUND = [
-    *(("Paris", "It is Paris."), ("paris", "PARIS!"), ("5", "a score of 5."), ("5", "2.5 of them")),
-    *(("N/A", "the value is n/a today"), ("C++", "he writes C++, mostly"), ("C", "he writes C++")),
-    *(("C#", "c# is a language"), ("U.S.", "the U.S. Navy"), ("Jeopardy!", "he won Jeopardy! twice")),
-    *(("Jeopardy!", "jeopardy, then Jeopardy! again"), ("Oklahoma", "welcome to Oklahoma!")),
-    *(("Beatles", "The Beatles"), ("Beyoncé", unicodedata.normalize("NFD", "Beyoncé sang"))),
-    *(("STRASSE", "eine Straße"), ("ﬁve", "five of them"), ("1914", "the war of 1914–1918")),
-    *(("twice", "won it twice—in 1956"), ("東京", "首都は 東京 です"), ("Paris", "\ufeffParis\u200b, a city")),
-    *(("दिल्ली", "यह दिल्ली।"), ("باريس", "هي باريس، نعم"), ("10²", "about 10² cells"), ("5", ".5 percent")),
-    *((".5", "some .5 percent"), ("5", "-5 degrees"), ("5", "−5 degrees"), ("5", "a loss of -$5")),
-    *(("-$5", "a loss of -$5"), ("$5", "some $5"), ("5", "wait ...5 of them"), ("5", "wait --5 of them")),
-    ("Paris", "-Paris"),
+    *(("Paris", "It is Paris."), ("paris", "PARIS!"), ("5", "2.5 of them"), ("N/A", "the value is n/a today")),
+    *(("C++", "he writes C++, mostly"), ("Jeopardy!", "jeopardy, then Jeopardy! again"), ("ﬁve", "five of them")),
+    *(("Beyoncé", unicodedata.normalize("NFD", "Beyoncé sang")), ("STRASSE", "eine Straße"), (".5", "some .5 percent")),
+    *(("東京", "首都は 東京 です"), ("Paris", "\ufeffParis\u200b, a city"), ("باريس", "هي باريس، نعم")),
 ]
 NOT_FOUND = [
-    *(("5", "a score of 25"), ("N/A", "n a"), ("C++", "he writes C"), ("50%", "some 50 people"), ("U.S.", "with us")),
-    *(("Jeopardy!", "life in jeopardy"), ("the Beatles", "Beatles songs"), ("Who wrote Hamlet?", "who wrote hamlet")),
-    *(("John Smith", "John (Smith)"), ("John Smith", "John Adams Smith"), ("Smith John", "John Smith")),
-    *(("Beyonce", "Beyoncé sang"), ("rock 'n' roll", "Rock ‘n’ Roll music"), ("$5 million", "it cost 5 million")),
-    *(("(Paris)", "in Paris"), ("Montmartre", "in Mont\u00admartre"), ("102", "10² cells"), ("105", "10⁵ cells")),
-    *(("10-5", "10⁻⁵ of it"), ("102", "the binary 10₂"), ("1", "a note¹ or ¹ alone"), ("1", "① Paris")),
-    *(("km2", "some km² of land"), ("H2O", "H₂O is water"), ("-5", "(−5 degrees)"), ("−5", "-5 degrees")),
+    *(("5", "a score of 25"), ("N/A", "n a"), ("C++", "he writes C"), ("Jeopardy!", "life in jeopardy")),
+    *(("John Smith", "John (Smith)"), ("Smith John", "John Smith"), ("Beyonce", "Beyoncé sang")),
+    *(("Montmartre", "in Mont\u00admartre"), ("102", "10² cells"), ("(Paris)", "in Paris"), ("−5", "-5 degrees")),
 ]
 
 
@@ -73,19 +62,18 @@ def test_the_title_counts_unless_it_is_left_out() -> None:
 
 
 SENSELESS = [
-    *(((), ""), (("Yes",), ""), (("no.", "False"), ""), (("SUPPORTS",), ""), (("",), ""), ((" \t",), "")),
-    *((("neutral",), ", classes='neutral|entailed'"), (("a b c",), ", max_words=2")),
+    *(((), ""), (("Yes",), ""), (("no.", "False"), ""), (("SUPPORTS",), ""), (("ـ", "+", " \t"), "")),
+    *((("neutral",), "classes='neutral|entailed'"), (("a b c",), "max_words=2")),
     ((" ".join("abcdefghijklmnopqrstu"),), ""),
 ]
 
 
-@pytest.mark.parametrize("match", ["tokens", "regex"])
-def test_where_it_makes_no_sense_it_is_not_applicable(match: str) -> None:
+def test_where_it_makes_no_sense_it_is_not_applicable() -> None:
     for answers, options in SENSELESS:
-        assert label(f"containment(match={match}{options})", answers, "yes, no, of 5") is Status.NOT_APPLICABLE
+        assert label(f"containment({options})", answers, "yes, no, of 5") is Status.NOT_APPLICABLE
     most = " ".join("abcdefghijklmnopqrst")
-    assert label(f"containment(match={match})", [most], f"of {most}") == 1, "twenty words, and not one more"
-    assert label(f"containment(match={match}, max_words=3)", ["the old bridge"], "over the old bridge") == 1
+    assert label("containment", [most], f"of {most}") == 1, "twenty words, and not one more"
+    assert label("containment(max_words=3)", ["the old bridge"], "over the old bridge") == 1
 
 
 def test_class_answers_beside_open_ones_are_passed_over() -> None:
@@ -93,42 +81,7 @@ def test_class_answers_beside_open_ones_are_passed_over() -> None:
     assert label("containment", ["yes", "Paris"], "in Paris") == 1
 
 
-@pytest.mark.parametrize(
-    ("answers", "text", "relevance"),
-    [
-        ([r"19\d\d"], "in 1984", 1),
-        ([r"19\d\d"], "in 2084", 0),
-        (["^paris"], "France\nParis is it", 1),
-        (["Beyonc\u00e9"], unicodedata.normalize("NFD", "Beyonc\u00e9"), 1),
-        ([r"\$\$"], "no $$ here", 1),
-        ([r"\bno\b", "Paris"], "no, Paris", 1),
-        ([r"\bno\b", "Paris"], "no, Lyon", 0),
-        (["", "Paris"], "in Lyon", 0),
-    ],
-)
-def test_patterns_are_searched_as_in_trec_qa(answers: list[str], text: str, relevance: int) -> None:
-    assert label("containment(match=regex)", answers, text) == relevance
-
-
-def test_a_pattern_of_a_class_or_of_anything_is_not_applicable() -> None:
-    for answer in ("no", r"\bno\b", "^Yes$", r"\ASUPPORTS\Z", "not  enough info", "", " ", "(?:)", "x*", ".*"):
-        assert label("containment(match=regex)", [answer], "I know text") is Status.NOT_APPLICABLE
-    unit = Unit(Query("q", "?", (".*",)), (Doc("d", "x"),))
-    assert "match anything" in checked(build("containment(match=regex)", Here()), unit, [])[0].reason
-
-
-def test_a_broken_pattern_is_an_error_that_names_the_query() -> None:
-    with pytest.raises(DataError, match=r"query 'q': '\(' is not a regular expression"):
-        label("containment(match=regex)", ["("], "x")
-
-
-def test_a_pattern_that_takes_forever_fails_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgekit.labelers.containment._PATTERN_SECONDS", 0.05)
-    slow = r"(?:a|a)+(?:a|a)+(?:a|a)+b(?!.)\Z|(a*)*c"
-    assert label("containment(match=regex)", [slow], "a" * 4000 + "!") is Status.FAILED
-
-
-@pytest.mark.parametrize("spec", ["containment(match=fuzzy)", "containment(max_words=0)", "containment(prompt=x)"])
+@pytest.mark.parametrize("spec", ["containment(max_words=0)", "containment(prompt=x)"])
 def test_wrong_options_are_refused(spec: str) -> None:
     with pytest.raises(UsageError):
         build(spec, Here())
@@ -153,13 +106,13 @@ texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—−$²₂⁻①½()\
 
 @given(texts, texts)
 def test_tokens_are_found_exactly_where_dpr_finds_them(answer: str, text: str) -> None:
-    phrase = Text.phrase(answer)
-    if phrase is not None:
+    phrase = Text(answer)
+    if phrase.probe:
         assert Text(text).holds(phrase) == dpr(answer, text)
 
 
 @given(texts, texts, texts)
 def test_an_answer_is_found_in_a_text_made_around_it(before: str, answer: str, after: str) -> None:
-    phrase = Text.phrase(answer)
-    if phrase is not None:
+    phrase = Text(answer)
+    if phrase.probe:
         assert Text(f"{before} {answer} {after}").holds(phrase)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,7 +13,7 @@ from scipy.stats import binomtest
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
-from judgekit.labelers.base import Label, Labeler, build, checked
+from judgekit.labelers.base import Labeler, build, checked
 from judgekit.labelers.human import wilson
 from tests.labelers.scripted import Here
 
@@ -82,7 +81,7 @@ def test_a_query_that_nobody_saw_is_not_applicable_unless_the_user_says_zero(tex
     assert said(labeler(tmp_path, text, ", unlisted=zero")) == [0] * 4
 
 
-LISTS = ["a b c", "a|b|c", "a | b | c", "a| b| c", "a |b |c", "a;b;c", "a ; b;c", '"a,b,c"', '"a, b, c"', '"a , b,c"']
+LISTS = ["a b c", "a|b|c", "a| b |c", "a;b;c", '"a, b,c"']
 
 
 @pytest.mark.parametrize("shown", [*LISTS, '"[""a"", ""b"", ""c""]"'])
@@ -95,11 +94,6 @@ def test_a_vote_is_times_chosen_over_times_shown(shown: str, tmp_path: Path) -> 
     assert a == {"judged": 1, "shown": 4, "chosen": 2, "ci_low": low, "ci_high": high}
     assert (c["judged"], c["shown"], c["chosen"]) == (1, 1, 0)
     assert d == {"judged": 0}
-
-
-def test_ids_may_hold_separators_where_others_separate(tmp_path: Path) -> None:
-    found: Any = labeler(tmp_path, VOTES + "q1,a|1 b;2,a|1\n")
-    assert {pair: vote.relevance for pair, vote in found.said.items()} == {("q1", "a|1"): 1.0, ("q1", "b;2"): 0.0}
 
 
 def test_votes_are_read_from_json_lists_and_a_doc_may_be_called_none(tmp_path: Path) -> None:
@@ -128,16 +122,14 @@ TWO = "line 2: shown must list two or more distinct doc ids"
         (GRADES, "holds no rows"),
         ("query_id,doc_id,grade\nq1,a,1\n", "has the columns query_id, doc_id, grade; expected labels by people"),
         ("query_id,doc_id,relevance,shown,chosen\nq1,a,1,a b,a\n", "has the columns"),
-        (GRADES + "q1,a,1\nq1,a,1\n", "line 3: doc 'a' appears twice for query 'q1' (first on line 2)"),
         (GRADES + "q1,a,high\n", "line 2: 'relevance' must be a finite number, not 'high'"),
-        (GRADES + "q1,a,1_0\n", "line 2: 'relevance' must be a finite number, not '1_0'"),
         (GRADES + "q1,a,0.5\n", "line 2: the relevance 0.5 is not a whole number: declare"),
         (GRADES + "q1,a,1.8\nq1,b,5\n", "scale='means:5:2'"),
         (GRADES + "q1,,1\n", "line 2: 'doc_id' is empty"),
         (VOTES + "q1,a b,c\n", "line 2: chosen must be one of those shown or none, not 'c'"),
         (VOTES + "q1,a b,\n", "line 2: chosen must be a text"),
         *((VOTES + "q1,a,a\n", TWO), (VOTES + "q1,a a,a\n", TWO), (VOTES + 'q1,"[1, 2]",1\n', TWO)),
-        *((VOTES + 'q1,"[a",a\n', TWO), (VOTES + 'q1,"[{}]",a\n', TWO), (VOTES + 'q1,"a b, c d",none\n', TWO)),
+        *((VOTES + 'q1,"[a",a\n', TWO), (VOTES + 'q1,"[{}]",a\n', TWO), (VOTES + "q1,a|1 b|2,none\n", TWO)),
         ("q1 0 a\n", "expected labels by people"),
         ("q1 0 a x\n", "line 1"),
     ],
@@ -154,9 +146,3 @@ def test_mistakes_end_in_a_sentence(tmp_path: Path) -> None:
         build("human(file='nobody.csv')", Here(tmp_path))
     with pytest.raises(DataError, match="line 3: the relevance 10 is outside the scale grades:3"):
         labeler(tmp_path, GRADES + "q1,a,1\nq1,b,10\n", ", scale='grades:3'")
-
-
-def test_missing_labels_beside_a_qrels_file_stay_missing(tmp_path: Path) -> None:
-    (tmp_path / "g.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tb\trefused\n")
-    labels: list[Label] = checked(labeler(tmp_path, "q1 0 a 1\n", name="g.qrels"), UNIT, [])
-    assert labels[1].status is Status.REFUSED

@@ -9,7 +9,7 @@ import pytest
 from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
-from judgekit.labelers.base import Needs, build, checked
+from judgekit.labelers.base import build, checked
 from tests.labelers.scripted import Here
 
 DOCS = [
@@ -87,12 +87,6 @@ def test_a_page_that_is_not_relevant_does_not_fill_in_what_is_missing(here: Here
     (here.base / "gold.qrels").write_text("q1 0 p1-a 0\nq1 0 p2-a 1\n")
     (here.base / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tp1-b\tunparsed\n")
     assert labels("provenance(qrels='gold.qrels', expand=page)", here) == [0, None, 1, 0]
-
-
-def test_it_needs_nothing_but_the_file(here: Here) -> None:
-    labeler = build("provenance(qrels='gold.qrels')", here)
-    assert labeler.needs == Needs(existing=True)
-    assert labeler.requests(Unit(Query("q1", "?"), tuple(DOCS)), []) == []
 
 
 NO_PAGES = MemoryDocs([Doc("p1-a", "t"), DOCS[3]])

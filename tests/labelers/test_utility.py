@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judgekit.answers.answerer import make_answerer
-from judgekit.client.session import Session
-from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import build
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, outcome, play
-from tests.scripted import ScriptedTransport
 
 UNIT = Unit(PARIS, (DOC,))
 NO_REFERENCE = Unit(Query("q2", "Why?"), (DOC,))
@@ -84,19 +79,17 @@ def test_the_context_budget_is_part_of_the_request() -> None:
     assert answerer.requests(Unit(PARIS, (long,)), [])[0].key == request.key
 
 
-@pytest.mark.parametrize(
-    ("says", "status"),
-    [
-        ([REFUSED], Status.REFUSED),
-        (["<think>Paris"], Status.UNPARSED),
-        ([Failure("k", Status.FAILED, "it is down")], Status.FAILED),
-        ([CUT, CUT], Status.TRUNCATED),
-    ],
-)
-def test_without_an_answer_there_is_no_label(says: list[Says], status: Status) -> None:
-    label = play(build("utility", Here()), UNIT, says).label
-    assert (label.relevance, label.status) == (None, status)
-    assert label.reason
+def test_without_an_answer_there_is_no_label() -> None:
+    down = Failure("k", Status.FAILED, "it is down")
+    cases: dict[Status, list[Says]] = {
+        Status.REFUSED: [REFUSED],
+        Status.UNPARSED: ["<think>Paris"],
+        Status.FAILED: [down],
+        Status.TRUNCATED: [CUT, CUT],
+    }
+    for status, says in cases.items():
+        label = play(build("utility", Here()), UNIT, says).label
+        assert (label.relevance, label.status, bool(label.reason)) == (None, status, True)
 
 
 @pytest.mark.parametrize("spec", ["utility", "utility(variant=gain)", "utility(quality='correct(endpoint=j)')"])
@@ -124,7 +117,7 @@ def test_a_gain_is_over_the_answer_without_any_document(
 ) -> None:
     labeler = build(f"utility(variant='{variant}')", Here())
     played = play(labeler, UNIT, lambda r: without if closed_book(r) else document)
-    assert played.label.relevance == relevance
+    assert (played.label.relevance, played.label.raw) == (relevance, document)
     assert played.label.extra["closed_book"] == float(without == "Paris")
     assert played.label.extra["closed_book_answer"] == without
     assert str(labeler.scale) == ("unit" if variant == "gain" else "signed")
@@ -141,23 +134,23 @@ def test_the_closed_book_request_is_the_same_for_all_documents_and_for_answering
 def test_without_a_closed_book_answer_there_is_no_gain() -> None:
     labeler = build("utility(variant=gain)", Here())
     label = play(labeler, UNIT, ["Paris", REFUSED]).label
-    assert (label.status, label.reason) == (Status.REFUSED, "without a document: the model declined")
+    assert (label.status, label.reason) == (Status.REFUSED, "without a document: the model declined: I may not")
     assert "closed_book" not in label.extra
-    assert play(labeler, UNIT, [REFUSED, "Paris"]).label.reason == "the model declined"
+    assert play(labeler, UNIT, [REFUSED, "Paris"]).label.reason == "the model declined: I may not"
     assert play(labeler, UNIT, ["Paris", CUT, "Lyon"]).label.relevance == 1.0
 
 
 def test_samples_are_averaged() -> None:
     labeler = build("utility(samples=3)", Here())
-    played = play(labeler, UNIT, ["Paris", "Lyon", "Paris"])
+    played = play(labeler, UNIT, ["Paris", "Köln", "Paris"])
     assert (played.label.relevance, str(labeler.scale)) == (pytest.approx(2 / 3), "unit")
     assert [r.sample for r in played.waves[0]] == [0, 1, 2]
     assert played.waves[0][0].key == build("utility", Here()).requests(UNIT, [])[0].key
-    assert json.loads(played.label.raw) == ["Paris", "Lyon", "Paris"]
+    assert played.label.raw == '["Paris", "Köln", "Paris"]'
     for samples, says in ((3, ["Paris", REFUSED, ""]), (2, ["Paris", REFUSED])):
         missing = play(build(f"utility(samples={samples})", Here()), UNIT, says).label
         assert (missing.relevance, missing.status) == (None, Status.REFUSED)
-        assert missing.reason == f"only 1 of {samples} answers are there: the model declined"
+        assert missing.reason == f"only 1 of {samples} answers are there: the model declined: I may not"
     gain = build("utility(variant='signed-gain', samples=2)", Here())
     assert play(gain, UNIT, ["Paris", "Paris", "Paris", "Lyon"]).label.relevance == 0.5
 
@@ -195,54 +188,9 @@ def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
     ("spec", "message"),
     [
         ("utility(quality=emm)", "Did you mean 'em'"),
-        ("utility(prompt=graded)", "must answer from passages"),
         ("utility(prompt='closed-book')", "must answer from passages"),
-        ("utility(variant=profit)", "variant must be one of"),
-        ("utility(context_tokens=0)", "context_tokens must be a whole number of at least 1"),
-        ("utility(quality='em@3')", "has no cutoff"),
     ],
 )
 def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(spec, Here())
-
-
-# What utility paid for, answering from one document does not pay again.
-
-
-def says_the_first_number(body: dict[str, Any]) -> str:
-    """The first number of the passages; without any, it believes in 1."""
-    found = re.search(r"The number is (\d)", body["messages"][-1]["content"])
-    return found[1] if found else "1"
-
-
-def test_calls_are_counted(tmp_path: Path) -> None:
-    queries = [Query(f"q{i}", f"Which number is {i}?", (str(i),)) for i in range(4)]
-    docs = [Doc(f"d{i}", f"The number is {i}.", f"Number {i}") for i in range(6)]
-    transport = ScriptedTransport(says_the_first_number)
-    utility, f1, gain = (build(f"utility{o}", Here()) for o in ("", "(quality=f1)", "(variant=gain)"))
-    answerer = make_answerer(Here().endpoint(None), "answer-short", Here())
-    pairs = [Unit(query, (doc,)) for query in queries for doc in docs]
-
-    async def work() -> tuple[list[int], dict[tuple[str, str], float | None]]:
-        calls, gains = [], {}
-        async with Session(tmp_path, transports=lambda _: transport) as session:
-            for program, units in [
-                (utility, pairs),
-                (answerer, pairs),
-                (f1, pairs),
-                (gain, pairs),
-                (answerer, [Unit(q, ()) for q in queries]),
-                (answerer, [Unit(q, tuple(docs[:3])) for q in queries]),
-            ]:
-                before = len(transport.sent)
-                async for unit, outcomes in session.resolve(units, program, stage=""):
-                    if program is gain:
-                        gains[unit.query.query_id, unit.docs[0].doc_id] = gain.label(unit, outcomes)[0].relevance
-                calls.append(len(transport.sent) - before)
-        return calls, gains
-
-    calls, gains = run_sync(work())
-    assert calls == [len(pairs), 0, 0, len(queries), 0, len(queries)]
-    known = {("q0", "d0"), ("q2", "d2"), ("q3", "d3")}
-    assert {pair for pair, gained in gains.items() if gained} == known, "not q1, which the model knows"

@@ -81,14 +81,6 @@ def test_single_pairs_give_sums_and_nothing_else(collection, truth, machine, peo
         assert row.ci_low <= means[row.measure, row.run] <= row.ci_high
 
 
-def test_a_sum_over_all_pairs_that_people_judged_is_exact():
-    random = np.random.default_rng(3)
-    people, machine = random.integers(0, 2, 60).astype(float), random.integers(0, 2, 60).astype(float)
-    counts, query = np.full(60, 0.2), np.repeat(np.arange(12), 5)
-    made = corrected_sum(people, machine, counts, np.ones(60), query, 12)
-    assert made.value == pytest.approx(people.mean())
-
-
 def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
     random = np.random.default_rng(5)
     query, counts, chance = np.repeat(np.arange(12), 5), random.random(60), np.where(np.arange(60) % 2, 0.3, 0.7)
@@ -106,52 +98,30 @@ def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
     assert (made.value, made.error) == pytest.approx((sums.mean(), sums.std(ddof=1) / np.sqrt(12)))
 
 
-@pytest.mark.parametrize("design", ["queries", "pairs"])
-def test_intervals_cover_what_is_true(design):
-    random = np.random.default_rng(11)
-    hits, times = 0, 300
-    for _ in range(times):
-        if design == "queries":
-            y = random.standard_normal(200)
-            f = 0.8 * y + 0.6 * random.standard_normal(200)
-            drawn = random.choice(200, 50, replace=False)
-            made = corrected_mean(y[drawn], f[drawn], f)
-            truth = 0.0
-        else:
-            query = np.repeat(np.arange(100), 8)
-            level = random.standard_normal(100)[query]
-            y = (level + random.standard_normal(800) > 0.8).astype(float)
-            f = np.where(random.random(800) < 0.85, y, 1 - y)
-            people = np.full(800, np.nan)
-            drawn = random.choice(800, 200, replace=False)
-            people[drawn] = y[drawn]
-            made = corrected_sum(people, f, np.full(800, 1 / 8), np.full(800, 0.25), query, 100)
-            truth = stats.norm.sf(0.8 / np.sqrt(2))
-        hits += made.low <= truth <= made.high
-    assert 0.92 <= hits / times <= 0.98
-
-
 def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
-    sample = draw(collection, n=10, prompt="binary")
-    people = people_of(sample)
-    random = np.random.default_rng(9)
-    table = machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
-    noise = Labeling("noise", machine.scale, table)
-    notes = " ".join(correct(collection, people, {"noise": noise}, "Success@1").notes)
-    assert "10 queries" not in notes
+    turned = Labeling("turned", machine.scale, machine.table.assign(relevance=1 - machine.table["relevance"]))
+    people = people_of(draw(collection, n=10, prompt="binary"))
+    notes = " ".join(correct(collection, people, {"turned": turned}, "RR").notes)
     assert "there are few queries: judge 25 or more" in notes
+    assert "turned says almost nothing about people's RR" in notes
     with pytest.raises(UsageError, match="people judged 2 queries"):
         corrected_mean(np.ones(2), np.ones(2), np.ones(9))
 
 
-def test_sampled_queries_that_are_left_out_are_counted(collection, machine, judged):
+def test_queries_that_are_left_open_are_counted_and_told_with_what_to_do(collection, machine, judged, recwarn):
     sample = draw(collection, n=10, prompt="binary", assessors=("ann", "bob"), overlap=2)
-    odd = (sample.tasks[0].query_id, sample.tasks[0].doc_ids[0])
-    ann = judged(sample, "ann")
-    bob = judged(sample, "bob", lambda row, true: true ^ ((row["query_id"], *row["doc_ids"]) == odd))
-    people = resolve(read_judgments([ann, bob], sample))
-    notes = " ".join(correct(collection, people, {"judge": machine}, "Success@1").notes)
+    odd, ann = (sample.tasks[0].query_id, sample.tasks[0].doc_ids[0]), judged(sample, "ann")
+
+    def corrected(turned):
+        bob = judged(sample, "bob", lambda row, true: true ^ turned((row["query_id"], *row["doc_ids"])))
+        return correct(collection, resolve(read_judgments([ann, bob], sample)), {"judge": machine}, "Success@1")
+
+    notes = " ".join(corrected(lambda pair: pair == odd).notes)
     assert "Success@1 rests on 9 of the 10 queries" in notes
+    assert "1 of 57 pairs have no human label" in notes
+    with pytest.raises(UsageError, match="0 of 10 queries that people were asked about have a label of every passage"):
+        corrected(lambda pair: True)
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.1, 25), (0.1, 50), (0.25, 25)])
@@ -177,15 +147,6 @@ def test_differences_on_few_queries_are_covered_or_have_no_interval(share, n):
 def test_runs_with_the_same_lists_do_not_differ():
     made, alone = corrected_difference(np.zeros(9), np.zeros(9), np.ones(9, bool), np.zeros(9, bool), 0.95)
     assert (made.value, made.low, made.high, made.p, alone.p) == (0, 0, 0, 1, 1)
-
-
-def test_undecided_pairs_are_told_with_what_to_do(collection, judged, machine, recwarn):
-    sample = draw(collection, n=10, prompt="binary", assessors=("ann", "bob"), overlap=2)
-    files = [judged(sample, "ann"), judged(sample, "bob", lambda _, true: 1 - true)]
-    people = resolve(read_judgments(files, sample))
-    with pytest.raises(UsageError, match="0 of 10 queries that people were asked about have a label of every passage"):
-        correct(collection, people, {"judge": machine}, "P@1")
-    assert not recwarn.list
 
 
 @pytest.mark.parametrize(("positive", "enough"), [(9, False), (10, True)])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import islice
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from judgekit.analysis.money import Money
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.trec import write_qrels
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate
-from judgekit.people.deciding import LOOKS, MARGIN, PILOT, Contest, decide, decided_by
+from judgekit.people.deciding import LOOKS, MARGIN, PILOT, Contest, LookResult, decide, decided_by
 from judgekit.people.reading import asked_of, read_judgments, read_people, resolve
 from judgekit.people.sampling import draw
 
@@ -34,38 +36,46 @@ def world(random: np.random.Generator, runs: int, queries: int, docs: int, noise
     return Contest(names, counts[:, shown], machine / 3, machine, random.random(len(people))), people
 
 
+def looks(contest: Contest, truth: np.ndarray) -> Iterator[tuple[LookResult, np.ndarray, np.ndarray]]:
+    """Yield what each look says, with people's labels and the chances that it found, until nothing is asked."""
+    people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
+    told = None
+    while told is None or told.new.any():
+        told = contest.look(people, chance)
+        yield told, people, chance
+        people, chance = np.where(told.new, truth, people), told.chance
+
+
 def test_a_look_is_the_estimator_as_written():
     contest, truth = world(np.random.default_rng(1), 3, 40, 12, 0.5)
-    first = contest.look(np.full(len(truth), np.nan), np.zeros(len(truth)))
-    chance, judged = first.chance, np.flatnonzero(first.new)
-    people = np.where(first.new, truth, np.nan)
+    (first, *_), (second, _, chance) = islice(looks(contest, truth), 2)
+    judged = np.flatnonzero(first.new)
+    drawn = first.new & (first.chance < 1)
+    share = first.chance[drawn] / np.ptp(contest.counts, axis=0)[drawn]
+    assert share == pytest.approx(share[0]), "in proportion to weight x spread, which is the same before any label"
+    assert contest._reach == pytest.approx(norm.isf(0.025 / 3 / len(LOOKS))), "for three pairs of runs at all looks"
     groups = {group: truth[[at for at in judged if contest.groups[at] == group]] for group in set(contest.groups)}
     prior = truth[judged].mean()
     means = {group: (values.sum() + 2 * prior) / (len(values) + 2) for group, values in groups.items()}
-    table = contest.look(people, chance).table.set_index(["run", "other"])
-    for (i, a), (j, b) in combinations(enumerate(contest.runs), 2):
-        counts = contest.counts[i] - contest.counts[j]
+    for row in second.table.itertuples():
+        counts = contest.counts[contest.runs.index(row.run)] - contest.counts[contest.runs.index(row.other)]
         value = sum(count * means[group] for count, group in zip(counts, contest.groups, strict=True))
         value += sum(counts[at] * (truth[at] - means[contest.groups[at]]) / chance[at] for at in judged)
-        assert table.loc[(a, b), "value"] == pytest.approx(value)
-        assert table.loc[(a, b), "ci_low"] < value < table.loc[(a, b), "ci_high"]
+        assert row.value == pytest.approx(value)
+        assert row.ci_low < value < row.ci_high
     calm = contest.look(np.where(first.new, 0.5, np.nan), chance).table
     assert (calm["ci_low"] < calm["value"]).all(), "the next label may be the first surprise"
 
 
 def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
     contest, truth = world(np.random.default_rng(2), 4, 60, 12, 1.0)
-    people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
-    everything = []
-    for _ in range(7):
-        told = contest.look(people, chance)
+    asked = []
+    for told, _, chance in looks(contest, truth):
         assert (told.chance >= chance).all()
         assert not (told.new & (chance > 0)).any()
         assert (contest.fixed[told.new] < told.chance[told.new]).all()
-        people, chance = np.where(told.new, truth, people), told.chance
-        everything.append(int(told.new.sum()))
-    assert all(everything[:3])
-    assert everything[-1] == 0
+        asked.append(int(told.new.sum()))
+    assert 4 <= len(asked) <= 7
     assert told.decided
     best = contest.counts @ truth
     assert best[contest.runs.index(told.leader)] >= best.max() - MARGIN
@@ -73,11 +83,7 @@ def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
 
 def test_the_looks_take_the_planned_shares_of_a_large_pool():
     contest, truth = world(np.random.default_rng(5), 2, 500, 15, 1.0)
-    people, chance, shares = np.full(len(truth), np.nan), np.zeros(len(truth)), []
-    for _ in range(3):
-        told = contest.look(people, chance)
-        people, chance = np.where(told.new, truth, people), told.chance
-        shares.append(np.isfinite(people).mean())
+    shares = [np.isfinite(people).mean() for _, people, _ in islice(looks(contest, truth), 1, 4)]
     assert shares == pytest.approx([PILOT / len(truth), *LOOKS[1:3]], rel=0.15)
 
 
@@ -86,11 +92,7 @@ def test_a_decision_is_seldom_wrong_and_needs_less_than_all(runs, noise):
     random, wrong, shares = np.random.default_rng(3), 0, []
     for _ in range(40):
         contest, truth = world(random, runs, 60, 15, noise)
-        people = np.full(len(truth), np.nan)
-        told = contest.look(people, np.zeros(len(truth)))
-        while not told.decided:
-            people = np.where(told.new, truth, people)
-            told = contest.look(people, told.chance)
+        told, people, _ = next(look for look in looks(contest, truth) if look[0].decided)
         best = contest.counts @ truth
         wrong += bool(best[contest.runs.index(told.leader)] < best.max() - MARGIN)
         shares.append(np.isfinite(people).mean())
@@ -147,17 +149,16 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
 
 
 def test_what_cannot_be_decided_is_a_sentence(collection, machine, people_of):
+    people = people_of(draw(collection, n=10, design="pairs", prompt="binary"), lambda *_: 1)
     two = {"judge": machine, "other": machine}
-    with pytest.raises(UsageError, match="needs the labels of a finished run"):
-        decide(collection, {}, None, "P@3", 1)
-    with pytest.raises(UsageError, match="name it with --by, one of judge, other"):
-        decide(collection, two, None, "P@3", 1)
-    with pytest.raises(UsageError, match="unknown labeling 'jugde'"):
-        decide(collection, two, "jugde", "P@3", 1)
-    sample = draw(collection, n=10, design="pairs", prompt="binary")
-    people = people_of(sample, lambda *_: 1)
-    with pytest.raises(UsageError, match="not sampled by the design 'decision'"):
-        decide(collection, two, None, "P@3", 1, people)
+    for labelings, by, said, message in (
+        ({}, None, None, "needs the labels of a finished run"),
+        (two, None, None, "name it with --by, one of judge, other"),
+        (two, "jugde", None, "unknown labeling 'jugde'"),
+        (two, None, people, "not sampled by the design 'decision'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            decide(collection, labelings, by, "P@3", 1, said)
 
 
 def test_a_run_that_people_were_never_asked_about_is_not_decided_on(collection, machine, people_of):

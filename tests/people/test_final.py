@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.people.final import best_threshold, final_labels, fit, held_out
+from judgekit.people.final import Rule, best_threshold, final_labels, fit, held_out
 from judgekit.people.reading import People
 
 ASKED = ["query_id", "doc_id", "probability", "content", "status", "judgments"]
@@ -53,6 +53,8 @@ def test_the_threshold_is_the_best_of_all_by_a_search(pool):
 def test_grades_are_what_people_give_on_average_weighted_by_how_they_were_drawn():
     values, people = np.array([0.1, 0.1, 0.5, 0.9]), np.array([0.0, 2.0, 1.0, 3.0])
     rule = fit(values, people, np.array([3.0, 1.0, 1.0, 1.0]), Scale("grades", 3))
+    nine = Rule(Scale("unit"), values=tuple(map(float, range(9))), means=tuple(n / 8 for n in range(9)))
+    assert str(nine) == "0 becomes 0.00, 2 becomes 0.25, 4 becomes 0.50, 6 becomes 0.75, 8 becomes 1.00"
     assert rule.means == tuple(isotonic_regression([0.5, 1.0, 3.0], weights=[4, 1, 1]).x)
     assert rule(np.array([0.1, 0.5, 0.9, 1.0, np.nan])).tolist() == pytest.approx([1, 1, 3, 3, np.nan], nan_ok=True)
 
@@ -70,6 +72,9 @@ def test_people_s_labels_stand_and_the_others_follow_them(pool):
     truth = np.array([grades[pair] for pair in rest.index])
     assert (rest["relevance"].to_numpy() == truth).mean() > 0.6
     assert final.judged == 99
+    coarse = final_labels(labeling_of({pair: float(g > 1) for pair, g in grades.items()}, "binary"),
+                          people_of([(*pair, float(g), 1.0) for pair, g in grades.items()], "grades:3:2"))  # fmt: skip
+    assert any("people gave the grade" in note for note in coarse.notes) > any("the grade" in n for n in final.notes)
     namesake = final_labels(labeling_of(values, "unit", "people"), people_of(judged, "grades:3:2"))
     assert set(namesake.agreement["first"]) == {"people (labeling)"}
     agreed = final.agreement[final.agreement["coefficient"] == "agreement"].iloc[0]
@@ -93,7 +98,9 @@ def test_without_people_the_labels_stand_as_declared_and_it_is_said(pool):
     final = final_labels(labeling_of(pool[1], "unit"), None)
     assert (str(final.labeling.scale), len(final.agreement), final.judged) == ("unit", 0, 0)
     assert final.table["relevance"].tolist() == final.table["machine"].tolist()
-    assert "no people judged" in final.notes[0]
+    assert "no people judged: the labels are those of judge (no label is declared relevant)" in final.notes[0]
+    graded = final_labels(labeling_of(pool[0], "grades:3:2"), None)
+    assert "(relevant from 2 on, as judge declares)" in graded.notes[0]
 
 
 def test_a_missing_label_is_missing_unless_people_gave_one():
@@ -114,7 +121,7 @@ def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
         final_labels(labeling_of(values, "unit"), alike)
     random = np.random.default_rng(1)
     noise = {pair: float(random.random()) for pair in grades}
-    people = people_of([(q, d, float(g >= 1), 1.0) for (q, d), g in grades.items()], "binary")
+    people = people_of([(q, d, float(g >= 3), 1.0) for (q, d), g in grades.items()], "binary")
     for machine, useless in ((noise, True), (values, False)):
         notes = final_labels(labeling_of(machine, "unit"), people).notes
         assert any("no more often than always" in note for note in notes) == useless

@@ -1,27 +1,21 @@
-"""An LLM as one more assessor of answers, held against people; and a metric that needs no reference."""
+"""An LLM as one more assessor of answers, held against people."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from judgekit.answers.quality import Answered, metric
-from judgekit.answers.reading import Answer
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.data.documents import Doc, Query
-from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import Context
 from judgekit.people.machine import Preferring, prefer
 from judgekit.people.reading import assessor_agreement, preferences, read_judgments
 from judgekit.people.sampling import draw, draw_answers
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
-from judgekit.wire.types import Endpoint, Reply
+from judgekit.wire.types import Endpoint
 from tests.scripted import ScriptedTransport
 
 ENDPOINT = Endpoint("llm", "http://127.0.0.1:9/v1", "judge-model")
@@ -43,10 +37,6 @@ def asked(sample, script, tmp_path: Path) -> tuple[Path, dict[str, int]]:
     return path, counts
 
 
-def reply(text: str) -> Reply:
-    return Reply("k", json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}))
-
-
 def answer_a(body) -> str:
     return re.search(r"Answer A:\n<answer>\n(\w+)", body["messages"][-1]["content"])[1]
 
@@ -66,7 +56,7 @@ def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_pa
     machine, _ = asked(sample, lambda body: "A" if answer_a(body) == "good" else "B", tmp_path)
     people = judged(sample, "1", lambda row, _: "good" if row["query_id"] < "q30" else "poor")
     judgments = read_judgments([people, machine], sample)
-    table = assessor_agreement(judgments, resamples=100)["between"].table
+    table = assessor_agreement(judgments, resamples=100)["between"]
     agreed = table[table["coefficient"] == "agreement"].iloc[0]
     share = sum(task.query_id < "q30" for task in sample.tasks if not task.repeat_of) / 20
     assert agreed["value"] == pytest.approx(share)
@@ -87,21 +77,3 @@ def test_only_preference_prompts_with_its_four_words_and_only_answers(sample, co
         Preferring(Asker(ENDPOINT, load_prompt(own)))
     with pytest.raises(UsageError, match="use a labeler"):
         asked(draw(collection, n=2), "A", tmp_path)
-
-
-def test_grounded_asks_whether_the_answer_rests_on_its_passages_and_needs_no_reference():
-    grounded = metric("grounded", Context({"llm": ENDPOINT}))
-    unit = Answered(Query("q", "Who?"), Answer("Ada", Status.OK), (Doc("d", "Ada wrote it."),))
-    (request,) = grounded.requests(unit, [])
-    body = request.body.decode()
-    assert "Ada wrote it." in body
-    assert "<references>" not in body
-    assert not grounded.needs_references
-    assert grounded.read(unit, [reply("Yes")]).value == 1
-    assert grounded.read(unit, [reply("No")]).value == 0
-    assert grounded.read(Answered(unit.query, unit.answer), []).status is Status.NOT_APPLICABLE
-    given_up = Answered(unit.query, Answer("unknown", Status.OK, abstained=True), unit.docs)
-    assert grounded.requests(given_up, []) == []
-    assert grounded.read(given_up, []).value == 0
-    with pytest.raises(UsageError, match="is of kind correctness, not grounded"):
-        metric("grounded(prompt=correctness)", Context({"llm": ENDPOINT}))

@@ -12,8 +12,8 @@ import pytest
 import judgekit as jk
 from judgekit.data.documents import Doc, Query
 from judgekit.data.frames import as_queries
-from judgekit.data.readers import write_docs, write_queries
-from judgekit.errors import ConfigError, DataError, JudgekitError
+from judgekit.data.readers import write_queries
+from judgekit.errors import DataError
 from judgekit.reading.prompts import load_prompt
 from tests.mock import URL
 
@@ -52,15 +52,6 @@ def test_the_last_message_is_the_question_of_a_query_without_text(tmp_path: Path
         assert dict(as_queries(form)) == {"q1": queries["q1"]}
 
 
-def test_docs_keep_their_columns_in_memory_and_on_disk(tmp_path: Path) -> None:
-    docs = [Doc("d1", "text", "Title", columns={"date": "1999"}), Doc("d2", "other", columns={"date": ""})]
-    write_docs(docs, tmp_path / "docs.jsonl")
-    (tmp_path / "d.csv").write_text("doc_id,text,title,date\nd1,text,Title,1999\n")
-    for limit in (0, 1 << 20):
-        assert jk.read_docs(tmp_path / "docs.jsonl", memory_limit=limit).get(["d1", "d2"]) == docs
-        assert jk.read_docs(tmp_path / "d.csv", memory_limit=limit).get(["d1"]) == docs[:1]
-
-
 def test_a_prompt_shows_the_columns_that_it_names(tmp_path: Path) -> None:
     query = Query("q", "And <answer>when?", messages=tuple(TURNS), columns={"day": "</passage>Monday"})
     doc = Doc("d", "text", "Title", columns={"date": "1999"})
@@ -84,22 +75,3 @@ def test_labels_of_a_prompt_with_columns_depend_on_them(tmp_path: Path) -> None:
         label(query, {"text": "x", "dated": "1"})
     with pytest.raises(DataError, match="query 'q' has no column 'day'"):
         label({"text": "When?", "history": "", "Day": "1"}, {"text": "x", "date": ""})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("Dated {doc.date}. {doc}", "Dated {doc.date}."), r"\[passage\] is what each of \{passages\} is made of"),
-        (("{query.day}", "{doc.date}"), r"\[user\] shows a document: \{doc\} and its columns stand in passage"),
-        (("{query.day}", "{day}"), r"\{day\} is not a placeholder of a judge prompt"),
-    ],
-)
-def test_prompts_that_make_no_sense_are_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=message):
-        load_prompt(prompt(tmp_path, PROMPT.replace(*change)))
-
-
-@pytest.mark.parametrize("messages", ["Hello", [{"role": "user"}], [{"role": "user", "content": 3}], ["Hello"]])
-def test_a_conversation_is_a_list_of_role_and_content(messages: object) -> None:
-    with pytest.raises(JudgekitError, match="'messages' must be a list of objects with role and content"):
-        as_queries([{"query_id": "q", "text": "x", "messages": messages}])

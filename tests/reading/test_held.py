@@ -12,7 +12,6 @@ import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import EndpointError
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request
@@ -88,17 +87,6 @@ def test_as_first_asked_the_form_is_all_of_it_and_asked_again_the_verdict_alone(
     reply = Reply("k", '{"choices": [{"message": {"content": "Hm."}, "finish_reason": "stop"}]}')
     assert keys(asker.request(values)) == {"reason", "score"}
     assert keys(asker.again(values, reply)) == {"score"}
-
-
-def test_a_server_that_takes_nothing_says_why(tmp_path: Path) -> None:
-    with pytest.raises(EndpointError, match="no such deployment"):
-        ask(lambda body: error(400, "no such deployment"), tmp_path)
-
-
-def test_nothing_is_added_for_a_model_that_thinks_nor_where_a_form_is_set(tmp_path: Path) -> None:
-    for endpoint in (replace(ENDPOINT, thinks=True), replace(ENDPOINT, params={"regex": "(Yes|No)"})):
-        _, _, sent = ask(lambda body: "No", tmp_path / endpoint.name / str(endpoint.thinks), endpoint)
-        assert all("structured_outputs" not in body for body in sent)
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])

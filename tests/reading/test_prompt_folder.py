@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 import judgekit as jk
-from judgekit.answers.answerer import make_answerer
 from judgekit.data.documents import Unit
 from judgekit.errors import ConfigError, UsageError
 from judgekit.labelers.base import build
-from judgekit.reading.prompts import find_prompt, list_prompts, load_prompt, prompt_folder
+from judgekit.reading.prompts import find_prompt, list_prompts, load_prompt
 from judgekit.sample import EXPERIMENT
 from judgekit.wire.types import Request
 from tests.commands import in_process
@@ -60,32 +59,24 @@ def test_a_short_name_is_that_of_the_folder_first_and_then_of_the_shipped_ones(f
         load_prompt("city")
 
 
-def test_answers_take_prompt_and_closed_book_sibling_from_the_folder(folder: Path) -> None:
-    text = (prompt_folder() / "closed-book.toml").read_text().replace("Answer", "Kindly answer")
-    (folder / "closed-book.toml").write_text(text)
-    empty = Unit(PARIS, ())
-    (mine,) = make_answerer(Here().endpoint(None), "answer-short", Here(prompts=folder)).requests(empty, [])
-    (shipped,) = make_answerer(Here().endpoint(None), "answer-short", Here()).requests(empty, [])
-    assert b"Kindly answer" in mine.body
-    assert b"Kindly answer" not in shipped.body
-
-
 def test_every_prompt_of_the_folder_is_checked_at_once(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for name, said in (("none", "is not a folder"), ("empty", "has no prompt in it")):
+    (folder / "bad.toml").write_text(MINE.replace("{passages}", ""))
+    for name, said in (
+        ("none", "is not a folder"),
+        ("empty", "has no prompt in it"),
+        ("mine", r"bad\.toml.*lacks the placeholder"),
+    ):
         with pytest.raises(ConfigError, match=said):
             list_prompts(tmp_path / name)
-    (folder / "bad.toml").write_text(MINE.replace("{passages}", ""))
-    with pytest.raises(ConfigError, match=r"bad\.toml.*lacks the placeholder"):
-        jk.plan(experiment(tmp_path))
 
 
-def experiment(folder: Path) -> Path:
-    path = folder / "experiment.toml"
+def test_an_experiment_names_the_folder_beside_itself(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     sample = EXPERIMENT.parent
-    data = {"queries": f"{sample}/queries.jsonl", "docs": f"{sample}/docs.jsonl", "depth": 1, "limit": 3}
     tables = toml(
-        data=data,
+        data={"queries": f"{sample}/queries.jsonl", "docs": f"{sample}/docs.jsonl", "depth": 1, "limit": 3},
         runs={"bm25": f"{sample}/runs/bm25.trec"},
         prompts={"folder": "mine"},
         endpoints={"mock": MOCK},
@@ -93,22 +84,18 @@ def experiment(folder: Path) -> Path:
         answers={"depths": [1]},
         analysis=QUICK,
     )
-    path.write_text(tables)
-    return path
-
-
-def test_an_experiment_names_the_folder_beside_itself(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    experiment(tmp_path)
+    (tmp_path / "experiment.toml").write_text(tables)
     monkeypatch.chdir(tmp_path.parent)
     relative = Path(tmp_path.name) / "experiment.toml"
     done = jk.run(relative, out=tmp_path / "out", cache=tmp_path / "cache")
     assert list(done.labelings) == ["judge(prompt=city)"]
     assert "mine/city.toml" in (tmp_path / "out" / "manifest.json").read_text()
-    judgekit = in_process(capfd)
-    judgekit("annotate", "sample", str(relative), "--n", "2", "--prompt", "city", "--out", str(tmp_path / "s.jsonl"))
+    sample_command = ("annotate", "sample", relative, "--n", "2", "--prompt", "city", "--out", tmp_path / "s.jsonl")
+    in_process(capfd)(*sample_command, code=0)
     assert '"guideline": "Does the passage name a city?"' in (tmp_path / "s.jsonl").read_text()
+    (folder / "bad.toml").write_text(MINE.replace("{passages}", ""))
+    with pytest.raises(ConfigError, match=r"bad\.toml.*lacks the placeholder"):
+        jk.plan(relative)
 
 
 def test_the_three_criteria_stand_in_the_same_order_for_a_judge_and_for_people() -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -65,34 +62,6 @@ def test_answer_prompts_have_a_closed_book_sibling_of_their_own_kind(name: str) 
     for one in (prompt, sibling):
         assert f'say "{one.output.abstain}"' in one.user.replace("\n", " ")
     assert not re.search("passage|document|context|source", filled(sibling), re.IGNORECASE)
-
-
-TASKS = {
-    **dict.fromkeys(("binary", "strict", "terse", "useful", "correctness", "grounded"), "judge"),
-    **dict.fromkeys(("criteria", "graded", "graded-json"), "grade"),
-}
-
-
-@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
-def test_the_real_endpoint_reads_them_as_they_are_meant(prompt: Prompt, shared: Path, monkeypatch: Any) -> None:
-    if prompt.kind == "preference" or not (shared / "endpoint/prompts.py").is_file():
-        pytest.skip("needs the real endpoint, which compares no answers")
-    spec = spec_from_file_location("endpoint_prompts", shared / "endpoint/prompts.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "endpoint_prompts", module)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    spec.loader.exec_module(module)
-    task = module.parse([{"role": m["role"], "text": m["content"]} for m in prompt.messages(VALUES)])
-    assert task.kind == {"judge": "yesno", "grade": "scale", "answer": "answer"}[TASKS.get(prompt.name, "answer")]
-    assert task.question == "Which city?"
-    assert len(task.passages) == (2 if "passages" in prompt.placeholders else 0)
-    assert task.json_key == ("score" if prompt.name == "graded-json" else None)
-    if task.kind == "scale":
-        assert (task.lo, task.hi) == (0, 3)
-    if task.kind == "answer":
-        assert task.no_answer == prompt.output.abstain
 
 
 # What is filled in.
@@ -172,11 +141,8 @@ GRADES = BASE + '[output]\ntype = "grade"\n'
         ("kind = ", "is not TOML"),
         ("", r"\[kind\] is missing"),
         ('kind = "jugde"', "Did you mean 'judge'"),
-        ("kind = 3", r"\[kind\] must be a text, not 3"),
         (BASE + "colour = 1\n" + YES, r"\[colour\] is not a key here"),
-        (BASE + "max_token = 1\n" + YES, "Did you mean 'max_tokens'"),
         (BASE + "max_tokens = 0\n" + YES, "must be a whole number of at least 1, not 0"),
-        (BASE + "max_tokens = true\n" + YES, "must be a whole number of at least 1, not True"),
         (BASE, r"\[output\] is missing: expected a table"),
         (BASE + "[output]\n", r"\[output\.type\] is missing"),
         (BASE + '[output]\ntype = "short"', "must be one of yes/no, grade, choice"),
@@ -184,28 +150,24 @@ GRADES = BASE + '[output]\ntype = "grade"\n'
         ('kind = "judge"\nuser = "{question}"\n' + YES, r"lacks the placeholder \{passages\}"),
         ('kind = "judge"\nuser = "{query} {passages}"\n' + YES, r"\{query\} is not a placeholder of a judge prompt"),
         ('kind = "judge"\n' + YES, r"\[user\] is missing"),
+        ('passage = "Dated {doc.date}."\n' + BASE + YES, r"\[passage\] is what each of \{passages\} is made of"),
+        (
+            BASE.replace("{question}", "{question} {doc.date}") + YES,
+            r"\[user\] shows a document: \{doc\} and its columns",
+        ),
         (BASE + CLOSED + YES, "makes sense only for an answer prompt"),
         (ANSWER + '[output]\ntype = "short"', r"\[closed_book\] is missing"),
         (GRADES + 'names = ["x"]', "at least two distinct texts"),
         (GRADES + 'names = ["x", "X"]', "at least two distinct texts"),
         (GRADES + 'names = ["x", 2]', "at least two distinct texts"),
-        (GRADES + 'names = ["a", "b"]\nrelevance = [1]', "one grade for each of the 2 names"),
-        (GRADES + 'names = ["a", "b"]\nrelevance = [0, 0]', "one grade for each"),
-        (GRADES + 'names = ["a", "b"]\nrelevance = [0, true]', "one grade for each"),
         (GRADES + 'names = ["a", "b"]\nmin_rel = 2', r"\[output\.min_rel\] 2 must lie above"),
         (GRADES + 'low = 1\nnames = ["a", "b"]', r"\[output\.min_rel\] 1 must lie above"),
-        (BASE + '[output]\ntype = "choice"\nchoices = { a = 1 }', "at least two different grades"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 2, b = 0 }\nmin_rel = 0', "of at least 1, not 0"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1, b = 0.5 }', "at least two different grades"),
-        (ANSWER + CLOSED + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
         (BASE + YES + '[params]\nmodel = "other"', r"\[params\.model\] is not a prompt's to set: the model is"),
-        (BASE + YES + "[params]\nmessages = []", r"\[params\.messages\] is not a prompt's to set"),
-        (BASE + YES + "[params]\nn = 3", r"\[params\.n\] is not a prompt's to set: .*samples"),
-        (BASE + YES + "[params]\nstream = true", r"\[params\.stream\] is not a prompt's to set"),
         (BASE + YES + "[params]\ntop_p = nan", r"\[params\.top_p\] cannot be sent as JSON"),
         (GOOD.replace('json = "score"', 'json = "a"\nline = "b"'), r"output\.line.*declared together with json"),
         (GOOD.replace('json = "score"', 'json = ["score", "Score"]'), r"output\.json.*distinct keys"),
-        (GOOD.replace('json = "score"', "json = 3"), r"output\.json.*distinct keys"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_an_error_with_file_and_key(text: str, message: str, tmp_path: Path) -> None:
@@ -218,7 +180,7 @@ def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file; expected a prompt"):
         load_prompt(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'kind = "\xe9"')
-    with pytest.raises(ConfigError, match="is not UTF-8"):
+    with pytest.raises(ConfigError, match="is not TOML in UTF-8"):
         load_prompt(tmp_path / "latin.toml")
     with pytest.raises(UsageError, match="Did you mean 'answer-short'"):
         load_prompt("answer_short")

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.reading.prompts import load_prompt
-from judgekit.reading.verdict import Form, Unread, Verdict, read, read_outcome, unfinished
+from judgekit.reading.prompts import list_prompts, load_prompt
+from judgekit.reading.verdict import Form, Unread, Verdict, label, read, unfinished
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.types import Failure, Reply
+from judgekit.wire.types import Failure, Outcome, Reply
 
+BINARY = load_prompt("binary")
 WORDS = (("Yes", 1), ("No", 0))
 GRADES = tuple((str(grade), grade) for grade in range(4))
-SHIPPED = ("binary", "strict", "terse", "useful", "correctness", "graded", "graded-json", "classify-claim")
+SHIPPED = [prompt.name for prompt in list_prompts() if prompt.output.form.options]
 FORMS = {name: load_prompt(name).output.form for name in SHIPPED} | {
     "ten": Form(tuple((str(n), n) for n in range(11))),
     "stars": Form(tuple((str(n), n) for n in range(1, 6))),
@@ -27,12 +28,12 @@ FORMS = {name: load_prompt(name).output.form for name in SHIPPED} | {
     "answer": Form((("yes", 0), ("no", 1), ("maybe", 2))),
     "relevant-json": Form(WORDS, (("true", 1), ("false", 0)), keys=("relevant",)),
 }
-STEPS, MARKS = "Intent: a\nMatch: most\nTrust: b", "Intent: 3\nMatch: 3\nTrust: 1"
 YES_NO, GRADE, JSON = (FORMS[name] for name in ("binary", "graded", "graded-json"))
 
 REPLIES = [json.loads(line) for line in (Path(__file__).parent / "replies.jsonl").read_text().splitlines()]
-"""Replies, each with the prompt that it answers, whether a model really gave it, and what a careful person reads in it
-(null: that it states no verdict, or contradicts itself)."""
+"""Replies, each with the prompt that it answers, its origin (a model really gave it; it was invented; it taught
+something), what a careful person reads in it (null: that it states no verdict, or contradicts itself), and what is
+read: that or nothing."""
 
 
 def found(text: str, form: Form) -> int | None:
@@ -41,25 +42,6 @@ def found(text: str, form: Form) -> int | None:
 
 
 # Replies and their verdicts.
-
-
-def test_a_second_grade_or_another_scale_above_the_last_line_leaves_no_verdict() -> None:
-    for line in (
-        *("Overall: 1", "I would give 1.", "Weighing match and trust gives 0.", "On a scale of 0 to 10:", "Out of 5,"),
-        *("Match: full. Overall: 1", "Relevance: 2", "On a 5-point scale:", "Match: 3/10", "2. Overall: good"),
-    ):
-        assert found(f"{line}\nFinal grade: 3", GRADE) is None
-
-
-def test_declared_steps_may_have_grades_and_numbers_of_their_own() -> None:
-    for match in ("Match: 2", "2. Match: all", "2) Match: 1", "**Match:** 1.", "Match: points to 2013"):
-        assert found(f"Intent: the date\n{match}\nTrust: fine\nFinal grade: 3", GRADE) == 3
-
-
-def test_the_steps_are_all_there_and_in_their_order_or_there_are_none() -> None:
-    for lines in ("Match: all", "Intent: a\nTrust: c\nMatch: b", "Intent: a\nMatch: b\nMatch: b\nTrust: c", "a\nb\nc"):
-        assert found(f"{lines}\nFinal grade: 3", GRADE) is None
-    assert found("Final grade: 3", GRADE) == 3
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -71,46 +53,11 @@ def test_a_model_that_repeats_a_piece_of_the_prompt_has_given_no_verdict(name: s
 
 
 def test_no_reply_gets_another_verdict_than_a_careful_person_reads_and_every_real_one_is_read() -> None:
-    verdicts = [(found(r["reply"], FORMS[r["prompt"]]), r) for r in REPLIES]
-    assert [r for verdict, r in verdicts if verdict not in (None, r["label"])] == []
-    assert [r for verdict, r in verdicts if r["origin"] == "real" and verdict != r["label"]] == []
-    assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 500
-    assert {r["prompt"] for r in REPLIES} == set(FORMS)
-
-
-READ: list[tuple[Form, str, int]] = [
-    *[(YES_NO, text, 1) for text in ("Yes", "yes", "YES.", "**Yes**", "**Yes.**", '"Yes"', " Yes!\n", "`yes`")],
-    *[(GRADE, text, 2) for text in ("2", "**2**", "2.", "partial answer", "\u200b2\u200b")],
-    *[(GRADE, f"{STEPS}\n{text}", 2) for text in ("Final grade: 2", "**Final grade:** 2", "# final grade: 2.")],
-    *[(GRADE, f"{MARKS}\n\n{text}", 2) for text in ("Final grade: **2**", "`Final grade: 2`")],
-    *[(JSON, text, 2) for text in ('{"reason": "3?", "score": 2}', '{"score": "2"}', '{"score": 2.0}', "2")],
-    *[(JSON, f"```{tag}\n{{\n  \"score\": 2\n}}\n```\n", 2) for tag in ("json", "")],
-    (FORMS["relevant-json"], '{"relevant": true, "why": ["it says no", {"sure": 0.1}]}', 1),
-    *((FORMS["letters"], "The claim holds.\nGRADE: C", 1), (FORMS["classify-claim"], "Not enough info.", 2)),
-]  # fmt: skip
-UNREAD: list[tuple[Form, str]] = [
-    *[(YES_NO, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
-    *[(YES_NO, text) for text in ("Yes. Hmm, thinking again: No.", "No. The passage does not state it.", "Yes?")],
-    *[(GRADE, text) for text in ("3. Just kidding, 0.", "3 (out of 100)", "<2", "2 | 3", "-1", "Final grade: <2")],
-    *[(form, '[{"score":1},{"score":3}]') for form in (GRADE, JSON)],
-    *[(JSON, text) for text in ('{"score":1,"score":3}', '{"reason":{"score":1},"score":3}', '{"score":[2]}')],
-    *[(JSON, text) for text in ('{"score":2,"final_score":0}', '{"score":2} {"score":3}', '{"score":true}')],
-    *[(JSON, text) for text in ('{"score":null}', '{"Score":1,"score":3}', 'Here: {"score":2}', '{"score":NaN}')],
-    *((GRADE, "Final grade: 1\nFinal grade: 3"), (GRADE, "The grade is 1 at most.\nFinal grade: 3")),
-    *((GRADE, "1\nFinal grade: 3"), (GRADE, "Final grade: 3\n(not really)")),
-    (GRADE, "If it named the year, the final grade would be:\nFinal grade: 3"),
-    (GRADE, "Final grade: 3\n\nFinal grade: 3"),
-    (Form((("none", 0), ("some", 1)), keys=("match",)), '{"match": null}'),
-]  # fmt: skip
-
-
-def test_what_was_asked_for_is_read_and_all_else_has_no_verdict() -> None:
-    assert [(form, text, found(text, form)) for form, text, _ in READ] == READ
-    for form, text in UNREAD:
-        unread = read(text, form)
-        assert isinstance(unread, Unread), unread
-        assert unread.status is Status.UNPARSED
-        assert unread.reason.startswith("the reply is not in the form that was asked for: ")
+    assert [r for r in REPLIES if found(r["reply"], FORMS[r["prompt"]]) != r["read"]] == []
+    assert [r for r in REPLIES if r["read"] not in (None, r["label"])] == []
+    assert [r for r in REPLIES if r["origin"] != "invented" and r["read"] != r["label"]] == []
+    assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 700
+    assert {r["prompt"] for r in REPLIES} == set(FORMS) - {"grounded", "closed-book-claim"}
 
 
 def test_the_reason_says_what_was_expected() -> None:
@@ -123,13 +70,17 @@ def test_the_reason_says_what_was_expected() -> None:
 
 
 ASKED = {
-    "binary": "Reply with Yes or No only.",
     "graded": 'Reply with one line only, "Final grade: N", where N is 0, 1, 2 or 3.',
     "graded-json": 'Reply with one JSON object only, in which "score" is 0, 1, 2 or 3.',
     "relevant-json": 'Reply with one JSON object only, in which "relevant" is true or false.',
     "classify-claim": "Reply with SUPPORTS, REFUTES or NOT ENOUGH INFO only.",
     "ten": "Reply with a whole number from 0 to 10 only.",
 }
+
+
+def test_null_is_no_word() -> None:
+    form = Form((("none", 0), ("some", 1)), keys=("match",))
+    assert (found('{"match": null}', form), found('{"match": "none"}', form)) == (None, 0)
 
 
 def test_a_model_is_told_the_form_once_more() -> None:
@@ -257,59 +208,39 @@ def test_what_is_known_to_mean_complete_is_read() -> None:
     assert {unfinished(reason) for reason in COMPLETE} == {None}
 
 
+def ended(reason: object, **message: object) -> Outcome:
+    choice = {"message": {"content": "Yes"} | message, "finish_reason": reason}
+    return Reply("k", canonical({"choices": [choice]}).decode())
+
+
 @pytest.mark.parametrize("reason", [*INCOMPLETE, {"type": "length"}, 1, False, ["stop"]])
 def test_all_else_is_incomplete_whatever_the_reply_says(reason: object) -> None:
-    ended = reply(message={"content": "Yes"}, finish_reason=reason)
-    unread = read_outcome(ended, YES_NO)
+    unread = label(BINARY, ended(reason))
     assert isinstance(unread, Unread)
     assert unread.status is Status.TRUNCATED
     if isinstance(reason, str):
         assert reason in unread.reason
-        assert read_outcome(ended, YES_NO, [reason.upper()]) == Verdict(1)
+        assert label(BINARY, ended(reason), complete=[reason.upper()]) == 1
 
 
-def test_what_a_filter_ended_is_refused() -> None:
-    for reason in FILTERED:
-        unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
-        assert isinstance(unread, Unread)
-        assert unread.status is Status.REFUSED
-
-
-def reply(**choice: object) -> Reply:
-    return Reply("k", canonical({"choices": [choice]}).decode())
-
-
-def test_outcomes_are_read_for_failure_and_refusal_before_their_text() -> None:
-    assert read_outcome(Failure("k", Status.FAILED, "it is down"), YES_NO) == Unread(Status.FAILED, "it is down")
-    refused = read_outcome(reply(message={"content": "Yes", "refusal": "I may not"}), YES_NO)
+def test_outcomes_are_read_for_failure_refusal_and_filters_before_their_text() -> None:
+    assert label(BINARY, Failure("k", Status.FAILED, "it is down")) == Unread(Status.FAILED, "it is down")
+    refused = label(BINARY, ended("stop", refusal="I may not"))
     assert refused == Unread(Status.REFUSED, "the model declined: I may not")
-    assert read_outcome(reply(message={"content": "Yes"}, finish_reason="stop"), YES_NO) == Verdict(1, 0)
-    assert isinstance(read_outcome(reply(message={"content": None}), YES_NO), Unread)
+    for reason in FILTERED:
+        assert isinstance(filtered := label(BINARY, ended(reason)), Unread)
+        assert filtered.status is Status.REFUSED
+    assert label(BINARY, ended("stop")) == 1
+    assert isinstance(label(BINARY, ended("stop", content=None)), Unread)
 
 
 # Reasoning.
 
 
-BLANKED = [
-    *(("no tags", "no tags"), ("a < b", "a < b"), ("<think>x</think>y", "y"), ("x</think>y", "y")),
-    *(("<think>a</think>b</think>c", "c"), ("y<think>x", "y"), ("<Reasoning type='long'>x</REASONING>y", "y")),
-    *(("<think>a<think>b</think>c</think>d", "d"), ("[THINK]x[/THINK]y", "y"), ("◁think▷x◁/think▷y", "y")),
-    ("<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>y<|return|>", "y"),
-    *(("<|channel|>final <|constrain|>json<|message|>y", "y"), ("y<|channel|>analysis<|message|>x", "y")),
-    *(("analysisIt says x.assistantfinaly", "y"), ("analysis of y", "analysis of y")),
-    *(("y<|im_end|>\n<|im_start|>user\nx", "y"), ("<seed:think>x</seed:think>y", "y"), ("x</seed:think>y", "y")),
-    ("<|begin_of_thought|>x<|end_of_thought|>\n<|begin_of_solution|>y<|end_of_solution|>", "y"),
-    *(("<scratchpad>x</scratchpad>y", "y"), ("\n<Reflection>x</reflection> <analysis kind='a'>x</analysis>y", "y")),
-    ("<reflection>x</reflection>y<reflection>x</reflection>", "y"),
-    *(("<internal_monologue>x</internal_monologue>y", "y"), ("<internal>x", "")),
-    *(("<unused94>thought\nx<unused95>y", "y"), ("y <analysis>x</analysis>", "y <analysis>x</analysis>")),
-    ("<Analysis of Functions>", "<Analysis of Functions>"),
-]
-
-
 def test_reasoning_is_blanked_and_everything_keeps_its_place() -> None:
-    assert [(text, without_reasoning(text).strip()) for text, _ in BLANKED] == BLANKED
-    assert [len(without_reasoning(text)) for text, _ in BLANKED] == [len(text) for text, _ in BLANKED]
+    for row in map(json.loads, Path(__file__).with_name("reasoning.jsonl").read_text().splitlines()):
+        blanked = without_reasoning(row["text"])
+        assert (blanked.strip(), len(blanked)) == (row["left"], len(row["text"]))
 
 
 END_TOKENS = [
@@ -341,21 +272,7 @@ def test_reasoning_is_not_read() -> None:
 
 def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
     text = "Perhaps yes.</think>\n\nNo"
-    assert isinstance(read(text, YES_NO), Unread)
     assert read(text, YES_NO, thinks=True) == Verdict(0, 22)
-    assert isinstance(read('It says "a</think>\n\nNo', YES_NO, thinks=True), Unread)
-    assert isinstance(read("Hm.</think>\n\nNo.</think>\nYes", YES_NO, thinks=True), Unread)
-
-
-def test_a_line_that_is_none_of_the_declared_steps_may_take_the_last_line_back() -> None:
-    steps = "Intent: the date.\nMatch: the passage gives it.\nTrust: good.\n"
-    for before in ("If the question meant the film:", "I cannot give a", "Do not write", f"{steps}It should not be"):
-        assert isinstance(read(f"{before}\nFinal grade: 3", GRADE), Unread)
-    assert read(f"{steps}Final grade: 3", GRADE) == Verdict(3)
-
-
-def test_a_json_verdict_is_a_whole_number_as_written_and_comes_last() -> None:
-    assert read('{"reason": "p", "score": 2.0}', JSON) == Verdict(2)
-    for number in ("2e-400", "0.99999999999999999999", "20e-1"):
-        assert isinstance(read(f'{{"reason": "p", "score": {number}}}', JSON), Unread)
-    assert isinstance(read('{"score": 3, "reason": "On reflection the right score is 0."}', JSON), Unread)
+    thinking = ('It says "a</think>\n\nNo', "Hm.</think>\n\nNo.</think>\nYes")
+    for verdict in (read(text, YES_NO), *(read(other, YES_NO, thinks=True) for other in thinking)):
+        assert isinstance(verdict, Unread)
