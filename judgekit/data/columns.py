@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -153,39 +152,23 @@ def run_lengths(*parts: pa.StringArray) -> RunLengthIds:
     return RunLengthIds(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
 
 
-def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
-    """Return, for each array of keys, the rows whose key is in ``among``, ascending, and their index there."""
-    # A table by some bits of the keys holds nearly all, one by other bits most of those that lost their place there,
-    # and so on: two equal keys part as well, since each table keeps one of them.
-    tables: list[tuple[npt.NDArray[np.int32], np.uint64, np.uint64]] = []
-    left, factor = np.arange(len(among), dtype=np.int32), 1
-    while len(left):
-        bits = min(len(left).bit_length() + _SPARE_BITS, 24)
-        table, multiplier, shift = np.full(1 << bits, -1, np.int32), np.uint64(factor), np.uint64(64 - bits)
-        slots = (among[left] * multiplier >> shift).view(np.int64)
-        table[slots] = left
-        tables.append((table, multiplier, shift))
-        left = left[np.flatnonzero(table.take(slots) != left)]
-        factor = factor * int(_ODD) % (1 << 64)
-    out = []
-    for some in keys:
-        places = [np.empty(0, np.int32)]
-        for start in range(0, len(some), _CHUNK):
-            asked = some[start : start + _CHUNK]
-            found, rows = np.full(len(asked), -1, np.int32), np.arange(len(asked))
-            for table, multiplier, shift in tables:
-                at = table.take((asked * multiplier >> shift).view(np.int64))
-                taken = np.flatnonzero(at >= 0)
-                at, rows, asked = at.take(taken), rows.take(taken), asked.take(taken)
-                found[rows] = at
-                wrong = np.flatnonzero(among.take(at) != asked)
-                rows, asked = rows.take(wrong), asked.take(wrong)
-                found[rows] = -1
-            places.append(found)
-        every = np.concatenate(places)
-        rows = np.flatnonzero(every >= 0)
-        out.append((rows, every[rows].astype(np.int64)))
-    return out
+def find(keys: Keys, among: Keys) -> npt.NDArray[np.int32]:
+    """Return the index of each key in ``among``, -1 where it is not there."""
+    # A table by the first bits of the keys holds nearly all. Those that lost their place there, also to an equal one,
+    # stand in a table by other bits.
+    bits = min(len(among).bit_length() + _SPARE_BITS, 24)
+    table, rows = np.full(1 << bits, -1, np.int32), np.arange(len(among), dtype=np.int32)
+    slots = (among >> np.uint64(64 - bits)).view(np.int64)
+    table[slots] = rows
+    found = table.take((keys >> np.uint64(64 - bits)).view(np.int64))
+    there = np.flatnonzero(found >= 0)
+    wrong = there[among.take(found.take(there)) != keys.take(there)]
+    found[wrong] = -1
+    left = np.flatnonzero(table.take(slots) != rows)
+    if len(left) and len(wrong):
+        at = find(keys[wrong] * _ODD, among[left] * _ODD)
+        found[wrong] = np.where(at < 0, -1, left[at])
+    return found
 
 
 _LARGE: Final = 1 << 25
@@ -301,36 +284,15 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
 
 def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
     """Return a query and a doc that stand in two of the rows of these keys, or None."""
-    queries, docs, _ = pairs
-    scattered = len(queries.codes) > len(queries.ids)
-    for rows in same_key(keys, np.array([0, len(keys)]) if scattered else queries.bounds):
-        times = Counter((queries.at(row), docs[row].as_py()) for row in rows.tolist())
-        if max(times.values()) > 1:
-            return max(times, key=times.__getitem__)
+    in_order = np.sort(keys)
+    for key in in_order[1:][in_order[1:] == in_order[:-1]]:
+        rows = np.flatnonzero(keys == key).tolist()
+        [(pair, times)] = Counter((pairs.queries.at(row), pairs.docs[row].as_py()) for row in rows).most_common(1)
+        if times > 1:
+            return pair
     return None
 
 
-def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
-    """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
-    # Several stretches are sorted at a time: as many as stay in the processor's cache. (np.unique would import masked
-    # arrays, a tenth of what scoring small files takes.)
-    edges = sorted({*bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))].tolist()})
-    for start, stop in pairwise(edges):
-        some = np.sort(keys[start:stop])
-        for key in {*some[1:][some[1:] == some[:-1]].tolist()}:
-            yield np.flatnonzero(keys[start:stop] == key) + start
-
-
-def equal(ids: pa.StringArray, rows: Ints, others: pa.StringArray, other_rows: Ints) -> npt.NDArray[np.bool_]:
-    """Return whether ``ids[rows[i]] == others[other_rows[i]]``, byte by byte."""
-    one, other = _Texts(ids), _Texts(others)
-    out = np.empty(len(rows), np.bool_)
-    for start in range(0, len(rows), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        a, b = one.offsets[rows[chunk]].astype(np.int64), other.offsets[other_rows[chunk]].astype(np.int64)
-        lengths, other_lengths = one.offsets[rows[chunk] + 1] - a, other.offsets[other_rows[chunk] + 1] - b
-        same = lengths == other_lengths
-        for number in range((int(lengths.max(initial=0)) + 7) // 8):
-            same &= one.word(a, lengths, number) == other.word(b, other_lengths, number)
-        out[chunk] = same
-    return out
+def equal(ids: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_]:
+    """Return whether ``ids[i] == others[i]``, byte by byte."""
+    return numbers(pc.equal(ids, others).cast(pa.uint8()), np.uint8).astype(np.bool_)
