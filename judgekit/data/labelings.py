@@ -22,7 +22,6 @@ from judgekit.data.columns import (
     Pairs,
     gather,
     numbers,
-    objects,
     order_ids,
     pairs_of,
     repeated,
@@ -325,26 +324,6 @@ class Labeling(NotebookRepr):
             by_doc = order_ids(take(self.row_docs, rows))
             order[start:stop] = rows[by_doc[np.argsort(place[rows[by_doc]], kind="stable")]]
         return order
-
-    @cached_property
-    def query_ids(self) -> npt.NDArray[np.object_]:
-        """Query id per row, rows sorted by query, then doc, shape (N,)."""
-        return objects(self.row_queries)[self.row_codes[self._sorted]]
-
-    @cached_property
-    def doc_ids(self) -> npt.NDArray[np.object_]:
-        """Doc id per row, rows sorted by query, then doc, shape (N,)."""
-        return objects(self.row_docs)[self._sorted]
-
-    @cached_property
-    def relevance(self) -> npt.NDArray[np.float64]:
-        """64-bit value per row, NaN unless the status is ok, rows sorted by query, then doc, shape (N,)."""
-        return self.row_relevance[self._sorted]
-
-    @cached_property
-    def status(self) -> npt.NDArray[np.object_]:
-        """`Status` value per row (str), rows sorted by query, then doc, shape (N,)."""
-        return np.array([s.value for s in STATUSES], dtype=object)[self.row_status[self._sorted]]
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from judgekit.data.records import DataRecord
 from judgekit.data.sources import Located, contents, located, opened
 from judgekit.data.streams import files_of, open_atomic, packing, temporary
 from judgekit.data.trec import read_qrels
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import DataError, UsageError
 
 Files = str | Path | Sequence[str | Path]
 
@@ -63,20 +63,6 @@ def read_queries(files: Files) -> Queries:
             if queries.setdefault(query_id, query).text != query.text:
                 raise DataError(f"query {query_id!r} has a different text than in an earlier file", place)
     return queries
-
-
-def read_column(path: str | Path, column: str) -> dict[str, str]:
-    """Return a further column of a query file, by query id."""
-    source, records = opened(path, "query")
-    cells: dict[str, str] = {}
-    for record in records:
-        if column not in record.fields:
-            raise source.error(record, not_among("column", column, map(str, record.fields)))
-        value = record.fields[column]
-        if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
-            raise source.error(record, f"{column!r} must be a text or a whole number here, not {value!r}")
-        cells[source.get(record, "id")] = str(value)
-    return cells
 
 
 def read_docs(files: Files, *, memory_limit: int | None = None, index: str | Path | None = None) -> Docs:

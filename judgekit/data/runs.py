@@ -170,18 +170,22 @@ class Run:
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         return cls(name, queries, docs, columns["score"].to_numpy(), ties=ties)
 
+    def _as_read(self, rows: Ints) -> Ints:
+        """Return where in `docs_as_read` the doc ids of rows are."""
+        places, sources = self._moves
+        if not len(places):
+            return rows
+        at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
+        return np.where(places[at] == rows, sources[at], rows)
+
     def docs_at(self, rows: Ints) -> pa.StringArray:
         """Return the doc ids of rows."""
-        places, sources = self._moves
-        if len(places):
-            at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
-            rows = np.where(places[at] == rows, sources[at], rows)
-        return take(self.docs_as_read, rows)
+        return take(self.docs_as_read, self._as_read(rows))
 
     @property
     def doc_ids(self) -> npt.NDArray[np.object_]:
         """The distinct doc ids in ascending order, shape (D,)."""
-        return objects(sorted(self.docs_as_read.unique().to_pylist()))
+        return objects(sorted(self.docs_at(np.arange(len(self))).unique().to_pylist()))
 
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
@@ -232,8 +236,8 @@ class Run:
         rows = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])
         kept = object.__new__(Run)
         kept.name, kept.ties = self.name, self.ties
-        kept.docs_as_read, kept.ranked_scores = self.docs_at(rows), self.ranked_scores[rows]
-        kept._moves = Moves(rows[:0], rows[:0])
+        kept.docs_as_read, kept.ranked_scores = self.docs_as_read, self.ranked_scores[rows]
+        kept._moves = Moves(np.arange(len(rows)), self._as_read(rows))
         kept.ranked_keys = self.ranked_keys[rows]
         kept.query_ids, kept.starts, kept.counts = query_ids, bounds[:-1], counts
         return kept

@@ -97,8 +97,7 @@ class _Filed(Labeler):
 
 def judgments(labeling: Labeling) -> dict[Pair, Said]:
     """Return what a labeling says per (query id, doc id)."""
-    columns = (labeling.query_ids, labeling.doc_ids, labeling.relevance, labeling.status)
-    rows = zip(*columns, strict=True)
+    rows = zip(*(labeling.table[name] for name in ("query_id", "doc_id", "relevance", "status")), strict=True)
     return {(q, d): Said(float(r) if s == Status.OK.value else None, Status(s)) for q, d, r, s in rows}
 
 

@@ -309,7 +309,7 @@ def expected(
         out = {f"{primary} of a run": reach * float(values.std(axis=1, ddof=1).mean())}
         spreads = [float((a - b).std(ddof=1)) for a, b in combinations(values, 2)]
         return out | ({"the difference of two runs": reach * max(spreads)} if spreads else {})
-    said = labeling.relevance[np.isfinite(labeling.relevance)]
+    said = labeling.row_relevance[np.isfinite(labeling.row_relevance)]
     if labeling.scale.min_rel is None or not len(said):
         return {}
     share = float((said >= labeling.scale.min_rel).mean())

@@ -124,7 +124,7 @@ def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
     assert ("d1" in docs, "d9" in docs) == (True, False)
     run = {"q1": {"d1": 2.0, "d2": 1.0}}
     labels = jk.label("containment", queries={"q1": {"text": "x", "answers": ["a text"]}}, docs=mine, runs=run)
-    assert labels.relevance.tolist() == [1.0, 0.0]
+    assert labels.row_relevance.tolist() == [1.0, 0.0]
     with pytest.raises(DataError, match="missing from the collection, first 'd9'"):
         jk.label("containment", queries={"q1": "x"}, docs=mine, runs={"q1": {"d9": 1.0}})
 

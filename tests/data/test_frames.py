@@ -44,7 +44,7 @@ def test_whatever_speaks_arrows_interface_is_a_table(made: Any) -> None:
     [alone], [named] = as_runs(made({**pairs, "score": [1.0, 2.0]})), as_runs({"a": made({**pairs, "score": [1, 2]})})
     assert (alone.name, named.name, alone.top("q1")) == ("run", "a", ["d2", "d1"])
     [labeling] = as_labelings({"gold": made({**pairs, "relevance": [1, 0]})})
-    assert (labeling.name, labeling.relevance.tolist()) == ("gold", [1.0, 0.0])
+    assert (labeling.name, labeling.row_relevance.tolist()) == ("gold", [1.0, 0.0])
     with pytest.raises(DataError, match="'query_id' is the number 7; ids are strings"):
         as_queries(made({"query_id": [7], "text": ["x"]}))
 

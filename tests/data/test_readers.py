@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 
 import judgekit as jk
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.readers import DiskDocs, read_column, read_docs, read_queries, write_docs, write_queries
+from judgekit.data.readers import DiskDocs, read_docs, read_queries, write_docs, write_queries
 from judgekit.data.sources import resolved
 from judgekit.data.tables import ALL, id_problem
 from judgekit.data.trec import read_run
@@ -224,16 +224,14 @@ def test_passages_without_ids_and_scores_get_an_id_by_content_and_keep_their_ord
     assert run.top("x") == [second]
 
 
-@pytest.mark.parametrize("bad", ["", True, None, 1.5])
-def test_a_further_column_holds_texts_or_whole_numbers(bad: object, tmp_path: Path) -> None:
+def test_questions_are_taken_together_by_a_column_or_their_language(tmp_path: Path) -> None:
     path = tmp_path / "queries.jsonl"
-    path.write_text(line(**Q, kind="a") + line(query_id="8", text="x", kind=0))
-    assert read_column(path, "kind") == {"007": "a", "8": "0"}
-    path.write_text(line(**Q, kind=bad))
-    with pytest.raises(DataError, match="line 1: 'kind' must be a text or a whole number here, not "):
-        read_column(path, "kind")
-    with pytest.raises(DataError, match=r"line 1: unknown column 'kid'.* Did you mean 'kind'"):
-        read_column(path, "kid")
+    path.write_text(line(**Q, kind=0, language="fi") + line(query_id="8", text="x", kind=""))
+    first, second = read_queries(path).values()
+    assert (first.group("kind"), first.group("language")) == ("0", "fi")
+    for query, column in ((first, "kid"), (second, "kind"), (second, "language")):
+        with pytest.raises(DataError, match=f"question '{query.query_id}' has no group: unknown column '{column}'"):
+            query.group(column)
 
 
 def test_docs_on_disk_can_be_read_by_several_threads(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_without_a_declared_scale_integers_are_grades_up_to_the_largest_seen(wri
     assert (str(labeling.scale), labeling.declared, labeling.name) == ("grades:-2..3", False, "x")
     assert str(read_qrels(write("q 0 a 0\n", "x.qrels")).scale) == "grades:1"
     declared = read_qrels(write("q 0 a 1\nq 0 b 0.5\n", "x.qrels"), "y", Scale.parse("unit"))
-    assert (declared.relevance.tolist(), declared.declared, declared.name) == ([1.0, 0.5], True, "y")
+    assert (declared.row_relevance.tolist(), declared.declared, declared.name) == ([1.0, 0.5], True, "y")
 
 
 def frame(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
