@@ -66,17 +66,12 @@ class Context:
 
     def endpoint(self, name: str | None) -> Endpoint:
         """Return the endpoint of that name, or the only one if ``name`` is None."""
-        have = ", ".join(self.endpoints) or "none"
         if name is None:
             if len(self.endpoints) == 1:
                 return next(iter(self.endpoints.values()))
-            if not self.endpoints:
-                raise ConfigError(
-                    "an LLM is needed, but no endpoint is defined: give its base_url and model (--base-url, --model)"
-                )
-            raise ConfigError(
-                f"an LLM is needed, but several endpoints are defined: name one of them (endpoints: {have})"
-            )
+            several = f"several endpoints are defined: name one of them (endpoints: {', '.join(self.endpoints)})"
+            none = "no endpoint is defined: give its base_url and model (--base-url, --model)"
+            raise ConfigError(f"an LLM is needed, but {several if self.endpoints else none}")
         if name not in self.endpoints:
             raise ConfigError(not_among("endpoint", name, self.endpoints))
         return self.endpoints[name]

@@ -8,6 +8,7 @@ retrieved, an application's answer, the evidence.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -44,7 +45,11 @@ _PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 
 def content_id(title: str, text: str) -> str:
     """Return a doc id made of title and text, so that the same passage has the same id everywhere."""
-    return "p" + hashlib.sha256(f"{title}\n{text}".encode(errors="surrogatepass")).hexdigest()[:16]
+    return _hashed("p", f"{title}\n{text}")
+
+
+def _hashed(kind: str, text: str) -> str:
+    return kind + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _castorini(source: Source, record: DataRecord) -> dict[str, Any]:
@@ -169,13 +174,8 @@ def _rag(source: Source, record: DataRecord) -> dict[str, Any]:
         question = next(
             (m.get("content") for r, m in zip(roles[::-1], messages[::-1], strict=True) if r == "user"), None
         )
-    identifier = next((name for name in QUERY["id"] if fields.get(name) is not None), None)
-    made = "q" + hashlib.sha256(str(question).encode(errors="surrogatepass")).hexdigest()[:16]
-    entry |= {
-        "query_id": fields[identifier] if identifier else made,
-        "numbered": identifier is None,
-        "question": question,
-    }
+    entry["query_id"] = next((fields[name] for name in QUERY["id"] if fields.get(name) is not None), None)
+    entry["question"] = question
     entry |= {"answers": texts(truth), "answer": fields[reply] if reply else None}
     entry["ctxs"] = [{"title": None, **_passage(text)} for text in texts(context)]
     gold = [_passage(text) for text in texts(first(name for name in _GOLD if name != context))]
@@ -240,10 +240,10 @@ _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
     """Yield the records of one kind that are inside of the records of a nested form."""
-    entries = source.of(ENTRY, "entry")
-    counts: dict[tuple[str, str], int] = {}
+    entries = source if kind == "query" else source.of(ENTRY, "entry")
+    counts = Counter[tuple[str, str]]()
     value = "score" if kind == "run" else "relevance"
-    for number, record in enumerate(records, 1):
+    for record in records:
         try:
             entry = FORMS[source.form].entry(entries, record)
         except (KeyError, TypeError):  # the first record told the form
@@ -253,11 +253,13 @@ def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterat
             yield from (DataRecord(record.line, row, inside=repr(query)) for row, query in rows)
             continue
         whole = DataRecord(record.line, entry)
-        query_id = entries.get(whole, "id") if entries.find(whole, "id") else f"q{number}"
-        if entry.pop("numbered", False):
+        if entries.find(whole, "id"):
+            query_id = entries.get(whole, "id")
+        else:
+            query_id = _hashed("q", entries.get(whole, "text"))
             # Answers of several runs to one question are about that question.
             times = (query_id, str(record.fields.get("run")) if kind == "answer" else "")
-            counts[times] = counts.get(times, 0) + 1
+            counts[times] += 1
             query_id += f"-{counts[times]}" if counts[times] > 1 else ""
         if kind == "query":
             question = {name: value for name, value in entry.items() if source.form == "dpr" or name not in _NOT_ASKED}

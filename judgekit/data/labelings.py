@@ -101,9 +101,11 @@ class Scale:
         """Return the scale of undeclared whole numbers: grades up to the largest seen.
 
         Raises:
-            DataError: as for `check_grades`.
+            DataError: some are not whole numbers.
         """
-        check_grades(values)
+        odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
+        if odd.size:
+            raise DataError(f"the relevance {grade_problem(float(odd[0]))}")
         low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
         return cls("grades", max(1, high), min(0, low))
 
@@ -133,13 +135,6 @@ class Scale:
         if not self.low <= value <= self.high:
             return f"{value:g} is outside the scale {self} ({self.low} to {self.high})"
         return None
-
-
-def check_grades(values: npt.NDArray[np.float64], path: str | Path | None = None) -> None:
-    """Refuse labels without a declared scale that are not whole numbers."""
-    odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
-    if odd.size:
-        raise DataError(f"the relevance {grade_problem(float(odd[0]))}", path)
 
 
 def grade_problem(value: float) -> str | None:

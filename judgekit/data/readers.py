@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
-from judgekit.data.fields import DECLARED, DOC, QUERY, Source, doc_of, docs_of, queries_of
+from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of
 from judgekit.data.forms import fetched, ir_dataset, item_fields
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
@@ -107,24 +107,6 @@ def _docs(file: str | Path, memory_limit: int | None, index: str | Path | None) 
         return on_disk(place, str(file), index)
     source, records = contents(place, "doc")
     return docs_of(source, records, again=bool(source.form))
-
-
-def check_numbers(file: str | Path, queries: Queries) -> None:
-    """Refuse a run in retrieval JSON whose questions have no ids and are in another order than the queries."""
-    place = located(file, "run")
-    if place.format.name not in ("auto", "dpr", "json", "jsonl") or contents(place, "run")[0].form != "dpr":
-        return
-    source, records = opened(file, "query")
-    for number, record in enumerate(records, 1):
-        own = any(name in record.fields for name in QUERY["id"][1:]) or record.fields["query_id"] != f"q{number}"
-        known = queries.get(f"q{number}")
-        text = None if own else source.get(record, "text")
-        if known is not None and text is not None and known.text != text:
-            raise source.error(
-                record,
-                f"question {number} is {text[:60]!r}, and query {known.query_id!r} is {known.text[:60]!r}: questions"
-                " without ids must be in the same order in all files",
-            )
 
 
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:

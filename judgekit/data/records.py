@@ -184,34 +184,27 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
             yield DataRecord(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
 
 
-_TAG = re.compile(r"\s*<(/?)([A-Za-z]+)>\s*(.*)")
-_SAYS = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
+_TOPIC: Final = re.compile(r"<top>(?P<fields>(?:(?!</?top>).)*)</top>|\S[^\n]*", re.I | re.S)
+"""A topic, or what stands where one was expected."""
+_FIELD: Final = re.compile(r"^\s*<([a-z]+)>\s*(.*?)(?:</\1>\s*)?(?=^\s*</?[a-z]+>|\Z)", re.I | re.M | re.S)
+_SAYS: Final = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.I)
 
 
 def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read TREC topics: ``<top>``, the tags ``<num>``, ``<title>``, … with their texts, ``</top>``."""
-    start, fields, tag = 0, dict[str, str](), ""
-    for line in lines(path):
-        match = _TAG.match(line.text)
-        closing, name, text = (match[1], match[2].lower(), match[3]) if match else ("", "", line.text)
-        if name == "top" and bool(closing) != bool(start):
-            raise DataError(f"<{closing}top> where none was expected", path, line.number)
-        if name == "top":
-            if closing:
-                text = fields.get("title") or fields.get("desc") or ""
-                yield DataRecord(start, {**fields, "query_id": fields.get("num"), "text": text})
-            start, fields, tag = 0 if closing else line.number, {}, ""
-        elif closing:
-            tag = ""
-        elif name and start:
-            tag = name
-            fields[tag] = _SAYS.sub("", text.removesuffix(f"</{name}>").strip(), count=1)
-        elif tag and text.strip():
-            fields[tag] = f"{fields[tag]} {text.strip().removesuffix(f'</{tag}>')}".strip()
-        elif text.strip():
-            raise DataError(f"stands outside a topic (<top> ... </top>): {text.strip()[:40]!r}", path, line.number)
-    if start:
-        raise DataError("this topic has no end (</top>): the file was cut off", path, start)
+    text = "".join(line.text for line in lines(path, ends=True))
+    for topic in _TOPIC.finditer(text):
+        line, tags = text.count("\n", 0, topic.start()) + 1, topic["fields"]
+        if tags is None or _FIELD.sub("", tags).strip():
+            lacks_end = tags is None and topic[0].lower().startswith("<top>")
+            outside = f"stands outside a topic (<top> ... </top>): {topic[0][:40]!r}"
+            reason = "this topic has no end (</top>): the file was cut off" if lacks_end else outside
+            raise DataError(reason, path, line)
+        fields = {
+            tag.lower(): " ".join(_SAYS.sub("", said.strip(), count=1).split()) for tag, said in _FIELD.findall(tags)
+        }
+        asked = fields.get("title") or fields.get("desc") or ""
+        yield DataRecord(line, {**fields, "query_id": fields.get("num"), "text": asked})
 
 
 def delimiter_of(syntax: str, start: bytes) -> str:

@@ -102,11 +102,8 @@ def given(path: str | Path) -> Path:
 
 def _missing(path: Path, expected: str) -> DataError:
     split_form(path)  # of an address it says how to download it
-    slashed = Path(str(path).replace("\\", "/"))
     hint = f" Its folder {str(path.parent)!r} does not exist either."
-    if slashed != path and slashed.exists():
-        hint = f" Did you mean {str(slashed)!r}?"
-    elif path.parent.is_dir():
+    if path.parent.is_dir():
         hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     return DataError(f"no such file; expected {expected}.{hint}", path)
 

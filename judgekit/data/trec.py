@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from judgekit.data.columns import Pairs, run_lengths, strings, take
 from judgekit.data.fields import Source
-from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, grade_problem
+from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
 from judgekit.data.records import parquet_columns, records
 from judgekit.data.runs import Run, Ties
 from judgekit.data.sources import located, pairs, pairs_by_record
@@ -83,9 +83,10 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         from judgekit.data.files import read_table
 
         table = read_table(LABELS, place)
-        if scale is None:
-            check_grades(table["relevance"].dropna().to_numpy(), place)
-        return Labeling(name or stem(place), scale, table)
+        try:
+            return Labeling(name or stem(place), scale, table)
+        except DataError as error:
+            raise DataError(error.reason, place) from None
     side = missing_path(place)
     missing = _read_missing(side) if side.exists() else []
     labels = pairs(source, "qrels", may_be_empty=bool(missing))
@@ -163,9 +164,7 @@ class Asked:
         """Write this beside the qrels."""
         path = asked_path(qrels)
         content = {"judgekit": "people", **self.__dict__, "rows": [list(ASKED_COLUMNS), *map(list, self.rows)]}
-        lines = ",\n  ".join(json.dumps(row, ensure_ascii=True) for row in content.pop("rows"))
-        head = json.dumps(content, ensure_ascii=True, indent=1)
-        write_atomic(path, f'{head[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n')
+        write_atomic(path, json.dumps(content, ensure_ascii=True) + "\n")
         return path
 
     @classmethod

@@ -196,7 +196,6 @@ def examples(folder: Path, beir: Path) -> Path:
         ),
         "topics.txt": "<top>\n<num> Number: q1\n<title> who?\n</top>\n",
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
-        "qa.csv": "who is it?\t['Ann']\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }
     for name, text in texts.items():
