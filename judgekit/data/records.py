@@ -17,6 +17,7 @@ import inspect
 import json
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -124,30 +125,33 @@ def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
 def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read an array of objects, or an object's members, one by one, so that an error has its line."""
     text = "".join(line.text for line in lines(path, ends=True))
-    position, line, counted, what = 0, 1, 0, "array"
+    ends = [match.start() for match in re.finditer("\n", text)]
+    position, what = 0, "array"
 
     def token(expected: str) -> str:
         """Move to the next character, and behind it where it has to be one of ``expected``."""
-        nonlocal position, line, counted
-        while position < len(text) and text[position] in " \t\r\n":
-            position += 1
-        line, counted = line + text.count("\n", counted, position), position
-        if position == len(text):
-            raise DataError(f"the JSON {what} ends early: the file was cut off", path, line)
-        mark = text[position]
+        nonlocal position
+        position = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # no blanks match as well
+        mark = text[position : position + 1]
+        if not mark:
+            raise DataError(f"the JSON {what} ends early: the file was cut off", path, line())
         if expected and mark not in expected:
-            raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {mark!r}", path, line)
+            raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {mark!r}", path, line())
         position += bool(expected)
         return mark
 
-    def value() -> Any:
+    def line() -> int:
+        return bisect_left(ends, position) + 1
+
+    def value() -> tuple[int, Any]:
         nonlocal position
         token("")
+        start = line()
         try:
             decoded, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            raise DataError(_json_problem(error), path, getattr(error, "lineno", line)) from error
-        return decoded
+            raise DataError(_json_problem(error), path, getattr(error, "lineno", start)) from error
+        return start, decoded
 
     end, keys = "]", set[str]()
     if token("[{") == "{":
@@ -155,7 +159,7 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     more = token("") != end
     position += not more
     while more:
-        member, start = value(), line
+        start, member = value()
         if end == "]":
             yield DataRecord(start, _object(member, path, start))
         else:
@@ -163,13 +167,14 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
                 raise DataError(f"is not valid JSON: {kind_of(member)} as a key, or a key twice", path, start)
             keys.add(member)
             token(":")
-            yield DataRecord(start, {member: value()})
+            yield DataRecord(start, {member: value()[1]})
         more = token("," + end) == ","
     if rest := text[position:].lstrip():
-        line += text.count("\n", counted, len(text) - len(rest))
-        raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line)
+        position = len(text) - len(rest)
+        raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line())
 
 
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 
 
