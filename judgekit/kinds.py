@@ -161,20 +161,19 @@ class _Option:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         least = -math.inf if self.least is None else self.least
         bound = "" if self.least is None else f" of at least {self.least:g}"
-        if self.type is str:
-            good, expected = isinstance(value, str) and value != "", "a text"
-        elif self.type is bool:
-            good, expected = isinstance(value, bool), "true or false"
-        elif self.type is int:
-            good, expected = number and isinstance(value, int) and value >= least, f"a whole number{bound}"
-        else:
-            good, expected = number and value >= least, f"a number{bound}"
+        good, expected = {
+            str: (isinstance(value, str) and value != "", "a text"),
+            bool: (isinstance(value, bool), "true or false"),
+            int: (number and isinstance(value, int) and value >= least, f"a whole number{bound}"),
+            float: (number and value >= least, f"a number{bound}"),
+        }[self.type]
         if not good:
             raise UsageError(f"{spec}: {name} must be {expected}, not {value!r}")
         return self.type(value)
 
 
-def _found_options(kind: type) -> dict[str, _Option]:
+@cache
+def _options(kind: type) -> dict[str, _Option]:
     """Return the options of a dataclass by their names in a spelling."""
     plain = [one for one in kind.__mro__ if "__dataclass_params__" not in vars(one)]
     for one in plain:
@@ -192,9 +191,6 @@ def _found_options(kind: type) -> dict[str, _Option]:
         for f in fields(kind)
         if f.init
     }
-
-
-_options: Callable[[type], dict[str, _Option]] = cache(_found_options)
 
 
 def _option(kind: type, name: str, hint: Any, default: Any, least: float | None) -> _Option:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.records import HALF, DataRecord, as_number, kind_of
+from judgekit.data.records import HALF, READABLE, DataRecord, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
@@ -67,7 +67,6 @@ _PAIR: Final[Names] = {
     "query": ("query_id", "query-id", "qid", "topic_id", "topic", "q_id"),
     "doc": ("doc_id", "corpus-id", "docid", "docno", "pid", "passage_id", "doc"),
 }
-_READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
 DECLARED: Final = {
     "query": Declaration(
         {
@@ -78,7 +77,7 @@ DECLARED: Final = {
             "messages": ("messages",),
         },
         "queries",
-        f"query records ({_READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
+        f"query records ({READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
         bare=(("query_id", "text"),),
         beir="queries.jsonl",
         dataset="queries_iter",
@@ -94,7 +93,7 @@ DECLARED: Final = {
             "page": ("page_id", "wikipedia_id"),
         },
         "docs",
-        f"doc records ({_READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
+        f"doc records ({READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
         bare=(("doc_id", "text"), ("doc_id", "text", "title")),
         beir="corpus.jsonl",
         dataset="docs_iter",
@@ -124,7 +123,7 @@ DECLARED: Final = {
     "answer": Declaration(
         {"id": _IDS, "answer": ("answer", "response", "output")},
         "answers",
-        f"answers ({_READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
+        f"answers ({READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
         bare=(("query_id", "answer"),),
     ),
 }
@@ -196,7 +195,7 @@ _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 """What the fields hold; a `ValueError` says why a value is not that."""
 _NEEDED: Final = ("id", "text", "query", "doc")
-_TABULAR: Final = ("csv", "tsv")
+TABULAR: Final = ("csv", "tsv")
 _ROWS: Final = ("parquet", "frame")
 """Formats whose records are rows, not lines."""
 
@@ -271,11 +270,11 @@ class Source:
                 raise self.lacks(record, key)
             return None
         value = record.fields[name]
-        if isinstance(value, str) and (key == "messages" or (key == "answers" and self.format in _TABULAR)):
+        if isinstance(value, str) and (key == "messages" or (key == "answers" and self.format in TABULAR)):
             value = self.cell(record, name, value)
         elif isinstance(value, str) and name == "answer" and key == "answers":
             value = [value]
-        elif value == "" and self.format in _TABULAR and key in ("page", "start", "end"):
+        elif value == "" and self.format in TABULAR and key in ("page", "start", "end"):
             return None
         return self.checked(record, name, _CELLS[key], value)
 

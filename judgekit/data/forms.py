@@ -14,12 +14,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from judgekit.data.fields import DECLARED, DOC, QUERY, Declaration, Names, Source
+from judgekit.data.fields import DECLARED, DOC, QUERY, TABULAR, Declaration, Names, Source
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.errors import DataError, UsageError
-
-_TABULAR: Final = ("csv", "tsv")
-
 
 Marks = Callable[[Mapping[str, Any]], bool]
 Entry = Callable[[Source, DataRecord], dict[str, Any]]
@@ -104,26 +101,6 @@ def _kilt(source: Source, record: DataRecord) -> dict[str, Any]:
     return {**entry, "ctxs": passages, "gold": list(gold.items()), "answer": answers[0] if answers else None}
 
 
-_TRAINED_ON: Final = ("positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
-
-
-def _training(source: Source, record: DataRecord) -> dict[str, Any]:
-    """Return the question of a file that DPR is trained on; negatives are docs, and nobody judged them."""
-    passages, gold = list[dict[str, Any]](), dict[str, int]()
-    for name in _TRAINED_ON:
-        for number, passage in enumerate(record.fields.get(name) or ()):
-            if not isinstance(passage, dict) or not isinstance(passage.get("text"), str):
-                raise source.error(record, f"{name}[{number}]: expected an object with text, title and passage_id")
-            identifier = passage.get("passage_id", passage.get("psg_id"))
-            title = passage.get("title") or ""
-            doc = str(identifier) if identifier not in (None, "") else content_id(str(title), passage["text"])
-            passages.append({"id": doc, "title": title, "text": passage["text"]})
-            if name == "positive_ctxs":
-                gold[doc] = 1
-    rest = {name: value for name, value in record.fields.items() if name not in _TRAINED_ON}
-    return {**rest, "ctxs": passages, "gold": list(gold.items())}
-
-
 _LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents")
 _JUDGED: Final = DECLARED["qrels"].names
 _GRADES: Final = ("grades", "relevance", "relevances")
@@ -158,7 +135,7 @@ def _rag(source: Source, record: DataRecord) -> dict[str, Any]:
     def texts(name: str | None) -> list[Any]:
         value = fields[name] if name else []
         if isinstance(value, str) and name:
-            value = source.cell(record, name, value, python=True) if source.format in _TABULAR else [value]
+            value = source.cell(record, name, value, python=True) if source.format in TABULAR else [value]
         if not isinstance(value, list):
             raise source.error(record, f"{name!r} must be a list of texts, not {kind_of(value)}")
         return value
@@ -213,9 +190,6 @@ FORMS: Final = {
         ("query", "doc", "run", "qrels", "answer"),
         lambda fields: isinstance(fields.get("output"), list) and {"id", "input"} <= set(fields),
         _kilt,
-    ),
-    "dpr_training": NestedForm(
-        ("query", "doc", "qrels"), lambda fields: isinstance(fields.get("positive_ctxs"), list), _training
     ),
     "expected": NestedForm(
         ("query", "qrels"),

@@ -26,7 +26,6 @@ from judgekit.data.columns import (
     pairs_of,
     repeated,
     row_keys,
-    run_lengths,
     sorted_codes,
     strings,
     take,
@@ -271,17 +270,12 @@ class Labeling(NotebookRepr):
             raise DataError("the name of a labeling is empty")
         self._further = pa.table({})
         if not isinstance(rows, Pairs):
-            if isinstance(rows, pa.Table):
-                self._further, stated = _further(rows), rows["status"]
-                relevance = rows["relevance"].fill_null(math.nan)
-                rows = pairs_of(rows.select(_CORE[:2]).append_column("relevance", relevance).to_batches())
-            else:
-                columns = (LABELS if "status" in rows.columns else _OBTAINED).named(name).checked(rows)
-                self._further = _further(_arrow(rows[[]].assign(**{c: columns[c] for c in columns if c not in _CORE})))
-                stated = columns.get("status")
-                queries, docs = (strings(columns[c]) for c in _CORE[:2])
-                rows = Pairs(run_lengths(queries), docs, columns["relevance"].to_numpy(np.float64))
-            status = None if stated is None else _status_codes(name, strings(stated))
+            if not isinstance(rows, pa.Table):
+                rows = _arrow((LABELS if "status" in rows.columns else _OBTAINED).named(name).check(rows))
+            self._further = _further(rows)
+            status = _status_codes(name, strings(rows["status"])) if "status" in rows.column_names else None
+            relevance = rows["relevance"].fill_null(math.nan)
+            rows = pairs_of(rows.select(_CORE[:2]).append_column("relevance", relevance).to_batches())
         coded, docs, relevance = rows
         status = np.full(len(docs), _OK, np.int8) if status is None else status
         obtained = status == _OK

@@ -44,7 +44,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import register
 from judgekit.spec import Spec, Value, run_file, split_file, user_code
 
-_READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
+READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
 
 
 HALF: Final = re.compile("[\\ud800-\\udfff]")
@@ -278,7 +278,7 @@ def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
 
 
 @contextmanager
-def parquet_file(part: Path, expected: str = _READABLE) -> Iterator[Any]:
+def parquet_file(part: Path, expected: str = READABLE) -> Iterator[Any]:
     """Open a Parquet file."""
     import pyarrow.parquet as pq
 

@@ -166,7 +166,7 @@ class Run:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
         """Build a run from a table ``query_id, doc_id, score``."""
-        columns = RUN.named(name).checked(frame)
+        columns = RUN.named(name).check(frame)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         return cls(name, queries, docs, columns["score"].to_numpy(), ties=ties)
 

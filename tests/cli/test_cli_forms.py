@@ -174,7 +174,6 @@ def examples(folder: Path, beir: Path) -> Path:
     texts = {
         "queries.jsonl": '{"query_id": "q1", "text": "who?", "answers": ["Ann"]}\n',
         "kilt.jsonl": '{"id": "q1", "input": "who?", "output": [{"answer": "Ann", "provenance": [{"wikipedia_id": "7"}]}]}\n',
-        "train.json": '[{"question": "who?", "positive_ctxs": [{"title": "A", "text": "Ann", "passage_id": "7"}]}]',
         "candidates.jsonl": '{"query": {"qid": 1, "text": "x"}, "candidates": [{"docid": 5, "score": 1, "doc": {"contents": "y"}}]}\n',
         "run.trec": trec,
         "docs.jsonl": '{"doc_id": "d1", "text": "Ann"}\n{"doc_id": "d2", "text": "Bob"}\n',

@@ -196,20 +196,6 @@ def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> N
         read_queries(f"xml:{path}")
 
 
-def test_what_dpr_is_trained_on_holds_questions_passages_and_the_positives_as_qrels(tmp_path: Path) -> None:
-    mine, other, bare = ({"title": "T", "text": text, "score": 9} for text in ("a", "b", "c"))
-    entry = {"question": "who?", "answers": ["a"], "dataset": "nq", "negative_ctxs": [bare], "hard_negative_ctxs": None}
-    entry |= {"positive_ctxs": [{**mine, "passage_id": 1}, {**other, "psg_id": "2"}]}
-    path = put(tmp_path, json.dumps([entry]).encode(), "train.json")
-    assert [query.text for query in read_queries(path).values()] == ["who?"]
-    assert read_docs(path).get(["1", "2", content_id("T", "c")])[2] == Doc(content_id("T", "c"), "c", "T")
-    assert [*pairs_of_qrels(path)] == [(*read_queries(path), "1"), (*read_queries(path), "2")]
-    with pytest.raises(DataError, match="form 'dpr_training', which holds no run"):
-        read_run(path)
-    with pytest.raises(DataError, match=r"line 1: positive_ctxs\[0\]: expected an object with text"):
-        read_docs(put(tmp_path, b'[{"question": "who?", "positive_ctxs": ["a"]}]', "bad.json"))
-
-
 RAGAS = [
     {"user_input": "who wrote it?", "retrieved_contexts": ["by Ann", "by Bo"], "response": "Ann did", "reference": "Ann"},
     {"user_input": "who read it?", "retrieved_contexts": ["by Bo"], "response": "Bo", "reference": "Bo"},
