@@ -172,8 +172,7 @@ class _Option:
         return self.type(value)
 
 
-@cache
-def _options(kind: type) -> dict[str, _Option]:
+def _found_options(kind: type) -> dict[str, _Option]:
     """Return the options of a dataclass by their names in a spelling."""
     plain = [one for one in kind.__mro__ if "__dataclass_params__" not in vars(one)]
     for one in plain:
@@ -191,6 +190,9 @@ def _options(kind: type) -> dict[str, _Option]:
         for f in fields(kind)
         if f.init
     }
+
+
+_options: Callable[[type], dict[str, _Option]] = cache(_found_options)
 
 
 def _option(kind: type, name: str, hint: Any, default: Any, least: float | None) -> _Option:
