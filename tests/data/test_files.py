@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from judgekit.data.files import read_table, write_table
-from judgekit.data.tables import COMPARISON, LABELS, QUALITY, RATINGS, SCHEMA_VERSION, SCORES, Table
+from judgekit.data.tables import LABELS, QUALITY, RATINGS, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 
 PAIRS = Table("pairs", {"query_id": "id", "doc_id": "id"}, {})
@@ -62,11 +62,10 @@ def test_all_kinds_of_columns_read_back(found: list[tuple[float, int, str, str]]
         same(read_table(table, folder / name), frame)
 
 
-@pytest.mark.parametrize("table", [LABELS, QUALITY, COMPARISON], ids=lambda t: t.name)
-def test_every_table_can_be_empty(table: Table, tmp_path: Path) -> None:
-    for path in (tmp_path / "x.csv", tmp_path / "x.parquet"):
-        write_table(table.empty(), path, table)
-        same(read_table(table, path), table.empty())
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_a_table_can_be_empty(name: str, tmp_path: Path) -> None:
+    write_table(QUALITY.empty(), tmp_path / name, QUALITY)
+    same(read_table(QUALITY, tmp_path / name), QUALITY.empty())
 
 
 FAST = "labeling,run,measure,query_id,value\njudge,bm25,nDCG@10,007,.5\njudge,bm25,nDCG@10,NA,\njudge,bm25,AP,1e5,NaN\n"
@@ -107,11 +106,6 @@ def test_half_a_surrogate_pair_in_a_reply_becomes_a_question_mark() -> None:
     assert LABELS.check(pd.DataFrame(columns).assign(raw=raw))["raw"].tolist() == ["cut off ?"]
 
 
-def test_the_name_of_a_table_file_says_its_format(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"must end in \.csv, \.tsv"):
-        write_table(SCORES.empty(), tmp_path / "scores.xlsx")
-
-
 def test_after_an_exception_the_older_table_is_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "pairs.parquet"
     write_table(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"]}), path, PAIRS)
@@ -119,8 +113,9 @@ def test_after_an_exception_the_older_table_is_as_it_was(tmp_path: Path) -> None
     before = path.read_bytes()
     with pytest.raises(DataError, match="the rows do not fit the table"):
         write_table(pd.DataFrame({"query_id": ["q"], "x": [object()]}), path)
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["pairs.parquet"]
+    assert [(p, p.read_bytes()) for p in tmp_path.iterdir()] == [(path, before)]
+    with pytest.raises(UsageError, match=r"must end in \.csv, \.tsv"):
+        write_table(SCORES.empty(), tmp_path / "scores.xlsx")
 
 
 def test_a_rating_is_a_number_or_a_word() -> None:

@@ -10,6 +10,7 @@ import json
 import sys
 from collections import namedtuple
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -259,10 +260,9 @@ def test_the_docs_of_several_retrievers_are_taken_together(tmp_path: Path) -> No
     assert [doc.doc_id for doc in read_docs([sparse, dense]).get(["2", "1"])] == ["2", "1"]
     assert list(read_queries([sparse, dense])) == ["q1"]
     wrong = put(tmp_path, lines({**entry, "question": "!", "ctxs": [{"id": "1", "text": "c"}]}), "wrong")
-    with pytest.raises(DataError, match="wrong: doc '1' has a different title or text than in an earlier file"):
-        read_docs([sparse, wrong])
-    with pytest.raises(DataError, match="wrong: query 'q1' has a different text than in an earlier file"):
-        read_queries([sparse, wrong])
+    for read, what in ((read_docs, "doc '1' has a different title or text"), (read_queries, "query 'q1' has a diff")):
+        with pytest.raises(DataError, match=f"wrong: {what}"):
+            read([sparse, wrong])
 
 
 def test_questions_without_ids_have_one_of_their_text_in_every_file(tmp_path: Path) -> None:
@@ -280,8 +280,8 @@ def beir(tmp_path: Path) -> Path:
     folder = tmp_path / "beir"
     put(folder, lines({"_id": "d1", "title": "A", "text": "by Ann"}, {"_id": "d2", "text": "by Bo"}), "corpus.jsonl")
     put(folder, lines(*({"_id": q, "text": q} for q in ("q1", "q2", "of-train"))), "queries.jsonl")
-    put(folder, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n", "qrels/test.tsv")
-    put(folder, b"query-id\tcorpus-id\tscore\nof-train\td1\t1\n", "qrels/train.tsv")
+    for split, rows in {"test": b"q1\td1\t1\nq2\td2\t1\n", "train": b"of-train\td1\t1\n"}.items():
+        put(folder, b"query-id\tcorpus-id\tscore\n" + rows, f"qrels/{split}.tsv")
     return folder
 
 
@@ -350,10 +350,9 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("packing", PACKED)
-@pytest.mark.parametrize("form", ["TREC", "CSV", "JSON by query", "DPR"])
+@pytest.mark.parametrize("form", ["TREC", "DPR"])
 def test_packed_files_are_read(packing: str, form: str, tmp_path: Path) -> None:
-    path = put(tmp_path, PACKED[packing](RUNS[form]), f"bm25.trec.{packing}")
-    assert pairs_of_run(path) == RUN
+    assert pairs_of_run(put(tmp_path, PACKED[packing](RUNS[form]))) == RUN
     content = PACKED[packing](RUNS[form] + b" " * 100_000)
     with pytest.raises(DataError, match=r"cut off|damaged"):
         read_run(put(tmp_path, content[: len(content) // 2], "cut"))
@@ -371,20 +370,12 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
         read_run("-")
 
 
-def read_answers(path: Path) -> object:
-    return read_table(ANSWERS, path)
-
-
 BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
-    ("CSV run", read_run, b"query_id,doc_id,score\nq1,d1,2\nq1,d2,high\n", 3, "'score' must be a finite number, not 'high'"),
     ("CSV of two runs", read_run, b"query_id,doc_id,score,run\nq1,d1,2,a\nq1,d2,1,b\n", 3, "holds 'a' and 'b': write each run into a file of its own"),
     ("CSV run, unknown columns", read_run, b"topic_no,para,bm25_score\nq1,d1,2\n", 1, "which column is which: 'csv(query=topic_no,doc=para,score=bm25_score):"),
-    ("TSV qrels, unknown columns", read_qrels, b"a\tb\tc\nq1\td1\t2\n", 1, "which column is which: 'tsv(query=a,doc=b,relevance=c):"),
     ("JSON run", read_run, b'{"q1": {"d1": 1}}\n{"q2": {"d1": "high"}}\n', 2, "'score' must be a finite number, not 'high'"),
     ("JSON run, indented", read_run, b'{\n"q1": {"d1": 1},\n"q2": {"d1": null}}', 3, "'q2': some passages of this file have a 'score' and others"),
     ("castorini, another record", read_queries, ASKED["castorini"] + lines({"query": "x"}), 3, "is not a record of the form 'castorini'"),
-    ("KILT, another record", read_run, KILT + lines({"id": "q3", "input": "x", "output": 5}), 3, "is not a record of the form 'kilt'"),
-    ("expected documents, another record", read_qrels, lines({"query": "x", "docs": [], "grades": []}, {"query": "x"}), 2, "is not a record of the form"),
     ("castorini", read_run, lines({"query": {"text": "x", "qid": "1"}, "candidates": [{"doc": {}}]}), 1, "candidates[0]: expected an object with docid"),
     ("KILT evidence", read_qrels, lines({"id": "q3", "input": "x", "output": [{"provenance": [{}]}]}), 1, "output[0].provenance: expected objects with wikipedia_id"),
     ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not a whole number: declare"),
@@ -398,7 +389,7 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("TSV, quotes over rows", read_queries, b'1\t"a\n2\tb"\n3\tc\n', 1, "ends 1 lines below, but each of these lines looks like a row"),
     ("JSON by column", read_queries, b'{"question": ["a", "b"], "answer": ["x", "y"], "contexts": [["c"], ["d"]]}', 1, "'question' holds a whole column"),
     ("JSON by column as pandas writes it", read_run, b'{"query_id": {"0": "a"}, "doc_id": {"0": "b"}, "score": {"0": 1}}', 1, "'query_id' holds a whole column"),
-    ("an answer that is a list", read_answers, lines({**RAGAS[0], "response": ["a"]}), 1, "the answer must be a text, not a list"),
+    ("an answer that is a list", partial(read_table, ANSWERS), lines({**RAGAS[0], "response": ["a"]}), 1, "the answer must be a text, not a list"),
     ("a grade beyond whole floats", read_qrels, b"q1 0 d1 1\nq1 0 d2 99999999999999999999\n", 2, "1e+20 is too large for a grade"),
     ("nothing known", read_run, b"hello\nworld\n", 1, "has 1 columns, expected 6"),
 ]  # fmt: skip
@@ -439,10 +430,6 @@ def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
     assert read_table(ANSWERS, path)["answer"].tolist() == ["0", ""]
 
 
-def read_scores(path: Path) -> object:
-    return read_table(SCORES, path)
-
-
 ROWS = b"labeling,run,measure,query_id,value\na,b,c,d,0.5\na,b,c,e,\n"
 GOOD: dict[str, tuple[Callable[[Path], object], bytes]] = {
     **{f"run, {form}": (read_run, content) for form, content in {**RUNS, **RANKED}.items()},
@@ -453,20 +440,18 @@ GOOD: dict[str, tuple[Callable[[Path], object], bytes]] = {
     "docs": (lambda path: read_docs(path, memory_limit=0), b"doc_id\ttext\ttitle\n1\ta\tb\n2\tc\td\n"),
     "ragas": (read_docs, lines({**RAGAS[0], "reference_contexts": ["by Ann"]})),
     "a conversation": (read_queries, lines({**RAGAS[0], "user_input": [{"type": "human", "content": "a"}]})),
-    "a table": (read_scores, ROWS),
-    "a table with quotes": (read_scores, ROWS.replace(b"a,b", b'"a",b')),
-    "a table in JSON": (read_scores, json.dumps([dict.fromkeys(SCORES.columns, "1") | {"x": [1]}]).encode()),
-    "leaderboard": (read_scores, b"r1\tm\tt1\t0.5\nr2\tm\tt1\t0.25\nr1\tm\tall\t0.5\n"),
-    "leaderboard in JSON": (read_scores, lines({"run_id": "r", "topic_id": "t", "measure": "m", "value": 1})),
+    "a table": (partial(read_table, SCORES), ROWS),
+    "a table with quotes": (partial(read_table, SCORES), ROWS.replace(b"a,b", b'"a",b')),
+    "a table in JSON": (
+        partial(read_table, SCORES),
+        json.dumps([dict.fromkeys(SCORES.columns, "1") | {"x": [1]}]).encode(),
+    ),
+    "leaderboard": (partial(read_table, SCORES), b"r1\tm\tt1\t0.5\nr2\tm\tt1\t0.25\nr1\tm\tall\t0.5\n"),
+    "leaderboard in JSON": (
+        partial(read_table, SCORES),
+        lines({"run_id": "r", "topic_id": "t", "measure": "m", "value": 1}),
+    ),
 }
-
-
-def error_of(read: Callable[[Path], object], path: Path) -> DataError | None:
-    try:
-        read(path)
-    except DataError as error:
-        return error
-    return None
 
 
 @pytest.fixture(scope="module")
@@ -487,7 +472,11 @@ def test_a_damaged_file_is_data_or_an_error_that_names_it(
         at = int(place * len(content))
         content = content[:at] + added + content[at + removed :]
     damaged.write_bytes(content)
-    error = error_of(read, damaged)
+    error = None
+    try:
+        read(damaged)
+    except DataError as caught:
+        error = caught
     assert error is None or (error.path, bool(error.reason)) == (damaged, True)
 
 

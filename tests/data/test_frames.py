@@ -100,19 +100,16 @@ def test_docs_come_in_any_form(given: Any) -> None:
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"query_id": [7, 8]}, "the query table, row 1: 'query_id' is the number 7; ids are strings"),
         ({"query_id": ["a", "a"]}, "the query table, row 2: query 'a' appears twice (first on row 1)"),
         ({"query_id": ["a", None]}, "row 2: 'query_id' must be a string, not null"),
         ({"query_id": [], "text": []}, "the table holds no queries"),
-        ({"question": ["x", "y"], "query": ["x", "y"], "text": None}, "choose one, by renaming the other"),
-        ({"query_id": None}, "row 1: this query lacks the field 'query_id'"),
+        ({"question": ["x", "y"], "query": ["x", "y"]}, "choose one, by renaming the other"),
     ],
 )
-def test_a_bad_table_is_an_error_with_its_row(columns: dict[str, list[object] | None], reason: str) -> None:
-    good: dict[str, list[object] | None] = {"query_id": ["a", "b"], "text": ["x", "y"]}
-    frame = pd.DataFrame({c: v for c, v in {**good, **columns}.items() if v is not None})
+def test_a_bad_table_is_an_error_with_its_row(columns: dict[str, list[object]], reason: str) -> None:
+    good = {"query_id": ["a", "b"]} | ({} if "question" in columns else {"text": ["x", "y"]})
     with pytest.raises(DataError) as caught:
-        as_queries(frame)
+        as_queries(pd.DataFrame({**good, **columns}))
     assert reason in str(caught.value)
 
 
@@ -155,16 +152,22 @@ def table(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
     return pd.DataFrame(rows(content, lambda *row: row), columns=["query_id", "doc_id", value])
 
 
-RUNS = {
-    "DataFrame": table(BM25, "score"),
-    "pytrec_eval": BM25,
+def forms(content: dict[str, dict[str, Any]], value: str, kind: Any) -> dict[str, Any]:
+    return {
+        "DataFrame": table(content, value),
+        "pytrec_eval": content,
+        "ranx": Ranx(content),
+        "ir_measures": rows(content, kind),
+        "dictionaries": table(content, value).to_dict("records"),
+        "tuples": rows(content, lambda *row: row),
+    }
+
+
+RUNS = forms(BM25, "score", ir_measures.ScoredDoc) | {
     "numpy": {q: {d: np.float32(s) for d, s in docs.items()} for q, docs in BM25.items()},
-    "ranx": Ranx(BM25),
-    "ir_measures": rows(BM25, ir_measures.ScoredDoc),
-    "dictionaries": table(BM25, "score").to_dict("records"),
-    "tuples": rows(BM25, lambda *row: row),
     "Run": Run.from_frame(table(BM25, "score"), "run"),
 }
+LABELINGS = forms(GOLD, "relevance", lambda *row: ir_measures.Qrel(*row, "0"))
 
 
 @pytest.mark.parametrize("form", RUNS)
@@ -204,16 +207,6 @@ def test_a_run_that_is_not_right_is_an_error_that_says_where(given: Any, reason:
         as_runs({"bm25": given})
 
 
-LABELINGS = {
-    "DataFrame": table(GOLD, "relevance"),
-    "pytrec_eval": GOLD,
-    "ranx": Ranx(GOLD),
-    "ir_measures": rows(GOLD, lambda *row: ir_measures.Qrel(*row, "0")),
-    "dictionaries": table(GOLD, "relevance").to_dict("records"),
-    "tuples": rows(GOLD, lambda *row: row),
-}
-
-
 @pytest.mark.parametrize("form", LABELINGS)
 def test_a_labeling_comes_in_any_form_and_whole_numbers_are_grades_as_in_a_file(form: str, tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q1 0 d1 2\nq1 0 d2 0\nq2 0 d1 1\n")
@@ -237,14 +230,12 @@ def test_labelings_come_as_objects_and_keep_what_they_are() -> None:
 
 
 def test_labels_that_are_not_whole_numbers_need_a_scale() -> None:
-    given = {"q": {"d": 1.0, "e": 0.5}}
-    with pytest.raises(
-        DataError, match=r"'gold': the relevance 0.5 is not a whole number: declare .*scales=\{'NAME': 'means:5:2'"
-    ):
-        as_labelings({"gold": given})
-    assert str(as_labelings({"gold": given}, {"gold": Scale("unit")})[0].scale) == "unit"
+    given = {"gold": {"q": {"d": 1.0, "e": 0.5}}}
+    with pytest.raises(DataError, match=r"'gold': the relevance 0.5 is not a whole number: declare .*scales=\{'NAME'"):
+        as_labelings(given)
+    assert str(as_labelings(given, {"gold": Scale("unit")})[0].scale) == "unit"
     with pytest.raises(UsageError, match=r"scales names 'gould', which is not a labeling .* Did you mean 'gold'"):
-        as_labelings({"gold": GOLD}, {"gould": "grades:3"})
+        as_labelings(given, {"gold": "unit", "gould": "grades:3"})
 
 
 NEITHER: dict[Callable[[Any], object], tuple[str, list[Any]]] = {
@@ -264,27 +255,23 @@ def test_what_is_something_else_is_told_what_was_expected(read: Callable[[Any], 
         read(given)
 
 
-@pytest.mark.parametrize("form", ["file", "table", "table without ranks", "dictionaries"])
-def test_distances_in_the_place_of_scores_are_noticed_in_every_form(form: str, tmp_path: Path) -> None:
-    rows = [(f"q{q}", f"d{rank}", rank, rank / 8) for rank in range(1, 5) for q in range(7)]
-    far = pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
-    near, labels = far.assign(score=-far["score"]), {f"q{q}": {"d1": 1, "d4": 0} for q in range(7)}
+@pytest.mark.parametrize("form", ["file", "dictionaries"])
+def test_distances_in_the_place_of_scores_are_noticed(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    labels = {f"q{q}": {"d1": 1, "d4": 0} for q in range(7)}
 
-    def held(table: pd.DataFrame) -> Any:
-        if form == "dictionaries":
-            return {q: dict(zip(rows["doc_id"], rows["score"], strict=True)) for q, rows in table.groupby("query_id")}
+    def noted(sign: int) -> list[str]:
+        held: Any = {q: {f"d{rank}": sign * rank / 8 for rank in range(1, 5)} for q in labels}
         if form == "file":
-            table.sort_values("query_id", kind="stable").to_csv(tmp_path / "run.csv", index=False)
-            return tmp_path / "run.csv"
-        return table if form == "table" else table.drop(columns="rank")
+            path.write_text("".join(f"{q} Q0 {d} {d[1:]} {s} x\n" for q, docs in held.items() for d, s in docs.items()))
+            held = path
+        docs = {f"d{rank}": "text" for rank in range(1, 5)}
+        queries = {query_id: {"text": "who?", "answers": ["text"]} for query_id in labels}
+        found = jk.score({"a": held}, labels, "P@1").warnings
+        assert [*Collection.make(queries, docs, {"a": held}, 3).notes] == found
+        return found
 
-    assert jk.score({"a": held(near)}, labels, "P@1").warnings == []
-    evaluation = jk.score({"a": held(far)}, labels, "P@1")
-    (note,) = evaluation.warnings
-    by_rank = "its scores contradict its ranks (always the next rank has the higher score)"
-    assert (by_rank if form in ("file", "table") else "every list goes from the lowest score to the highest") in note
-    assert note.startswith(f"run 'a' ({tmp_path / 'run.csv'}): " if form == "file" else "run 'a': ")
-    assert repr(evaluation).splitlines() == ["labeling  run     P@1", "qrels     a    0.0000", f"note: {note}"]
-    docs = {f"d{rank}": "text" for rank in range(1, 5)}
-    queries = {query_id: {"text": "who?", "answers": ["text"]} for query_id in labels}
-    assert Collection.make(queries, docs, {"a": held(far)}, 3).notes == (note,)
+    assert noted(-1) == []
+    [note] = noted(1)
+    by_rank = f"run 'a' ({path}): its scores contradict its ranks (always the next rank has the higher score)"
+    assert note.startswith(by_rank if form == "file" else "run 'a': every list goes from the lowest score to the high")

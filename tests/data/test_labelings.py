@@ -98,6 +98,8 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
 def test_rows_that_make_no_labeling_are_refused(rows: list, message: str) -> None:
     with pytest.raises(DataError, match=message):
         Labeling("x", Scale.parse("binary"), table(*rows))
+    with pytest.raises(DataError, match="name of a labeling is empty"):
+        Labeling(" ", Scale.parse("binary"), table(*rows))
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "ü", ""]), max_size=6), max_size=4))

@@ -67,12 +67,6 @@ def test_what_is_written_replaces_what_was_there_and_leaves_nothing_else(tmp_pat
     assert packed.read_bytes() == (tmp_path / "a.gz").read_bytes()
 
 
-def test_a_new_file_has_the_permissions_that_the_user_set(tmp_path: Path) -> None:
-    write_atomic(tmp_path / "one", "")
-    (tmp_path / "other").touch()
-    assert (tmp_path / "one").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
 @pytest.mark.parametrize("name", ["file", "file.gz"])
 def test_nothing_is_seen_before_the_end_and_an_exception_leaves_the_old_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -92,12 +86,13 @@ def test_nothing_is_seen_before_the_end_and_an_exception_leaves_the_old_file(nam
     assert path.read_bytes() == b"old"
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+def test_a_link_is_followed_and_a_new_file_has_the_permissions_that_the_user_set(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
     (tmp_path / "link").symlink_to("file")
     write_atomic(tmp_path / "link", "text")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_text() == "text"
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
