@@ -36,8 +36,7 @@ def experiment(tmp_path: Path) -> Path:
 
 
 def said(text: str, model: str = "m") -> Scripted:
-    scripted = completion(text)
-    return Scripted(200, json.dumps({**json.loads(scripted.body), "model": model}).encode())
+    return Scripted(200, json.dumps({**json.loads(completion(text).body), "model": model}).encode())
 
 
 def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_goes(experiment, fault_server):
