@@ -68,7 +68,6 @@ QUERIES: list[Case] = [
     ("reserved id", obj(query_id="all", text="x"), 1, "'all' is reserved"),
     ("id twice", Q1 + obj(query_id="q2", text="x") + Q1, 3, "query 'q1' appears twice (first on line 1)"),
     ("two ids", obj(_id="1", id="2", text="x"), 1, "e.g. jsonl(id=_id):"),
-    ("text missing", obj(query_id="q1"), 1, "lacks the field 'text' (or 'question', 'query'); it has: 'query_id'"),
     ("text empty", obj(query_id="q1", text=" "), 1, "the text of query 'q1' is empty"),
     ("answers a string", obj(id="q", text="x", answers="a"), 1, "'answers' must be a list of strings, not a string"),
     ("answers with an empty one", obj(id="q", text="x", answers=["a", " "]), 1, "'answers' holds an empty answer"),
@@ -76,8 +75,6 @@ QUERIES: list[Case] = [
     ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is not UTF-8"),
     ("UTF-16", '{"query_id": "q1", "text": "x"}\n'.encode("utf-16"), None, "is UTF-16 text"),
     ("NUL escaped", Q1 + obj(id="q2", text="\0"), 2, "'text' holds a NUL character"),
-    ("zstd damaged", b"\x28\xb5\x2f\xfd....", None, "data is damaged"),
-    ("gzip cut off", gzip.compress(Q1 * 1000)[:-20], None, "was cut off"),
     ("JSON array cut off", b'[\n{"query_id": "q1", "text": "x"},\n', 3, "the JSON array ends early"),
     ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "not valid JSON: Expecting value"),
     ("JSON array, no comma", b'[{"query_id": "q1", "text": "x"}\n{"a": 1}]', 2, "expected , or ], found '{'"),
@@ -93,9 +90,7 @@ QUERIES: list[Case] = [
 
 DOCS: list[Case] = [
     ("id twice", D1 + D1, 2, "doc 'd1' appears twice (first on line 1)"),
-    ("text missing", D1 + obj(doc_id="d2", title="x"), 2, "lacks the field 'text'"),
     ("title NaN", D1 + obj(doc_id="d2", text="x", title=float("nan")), 2, "must be a string, not the number nan"),
-    ("two texts", D1 + obj(doc_id="d2", contents="x", body="y"), 2, "has 'contents' and 'body'"),
     ("TSV without a header", b"d1\tme\nd2\tyou\nd 3\tthey\n", 3, "'doc_id' 'd 3' holds white space"),
 ]
 
@@ -133,7 +128,6 @@ TABLES: list[Case] = [
     ("JSON, id a number", score(query_id=1), 1, "column 'query_id': must be a string, not the number 1"),
     ("JSON, value a list", score(value=[1]), 1, "column 'value': must be a number, not a list"),
     ("JSON, half a surrogate pair", score(run="\ud83d"), 1, "column 'run': holds half of a surrogate pair"),
-    ("JSON, the same in a further field", score(x="\ud83d"), 1, "column 'x': holds half of a surrogate pair"),
     ("JSON, further field", score() + score(x=2), 2, "has a field 'x' that earlier records lack"),
     ("Parquet cut off", b"PAR1" + b"\0" * 40, None, "is not a readable Parquet file"),
 ]
@@ -184,44 +178,32 @@ def test_a_bad_file_is_an_error_with_its_line(
     assert (error.path, error.line, reason in error.reason) == (path, line, True), error
 
 
-@pytest.mark.parametrize(
-    ("columns", "reason"),
-    [
-        ({"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
-        ({"query_id": [None]}, "column 'query_id' of the quality table, row 1: must be a string, not null"),
-        ({"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
-        ({"value": [-math.inf]}, "row 1: is infinite"),
-        ({"run": None}, "lacks column 'run'"),
-    ],
-)
-def test_a_bad_parquet_table_is_an_error_with_column_and_row(
-    columns: dict[str, list[object] | None], reason: str, tmp_path: Path
-) -> None:
-    good = {"run": ["r"], "depth": [1], "model": ["m"], "query_id": ["q"], "metric": ["em"], "value": [1.0]}
-    path = tmp_path / "quality.parquet"
-    pq.write_table(pa.table({c: v for c, v in {**good, **columns}.items() if v is not None}), path)
-    error = fails(lambda p: read_table(QUALITY, p), path)
-    assert reason in error.reason
+ROWS = {"query_id": pa.array(["q", "q"]).dictionary_encode(), "doc_id": ["a", "b"], "score": [2, 1]}
+RATED = {"run": ["r"], "depth": [1], "model": ["m"], "query_id": ["q"], "metric": ["em"], "value": [1.0]}
 
 
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"query_id": [7, 8]}, "row 1: 'query_id' is the number 7; ids are strings"),
-        ({"doc_id": ["a", None]}, "row 2: 'doc_id' must be a string, not null"),
-        ({"doc_id": ["a", "b c"]}, "row 2: 'doc_id' 'b c' holds white space"),
-        ({"doc_id": ["a", "a"]}, "row 2: doc 'a' appears twice for query 'q'"),
-        ({"score": [1.0, None]}, "row 2: some passages of this file have a 'score'"),
-        ({"run": ["a", "b"]}, "row 2: the column 'run' holds 'a' and 'b'"),
+        (RATED | {"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
+        (RATED | {"query_id": [None]}, "column 'query_id' of the quality table, row 1: must be a string, not null"),
+        (RATED | {"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
+        (RATED | {"value": [-math.inf]}, "row 1: is infinite"),
+        ({name: RATED[name] for name in [*RATED][1:]}, "lacks column 'run'"),
+        (ROWS | {"query_id": [7, 8]}, "row 1: 'query_id' is the number 7; ids are strings"),
+        (ROWS | {"doc_id": ["a", None]}, "row 2: 'doc_id' must be a string, not null"),
+        (ROWS | {"doc_id": ["a", "b c"]}, "row 2: 'doc_id' 'b c' holds white space"),
+        (ROWS | {"doc_id": ["a", "a"]}, "row 2: doc 'a' appears twice for query 'q'"),
+        (ROWS | {"score": [1.0, None]}, "row 2: some passages of this file have a 'score'"),
+        (ROWS | {"run": ["a", "b"]}, "row 2: the column 'run' holds 'a' and 'b'"),
     ],
 )
-def test_a_bad_row_of_a_run_in_parquet_is_named(columns: dict[str, list[object]], reason: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.parquet"
-    good = {"query_id": pa.array(["q", "q"]).dictionary_encode(), "doc_id": ["a", "b"], "score": [2, 1]}
-    pq.write_table(pa.table(good), path)
+def test_bad_rows_of_parquet_are_named(columns: dict[str, list[object]], reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table(ROWS), path)
     assert read_run(path).top("q") == ["a", "b"]
-    pq.write_table(pa.table({**good, **columns}), path)
-    assert reason in fails(read_run, path).reason
+    pq.write_table(pa.table(columns), path)
+    assert reason in fails(read_run if "doc_id" in columns else lambda p: read_table(QUALITY, p), path).reason
 
 
 def test_a_table_of_a_newer_version_is_refused(tmp_path: Path) -> None:

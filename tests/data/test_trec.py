@@ -148,7 +148,6 @@ def test_a_pair_that_is_both_labelled_and_missing_is_refused(tmp_path: Path, wri
         ("", None, "holds no missing labels"),
         ("q\td\tfailed\nq\te\tfailed\n", 2, "this row lacks the field 'query_id'"),
         ("query_id\tdoc_id\tstatus\nq\td\n", 2, "the header has 3 columns, this row 2"),
-        ("query_id\tdoc_id\tstatus\nq\t\tfailed\n", 2, "'doc_id' is empty"),
         ("query_id\tdoc_id\tstatus\nq\td\trefusd\n", 2, "'refusd' is not a status.*Did you mean 'refused'"),
         ("query_id\tdoc_id\tstatus\nq\td\tok\n", 2, "'ok' is not a status of a missing label"),
     ],
@@ -249,10 +248,8 @@ def test_runs_and_qrels_of_any_form_become_trec(
     ("out", "options", "reason"),
     [
         ("out.txt", {}, "name OUT .run or .qrels, or choose --kind run or qrels"),
-        ("out.parquet", {"kind": "run"}, "convert writes TREC files"),
         ("out.qrels", {"kind": "docs"}, "unknown kind of data 'docs'"),
         ("out.trec", {"min_grade": 1}, "are about qrels"),
-        ("out.run", {"scale": "unit"}, "are about qrels"),
         ("-", {"kind": "qrels"}, "OUT must be a file"),
     ],
 )
