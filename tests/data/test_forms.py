@@ -22,7 +22,7 @@ from hypothesis import given, settings, strategies as st
 
 import judgekit as jk
 from judgekit.data import streams
-from judgekit.data.documents import Doc, Query
+from judgekit.data.documents import Doc
 from judgekit.data.files import read_table
 from judgekit.data.forms import content_id
 from judgekit.data.readers import read_docs, read_queries
@@ -32,7 +32,8 @@ from judgekit.errors import DataError, UsageError
 
 RUN = {("q1", "d1"): 2.0, ("q1", "d2"): 1.0, ("q2", "d2"): 0.5}
 QRELS = {("q1", "d1"): 2.0, ("q1", "d2"): 0.0, ("q2", "d2"): 1.0}
-QUERIES = {"q1": Query("q1", "who wrote it?", ("Ann",)), "q2": Query("q2", "who read it?", ("Bo", "Bob"))}
+ANSWERS_OF = {"q1": ("who wrote it?", ("Ann",)), "q2": ("who read it?", ("Bo", "Bob"))}
+UNANSWERED = {query_id: (text, ()) for query_id, (text, _) in ANSWERS_OF.items()}
 
 
 def lines(*objects: object) -> bytes:
@@ -46,13 +47,21 @@ def put(tmp_path: Path, content: bytes, name: str = "data") -> Path:
     return path
 
 
-def pairs_of_run(path: str | Path, **options: Any) -> dict[tuple[str, str], float]:
-    return {(row.query_id, row.doc_id): row.score for row in read_run(path, **options).frame().itertuples()}
+def pairs_of_run(path: str | Path) -> dict[tuple[str, str], float]:
+    return {(row.query_id, row.doc_id): row.score for row in read_run(path).frame().itertuples()}
 
 
-def pairs_of_qrels(path: str | Path, **options: Any) -> dict[tuple[str, str], float]:
-    table = read_qrels(path, **options).table
-    return {(row.query_id, row.doc_id): row.relevance for row in table.itertuples()}
+def pairs_of_qrels(path: str | Path) -> dict[tuple[str, str], float]:
+    return {(row.query_id, row.doc_id): row.relevance for row in read_qrels(path).table.itertuples()}
+
+
+def lists_of_run(path: str | Path) -> dict[str, list[str]]:
+    run = read_run(path)
+    return {query_id: run.top(query_id) for query_id in run.query_ids}
+
+
+def answers_of(path: str | Path) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {query_id: (query.text, query.answers) for query_id, query in read_queries(path).items()}
 
 
 TREC = b"q1 Q0 d1 1 2.0 t\nq1 Q0 d2 2 1.0 t\nq2 Q0 d2 1 0.5 t\n"
@@ -78,11 +87,6 @@ RUNS: dict[str, bytes] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", RUNS)
-def test_a_run_is_recognised(form: str, tmp_path: Path) -> None:
-    assert pairs_of_run(put(tmp_path, RUNS[form])) == RUN
-
-
 RANKED: dict[str, bytes] = {
     "MS MARCO TSV": b"q1\td1\t1\nq1\td2\t2\nq2\td2\t1\n",
     "CSV with ranks": b"query_id,doc_id,rank\nq1,d1,1\nq1,d2,2\nq2,d2,1\n",
@@ -91,12 +95,6 @@ RANKED: dict[str, bytes] = {
         {"id": "q2", "input": "?", "output": [{"provenance": [{"wikipedia_id": "d2"}]}]},
     ),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("form", RANKED)
-def test_a_run_with_ranks_is_best_first(form: str, tmp_path: Path) -> None:
-    run = read_run(put(tmp_path, RANKED[form]))
-    assert (run.top("q1"), run.top("q2")) == (["d1", "d2"], ["d2"])
 
 
 def test_ranks_and_scores_that_look_alike_have_to_be_told(tmp_path: Path) -> None:
@@ -125,13 +123,6 @@ JUDGED: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("form", JUDGED)
-def test_qrels_are_recognised(form: str, tmp_path: Path) -> None:
-    path = put(tmp_path, JUDGED[form])
-    assert pairs_of_qrels(path) == QRELS
-    assert str(read_qrels(path).scale) == "grades:2"
-
-
 def test_a_run_comes_as_parquet_and_as_a_folder_of_parts(tmp_path: Path) -> None:
     rows = pd.DataFrame([(q, d, s) for (q, d), s in RUN.items()], columns=["query_id", "doc_id", "score"])
     rows.to_parquet(tmp_path / "x.parquet")
@@ -143,24 +134,13 @@ KILT = lines(
     {"id": "q2", "input": "who read it?", "output": [{"answer": "Bo"}, {"answer": "Bob"}, {"answer": "Bo"}]},
 )  # fmt: skip
 ASKED: dict[str, bytes] = {
-    "BEIR": lines(
-        *({"_id": q.query_id, "text": q.text, "metadata": {}, "answers": q.answers} for q in QUERIES.values())
-    ),
+    "BEIR": lines(*({"_id": q, "text": text, "answers": answers} for q, (text, answers) in ANSWERS_OF.items())),
     "KILT": KILT,
-    "castorini": lines(
-        {"query": {"text": "who wrote it?", "qid": "q1"}, "answers": ["Ann"], "candidates": []},
-        {"query": {"text": "who read it?", "qid": "q2"}, "answers": ["Bo", "Bob"], "candidates": []},
-    ),
 }
-
-
-@pytest.mark.parametrize("form", ASKED)
-def test_queries_are_recognised(form: str, tmp_path: Path) -> None:
-    found = read_queries(put(tmp_path, ASKED[form]))
-    expected = {q: (query.text, query.answers) for q, query in QUERIES.items()}
-    if form == "castorini":
-        expected = {q: (text, ()) for q, (text, _) in expected.items()}
-    assert {q: (query.text, query.answers) for q, query in found.items()} == expected
+CASTORINI = lines(
+    {"query": {"text": "who wrote it?", "qid": "q1"}, "answers": ["Ann"], "candidates": []},
+    {"query": {"text": "who read it?", "qid": "q2"}, "answers": ["Bo", "Bob"], "candidates": []},
+)
 
 
 TOPICS = b"""
@@ -180,12 +160,9 @@ wrote it.
 """
 
 
-@pytest.mark.parametrize("content", [TOPICS, b"q1\twho wrote it?\nq2\twho read it?\n"])
-def test_topics_are_queries_without_answers(content: bytes, tmp_path: Path) -> None:
-    found = read_queries(put(tmp_path, content))
-    assert {q: query.text for q, query in found.items()} == {q: query.text for q, query in QUERIES.items()}
+def test_topics_have_further_fields(tmp_path: Path) -> None:
+    assert read_queries(put(tmp_path, TOPICS))["q1"].columns["desc"] == "Say who wrote it."
     assert read_queries(put(tmp_path, b"<top>\n<num>1\n<title>Topic: Number: 5\n</top>"))["1"].text == "Number: 5"
-    assert content is not TOPICS or found["q1"].columns["desc"] == "Say who wrote it."
 
 
 def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> None:
@@ -314,20 +291,20 @@ def test_a_data_set_of_ir_datasets_is_read_by_its_id(monkeypatch: pytest.MonkeyP
         docs_store=lambda: SimpleNamespace(get_many=lambda ids: {i: Passage(i, "A", "text") for i in ids if i == "d1"}),
     )
     lost = SimpleNamespace(queries_iter=away, docs_store=lambda: SimpleNamespace(get_many=away))
-    library = SimpleNamespace(load=lambda name: {"good": good, "away": lost}[name])
-    monkeypatch.setitem(sys.modules, "ir_datasets", library)
-    assert [query.text for query in read_queries("ir_datasets:good").values()] == ["who?"]
+    monkeypatch.setitem(sys.modules, "ir_datasets", SimpleNamespace(load={"good": good, "away": lost}.__getitem__))
+    assert answers_of("ir_datasets:good") == {"q1": ("who?", ())}
     docs = read_docs("ir_datasets:good")
     assert docs.get(["d1"])[0].text == "A text"
     assert ("d1" in docs, "d2" in docs) == (True, False)
     assert pairs_of_qrels("ir_datasets:good") == {("q1", "d1"): 1.0}
-    with pytest.raises(DataError, match="unknown data set of ir_datasets: 'goood'"):
-        read_queries("ir_datasets:goood")
-    with pytest.raises(DataError, match="holds no run"):
-        read_run("ir_datasets:good")
-    for read in (lambda: read_queries("ir_datasets:away"), lambda: read_docs("ir_datasets:away").get(["d1"])):
-        with pytest.raises(DataError, match=r"could not fetch the data set 'away'.*download sources failed"):
-            read()
+    for read, name, reason in (
+        (read_queries, "goood", "unknown data set of ir_datasets: 'goood'"),
+        (read_run, "good", "holds no run"),
+        (read_queries, "away", "could not fetch the data set 'away'.*download sources failed"),
+        (lambda source: read_docs(source).get(["d1"]), "away", "could not fetch the data set 'away'"),
+    ):
+        with pytest.raises(DataError, match=reason):
+            read(f"ir_datasets:{name}")
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(UsageError, match=r"pip install 'judgekit\[ir-datasets\]'"):
         read_queries("ir_datasets:good")
@@ -375,7 +352,7 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("CSV run, unknown columns", read_run, b"topic_no,para,bm25_score\nq1,d1,2\n", 1, "which column is which: 'csv(query=topic_no,doc=para,score=bm25_score):"),
     ("JSON run", read_run, b'{"q1": {"d1": 1}}\n{"q2": {"d1": "high"}}\n', 2, "'score' must be a finite number, not 'high'"),
     ("JSON run, indented", read_run, b'{\n"q1": {"d1": 1},\n"q2": {"d1": null}}', 3, "'q2': some passages of this file have a 'score' and others"),
-    ("castorini, another record", read_queries, ASKED["castorini"] + lines({"query": "x"}), 3, "is not a record of the form 'castorini'"),
+    ("castorini, another record", read_queries, CASTORINI + lines({"query": "x"}), 3, "is not a record of the form 'castorini'"),
     ("castorini", read_run, lines({"query": {"text": "x", "qid": "1"}, "candidates": [{"doc": {}}]}), 1, "candidates[0]: expected an object with docid"),
     ("KILT evidence", read_qrels, lines({"id": "q3", "input": "x", "output": [{"provenance": [{}]}]}), 1, "output[0].provenance: expected objects with wikipedia_id"),
     ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not a whole number: declare"),
@@ -431,27 +408,35 @@ def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
 
 
 ROWS = b"labeling,run,measure,query_id,value\na,b,c,d,0.5\na,b,c,e,\n"
-GOOD: dict[str, tuple[Callable[[Path], object], bytes]] = {
-    **{f"run, {form}": (read_run, content) for form, content in {**RUNS, **RANKED}.items()},
-    **{f"qrels, {form}": (read_qrels, content) for form, content in JUDGED.items()},
-    **{f"queries, {form}": (read_queries, content) for form, content in ASKED.items()},
-    **{f"queries, {name}": (read_queries, pack(ASKED["BEIR"])) for name, pack in PACKED.items()},
-    "topics": (read_queries, TOPICS),
-    "docs": (lambda path: read_docs(path, memory_limit=0), b"doc_id\ttext\ttitle\n1\ta\tb\n2\tc\td\n"),
-    "ragas": (read_docs, lines({**RAGAS[0], "reference_contexts": ["by Ann"]})),
-    "a conversation": (read_queries, lines({**RAGAS[0], "user_input": [{"type": "human", "content": "a"}]})),
-    "a table": (partial(read_table, SCORES), ROWS),
-    "a table with quotes": (partial(read_table, SCORES), ROWS.replace(b"a,b", b'"a",b')),
-    "a table in JSON": (
-        partial(read_table, SCORES),
-        json.dumps([dict.fromkeys(SCORES.columns, "1") | {"x": [1]}]).encode(),
-    ),
-    "leaderboard": (partial(read_table, SCORES), b"r1\tm\tt1\t0.5\nr2\tm\tt1\t0.25\nr1\tm\tall\t0.5\n"),
-    "leaderboard in JSON": (
-        partial(read_table, SCORES),
-        lines({"run_id": "r", "topic_id": "t", "measure": "m", "value": 1}),
-    ),
+QUOTED = ROWS.replace(b"a,b", b'"a",b')
+HELD: dict[str, tuple[Callable[[Path], object], bytes, object]] = {
+    **{f"run, {form}": (pairs_of_run, content, RUN) for form, content in RUNS.items()},
+    **{f"run, {form}": (lists_of_run, content, {"q1": ["d1", "d2"], "q2": ["d2"]}) for form, content in RANKED.items()},
+    **{f"qrels, {form}": (pairs_of_qrels, content, QRELS) for form, content in JUDGED.items()},
+    **{f"queries, {form}": (answers_of, content, ANSWERS_OF) for form, content in ASKED.items()},
+    **{f"queries, {name}": (answers_of, pack(ASKED["BEIR"]), ANSWERS_OF) for name, pack in PACKED.items()},
+    "castorini": (answers_of, CASTORINI, UNANSWERED),
+    "topics": (answers_of, TOPICS, UNANSWERED),
+    "topics as TSV": (answers_of, b"q1\twho wrote it?\nq2\twho read it?\n", UNANSWERED),
+    "docs": (lambda path: len(read_docs(path, memory_limit=0)), b"doc_id\ttext\ttitle\n1\ta\tb\n2\tc\td\n", 2),
+    "ragas": (lambda path: len(read_docs(path)), lines({**RAGAS[0], "reference_contexts": ["by Ann", "more"]}), 3),
+    **{
+        f"a table, {what}": (lambda path: read_table(SCORES, path)["value"].tolist()[0], content, 0.5)
+        for what, content in {
+            "plain": ROWS,
+            "with quotes": QUOTED,
+            "JSON": json.dumps([dict.fromkeys(SCORES.columns, "0.5") | {"x": [1]}]).encode(),
+            "of a leaderboard": b"r1\tm\tt1\t0.5\nr2\tm\tt1\t0.25\nr1\tm\tall\t0.5\n",
+            "of a leaderboard in JSON": lines({"run_id": "r", "topic_id": "t", "measure": "m", "value": 0.5}),
+        }.items()
+    },
 }
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_a_form_is_recognised(form: str, tmp_path: Path) -> None:
+    read, content, expected = HELD[form]
+    assert read(put(tmp_path, content)) == expected
 
 
 @pytest.fixture(scope="module")
@@ -459,15 +444,13 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("damaged") / "file"
 
 
-@pytest.mark.parametrize("form", GOOD)
+@pytest.mark.parametrize("form", HELD)
 @settings(max_examples=8)
 @given(edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=3))
 def test_a_damaged_file_is_data_or_an_error_that_names_it(
     form: str, edits: list[tuple[float, int, bytes]], damaged: Path
 ) -> None:
-    read, content = GOOD[form]
-    damaged.write_bytes(content)
-    read(damaged)
+    read, content, _ = HELD[form]
     for place, removed, added in edits:
         at = int(place * len(content))
         content = content[:at] + added + content[at + removed :]
