@@ -90,11 +90,10 @@ def test_inputs_that_were_made_from_different_files_are_told_once_each(tmp_path:
 def test_the_files_of_one_run_are_compared_by_its_name(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_text(name)
-    labels = made(tmp_path, "labels.qrels", **{"run bm25": tmp_path / "one", "run dense": tmp_path / "two"})
-    same = {"qrels x": labels, "run bm25": tmp_path / "one"}
+    same = {"qrels": made(tmp_path, "labels.qrels", **{"run a": tmp_path / "one"}), "run a": tmp_path / "one"}
     assert mismatches(sources(same)) == []
-    (line,) = mismatches(sources({**same, "run bm25": tmp_path / "two"}))
-    assert "different files of run bm25" in line
+    (line,) = mismatches(sources({**same, "run a": tmp_path / "two"}))
+    assert "different files of run a" in line
 
 
 def test_the_hash_of_a_large_file_is_kept_until_the_file_changes(

@@ -54,7 +54,6 @@ def write(tmp_path: Path):
         "\ufeff" + RUN,
         RUN.replace(" ", "  "),
         RUN.replace("q1 Q0 007", " q1\tQ0   007 "),
-        RUN.replace("\n", "\n\n"),
         RUN.replace(" 1 ", " first "),
         RUN.replace("2 2 tag", "2.5 2 tag"),
         "\n\n" + RUN + "\n   \n",
