@@ -75,9 +75,10 @@ def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, t
     tied = inside & (ranked[1:] == ranked[:-1]) & (ties is not Ties.RUN_ORDER)
     places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
     rows = places if every is None else every[places]
-    block = np.cumsum(np.append(True, ~tied)[places])
-    by_id = order_ids(take(docs, rows), descending=ties is not Ties.DOC_ASC)
-    rows = rows[by_id[np.argsort(block[by_id], kind="stable")]]
+    if len(places):
+        block = np.cumsum(np.append(True, ~tied)[places])
+        by_id = order_ids(take(docs, rows), descending=ties is not Ties.DOC_ASC)
+        rows = rows[by_id[np.argsort(block[by_id], kind="stable")]]
     if every is None:
         return Moves(places, rows)
     every[places] = rows
@@ -147,6 +148,7 @@ class Run:
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
             coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
+        places, rows = self._moves = order(coded.bounds, values, docs, self.ties)
         ascending, at = sorted_codes(coded.ids)
         self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
         self.starts, self.counts = np.empty((2, len(at)), np.int64)
@@ -154,7 +156,6 @@ class Run:
         keys = row_keys(coded, docs)
         if twice := repeated(Pairs(coded, docs, values), keys):
             raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
-        places, rows = self._moves = order(coded.bounds, values, docs, self.ties)
         keys[places] = keys[rows]
         if (values[places] != values[rows]).any():
             values = values.copy()
