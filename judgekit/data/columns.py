@@ -163,11 +163,9 @@ def find(keys: Keys, among: Keys) -> npt.NDArray[np.int32]:
     found = table.take((keys >> np.uint64(64 - bits)).view(np.int64))
     there = np.flatnonzero(found >= 0)
     wrong = there[among.take(found.take(there)) != keys.take(there)]
-    found[wrong] = -1
-    left = np.flatnonzero(table.take(slots) != rows)
-    if len(left) and len(wrong):
-        at = find(keys[wrong] * _ODD, among[left] * _ODD)
-        found[wrong] = np.where(at < 0, -1, left[at])
+    if len(wrong):
+        left = np.flatnonzero(table.take(slots) != rows)
+        found[wrong] = np.append(left, -1)[find(keys[wrong] * _ODD, among[left] * _ODD)]
     return found
 
 
