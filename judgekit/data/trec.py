@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import nullcontext
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -228,14 +226,11 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         raise UsageError("the lowest grade that counts as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
 
-    side = missing_path(path)
+    side, lost = missing_path(path), list[str]()
     check_outputs(Path(path), side)
-    some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
-    missing = open_atomic(side) if some_lost else nullcontext(BytesIO())
-    with open_atomic(path) as stream, missing as beside:  # the one inside is whole first
-        beside.write(b"query_id\tdoc_id\tstatus\n")
+    with open_atomic(path) as stream:
         for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
-            kept, lost = list[str](), list[str]()
+            kept = list[str]()
             for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
                 _check_word(query, path)
                 _check_word(doc, path)
@@ -245,8 +240,9 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
                 else:
                     lost.append(f"{query}\t{doc}\t{status}\n")
             stream.write("".join(kept).encode())
-            beside.write("".join(lost).encode())
-    if not some_lost:
+        if lost:  # the one inside is whole first
+            write_atomic(side, "".join(["query_id\tdoc_id\tstatus\n", *lost]))
+    if not lost:
         side.unlink(missing_ok=True)
 
 
