@@ -220,63 +220,43 @@ def sorted_codes(ids: Sequence[str]) -> tuple[list[str], Ints]:
     return [*map(ids.__getitem__, order)], places
 
 
-class _Texts:
-    """The bytes of a string array, eight at a time."""
-
-    def __init__(self, ids: pa.StringArray) -> None:
-        self.offsets = _offsets(ids)
-        raw = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
-        raw = raw if len(raw) >= 8 else np.append(raw, np.zeros(8, np.uint8))
-        # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
-        self.words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
-
-    def word(self, starts: Ints, lengths: Ints, number: int) -> Keys:
-        """Return the word of that number of each text, zero beyond its end."""
-        at = starts + 8 * number
-        if int(at.max(initial=0)) < len(self.words):
-            word = self.words[at]
-        else:
-            # What would reach beyond the end of the data is read before it and shifted; by 64 or more gives 0.
-            inside = np.minimum(at, len(self.words) - 1)
-            word = self.words[inside] >> ((at - inside) * 8).astype(np.uint64)
-        if int(lengths.min(initial=8)) < 8 * (number + 1):
-            word &= _MASKS[np.clip(lengths - 8 * number, 0, 8)]
-        return word
-
-
 def _mix(keys: Keys) -> Keys:
     keys = keys * _ODD
     keys ^= keys >> np.uint64(29)
     return keys
 
 
-def _hashes(texts: _Texts, start: int, stop: int) -> Keys:
-    """Return a 64-bit hash of the texts ``start:stop``, of each by itself, whatever stands beside it."""
-    offsets = texts.offsets[start : stop + 1].astype(np.int64)
+def _hashes(ids: pa.StringArray) -> Keys:
+    """Return a 64-bit hash of each text by itself, whatever stands beside it."""
+    offsets, raw = _offsets(ids).astype(np.int64), np.frombuffer(ids.buffers()[2] or b"", np.uint8)
+    raw = raw if len(raw) >= 8 else np.append(raw, np.zeros(8, np.uint8))
+    # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
+    words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
     lengths = np.diff(offsets)
-    out = _mix(lengths.astype(np.uint64) ^ texts.word(offsets[:-1], lengths, 0))
-    for number in range(1, (int(lengths.max(initial=0)) + 7) // 8):
-        more = _mix(out ^ texts.word(offsets[:-1], lengths, number))
-        out = more if lengths.min() > 8 * number else np.where(lengths > 8 * number, more, out)
+    out = lengths.astype(np.uint64)
+    for done in range(0, int(lengths.max(initial=0)), 8):
+        at = offsets[:-1] + done
+        if int(at.max()) < len(words):
+            word = words[at]
+        else:
+            # What would reach beyond the end of the data is read before it and shifted; by 64 or more gives 0.
+            inside = np.minimum(at, len(words) - 1)
+            word = words[inside] >> ((at - inside) * 8).astype(np.uint64)
+        shortest = int(lengths.min())
+        if shortest < done + 8:
+            word &= _MASKS[np.clip(lengths - done, 0, 8)]
+        more = _mix(out ^ word)
+        out = more if shortest > done else np.where(lengths > done, more, out)
     return out
 
 
 def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
     """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling."""
     # Two different pairs share one with a chance of 2**-64: who relies on keys compares the ids of what they match.
-    texts, count = _Texts(docs), len(docs)
-    ids = strings(queries.ids)
-    per_stretch = _mix(_hashes(_Texts(ids), 0, len(ids)))[queries.codes]
-    out = np.empty(count, np.uint64)
-    lengths = np.diff(queries.bounds)
-    for start in range(0, count, _CHUNK):
-        stop = min(start + _CHUNK, count)
-        first = int(np.searchsorted(queries.bounds, start, side="right")) - 1
-        last = int(np.searchsorted(queries.bounds, stop, side="left"))
-        rows = lengths[first:last].copy()
-        rows[0] -= start - queries.bounds[first]
-        rows[-1] -= queries.bounds[last] - stop
-        out[start:stop] = _mix(_hashes(texts, start, stop) + np.repeat(per_stretch[first:last], rows))
+    out = np.repeat(_mix(_hashes(strings(queries.ids)))[queries.codes], np.diff(queries.bounds))
+    for start in range(0, len(docs), _CHUNK):
+        part = out[start : start + _CHUNK]
+        part[:] = _mix(part + _hashes(docs.slice(start, _CHUNK)))
     return out
 
 
