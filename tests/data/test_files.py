@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from judgekit.data.files import read_table, write_table
-from judgekit.data.tables import LABELS, QUALITY, RATINGS, SCHEMA_VERSION, SCORES, Table
+from judgekit.data.tables import LABELS, QUALITY, RATINGS, SCHEMA_VERSION, SCORES, Table, reasons
 from judgekit.errors import DataError, UsageError
 
 PAIRS = Table("pairs", {"query_id": "id", "doc_id": "id"}, {})
@@ -145,3 +145,11 @@ def test_columns_of_ones_own_are_mapped(name: str, tmp_path: Path) -> None:
     assert read_table(RATINGS, f"{form}(query_id=qid, value=stars):{path}").values.tolist() == [["q1", 4.0]]
     with pytest.raises(UsageError, match=r"the quality table has no column 'stars' \(it has: query_id, value, run"):
         read_table(RATINGS, f"{form}(stars=value):{path}")
+
+
+def test_the_commonest_reasons_are_told_with_their_counts() -> None:
+    said = ["late (after 2 attempts)", "late (after 3 attempts)", "x" * 121, "", "c", "never seen", "d"]
+    status = ["failed", "failed", "failed", "refused", "failed", "unasked", "failed"]
+    told = reasons(pd.DataFrame({"status": status, "reason": said}))
+    assert told == f"2 × late; 1 × {'x' * 120}…; 1 × refused; 2 for other reasons"
+    assert reasons(pd.DataFrame({"status": ["ok", "not_applicable"]})) == ""

@@ -364,6 +364,11 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("JSON by column", read_queries, b'{"question": ["a", "b"], "answer": ["x", "y"], "contexts": [["c"], ["d"]]}', 1, "'question' holds a whole column"),
     ("JSON by column as pandas writes it", read_run, b'{"query_id": {"0": "a"}, "doc_id": {"0": "b"}, "score": {"0": 1}}', 1, "'query_id' holds a whole column"),
     ("an answer that is a list", partial(read_table, ANSWERS), lines({**RAGAS[0], "response": ["a"]}), 1, "the answer must be a text, not a list"),
+    ("scores in JSON, no measure", partial(read_table, SCORES), lines({"measure": "m", "value": 1}, {"value": 2}), 2, "expected an object with a measure"),
+    ("scores in JSON, a word", partial(read_table, SCORES), lines({"measure": "m", "value": "x"}), 1, "the value 'x' is not a finite number"),
+    ("scores of two kinds", partial(read_table, SCORES), b"a b 0.5\n", None, "may be of the form trec_eval (measure query_id value) or ir_measures"),
+    ("a TREC run for scores", partial(read_table, SCORES), b"q1 Q0 d1 1 0.5 t\n", 1, "begins with"),
+    ("TREC qrels for scores", partial(read_table, SCORES), b"q1 0 d1 1\n", 1, "begins with"),
     ("a grade beyond whole floats", read_qrels, b"q1 0 d1 1\nq1 0 d2 99999999999999999999\n", 2, "1e+20 is too large for a grade"),
     ("nothing known", read_run, b"hello\nworld\n", 1, "has 1 columns, expected 6"),
 ]  # fmt: skip
@@ -401,8 +406,25 @@ def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
     assert read_table(ANSWERS, path)["answer"].tolist() == ["0", ""]
 
 
-ROWS = b"labeling,run,measure,query_id,value\na,b,c,d,0.5\na,b,c,e,\n"
-QUOTED = ROWS.replace(b"a,b", b'"a",b')
+ROWS = b"labeling,run,measure,query_id,value\na,r,P@5,t1,0.5\n"
+VALUE = ["r", "P@5", "t1", 0.5]
+SCORED: dict[str, tuple[bytes, list[list[object]]]] = {
+    "table": (ROWS, [VALUE]),
+    "table with quotes": (ROWS.replace(b"a,r", b'"a",r'), [VALUE]),
+    "table in JSON": (
+        lines({"labeling": "a", "run": "r", "measure": "P@5", "query_id": "t1", "value": "0.5"}),
+        [VALUE],
+    ),
+    "trec_eval": (b"runid all r\nnum_ret all 9\nP_5 t1 0.5\nmap all 1\n", [VALUE, ["r", "AP", "all", 1.0]]),
+    "trec_eval of one query": (b"P_5\tt1\t0.5\nmap\tt1\t1\n", [["data", *VALUE[1:]], ["data", "AP", "t1", 1.0]]),
+    "ir_measures": (b"t1\tP@5\t0.5\nt2\tP@5\t1\n", [["data", *VALUE[1:]], ["data", "P@5", "t2", 1.0]]),
+    "fewer measures than topics": (b"t1 a 0.5\nt2 a 1\n", [["data", "a", "t1", 0.5], ["data", "a", "t2", 1.0]]),
+    "means": (b"P@5\t0.5\n", [["data", "P@5", "all", 0.5]]),
+    "tot": (b"r P@5 t1 0.5\nr P@5 all 0.25\n", [VALUE, ["r", "P@5", "all", 0.25]]),
+    "runs of ir_measures": (b"r t1 P@5 0.5\n", [VALUE]),
+    "ranking": (b"t1 Q0 r 0 0.5 P@5\n", [VALUE]),
+    "leaderboard in JSON": (lines({"run_id": "r", "topic_id": "t1", "measure": "P@5", "value": 0.5}), [VALUE]),
+}
 HELD: dict[str, tuple[Callable[[Path], object], bytes, object]] = {
     **{f"run, {form}": (pairs_of_run, content, RUN) for form, content in RUNS.items()},
     **{f"run, {form}": (lists_of_run, content, {"q1": ["d1", "d2"], "q2": ["d2"]}) for form, content in RANKED.items()},
@@ -415,14 +437,8 @@ HELD: dict[str, tuple[Callable[[Path], object], bytes, object]] = {
     "docs": (lambda path: len(read_docs(path, memory_limit=0)), b"doc_id\ttext\ttitle\n1\ta\tb\n2\tc\td\n", 2),
     "ragas": (lambda path: len(read_docs(path)), lines({**RAGAS[0], "reference_contexts": ["by Ann", "more"]}), 3),
     **{
-        f"a table, {what}": (lambda path: read_table(SCORES, path)["value"].tolist()[0], content, 0.5)
-        for what, content in {
-            "plain": ROWS,
-            "with quotes": QUOTED,
-            "JSON": json.dumps([dict.fromkeys(SCORES.columns, "0.5") | {"x": [1]}]).encode(),
-            "of a leaderboard": b"r1\tm\tt1\t0.5\nr2\tm\tt1\t0.25\nr1\tm\tall\t0.5\n",
-            "of a leaderboard in JSON": lines({"run_id": "r", "topic_id": "t", "measure": "m", "value": 0.5}),
-        }.items()
+        f"scores, {form}": (lambda path: read_table(SCORES, path).iloc[:, 1:].values.tolist(), content, rows)
+        for form, (content, rows) in SCORED.items()
     },
 }
 

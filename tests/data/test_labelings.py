@@ -116,6 +116,14 @@ def test_keys_are_found_whatever_their_bits(known: list[int], others: list[int])
         assert among[found[found >= 0]].tolist() == [key for key in asked if key in known]
 
 
+def test_labels_are_found_by_pair_and_counted_in_steps_of_their_scale() -> None:
+    rows = [("q", f"d{i:02}", i / 20, "ok") for i in range(21)]
+    shown = Labeling("x", Scale("unit"), table(*rows, ("p", "d", None, "failed")))
+    np.testing.assert_array_equal(shown.at([("q", "d10"), ("p", "d"), ("q", "none")]), [0.5, np.nan, np.nan])
+    assert (len(shown.shares()), shown.shares()["0 to 0.1"], shown.shares()["0.9 to 1"]) == (10, 2, 3)
+    assert Labeling("x", Scale("unit"), table(*rows[:3])).shares() == {"0": 1, "0.05": 1, "0.1": 1}
+
+
 def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
     values, scores = np.array([1.0, 0.0]), np.array([2.0, 1.0])
     columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": values, "score": scores}

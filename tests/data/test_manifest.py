@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from judgekit.data import manifest
-from judgekit.data.manifest import MANIFEST, InputFile, has_manifest, manifest_path, mismatches, sources, write_manifest
+from judgekit.data.manifest import (
+    MANIFEST,
+    InputFile,
+    by_role,
+    has_manifest,
+    manifest_path,
+    mismatches,
+    of_roles,
+    sources,
+    write_manifest,
+)
 
 
 def made(folder: Path, name: str, **named: Path) -> Path:
@@ -55,6 +65,13 @@ def test_a_result_knows_what_it_was_made_from_and_what_that_was_made_from(tmp_pa
     assert found.inputs["qrels"].inputs["queries"].sha256 == hashlib.sha256(b"q").hexdigest()
     scores.write_text("my own now")
     assert (has_manifest(scores), InputFile.of(scores).inputs) == (True, {})
+
+
+def test_files_go_by_their_roles() -> None:
+    queries, docs, runs = Path("q"), [Path("a"), Path("b")], {"bm25": Path("r")}
+    files = by_role(queries, docs, runs)
+    assert list(files) == ["queries", "docs", "docs 2", "run bm25"]
+    assert of_roles(files) == (queries, docs, runs)
 
 
 def test_results_in_a_folder_share_its_manifest(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import judgekit as jk
-from judgekit.data.documents import Doc, MemoryDocs, Query
+from judgekit.data.documents import Doc, MemoryDocs, Query, render
 from judgekit.data.readers import DiskDocs, read_docs, read_queries, write_docs, write_queries
 from judgekit.data.sources import resolved
 from judgekit.data.tables import ALL, id_problem
@@ -201,6 +201,11 @@ def test_questions_are_taken_together_by_a_column_or_their_language(tmp_path: Pa
     for query, column in ((first, "kid"), (second, "kind"), (second, "language")):
         with pytest.raises(DataError, match=f"question '{query.query_id}' has no group: unknown column '{column}'"):
             query.group(column)
+    with pytest.raises(DataError, match=r"query '8' has no column 'kid', .* \(it has: kind\). Did you mean 'kind'"):
+        second.column("kid")
+    assert (Doc("d", "x", columns={"a": "b"}).column("a"), render(DOC), render(DOC, "text")) == (
+        "b", f"Title\n{DOC.text}", DOC.text
+    )  # fmt: skip
 
 
 def test_docs_on_disk_can_be_read_by_several_threads(tmp_path: Path) -> None:
