@@ -16,12 +16,10 @@ from __future__ import annotations
 import ast
 import json
 import math
-import tokenize
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
@@ -286,13 +284,11 @@ class Source:
             return json.loads(cell)
         except (ValueError, RecursionError) as error:
             if python:
-                with suppress(ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
-                    nodes = ast.walk(ast.parse(cell.strip()))
-                    texts = sum(isinstance(getattr(node, "value", None), str) for node in nodes)
-                    # An array of numpy has no commas, and Python makes one text of two that stand side by side.
-                    tokens = tokenize.generate_tokens(StringIO(cell).readline)
-                    if sum(token.type == tokenize.STRING for token in tokens) == texts:
-                        return ast.literal_eval(cell)
+                with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                    held = ast.literal_eval(cell)
+                    # As pandas writes a list; of an array of numpy, without commas, Python would make one text.
+                    if str(held) == cell:
+                        return held
             hint = " (pandas: write the table with to_json(…, orient='records', lines=True))"
             raise self.error(record, f'{name!r} begins with "[" but is not a JSON list: {cell[:60]}{hint}') from error
 

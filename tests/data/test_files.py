@@ -83,15 +83,11 @@ def test_ids_that_look_like_numbers_or_nothing_stay_as_they_are(content: str, tm
 
 
 def test_a_table_is_read_from_json_and_with_further_columns(tmp_path: Path) -> None:
-    path = tmp_path / "quality.jsonl"
-    path.write_text(
-        '{"run":"r","depth":5,"model":"m","query_id":"1","metric":"em","value":1,"note":"x"}\n'
-        '{"run":"r","depth":5,"model":"m","query_id":"2","metric":"em","value":null}\n'
-    )
-    frame = read_table(QUALITY, path)
+    row = '{"run":"r","depth":5,"model":"m","query_id":"1","metric":"em","value":%s,"note":"x"}\n'
+    (tmp_path / "quality.jsonl").write_text(row % 1 + row % "null")
+    frame = read_table(QUALITY, tmp_path / "quality.jsonl")
     assert frame.columns.tolist() == [*QUALITY.columns, "note"]
-    assert frame["depth"].dtype == np.int64
-    assert math.isnan(frame["value"].iloc[1])
+    assert (frame["depth"].dtype, frame["value"].isna().tolist()) == (np.int64, [False, True])
 
 
 def test_a_category_column_and_an_index_of_pandas_are_read(tmp_path: Path) -> None:

@@ -357,6 +357,7 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("ragas", read_docs, lines(*RAGAS) + lines({**RAGAS[0], "retrieved_contexts": "one text"}, {**RAGAS[0], "retrieved_contexts": 5}), 4, "'retrieved_contexts' must be a list of texts, not the number 5"),
     ("ragas, a context", read_docs, lines({**RAGAS[0], "retrieved_contexts": [5]}), 1, "ctxs[0]: 'text' must be a string"),
     ("ragas as CSV", read_docs, b"question,contexts,answer\nx,\"['a', b]\",y\n", 2, "begins with \"[\" but is not a JSON list"),
+    ("ragas as CSV, an array of numpy", read_docs, b"question,contexts,answer\nx,\"['a' 'b']\",y\n", 2, "begins with \"[\" but is not a JSON list"),
     ("topics, no end", read_queries, b"<top>\n<num> 1\n<title> a\n", 1, "this topic has no end"),
     ("topics, text outside", read_queries, b"<top>\n<num> 1\n<title> a\n</top>\nmore\n", 5, "stands outside a topic"),
     ("a run for queries", read_queries, RUNS["JSON by query"], None, "is of the form 'dict', which holds no queries; expected query records"),

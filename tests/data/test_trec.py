@@ -113,24 +113,18 @@ def frame(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
 
 
 def test_missing_labels_go_to_a_file_beside_the_qrels_and_come_back(tmp_path: Path) -> None:
-    path = tmp_path / "judge.qrels"
-    labeling = Labeling(
-        "judge",
-        Scale.parse("grades:3:2"),
-        frame(("q1", "b", 3, "ok"), ("q1", "a", None, "refused"), ("q2", "a", None, "not_applicable")),
-    )
+    path, scale = tmp_path / "judge.qrels", Scale.parse("grades:3:2")
+    rows = [("q1", "b", 3, "ok"), ("q1", "a", None, "refused"), ("q2", "a", None, "not_applicable")]
+    labeling = Labeling("judge", scale, frame(*rows))
     write_qrels(labeling, path)
     assert path.read_text() == "q1 0 b 3\n"
     assert missing_path(path).read_text() == "query_id\tdoc_id\tstatus\nq1\ta\trefused\nq2\ta\tnot_applicable\n"
-    again = read_qrels(path, scale=labeling.scale)
-    pd.testing.assert_frame_equal(again.table, labeling.table)
-    obtained = Labeling("judge", labeling.scale, frame(("q1", "b", 3, "ok")))
-    write_qrels(obtained, path)
+    pd.testing.assert_frame_equal(read_qrels(path, scale=scale).table, labeling.table)
+    write_qrels(Labeling("judge", scale, frame(rows[0])), path)
     assert not missing_path(path).exists(), "a stale file would take labels away"
-    lost = Labeling("judge", labeling.scale, frame(("q1", "b", None, "failed")))
-    write_qrels(lost, path)
+    write_qrels(Labeling("judge", scale, frame(rows[1])), path)
     assert path.read_text() == ""
-    assert read_qrels(path).counts()["failed"] == 1
+    assert read_qrels(path).counts()["refused"] == 1
     assert convert(path, tmp_path / "out.qrels") == "0 labels, 1 missing ones listed in out.missing.tsv"
 
 
@@ -161,15 +155,13 @@ def test_a_bad_table_of_missing_labels_is_named(write, text: str, line: int, mes
 
 def test_labels_are_written_as_other_tools_read_them(tmp_path: Path) -> None:
     path = tmp_path / "x.qrels"
-    graded = Labeling("x", Scale.parse("grades:-1..3"), frame(("q", "a", 3, "ok"), ("q", "b", -1, "ok")))
-    write_qrels(graded, path)
+    write_qrels(Labeling("x", Scale.parse("grades:-1..3"), frame(("q", "a", 3, "ok"), ("q", "b", -1, "ok"))), path)
     assert path.read_text() == "q 0 a 3\nq 0 b -1\n"
-    floats = Labeling(
-        "x", Scale.parse("unit"), frame(("q", "a", 1, "ok"), ("q", "b", 0.1, "ok"), ("q", "c", 1 / 3, "ok"))
-    )
+    rows = frame(("q", "a", 1, "ok"), ("q", "b", 0.1, "ok"), ("q", "c", 1 / 3, "ok"))
+    floats = Labeling("x", Scale.parse("unit"), rows)
     write_qrels(floats, path)
     assert path.read_text() == "q 0 a 1.0\nq 0 b 0.1\nq 0 c 0.3333333333333333\n"
-    write_qrels(floats, path, min_grade=0.3)
+    write_qrels(floats, path, min_grade=1 / 3)
     assert path.read_text() == "q 0 a 1\nq 0 b 0\nq 0 c 1\n"
     with pytest.raises(UsageError, match="must be a number"):
         write_qrels(floats, path, min_grade=float("nan"))
