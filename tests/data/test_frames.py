@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -34,26 +35,7 @@ class Capsule:
         return self.table.__arrow_c_stream__(schema)
 
 
-@pytest.mark.parametrize("made", [pa.table, lambda columns: Capsule(**columns)], ids=["pyarrow", "capsule"])
-def test_whatever_speaks_arrows_interface_is_a_table(made: Any) -> None:
-    queries = {"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [["Ann", "A. B."], None]}
-    docs = {"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]}
-    pairs = {"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"]}
-    assert as_queries(made(queries)) == QUERIES
-    assert as_docs(made(docs)).get(["d1", "d2"]) == DOCS
-    [alone], [named] = as_runs(made({**pairs, "score": [1.0, 2.0]})), as_runs({"a": made({**pairs, "score": [1, 2]})})
-    assert (alone.name, named.name, alone.top("q1")) == ("run", "a", ["d2", "d1"])
-    [labeling] = as_labelings({"gold": made({**pairs, "relevance": [1, 0]})})
-    assert (labeling.name, labeling.row_relevance.tolist()) == ("gold", [1.0, 0.0])
-    with pytest.raises(DataError, match="'query_id' is the number 7; ids are strings"):
-        as_queries(made({"query_id": [7], "text": ["x"]}))
-
-
-class GenericQuery(NamedTuple):
-    """As ir_datasets holds a query."""
-
-    query_id: str
-    text: str
+GenericQuery = namedtuple("GenericQuery", "query_id text")  # as ir_datasets holds one
 
 
 def query_table(answers: object, none: object) -> pd.DataFrame:
@@ -62,12 +44,14 @@ def query_table(answers: object, none: object) -> pd.DataFrame:
 
 
 ANSWERS = ["Ann", "A. B."]
-ARROW = pa.table({"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [ANSWERS, []]})
+ARROW = {"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [ANSWERS, None]}
 QUERY_FORMS: list[Any] = [
     *(query_table(some, no) for some in (ANSWERS, tuple(ANSWERS), np.array(ANSWERS, object)) for no in ([], None)),
     *(query_table(ANSWERS, no) for no in (np.nan, pd.NA)),
     query_table(ANSWERS, []).rename(columns={"query_id": "id", "text": "question"}).set_index(np.array(["x", "y"])),
-    ARROW.to_pandas(types_mapper=pd.ArrowDtype),
+    pa.table(ARROW).to_pandas(types_mapper=pd.ArrowDtype),
+    pa.table(ARROW),
+    Capsule(**ARROW),
     list(QUERIES.values()),
     [{"query_id": "007", "text": "who?", "answers": ANSWERS}, GenericQuery("NA", "what?")],
     [QUERIES["007"], {"id": "NA", "question": "what?"}],
@@ -75,6 +59,7 @@ QUERY_FORMS: list[Any] = [
 ]
 DOC_FORMS: list[Any] = [
     pd.DataFrame({"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]}),
+    Capsule(doc_id=["d1", "d2"], text=["one", ""], title=["A", None], page_id=["p1", None]),
     iter(DOCS),
     [{"doc_id": "d1", "text": "one", "title": "A", "page_id": "p1"}, {"docid": "d2", "contents": ""}],
     {"d1": {"text": "one", "title": "A", "page_id": "p1"}, "d2": ""},
@@ -150,6 +135,7 @@ def table(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
 def forms(content: dict[str, dict[str, Any]], value: str, kind: Any) -> dict[str, Any]:
     return {
         "DataFrame": table(content, value),
+        "Arrow": Capsule(**table(content, value).to_dict("list")),
         "pytrec_eval": content,
         "ranx": Ranx(content),
         "ir_measures": rows(content, kind),
