@@ -69,6 +69,7 @@ DOC_FORMS: list[Any] = [
 @pytest.mark.parametrize("given", QUERY_FORMS)
 def test_queries_come_in_any_form(given: Any) -> None:
     assert as_queries(given) == QUERIES
+    assert as_queries(QUERIES) is QUERIES
 
 
 @pytest.mark.parametrize("given", DOC_FORMS)
