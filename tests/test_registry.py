@@ -108,7 +108,7 @@ def test_a_package_adds_a_step_with_its_file_its_table_and_its_section(package: 
 def test_a_package_adds_a_command_a_form_and_a_name(package: Path) -> None:
     (package / "queries.txt").write_text("q1=Why?\nq2=When?\n")
     code = "import judgekit as jk; print(jk.twice(21), [q.text for q in jk.read_queries('pairs:queries.txt').values()])"
+    code += "\ntry: jk.thrice\nexcept AttributeError as error: print(error)"
     said = ran(package, code, "greet --name world", "--help")
-    assert said.startswith("42 ['Why?', 'When?']\nhello world\n")
+    assert said.startswith("42 ['Why?', 'When?']\nmodule 'judgekit' has no attribute 'thrice'\nhello world\n")
     assert re.search("greet +Greet", said)
-    assert "module 'judgekit' has no attribute 'thrice'" in ran(package, "import judgekit as jk; jk.thrice")
