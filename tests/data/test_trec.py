@@ -98,6 +98,9 @@ def test_a_label_off_the_declared_scale_is_named_with_its_line(write) -> None:
         read_qrels(path, scale=Scale.parse("grades:3"))
     with pytest.raises(DataError, match="line 1: the relevance 3 is outside the scale unit"):
         read_qrels(path, scale=Scale.parse("unit"))
+    path.write_text("q 0 a 1.5\n")
+    with pytest.raises(DataError, match=r"not a whole number, .* needs \(for means of such grades declare means:3:2\)"):
+        read_qrels(path, scale=Scale.parse("grades:3:2"))
 
 
 def test_without_a_declared_scale_integers_are_grades_up_to_the_largest_seen(write) -> None:
