@@ -66,17 +66,12 @@ class Context:
 
     def endpoint(self, name: str | None) -> Endpoint:
         """Return the endpoint of that name, or the only one if ``name`` is None."""
-        have = ", ".join(self.endpoints) or "none"
         if name is None:
             if len(self.endpoints) == 1:
                 return next(iter(self.endpoints.values()))
-            if not self.endpoints:
-                raise ConfigError(
-                    "an LLM is needed, but no endpoint is defined: give its base_url and model (--base-url, --model)"
-                )
-            raise ConfigError(
-                f"an LLM is needed, but several endpoints are defined: name one of them (endpoints: {have})"
-            )
+            several = f"several endpoints are defined: name one of them (endpoints: {', '.join(self.endpoints)})"
+            none = "no endpoint is defined: give its base_url and model (--base-url, --model)"
+            raise ConfigError(f"an LLM is needed, but {several if self.endpoints else none}")
         if name not in self.endpoints:
             raise ConfigError(not_among("endpoint", name, self.endpoints))
         return self.endpoints[name]
@@ -166,14 +161,12 @@ class _Option:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         least = -math.inf if self.least is None else self.least
         bound = "" if self.least is None else f" of at least {self.least:g}"
-        if self.type is str:
-            good, expected = isinstance(value, str) and value != "", "a text"
-        elif self.type is bool:
-            good, expected = isinstance(value, bool), "true or false"
-        elif self.type is int:
-            good, expected = number and isinstance(value, int) and value >= least, f"a whole number{bound}"
-        else:
-            good, expected = number and value >= least, f"a number{bound}"
+        good, expected = {
+            str: (isinstance(value, str) and value != "", "a text"),
+            bool: (isinstance(value, bool), "true or false"),
+            int: (number and isinstance(value, int) and value >= least, f"a whole number{bound}"),
+            float: (number and value >= least, f"a number{bound}"),
+        }[self.type]
         if not good:
             raise UsageError(f"{spec}: {name} must be {expected}, not {value!r}")
         return self.type(value)

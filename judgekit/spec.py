@@ -43,6 +43,7 @@ _PREFIX = re.compile(
     r"((?:[^()'\":]+\.py:[A-Za-z_]\w*|[a-z_][a-z0-9_]*)(?:\((?:[^()'\"]|'[^']*'|\"[^\"]*\")*\))?):(?=.)"
 )
 _REMOTE = re.compile(r"(https?|hf|s3|gs|ftp):/+")
+_NAMED = re.compile(r"((?:[^=/()]|\((?:[^()]|\([^()]*\))*\))+)=")
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
@@ -116,21 +117,19 @@ class _Reader:
 
     def spec(self) -> Spec:
         name = self.need(_NAME, "a name")[0]
-        params: dict[str, Value] = {}
+        params: list[tuple[str, Value]] = []
         if self.take(_OPEN):
             while not self.take(_CLOSE):
                 key = self.need(_KEY, "key=value or ')'")[1]
-                if key in params:
-                    raise UsageError(f"cannot read {self.text!r}: {key!r} is given twice")
-                params[key] = self.value()
+                params.append((key, self.value()))
                 self.need(_NEXT, "',' or ')'")
         if not self.text.startswith("@", self.pos):
-            return Spec(name, tuple(params.items()))
+            return Spec(name, tuple(params))
         self.pos += 1
         cutoff = self.take(_CUTOFF)
         if cutoff is None or not 1 <= int(cutoff[0]) <= MAX_CUTOFF:
             raise self.fail(f"a cutoff from 1 to {MAX_CUTOFF:,}")
-        return Spec(name, tuple(params.items()), int(cutoff[0]))
+        return Spec(name, tuple(params), int(cutoff[0]))
 
     def value(self) -> Value:
         start = self.text[self.pos : self.pos + 1]
@@ -179,17 +178,8 @@ def slug(text: str) -> str:
 
 def split_named(text: str) -> tuple[str | None, str]:
     """Split ``NAME=FILE``; an ``=`` inside parentheses or after a ``/`` does not split."""
-    depth = 0
-    for index, char in enumerate(text):
-        if char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        elif char == "/" and depth <= 0:
-            break
-        elif char == "=" and depth <= 0:
-            return (text[:index], text[index + 1 :]) if index else (None, text)
-    return None, text
+    match = _NAMED.match(text)
+    return (match[1], text[match.end() :]) if match else (None, text)
 
 
 def split_file(text: str) -> tuple[str | None, str]:

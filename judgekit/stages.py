@@ -20,7 +20,6 @@ from judgekit.data.checks import check_runs, twins
 from judgekit.data.documents import Docs, Fields, Queries, Unit
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
 from judgekit.data.labelings import LabelFile, Labeling, Scale
-from judgekit.data.readers import check_numbers
 from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
 from judgekit.data.tables import SCORES, Status
@@ -93,10 +92,6 @@ class Collection:
         notes: list[str] = []
         found = [run.cut(depth) for run in as_runs(runs, notes)]
         asked, collection = as_queries(queries), as_docs(docs, cache)
-        given = runs.values() if isinstance(runs, Mapping) else runs if isinstance(runs, list) else [runs]
-        files = {run.name: one for run, one in zip(found, given, strict=False) if isinstance(one, str | Path)}
-        for file in files.values():
-            check_numbers(file, asked)
         check_runs(found, asked, collection)
         notes += (f"runs {a!r} and {b!r} hold the same lists: leave out one of them" for a, b in twins(found))
         for at, run in enumerate(found):

@@ -40,23 +40,18 @@ def kilt(tmp_path: Path) -> Path:
 
 def test_passages_hold_100_words_of_a_page_and_are_numbered_over_all_pages(kilt: Path) -> None:
     made = [json.loads(line) for line in (kilt / "passages.jsonl").read_text().splitlines()]
-    assert [(one["doc_id"], one["page_id"], len(one["text"].split())) for one in made] == [
-        ("0", "12", 100),
-        ("1", "12", 52),
-        ("2", "7", 6),
-    ]
+    told = [(one["doc_id"], one["page_id"], len(one["text"].split())) for one in made]
+    assert told == [("0", "12", 100), ("1", "12", 52), ("2", "7", 6)]
     assert made[0]["text"].startswith("Ada Section:Life. word0 ")
     assert made[2] == {"doc_id": "2", "title": "Bo", "text": "Bo Bo was born in Rome.", "page_id": "7"}
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_experiment_is_planned(kilt: Path, name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    said = in_process(capfd)("run", kilt / f"{name}.toml", "--dry-run")
-    assert said.code == 0, said.err or said.out
+    said = in_process(capfd)("run", kilt / f"{name}.toml", "--dry-run", code=0)
     requests = {row[0]: row[1:3] for row in re.findall(r"^label (\w+) +(\d+) +(\d+)", said.out, re.M)}
-    assert requests["judge"] == ("3", "3")
-    assert requests["erag"] == ("3", "3")
-    assert requests["provenance"] == ("1", "0")
+    expected = {"judge": ("3", "3"), "erag": ("3", "3"), "provenance": ("1", "0")}
+    assert expected.items() <= requests.items()
     assert ("containment" in requests) == (name in ("nq", "triviaqa", "hotpotqa")), "answers are short there alone"
 
 
@@ -64,7 +59,7 @@ def test_the_page_of_the_provenance_makes_its_passages_relevant(kilt: Path, capf
     files = ["--queries", kilt / "nq-dev-kilt.jsonl", "--docs", kilt / "passages.jsonl", "--out", kilt / "found.qrels"]
     run = kilt / tomllib.loads((kilt / "nq.toml").read_text())["runs"]["BM25"]
     labeler = f"provenance(qrels={kilt / 'nq-dev-kilt.jsonl'},expand=page)"
-    assert in_process(capfd)("label", labeler, *files, "--run", run).code == 0
+    in_process(capfd)("label", labeler, *files, "--run", run, code=0)
     assert (kilt / "found.qrels").read_text() == "nq_1 0 0 0\nnq_1 0 1 0\nnq_1 0 2 1\n"
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, islice, pairwise, starmap
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from judgekit.data.columns import Keys
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.fields import DECLARED, Source
 from judgekit.data.labelings import Labeling
@@ -127,31 +124,17 @@ def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
     """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share."""
     import pyarrow.compute as pc
 
-    groups: list[tuple[Keys, list[Run]]] = []
-    for run in runs:
-        pairs = _some_pairs(run, runs[0].query_ids[:_LOOKED_AT])
+    looked_at = [{*run.only(runs[0].query_ids[:_LOOKED_AT]).ranked_keys.tolist()} for run in runs]
+    for (one, some), (other, others) in combinations(zip(runs, looked_at, strict=True), 2):
         # Runs that share documents of the same queries share them over all, which takes far longer to see.
-        for first, alike in groups:
-            if np.isin(pairs, first).sum() >= max(1, FEW * len(pairs)):
-                alike.append(run)
-                break
-        else:
-            groups.append((pairs, [run]))
-    apart = ((one, other) for (_, some), (_, others) in combinations(groups, 2) for one in some for other in others)
-    for one, other in apart:
+        if len(some & others) >= max(1, FEW * len(some)):
+            continue
         # All that was read, also below the depth: the first few of two runs may have nothing in common.
         fewer, more = (run.docs_as_read for run in sorted((one, other), key=len))
         sample = pc.unique(fewer.take(np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)))
         found = len(pc.unique(more.filter(pc.is_in(more, value_set=sample))))
         if len(sample) >= MANY and found < FEW * len(sample):
             yield one.name, other.name, found / len(sample)
-
-
-def _some_pairs(run: Run, query_ids: npt.NDArray[np.object_]) -> Keys:
-    """Return the keys of the pairs of some queries."""
-    at = np.searchsorted(run.query_ids, query_ids)
-    at = at[at < len(run.query_ids)]
-    return np.concatenate([run.ranked_keys[:0], *(run.ranked_keys[run.starts[i] :][: run.counts[i]] for i in at)])
 
 
 def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
@@ -177,37 +160,32 @@ def judges_nothing(labeling: Labeling) -> bool:
 
 def remarks(labeling: Labeling) -> Iterator[str]:
     """Yield what to know of labels before their scores are read: unjudged, escalated, and what looks wrong."""
+    import pandas as pd
+
     name, total = labeling.name, len(labeling.row_queries)
-    counts, queries = Counter[Any](), defaultdict[Any, set[str]](set)
-    columns, met, escalated, excuse = set[str](), set[str](), 0, ""
+    columns, met, escalated, blocks = set[str](), set[str](), 0, list[pd.DataFrame]()
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
         columns |= {*block.columns}
         rows = block.assign(reason=block["reason"].fillna("") if "reason" in block else "")
-        odd = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
-        for key, query_ids in odd.groupby(["status", "reason"])["query_id"]:
-            counts[key] += len(query_ids)
-            queries[key] |= {*query_ids}
-        for row in odd[odd["status"] == Status.NOT_APPLICABLE.value][:1].itertuples():
-            excuse = excuse or f"{row.query_id}: {row.reason}"
+        blocks.append(rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")])
         escalated += int(block.get("escalated", np.zeros(1)).sum())
         met |= {*block["query_id"][block["judged"] == 1]} if "judged" in block else set()
+    odd = pd.concat(blocks)
 
-    def of_status(status: Status) -> tuple[int, str]:
-        reasons = [key for key in counts if key[0] == status.value]
-        among = len(set().union(*map(queries.__getitem__, reasons)))
-        return sum(map(counts.__getitem__, reasons)), f"{among:,} of {total:,} queries"
+    def counted(rows: pd.DataFrame) -> tuple[int, str]:
+        return len(rows), f"{rows['query_id'].nunique():,} of {total:,} queries"
 
-    excused, among = of_status(Status.NOT_APPLICABLE)
-    if excused:
-        yield f"{name} does not apply to {among}, which have no score under it ({excuse})."
-    unasked, among = of_status(Status.UNASKED)
-    if unasked:
-        lacked = f"{unasked:,} of {len(labeling):,} labels, in {among}"
+    without = odd[odd["status"] == Status.NOT_APPLICABLE.value]
+    if len(without):
+        excuse = f"{without['query_id'].iloc[0]}: {without['reason'].iloc[0]}"
+        yield f"{name} does not apply to {counted(without)[1]}, which have no score under it ({excuse})."
+    count, among = counted(odd[odd["status"] == Status.UNASKED.value])
+    if count:
+        lacked = f"{count:,} of {len(labeling):,} labels, in {among}"
         yield f"{name} lacks {lacked}: these documents were never judged."
-    for (status, reason), count in sorted(counts.items()):
-        if status == Status.OK.value:
-            among = f"{len(queries[status, reason]):,} of {total:,} queries"
-            yield f"{name}: {count:,} of {len(labeling):,} labels, in {among}, may be wrong: {reason}."
+    for reason, rows in odd[odd["status"] == Status.OK.value].groupby("reason"):
+        count, among = counted(rows)
+        yield f"{name}: {count:,} of {len(labeling):,} labels, in {among}, may be wrong: {reason}."
     if "escalated" in columns:
         share = f"{escalated:,} of {len(labeling):,} pairs ({escalated / max(len(labeling), 1):.0%})"
         yield f"{name} was in doubt about {share}, which the second labeler labeled."

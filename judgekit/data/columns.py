@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -153,39 +152,21 @@ def run_lengths(*parts: pa.StringArray) -> RunLengthIds:
     return RunLengthIds(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
 
 
-def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
-    """Return, for each array of keys, the rows whose key is in ``among``, ascending, and their index there."""
-    # A table by some bits of the keys holds nearly all, one by other bits most of those that lost their place there,
-    # and so on: two equal keys part as well, since each table keeps one of them.
-    tables: list[tuple[npt.NDArray[np.int32], np.uint64, np.uint64]] = []
-    left, factor = np.arange(len(among), dtype=np.int32), 1
-    while len(left):
-        bits = min(len(left).bit_length() + _SPARE_BITS, 24)
-        table, multiplier, shift = np.full(1 << bits, -1, np.int32), np.uint64(factor), np.uint64(64 - bits)
-        slots = (among[left] * multiplier >> shift).view(np.int64)
-        table[slots] = left
-        tables.append((table, multiplier, shift))
-        left = left[np.flatnonzero(table.take(slots) != left)]
-        factor = factor * int(_ODD) % (1 << 64)
-    out = []
-    for some in keys:
-        places = [np.empty(0, np.int32)]
-        for start in range(0, len(some), _CHUNK):
-            asked = some[start : start + _CHUNK]
-            found, rows = np.full(len(asked), -1, np.int32), np.arange(len(asked))
-            for table, multiplier, shift in tables:
-                at = table.take((asked * multiplier >> shift).view(np.int64))
-                taken = np.flatnonzero(at >= 0)
-                at, rows, asked = at.take(taken), rows.take(taken), asked.take(taken)
-                found[rows] = at
-                wrong = np.flatnonzero(among.take(at) != asked)
-                rows, asked = rows.take(wrong), asked.take(wrong)
-                found[rows] = -1
-            places.append(found)
-        every = np.concatenate(places)
-        rows = np.flatnonzero(every >= 0)
-        out.append((rows, every[rows].astype(np.int64)))
-    return out
+def find(keys: Keys, among: Keys) -> npt.NDArray[np.int32]:
+    """Return the index of each key in ``among``, -1 where it is not there."""
+    # A table by the first bits of the keys holds nearly all. Those that lost their place there, also to an equal one,
+    # stand in a table by other bits.
+    bits = min(len(among).bit_length() + _SPARE_BITS, 24)
+    table, rows = np.full(1 << bits, -1, np.int32), np.arange(len(among), dtype=np.int32)
+    slots = (among >> np.uint64(64 - bits)).view(np.int64)
+    table[slots] = rows
+    found = table.take((keys >> np.uint64(64 - bits)).view(np.int64))
+    there = np.flatnonzero(found >= 0)
+    wrong = there[among.take(found.take(there)) != keys.take(there)]
+    if len(wrong):
+        left = np.flatnonzero(table.take(slots) != rows)
+        found[wrong] = np.append(left, -1)[find(keys[wrong] * _ODD, among[left] * _ODD)]
+    return found
 
 
 _LARGE: Final = 1 << 25
@@ -239,98 +220,57 @@ def sorted_codes(ids: Sequence[str]) -> tuple[list[str], Ints]:
     return [*map(ids.__getitem__, order)], places
 
 
-class _Texts:
-    """The bytes of a string array, eight at a time."""
-
-    def __init__(self, ids: pa.StringArray) -> None:
-        self.offsets = _offsets(ids)
-        raw = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
-        raw = raw if len(raw) >= 8 else np.append(raw, np.zeros(8, np.uint8))
-        # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
-        self.words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
-
-    def word(self, starts: Ints, lengths: Ints, number: int) -> Keys:
-        """Return the word of that number of each text, zero beyond its end."""
-        at = starts + 8 * number
-        if int(at.max(initial=0)) < len(self.words):
-            word = self.words[at]
-        else:
-            # What would reach beyond the end of the data is read before it and shifted; by 64 or more gives 0.
-            inside = np.minimum(at, len(self.words) - 1)
-            word = self.words[inside] >> ((at - inside) * 8).astype(np.uint64)
-        if int(lengths.min(initial=8)) < 8 * (number + 1):
-            word &= _MASKS[np.clip(lengths - 8 * number, 0, 8)]
-        return word
-
-
 def _mix(keys: Keys) -> Keys:
     keys = keys * _ODD
     keys ^= keys >> np.uint64(29)
     return keys
 
 
-def _hashes(texts: _Texts, start: int, stop: int) -> Keys:
-    """Return a 64-bit hash of the texts ``start:stop``, of each by itself, whatever stands beside it."""
-    offsets = texts.offsets[start : stop + 1].astype(np.int64)
+def _hashes(ids: pa.StringArray) -> Keys:
+    """Return a 64-bit hash of each text by itself, whatever stands beside it."""
+    offsets, raw = _offsets(ids).astype(np.int64), np.frombuffer(ids.buffers()[2] or b"", np.uint8)
+    raw = raw if len(raw) >= 8 else np.append(raw, np.zeros(8, np.uint8))
+    # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
+    words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
     lengths = np.diff(offsets)
-    out = _mix(lengths.astype(np.uint64) ^ texts.word(offsets[:-1], lengths, 0))
-    for number in range(1, (int(lengths.max(initial=0)) + 7) // 8):
-        more = _mix(out ^ texts.word(offsets[:-1], lengths, number))
-        out = more if lengths.min() > 8 * number else np.where(lengths > 8 * number, more, out)
+    out = lengths.astype(np.uint64)
+    for done in range(0, int(lengths.max(initial=0)), 8):
+        at = offsets[:-1] + done
+        if int(at.max()) < len(words):
+            word = words[at]
+        else:
+            # What would reach beyond the end of the data is read before it and shifted; by 64 or more gives 0.
+            inside = np.minimum(at, len(words) - 1)
+            word = words[inside] >> ((at - inside) * 8).astype(np.uint64)
+        shortest = int(lengths.min())
+        if shortest < done + 8:
+            word &= _MASKS[np.clip(lengths - done, 0, 8)]
+        more = _mix(out ^ word)
+        out = more if shortest > done else np.where(lengths > done, more, out)
     return out
 
 
 def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
     """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling."""
     # Two different pairs share one with a chance of 2**-64: who relies on keys compares the ids of what they match.
-    texts, count = _Texts(docs), len(docs)
-    ids = strings(queries.ids)
-    per_stretch = _mix(_hashes(_Texts(ids), 0, len(ids)))[queries.codes]
-    out = np.empty(count, np.uint64)
-    lengths = np.diff(queries.bounds)
-    for start in range(0, count, _CHUNK):
-        stop = min(start + _CHUNK, count)
-        first = int(np.searchsorted(queries.bounds, start, side="right")) - 1
-        last = int(np.searchsorted(queries.bounds, stop, side="left"))
-        rows = lengths[first:last].copy()
-        rows[0] -= start - queries.bounds[first]
-        rows[-1] -= queries.bounds[last] - stop
-        out[start:stop] = _mix(_hashes(texts, start, stop) + np.repeat(per_stretch[first:last], rows))
+    out = np.repeat(_mix(_hashes(strings(queries.ids)))[queries.codes], np.diff(queries.bounds))
+    for start in range(0, len(docs), _CHUNK):
+        part = out[start : start + _CHUNK]
+        part[:] = _mix(part + _hashes(docs.slice(start, _CHUNK)))
     return out
 
 
 def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
     """Return a query and a doc that stand in two of the rows of these keys, or None."""
-    queries, docs, _ = pairs
-    scattered = len(queries.codes) > len(queries.ids)
-    for rows in same_key(keys, np.array([0, len(keys)]) if scattered else queries.bounds):
-        times = Counter((queries.at(row), docs[row].as_py()) for row in rows.tolist())
-        if max(times.values()) > 1:
-            return max(times, key=times.__getitem__)
+    in_order = np.sort(keys)
+    for key in in_order[1:][in_order[1:] == in_order[:-1]]:
+        rows = np.flatnonzero(keys == key).tolist()
+        [(pair, times)] = Counter((pairs.queries.at(row), pairs.docs[row].as_py()) for row in rows).most_common(1)
+        if times > 1:
+            return pair
     return None
 
 
-def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
-    """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
-    # Several stretches are sorted at a time: as many as stay in the processor's cache. (np.unique would import masked
-    # arrays, a tenth of what scoring small files takes.)
-    edges = sorted({*bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))].tolist()})
-    for start, stop in pairwise(edges):
-        some = np.sort(keys[start:stop])
-        for key in {*some[1:][some[1:] == some[:-1]].tolist()}:
-            yield np.flatnonzero(keys[start:stop] == key) + start
-
-
-def equal(ids: pa.StringArray, rows: Ints, others: pa.StringArray, other_rows: Ints) -> npt.NDArray[np.bool_]:
-    """Return whether ``ids[rows[i]] == others[other_rows[i]]``, byte by byte."""
-    one, other = _Texts(ids), _Texts(others)
-    out = np.empty(len(rows), np.bool_)
-    for start in range(0, len(rows), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        a, b = one.offsets[rows[chunk]].astype(np.int64), other.offsets[other_rows[chunk]].astype(np.int64)
-        lengths, other_lengths = one.offsets[rows[chunk] + 1] - a, other.offsets[other_rows[chunk] + 1] - b
-        same = lengths == other_lengths
-        for number in range((int(lengths.max(initial=0)) + 7) // 8):
-            same &= one.word(a, lengths, number) == other.word(b, other_lengths, number)
-        out[chunk] = same
-    return out
+def equal(ids: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_]:
+    """Return whether ``ids[i] == others[i]``, byte by byte."""
+    return numbers(pc.equal(ids, others).cast(pa.uint8()), np.uint8).astype(np.bool_)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, Protocol
 
-from judgekit.errors import DataError, nearest
+from judgekit.errors import DataError, nearest, not_among
 
 BYTES_PER_TOKEN: Final = 4
 Fields = Literal["title+text", "text"]
@@ -40,6 +40,17 @@ class Query:
             messages = self.messages[:-1] if asked else self.messages
             return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
         return _column(f"query {self.query_id!r}", self.columns, name)
+
+    def group(self, name: str) -> str:
+        """Return what the column ``name`` (or the language) says, by which questions are taken together.
+
+        Raises:
+            DataError: there is no such column, or it is empty.
+        """
+        columns = {"language": self.language, **self.columns}
+        if not columns.get(name):
+            raise DataError(f"question {self.query_id!r} has no group: {not_among('column', name, columns)}")
+        return columns[name]
 
 
 @dataclass(frozen=True, slots=True)

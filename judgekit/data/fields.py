@@ -16,18 +16,16 @@ from __future__ import annotations
 import ast
 import json
 import math
-import tokenize
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.records import HALF, DataRecord, as_number, kind_of
+from judgekit.data.records import HALF, READABLE, DataRecord, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
@@ -67,7 +65,6 @@ _PAIR: Final[Names] = {
     "query": ("query_id", "query-id", "qid", "topic_id", "topic", "q_id"),
     "doc": ("doc_id", "corpus-id", "docid", "docno", "pid", "passage_id", "doc"),
 }
-_READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
 DECLARED: Final = {
     "query": Declaration(
         {
@@ -78,7 +75,7 @@ DECLARED: Final = {
             "messages": ("messages",),
         },
         "queries",
-        f"query records ({_READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
+        f"query records ({READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
         bare=(("query_id", "text"),),
         beir="queries.jsonl",
         dataset="queries_iter",
@@ -94,7 +91,7 @@ DECLARED: Final = {
             "page": ("page_id", "wikipedia_id"),
         },
         "docs",
-        f"doc records ({_READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
+        f"doc records ({READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
         bare=(("doc_id", "text"), ("doc_id", "text", "title")),
         beir="corpus.jsonl",
         dataset="docs_iter",
@@ -124,7 +121,7 @@ DECLARED: Final = {
     "answer": Declaration(
         {"id": _IDS, "answer": ("answer", "response", "output")},
         "answers",
-        f"answers ({_READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
+        f"answers ({READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
         bare=(("query_id", "answer"),),
     ),
 }
@@ -196,7 +193,7 @@ _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 """What the fields hold; a `ValueError` says why a value is not that."""
 _NEEDED: Final = ("id", "text", "query", "doc")
-_TABULAR: Final = ("csv", "tsv")
+TABULAR: Final = ("csv", "tsv")
 _ROWS: Final = ("parquet", "frame")
 """Formats whose records are rows, not lines."""
 
@@ -271,11 +268,11 @@ class Source:
                 raise self.lacks(record, key)
             return None
         value = record.fields[name]
-        if isinstance(value, str) and (key == "messages" or (key == "answers" and self.format in _TABULAR)):
+        if isinstance(value, str) and (key == "messages" or (key == "answers" and self.format in TABULAR)):
             value = self.cell(record, name, value)
         elif isinstance(value, str) and name == "answer" and key == "answers":
             value = [value]
-        elif value == "" and self.format in _TABULAR and key in ("page", "start", "end"):
+        elif value == "" and self.format in TABULAR and key in ("page", "start", "end"):
             return None
         return self.checked(record, name, _CELLS[key], value)
 
@@ -287,13 +284,11 @@ class Source:
             return json.loads(cell)
         except (ValueError, RecursionError) as error:
             if python:
-                with suppress(ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
-                    nodes = ast.walk(ast.parse(cell.strip()))
-                    texts = sum(isinstance(getattr(node, "value", None), str) for node in nodes)
-                    # An array of numpy has no commas, and Python makes one text of two that stand side by side.
-                    tokens = tokenize.generate_tokens(StringIO(cell).readline)
-                    if sum(token.type == tokenize.STRING for token in tokens) == texts:
-                        return ast.literal_eval(cell)
+                with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                    held = ast.literal_eval(cell)
+                    # As pandas writes a list; of an array of numpy, without commas, Python would make one text.
+                    if str(held) == cell:
+                        return held
             hint = " (pandas: write the table with to_json(…, orient='records', lines=True))"
             raise self.error(record, f'{name!r} begins with "[" but is not a JSON list: {cell[:60]}{hint}') from error
 

@@ -8,17 +8,15 @@ retrieved, an application's answer, the evidence.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from judgekit.data.fields import DECLARED, DOC, QUERY, Declaration, Names, Source
+from judgekit.data.fields import DECLARED, DOC, QUERY, TABULAR, Declaration, Names, Source
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.errors import DataError, UsageError
-
-_TABULAR: Final = ("csv", "tsv")
-
 
 Marks = Callable[[Mapping[str, Any]], bool]
 Entry = Callable[[Source, DataRecord], dict[str, Any]]
@@ -44,7 +42,11 @@ _PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 
 def content_id(title: str, text: str) -> str:
     """Return a doc id made of title and text, so that the same passage has the same id everywhere."""
-    return "p" + hashlib.sha256(f"{title}\n{text}".encode(errors="surrogatepass")).hexdigest()[:16]
+    return _hashed("p", f"{title}\n{text}")
+
+
+def _hashed(kind: str, text: str) -> str:
+    return kind + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _castorini(source: Source, record: DataRecord) -> dict[str, Any]:
@@ -99,26 +101,6 @@ def _kilt(source: Source, record: DataRecord) -> dict[str, Any]:
     return {**entry, "ctxs": passages, "gold": list(gold.items()), "answer": answers[0] if answers else None}
 
 
-_TRAINED_ON: Final = ("positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
-
-
-def _training(source: Source, record: DataRecord) -> dict[str, Any]:
-    """Return the question of a file that DPR is trained on; negatives are docs, and nobody judged them."""
-    passages, gold = list[dict[str, Any]](), dict[str, int]()
-    for name in _TRAINED_ON:
-        for number, passage in enumerate(record.fields.get(name) or ()):
-            if not isinstance(passage, dict) or not isinstance(passage.get("text"), str):
-                raise source.error(record, f"{name}[{number}]: expected an object with text, title and passage_id")
-            identifier = passage.get("passage_id", passage.get("psg_id"))
-            title = passage.get("title") or ""
-            doc = str(identifier) if identifier not in (None, "") else content_id(str(title), passage["text"])
-            passages.append({"id": doc, "title": title, "text": passage["text"]})
-            if name == "positive_ctxs":
-                gold[doc] = 1
-    rest = {name: value for name, value in record.fields.items() if name not in _TRAINED_ON}
-    return {**rest, "ctxs": passages, "gold": list(gold.items())}
-
-
 _LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents")
 _JUDGED: Final = DECLARED["qrels"].names
 _GRADES: Final = ("grades", "relevance", "relevances")
@@ -153,7 +135,7 @@ def _rag(source: Source, record: DataRecord) -> dict[str, Any]:
     def texts(name: str | None) -> list[Any]:
         value = fields[name] if name else []
         if isinstance(value, str) and name:
-            value = source.cell(record, name, value, python=True) if source.format in _TABULAR else [value]
+            value = source.cell(record, name, value, python=True) if source.format in TABULAR else [value]
         if not isinstance(value, list):
             raise source.error(record, f"{name!r} must be a list of texts, not {kind_of(value)}")
         return value
@@ -169,13 +151,8 @@ def _rag(source: Source, record: DataRecord) -> dict[str, Any]:
         question = next(
             (m.get("content") for r, m in zip(roles[::-1], messages[::-1], strict=True) if r == "user"), None
         )
-    identifier = next((name for name in QUERY["id"] if fields.get(name) is not None), None)
-    made = "q" + hashlib.sha256(str(question).encode(errors="surrogatepass")).hexdigest()[:16]
-    entry |= {
-        "query_id": fields[identifier] if identifier else made,
-        "numbered": identifier is None,
-        "question": question,
-    }
+    entry["query_id"] = next((fields[name] for name in QUERY["id"] if fields.get(name) is not None), None)
+    entry["question"] = question
     entry |= {"answers": texts(truth), "answer": fields[reply] if reply else None}
     entry["ctxs"] = [{"title": None, **_passage(text)} for text in texts(context)]
     gold = [_passage(text) for text in texts(first(name for name in _GOLD if name != context))]
@@ -214,9 +191,6 @@ FORMS: Final = {
         lambda fields: isinstance(fields.get("output"), list) and {"id", "input"} <= set(fields),
         _kilt,
     ),
-    "dpr_training": NestedForm(
-        ("query", "doc", "qrels"), lambda fields: isinstance(fields.get("positive_ctxs"), list), _training
-    ),
     "expected": NestedForm(
         ("query", "qrels"),
         lambda fields: (
@@ -240,10 +214,10 @@ _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
     """Yield the records of one kind that are inside of the records of a nested form."""
-    entries = source.of(ENTRY, "entry")
-    counts: dict[tuple[str, str], int] = {}
+    entries = source if kind == "query" else source.of(ENTRY, "entry")
+    counts = Counter[tuple[str, str]]()
     value = "score" if kind == "run" else "relevance"
-    for number, record in enumerate(records, 1):
+    for record in records:
         try:
             entry = FORMS[source.form].entry(entries, record)
         except (KeyError, TypeError):  # the first record told the form
@@ -253,11 +227,13 @@ def unfolded(source: Source, records: Iterable[DataRecord], kind: str) -> Iterat
             yield from (DataRecord(record.line, row, inside=repr(query)) for row, query in rows)
             continue
         whole = DataRecord(record.line, entry)
-        query_id = entries.get(whole, "id") if entries.find(whole, "id") else f"q{number}"
-        if entry.pop("numbered", False):
+        if entries.find(whole, "id"):
+            query_id = entries.get(whole, "id")
+        else:
+            query_id = _hashed("q", entries.get(whole, "text"))
             # Answers of several runs to one question are about that question.
             times = (query_id, str(record.fields.get("run")) if kind == "answer" else "")
-            counts[times] = counts.get(times, 0) + 1
+            counts[times] += 1
             query_id += f"-{counts[times]}" if counts[times] > 1 else ""
         if kind == "query":
             question = {name: value for name, value in entry.items() if source.form == "dpr" or name not in _NOT_ASKED}

@@ -22,12 +22,10 @@ from judgekit.data.columns import (
     Pairs,
     gather,
     numbers,
-    objects,
     order_ids,
     pairs_of,
     repeated,
     row_keys,
-    run_lengths,
     sorted_codes,
     strings,
     take,
@@ -102,9 +100,11 @@ class Scale:
         """Return the scale of undeclared whole numbers: grades up to the largest seen.
 
         Raises:
-            DataError: as for `check_grades`.
+            DataError: some are not whole numbers.
         """
-        check_grades(values)
+        odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
+        if odd.size:
+            raise DataError(f"the relevance {grade_problem(float(odd[0]))}")
         low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
         return cls("grades", max(1, high), min(0, low))
 
@@ -134,13 +134,6 @@ class Scale:
         if not self.low <= value <= self.high:
             return f"{value:g} is outside the scale {self} ({self.low} to {self.high})"
         return None
-
-
-def check_grades(values: npt.NDArray[np.float64], path: str | Path | None = None) -> None:
-    """Refuse labels without a declared scale that are not whole numbers."""
-    odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
-    if odd.size:
-        raise DataError(f"the relevance {grade_problem(float(odd[0]))}", path)
 
 
 def grade_problem(value: float) -> str | None:
@@ -277,17 +270,12 @@ class Labeling(NotebookRepr):
             raise DataError("the name of a labeling is empty")
         self._further = pa.table({})
         if not isinstance(rows, Pairs):
-            if isinstance(rows, pa.Table):
-                self._further, stated = _further(rows), rows["status"]
-                relevance = rows["relevance"].fill_null(math.nan)
-                rows = pairs_of(rows.select(_CORE[:2]).append_column("relevance", relevance).to_batches())
-            else:
-                columns = (LABELS if "status" in rows.columns else _OBTAINED).named(name).checked(rows)
-                self._further = _further(_arrow(rows[[]].assign(**{c: columns[c] for c in columns if c not in _CORE})))
-                stated = columns.get("status")
-                queries, docs = (strings(columns[c]) for c in _CORE[:2])
-                rows = Pairs(run_lengths(queries), docs, columns["relevance"].to_numpy(np.float64))
-            status = None if stated is None else _status_codes(name, strings(stated))
+            if not isinstance(rows, pa.Table):
+                rows = _arrow((LABELS if "status" in rows.columns else _OBTAINED).named(name).check(rows))
+            self._further = _further(rows)
+            status = _status_codes(name, strings(rows["status"])) if "status" in rows.column_names else None
+            relevance = rows["relevance"].fill_null(math.nan)
+            rows = pairs_of(rows.select(_CORE[:2]).append_column("relevance", relevance).to_batches())
         coded, docs, relevance = rows
         status = np.full(len(docs), _OK, np.int8) if status is None else status
         obtained = status == _OK
@@ -325,26 +313,6 @@ class Labeling(NotebookRepr):
             by_doc = order_ids(take(self.row_docs, rows))
             order[start:stop] = rows[by_doc[np.argsort(place[rows[by_doc]], kind="stable")]]
         return order
-
-    @cached_property
-    def query_ids(self) -> npt.NDArray[np.object_]:
-        """Query id per row, rows sorted by query, then doc, shape (N,)."""
-        return objects(self.row_queries)[self.row_codes[self._sorted]]
-
-    @cached_property
-    def doc_ids(self) -> npt.NDArray[np.object_]:
-        """Doc id per row, rows sorted by query, then doc, shape (N,)."""
-        return objects(self.row_docs)[self._sorted]
-
-    @cached_property
-    def relevance(self) -> npt.NDArray[np.float64]:
-        """64-bit value per row, NaN unless the status is ok, rows sorted by query, then doc, shape (N,)."""
-        return self.row_relevance[self._sorted]
-
-    @cached_property
-    def status(self) -> npt.NDArray[np.object_]:
-        """`Status` value per row (str), rows sorted by query, then doc, shape (N,)."""
-        return np.array([s.value for s in STATUSES], dtype=object)[self.row_status[self._sorted]]
 
     @cached_property
     def table(self) -> pd.DataFrame:

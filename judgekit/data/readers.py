@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
-from judgekit.data.fields import DECLARED, DOC, QUERY, Source, doc_of, docs_of, queries_of
+from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of
 from judgekit.data.forms import fetched, ir_dataset, item_fields
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import Located, contents, located, opened
 from judgekit.data.streams import files_of, open_atomic, packing, temporary
 from judgekit.data.trec import read_qrels
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import DataError, UsageError
 
 Files = str | Path | Sequence[str | Path]
 
@@ -63,20 +63,6 @@ def read_queries(files: Files) -> Queries:
             if queries.setdefault(query_id, query).text != query.text:
                 raise DataError(f"query {query_id!r} has a different text than in an earlier file", place)
     return queries
-
-
-def read_column(path: str | Path, column: str) -> dict[str, str]:
-    """Return a further column of a query file, by query id."""
-    source, records = opened(path, "query")
-    cells: dict[str, str] = {}
-    for record in records:
-        if column not in record.fields:
-            raise source.error(record, not_among("column", column, map(str, record.fields)))
-        value = record.fields[column]
-        if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
-            raise source.error(record, f"{column!r} must be a text or a whole number here, not {value!r}")
-        cells[source.get(record, "id")] = str(value)
-    return cells
 
 
 def read_docs(files: Files, *, memory_limit: int | None = None, index: str | Path | None = None) -> Docs:
@@ -121,24 +107,6 @@ def _docs(file: str | Path, memory_limit: int | None, index: str | Path | None) 
         return on_disk(place, str(file), index)
     source, records = contents(place, "doc")
     return docs_of(source, records, again=bool(source.form))
-
-
-def check_numbers(file: str | Path, queries: Queries) -> None:
-    """Refuse a run in retrieval JSON whose questions have no ids and are in another order than the queries."""
-    place = located(file, "run")
-    if place.format.name not in ("auto", "dpr", "json", "jsonl") or contents(place, "run")[0].form != "dpr":
-        return
-    source, records = opened(file, "query")
-    for number, record in enumerate(records, 1):
-        own = any(name in record.fields for name in QUERY["id"][1:]) or record.fields["query_id"] != f"q{number}"
-        known = queries.get(f"q{number}")
-        text = None if own else source.get(record, "text")
-        if known is not None and text is not None and known.text != text:
-            raise source.error(
-                record,
-                f"question {number} is {text[:60]!r}, and query {known.query_id!r} is {known.text[:60]!r}: questions"
-                " without ids must be in the same order in all files",
-            )
 
 
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:

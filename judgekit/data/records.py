@@ -17,6 +17,7 @@ import inspect
 import json
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,7 +44,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import register
 from judgekit.spec import Spec, Value, run_file, split_file, user_code
 
-_READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
+READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
 
 
 HALF: Final = re.compile("[\\ud800-\\udfff]")
@@ -124,30 +125,33 @@ def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
 def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read an array of objects, or an object's members, one by one, so that an error has its line."""
     text = "".join(line.text for line in lines(path, ends=True))
-    position, line, counted, what = 0, 1, 0, "array"
+    ends = [match.start() for match in re.finditer("\n", text)]
+    position, what = 0, "array"
 
     def token(expected: str) -> str:
         """Move to the next character, and behind it where it has to be one of ``expected``."""
-        nonlocal position, line, counted
-        while position < len(text) and text[position] in " \t\r\n":
-            position += 1
-        line, counted = line + text.count("\n", counted, position), position
-        if position == len(text):
-            raise DataError(f"the JSON {what} ends early: the file was cut off", path, line)
-        mark = text[position]
+        nonlocal position
+        position = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # no blanks match as well
+        mark = text[position : position + 1]
+        if not mark:
+            raise DataError(f"the JSON {what} ends early: the file was cut off", path, line())
         if expected and mark not in expected:
-            raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {mark!r}", path, line)
+            raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {mark!r}", path, line())
         position += bool(expected)
         return mark
 
-    def value() -> Any:
+    def line() -> int:
+        return bisect_left(ends, position) + 1
+
+    def value() -> tuple[int, Any]:
         nonlocal position
         token("")
+        start = line()
         try:
             decoded, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            raise DataError(_json_problem(error), path, getattr(error, "lineno", line)) from error
-        return decoded
+            raise DataError(_json_problem(error), path, getattr(error, "lineno", start)) from error
+        return start, decoded
 
     end, keys = "]", set[str]()
     if token("[{") == "{":
@@ -155,7 +159,7 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     more = token("") != end
     position += not more
     while more:
-        member, start = value(), line
+        start, member = value()
         if end == "]":
             yield DataRecord(start, _object(member, path, start))
         else:
@@ -163,13 +167,14 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
                 raise DataError(f"is not valid JSON: {kind_of(member)} as a key, or a key twice", path, start)
             keys.add(member)
             token(":")
-            yield DataRecord(start, {member: value()})
+            yield DataRecord(start, {member: value()[1]})
         more = token("," + end) == ","
     if rest := text[position:].lstrip():
-        line += text.count("\n", counted, len(text) - len(rest))
-        raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line)
+        position = len(text) - len(rest)
+        raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line())
 
 
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 
 
@@ -184,34 +189,27 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
             yield DataRecord(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
 
 
-_TAG = re.compile(r"\s*<(/?)([A-Za-z]+)>\s*(.*)")
-_SAYS = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
+_TOPIC: Final = re.compile(r"<top>(?P<fields>(?:(?!</?top>).)*)</top>|\S[^\n]*", re.I | re.S)
+"""A topic, or what stands where one was expected."""
+_FIELD: Final = re.compile(r"^\s*<([a-z]+)>\s*(.*?)(?:</\1>\s*)?(?=^\s*</?[a-z]+>|\Z)", re.I | re.M | re.S)
+_SAYS: Final = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.I)
 
 
 def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read TREC topics: ``<top>``, the tags ``<num>``, ``<title>``, … with their texts, ``</top>``."""
-    start, fields, tag = 0, dict[str, str](), ""
-    for line in lines(path):
-        match = _TAG.match(line.text)
-        closing, name, text = (match[1], match[2].lower(), match[3]) if match else ("", "", line.text)
-        if name == "top" and bool(closing) != bool(start):
-            raise DataError(f"<{closing}top> where none was expected", path, line.number)
-        if name == "top":
-            if closing:
-                text = fields.get("title") or fields.get("desc") or ""
-                yield DataRecord(start, {**fields, "query_id": fields.get("num"), "text": text})
-            start, fields, tag = 0 if closing else line.number, {}, ""
-        elif closing:
-            tag = ""
-        elif name and start:
-            tag = name
-            fields[tag] = _SAYS.sub("", text.removesuffix(f"</{name}>").strip(), count=1)
-        elif tag and text.strip():
-            fields[tag] = f"{fields[tag]} {text.strip().removesuffix(f'</{tag}>')}".strip()
-        elif text.strip():
-            raise DataError(f"stands outside a topic (<top> ... </top>): {text.strip()[:40]!r}", path, line.number)
-    if start:
-        raise DataError("this topic has no end (</top>): the file was cut off", path, start)
+    text = "".join(line.text for line in lines(path, ends=True))
+    for topic in _TOPIC.finditer(text):
+        line, tags = text.count("\n", 0, topic.start()) + 1, topic["fields"]
+        if tags is None or _FIELD.sub("", tags).strip():
+            lacks_end = tags is None and topic[0].lower().startswith("<top>")
+            outside = f"stands outside a topic (<top> ... </top>): {topic[0][:40]!r}"
+            reason = "this topic has no end (</top>): the file was cut off" if lacks_end else outside
+            raise DataError(reason, path, line)
+        fields = {
+            tag.lower(): " ".join(_SAYS.sub("", said.strip(), count=1).split()) for tag, said in _FIELD.findall(tags)
+        }
+        asked = fields.get("title") or fields.get("desc") or ""
+        yield DataRecord(line, {**fields, "query_id": fields.get("num"), "text": asked})
 
 
 def delimiter_of(syntax: str, start: bytes) -> str:
@@ -280,7 +278,7 @@ def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
 
 
 @contextmanager
-def parquet_file(part: Path, expected: str = _READABLE) -> Iterator[Any]:
+def parquet_file(part: Path, expected: str = READABLE) -> Iterator[Any]:
     """Open a Parquet file."""
     import pyarrow.parquet as pq
 

@@ -70,60 +70,46 @@ def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, t
     values = compared(scores, ties)
     inside = np.ones(max(len(values) - 1, 0), np.bool_)  # of rows (i, i + 1): whether they are of one query
     inside[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < len(values))] - 1] = False
-    rising = (inside & (values[1:] > values[:-1])).any()
-    permutation = _by_score(bounds, values, stable=ties is Ties.RUN_ORDER) if rising else None
-    ranked = values if permutation is None else values[permutation]
-    tied = inside & (ranked[1:] == ranked[:-1])
-    if ties is not Ties.RUN_ORDER and tied.any():
-        moves = _break_ties(tied, docs, permutation, ascending=ties is Ties.DOC_ASC)
-        if permutation is None:
-            return moves
-        permutation[moves.places] = moves.rows
-    if permutation is None:
-        return Moves(np.empty(0, np.int64), np.empty(0, np.int64))
-    return Moves(np.arange(len(permutation)), permutation)
+    every = _by_score(bounds, values) if (inside & (values[1:] > values[:-1])).any() else None
+    ranked = values if every is None else values[every]
+    tied = inside & (ranked[1:] == ranked[:-1]) & (ties is not Ties.RUN_ORDER)
+    places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+    rows = places if every is None else every[places]
+    if len(places):
+        block = np.cumsum(np.append(True, ~tied)[places])
+        by_id = order_ids(take(docs, rows), descending=ties is not Ties.DOC_ASC)
+        rows = rows[by_id[np.argsort(block[by_id], kind="stable")]]
+    if every is None:
+        return Moves(places, rows)
+    every[places] = rows
+    return Moves(np.arange(len(every)), every)
 
 
-def _by_score(bounds: Ints, values: npt.NDArray[np.floating], *, stable: bool) -> Ints:
-    """Return the rows of each query by descending score."""
+def _by_score(bounds: Ints, values: npt.NDArray[np.floating]) -> Ints:
+    """Return the rows of each query by descending score, equal ones as they stand."""
     lengths = np.diff(bounds)
     width = int(lengths.max())
-    if width * len(lengths) == len(values):
-        places = np.argsort(-values.reshape(-1, width), axis=1, kind="stable" if stable else "quicksort")
-        return np.asarray((places + bounds[:-1, None]).ravel(), np.int64)
-    if width * len(lengths) <= 4 * len(values) + 1024:
-        inside = np.arange(width) < lengths[:, None]
-        padded = np.full(inside.shape, np.inf, values.dtype)
-        padded[inside] = -values
-        # Padding sorts last: scores are finite, and those that overflow 32 bits are not above its infinity.
-        places = np.argsort(padded, axis=1, kind="stable")
-        return np.asarray((places + bounds[:-1, None])[inside], np.int64)
-    return np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
-
-
-def _break_ties(
-    tied: npt.NDArray[np.bool_], docs: pa.StringArray, permutation: Ints | None, *, ascending: bool
-) -> Moves:
-    """Order the documents inside each block of equal scores; ``tied`` says of places (i, i + 1) that they tie."""
-    places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    block = np.cumsum(np.append(True, ~tied)[places])
-    rows = places if permutation is None else permutation[places]
-    by_id = order_ids(take(docs, rows), descending=not ascending)
-    return Moves(places, rows[by_id[np.argsort(block[by_id], kind="stable")]])
+    if width * len(lengths) > 4 * len(values) + 1024:
+        return np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
+    inside = np.arange(width) < lengths[:, None]
+    padded = np.full(inside.shape, np.inf, values.dtype)
+    padded[inside] = -values
+    # Padding sorts last: scores are finite, and those that overflow 32 bits are not above its infinity.
+    places = np.argsort(padded, axis=1, kind="stable")
+    return np.asarray((places + bounds[:-1, None])[inside], np.int64)
 
 
 class Run:
     """One retriever's ranked lists, ordered by the one ordering function.
 
-    Rows stand in the order of the input as far as they can: queries as they came, documents best first. The
-    attributes that sort by id do so when they are first asked for.
+    Queries stand as they came, their documents best first.
 
     Attributes:
         name: the run's name.
         ties: the tie rule that the rows were ordered with.
         query_ids: query ids in ascending order, shape (Q,).
         starts, counts: rows of query i are ``starts[i]:starts[i] + counts[i]``, shapes (Q,).
-        docs_as_read: doc id per row as it came, as Arrow strings; see `as_read`, shape (N,).
+        docs_as_read: doc ids as Arrow strings, in the order in which they came; see `docs_at`, shape (N,).
         ranked_scores: 64-bit score per row, best first within a query, shape (N,).
         ranked_keys: hash of query and doc per row (`columns.row_keys`), shape (N,).
     """
@@ -170,10 +156,10 @@ class Run:
         keys = row_keys(coded, docs)
         if twice := repeated(Pairs(coded, docs, values), keys):
             raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
+        keys[places] = keys[rows]
         if (values[places] != values[rows]).any():
             values = values.copy()
             values[places] = values[rows]
-        keys[places] = keys[rows]
         self.docs_as_read: pa.StringArray = docs
         self.ranked_scores: Floats = values
         self.ranked_keys: npt.NDArray[np.uint64] = keys
@@ -181,26 +167,26 @@ class Run:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
         """Build a run from a table ``query_id, doc_id, score``."""
-        columns = RUN.named(name).checked(frame)
+        columns = RUN.named(name).check(frame)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         return cls(name, queries, docs, columns["score"].to_numpy(), ties=ties)
 
-    def as_read(self, rows: Ints) -> Ints:
+    def _as_read(self, rows: Ints) -> Ints:
         """Return where in `docs_as_read` the doc ids of rows are."""
         places, sources = self._moves
         if not len(places):
             return rows
-        if 16 * len(rows) > len(self):
-            every = np.arange(len(self))
-            every[places] = sources
-            return every[rows]
         at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
         return np.where(places[at] == rows, sources[at], rows)
+
+    def docs_at(self, rows: Ints) -> pa.StringArray:
+        """Return the doc ids of rows."""
+        return take(self.docs_as_read, self._as_read(rows))
 
     @property
     def doc_ids(self) -> npt.NDArray[np.object_]:
         """The distinct doc ids in ascending order, shape (D,)."""
-        return objects(sorted(take(self.docs_as_read, self.as_read(np.arange(len(self)))).unique().to_pylist()))
+        return objects(sorted(self.docs_at(np.arange(len(self))).unique().to_pylist()))
 
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
@@ -210,7 +196,7 @@ class Run:
         rows = np.repeat(self.starts, self.counts) + within
         columns = {
             "query_id": np.repeat(self.query_ids, self.counts),
-            "doc_id": objects(take(self.docs_as_read, self.as_read(rows))),
+            "doc_id": objects(self.docs_at(rows)),
             "score": self.ranked_scores[rows],
         }
         return RUN.check(pd.DataFrame(columns))
@@ -230,7 +216,7 @@ class Run:
             return []
         count = int(self.counts[index])
         rows = self.starts[index] + np.arange(count if k is None else min(count, k))
-        ids: list[str] = take(self.docs_as_read, self.as_read(rows)).to_pylist()
+        ids: list[str] = self.docs_at(rows).to_pylist()
         return ids
 
     def cut(self, depth: int) -> Run:
@@ -252,7 +238,7 @@ class Run:
         kept = object.__new__(Run)
         kept.name, kept.ties = self.name, self.ties
         kept.docs_as_read, kept.ranked_scores = self.docs_as_read, self.ranked_scores[rows]
-        kept._moves = Moves(np.arange(len(rows)), self.as_read(rows))
+        kept._moves = Moves(np.arange(len(rows)), self._as_read(rows))
         kept.ranked_keys = self.ranked_keys[rows]
         kept.query_ids, kept.starts, kept.counts = query_ids, bounds[:-1], counts
         return kept

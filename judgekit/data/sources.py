@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -39,7 +39,6 @@ from judgekit.spec import Spec, form_of, split_file, split_form
 _AUTO: Final = Spec("auto")
 _OPTIONS: Final = ("header", "quote")
 _OTHERS: Final = ("beir", "ir_datasets", "msmarco", "trec", *FORMS)
-_QA: Final = ("question", "answers")
 
 
 class Located(NamedTuple):
@@ -141,8 +140,6 @@ def _without_header(path: Path, kind: str, names: Names, cells: list[str], synta
     plain = [cell.strip().strip('"') for cell in cells]
     if len(cells) < 2 or known.intersection(plain) or (syntax == "csv" and not declared.number):
         return ()
-    if kind == "query" and len(cells) == 2 and " " in cells[0] and cells[1].lstrip('"').startswith("["):
-        return _QA
     columns = next((names for names in declared.bare if len(names) == len(cells)), ())
     if columns and declared.number and not math.isfinite(as_number(plain[2])):
         roles = zip(("query", "doc", declared.number), cells, strict=True)
@@ -184,7 +181,7 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
         if not form and names is declared.names:
             form = next((name for name, nested in FORMS.items() if nested.marks(first.fields)), "")
     if not form:
-        return origin, _numbered(origin, rows) if layout.columns == _QA else rows
+        return origin, rows
     if kind not in FORMS[form].kinds:
         raise DataError(f"is of the form {form!r}, which holds no {declared.many}; expected {declared.expected}", path)
     if kind == "query":
@@ -206,13 +203,6 @@ def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
             raise DataError(
                 f"{name!r} holds a whole column, but a record is one row: write it with {how}", path, record.line
             )
-
-
-def _numbered(source: Source, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
-    """Yield the questions of a ``qa.csv`` of DPR, which have no ids, and Python's lists of answers."""
-    for number, record in enumerate(records, 1):
-        answers = source.cell(record, "answers", record.fields["answers"], python=True)
-        yield record._replace(fields={**record.fields, "query_id": f"q{number}", "answers": answers})
 
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:

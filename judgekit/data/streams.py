@@ -102,11 +102,8 @@ def given(path: str | Path) -> Path:
 
 def _missing(path: Path, expected: str) -> DataError:
     split_form(path)  # of an address it says how to download it
-    slashed = Path(str(path).replace("\\", "/"))
     hint = f" Its folder {str(path.parent)!r} does not exist either."
-    if slashed != path and slashed.exists():
-        hint = f" Did you mean {str(slashed)!r}?"
-    elif path.parent.is_dir():
+    if path.parent.is_dir():
         hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     return DataError(f"no such file; expected {expected}.{hint}", path)
 
@@ -251,18 +248,15 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
     target = Path(path)
     check_outputs(target)
     try:
-        if (open_already := _DESCRIPTORS.get(str(target))) is not None:
-            # Its own place in it is kept: what a shell redirected may be a file that holds more, and goes on.
-            with os.fdopen(os.dup(open_already), "wb") as stream:
-                yield stream
-            return
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.is_symlink() and (target.is_file() or not target.exists()):
             target = target.resolve()
         if target.is_dir():
             raise DataError("is a folder: name a file to write", path)
-        if target.exists() and not target.is_file():
-            with target.open("wb") as stream:
+        # Of what is open already its place is kept: a shell may have redirected it to a file that holds more.
+        already = _DESCRIPTORS.get(str(path))
+        if already is not None or (target.exists() and not target.is_file()):
+            with target.open("wb") if already is None else os.fdopen(os.dup(already), "wb") as stream:
                 yield stream
             return
         partial = temporary(target)

@@ -169,15 +169,9 @@ class Table:
         # A column of ids that are numbers is refused: "007" may have been lost on the way.
         import pandas as pd
 
-        return pd.DataFrame(self.checked(frame, path, lines))
-
-    def checked(
-        self, frame: pd.DataFrame, path: str | Path | None = None, lines: Sequence[int] | None = None
-    ) -> dict[str, pd.Series]:
-        """Return the columns that `check` makes a table of, without the cost of a table."""
         known = self.known(frame.columns, path)
         out = {c: self._column(frame[c], kind, path, lines) for c, kind in known.items()}
-        return out | {str(c): frame[c].copy() for c in frame.columns if c not in known}
+        return pd.DataFrame(out | {str(c): frame[c].copy() for c in frame.columns if c not in known})
 
     def _column(self, column: pd.Series, kind: str, path: str | Path | None, lines: Sequence[int] | None) -> pd.Series:
         import pandas as pd

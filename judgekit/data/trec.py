@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import nullcontext
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +21,7 @@ import pyarrow as pa
 
 from judgekit.data.columns import Pairs, run_lengths, strings, take
 from judgekit.data.fields import Source
-from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, grade_problem
+from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
 from judgekit.data.records import parquet_columns, records
 from judgekit.data.runs import Run, Ties
 from judgekit.data.sources import located, pairs, pairs_by_record
@@ -83,9 +81,10 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         from judgekit.data.files import read_table
 
         table = read_table(LABELS, place)
-        if scale is None:
-            check_grades(table["relevance"].dropna().to_numpy(), place)
-        return Labeling(name or stem(place), scale, table)
+        try:
+            return Labeling(name or stem(place), scale, table)
+        except DataError as error:
+            raise DataError(error.reason, place) from None
     side = missing_path(place)
     missing = _read_missing(side) if side.exists() else []
     labels = pairs(source, "qrels", may_be_empty=bool(missing))
@@ -163,9 +162,7 @@ class Asked:
         """Write this beside the qrels."""
         path = asked_path(qrels)
         content = {"judgekit": "people", **self.__dict__, "rows": [list(ASKED_COLUMNS), *map(list, self.rows)]}
-        lines = ",\n  ".join(json.dumps(row, ensure_ascii=True) for row in content.pop("rows"))
-        head = json.dumps(content, ensure_ascii=True, indent=1)
-        write_atomic(path, f'{head[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n')
+        write_atomic(path, json.dumps(content, ensure_ascii=True) + "\n")
         return path
 
     @classmethod
@@ -229,14 +226,11 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         raise UsageError("the lowest grade that counts as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
 
-    side = missing_path(path)
+    side, lost = missing_path(path), list[str]()
     check_outputs(Path(path), side)
-    some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
-    missing = open_atomic(side) if some_lost else nullcontext(BytesIO())
-    with open_atomic(path) as stream, missing as beside:  # the one inside is whole first
-        beside.write(b"query_id\tdoc_id\tstatus\n")
+    with open_atomic(path) as stream:
         for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
-            kept, lost = list[str](), list[str]()
+            kept = list[str]()
             for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
                 _check_word(query, path)
                 _check_word(doc, path)
@@ -246,8 +240,9 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
                 else:
                     lost.append(f"{query}\t{doc}\t{status}\n")
             stream.write("".join(kept).encode())
-            beside.write("".join(lost).encode())
-    if not some_lost:
+        if lost:  # the one inside is whole first
+            write_atomic(side, "".join(["query_id\tdoc_id\tstatus\n", *lost]))
+    if not lost:
         side.unlink(missing_ok=True)
 
 

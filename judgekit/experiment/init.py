@@ -544,7 +544,7 @@ def _rows(file: Input, kind: str, path: Path) -> pd.DataFrame:
 
 def _judged(labeling: Labeling) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for query_id, doc_id in zip(labeling.query_ids, labeling.doc_ids, strict=True):
+    for query_id, doc_id in zip(labeling.table["query_id"], labeling.table["doc_id"], strict=True):
         found.setdefault(query_id, set()).add(doc_id)
     return found
 

@@ -15,7 +15,6 @@ from judgekit.answers.imported import Imported
 from judgekit.client.applications import function_of
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.files import read_table
-from judgekit.data.readers import read_column
 from judgekit.data.streams import note_read
 from judgekit.data.tables import SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
@@ -96,7 +95,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     for key in ("groups", "by"):
         column: str | None = getattr(config.analysis, key)
         with located(config.path, f"analysis.{key}"):
-            columns.append(None if column is None else read_column(queries, column))
+            columns.append({q: query.group(column) for q, query in collection.queries.items()} if column else None)
     with located(config.path, "money"):
         config.costs()
     config = _with_primary(config, measures, ratings, next(iter(answering.values()), None))

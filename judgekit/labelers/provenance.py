@@ -85,7 +85,8 @@ class _Filed(Labeler):
     def _grades(self, file: str, declared: str) -> tuple[Scale, dict[Pair, Label]]:
         """Return the scale and the labels of qrels; binary where nobody declared one and all values are 0 or 1."""
         labeling = read_qrels(self.context.path(file), scale=Scale.parse(declared) if declared else None)
-        columns, labels = (labeling.query_ids, labeling.doc_ids, labeling.relevance, labeling.status), {}
+        columns = (labeling.table[name] for name in ("query_id", "doc_id", "relevance", "status"))
+        labels = {}
         for query_id, doc_id, relevance, status in zip(*columns, strict=True):
             known = status == Status.OK.value
             reason = "" if known else "missing in the file as well"

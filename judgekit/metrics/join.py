@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from judgekit.data.columns import Keys, equal, find
+from judgekit.data.columns import Keys, equal, find, take
 from judgekit.data.labelings import STATUSES, Labeling
 from judgekit.data.runs import Run, compared
 from judgekit.data.tables import Status
@@ -118,42 +118,43 @@ class Join:
     def _pairs(self, known: Keys, labeling: Labeling, query: Ints, rows: Ints) -> Ints:
         """Return the pair of each row of a labeling; what is not among the known ones becomes a further pair."""
         keys = labeling.row_keys[rows]
-        (old, match), *_ = find([keys], known)
-        self._verify(match, query[old], labeling.row_docs, rows[old])
-        fresh = np.ones(len(keys), np.bool_)
-        fresh[old] = False
-        pair = np.empty(len(keys), np.int64)
-        pair[old], pair[fresh] = match, len(known) + np.arange(len(keys) - len(old))
+        pair = find(keys, known).astype(np.int64)
+        fresh = pair < 0
+        old = np.flatnonzero(~fresh)
+        self._verify(pair[old], query[old], take(labeling.row_docs, rows[old]))
+        pair[fresh] = len(known) + np.arange(len(keys) - len(old))
         self._pair_row = np.append(self._pair_row, len(self._pair_docs) + rows[fresh])
         self._pair_docs = pa.concat_arrays([self._pair_docs, labeling.row_docs])
         self.pair_query = np.append(self.pair_query, query[fresh])
         return pair
 
-    def _verify(self, pair: Ints, query: Ints, docs: pa.StringArray, rows: Ints) -> None:
+    def _verify(self, pair: Ints, query: Ints, docs: pa.StringArray) -> None:
         """Compare the ids of rows that were matched by their keys, so that no chance match goes unseen."""
-        others = self._pair_row[pair]
-        wrong = (self.pair_query[pair] != query) | ~equal(docs, rows, self._pair_docs, others)
+        others = take(self._pair_docs, self._pair_row[pair])
+        wrong = (self.pair_query[pair] != query) | ~equal(docs, others)
         if wrong.any():
             row = int(np.argmax(wrong))
-            ids = docs[rows[row]].as_py(), self._pair_docs[others[row]].as_py()
+            ids = docs[row].as_py(), others[row].as_py()
             raise DataError(f"the docs {ids[0]!r} and {ids[1]!r} have the same 64-bit hash; rename one of them")
 
     def _join_runs(self, pair_keys: Keys, *, unjudged_unknown: bool) -> None:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
-        matches = find([x.keys for x in self._runs], pair_keys)
+        found = [find(lists.keys, pair_keys) for lists in self._runs]
+        matched = [np.flatnonzero(pairs >= 0) for pairs in found]
         columns: list[tuple[Ints, Ints, Ints]] = []
         self._hit_rows: list[Ints] = []
-        for number, (lists, (hits, pair)) in enumerate(zip(self._runs, matches, strict=True)):
+        for number, (lists, pairs, hits) in enumerate(zip(self._runs, found, matched, strict=True)):
             self.retrieved[number, lists.query] = lists.retrieved
+            pair = pairs[hits].astype(np.int64)
             at, rank = lists.locate(hits)
             rows = lists.starts[at] + rank - 1
-            self._verify(pair, lists.query[at], lists.run.docs_as_read, lists.run.as_read(rows))
+            self._verify(pair, lists.query[at], lists.run.docs_at(rows))
             columns.append((number * queries + lists.query[at], rank, pair))
             self._hit_rows.append(rows)
         if unjudged_unknown:
-            columns = self._open_unjudged([hits for hits, _ in matches], columns)
+            columns = self._open_unjudged(matched, columns)
         self.hit_list, self.hit_rank, self.hit_pair = map(np.concatenate, zip(*columns, strict=True))
 
     def _open_unjudged(

@@ -309,6 +309,6 @@ def expected(
         return out | ({"the difference of two runs": reach * max(spreads)} if spreads else {})
     share = 0.5
     if labeling is not None and labeling.scale.min_rel is not None and sample.form != "answers":
-        said = labeling.relevance[np.isfinite(labeling.relevance)]
+        said = labeling.row_relevance[np.isfinite(labeling.row_relevance)]
         share = float((said >= labeling.scale.min_rel).mean()) if len(said) else share
     return {"a share": 1.96 * float(np.sqrt(share * (1 - share) / n))}

@@ -53,7 +53,7 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     assert (refused.out, "labels are written as TREC qrels" in refused.err) == ("", True)
     labels = read_qrels(finished / "people.qrels")
     tasks = Sample.read(finished / "s.jsonl").tasks
-    assert labels.relevance.sum() == sum(task.doc_ids[0].endswith("a") for task in tasks)
+    assert labels.row_relevance.sum() == sum(task.doc_ids[0].endswith("a") for task in tasks)
     correct = ["annotate", "correct", "people.qrels", "out", "-o", "corrected.csv", "-m"]
     assert "Agreement with people on held-out queries" in judgekit(*correct, "P@1", code=0).out
     rows = pd.read_csv(finished / "corrected.csv", keep_default_na=False).to_dict("records")

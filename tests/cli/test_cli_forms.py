@@ -174,7 +174,6 @@ def examples(folder: Path, beir: Path) -> Path:
     texts = {
         "queries.jsonl": '{"query_id": "q1", "text": "who?", "answers": ["Ann"]}\n',
         "kilt.jsonl": '{"id": "q1", "input": "who?", "output": [{"answer": "Ann", "provenance": [{"wikipedia_id": "7"}]}]}\n',
-        "train.json": '[{"question": "who?", "positive_ctxs": [{"title": "A", "text": "Ann", "passage_id": "7"}]}]',
         "candidates.jsonl": '{"query": {"qid": 1, "text": "x"}, "candidates": [{"docid": 5, "score": 1, "doc": {"contents": "y"}}]}\n',
         "run.trec": trec,
         "docs.jsonl": '{"doc_id": "d1", "text": "Ann"}\n{"doc_id": "d2", "text": "Bob"}\n',
@@ -196,7 +195,6 @@ def examples(folder: Path, beir: Path) -> Path:
         ),
         "topics.txt": "<top>\n<num> Number: q1\n<title> who?\n</top>\n",
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
-        "qa.csv": "who is it?\t['Ann']\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }
     for name, text in texts.items():

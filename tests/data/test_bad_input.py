@@ -68,21 +68,13 @@ QUERIES: list[Case] = [
     ("reserved id", obj(query_id="all", text="x"), 1, "'all' is reserved"),
     ("id twice", Q1 + obj(query_id="q2", text="x") + Q1, 3, "query 'q1' appears twice (first on line 1)"),
     ("two ids", obj(_id="1", id="2", text="x"), 1, "e.g. jsonl(id=_id):"),
-    ("text missing", obj(query_id="q1"), 1, "lacks the field 'text' (or 'question', 'query'); it has: 'query_id'"),
     ("text empty", obj(query_id="q1", text=" "), 1, "the text of query 'q1' is empty"),
     ("answers a string", obj(id="q", text="x", answers="a"), 1, "'answers' must be a list of strings, not a string"),
-    ("answers with a number", obj(id="q", text="x", answers=["a", 2]), 1, "must be a list of strings, holds the num"),
     ("answers with an empty one", obj(id="q", text="x", answers=["a", " "]), 1, "'answers' holds an empty answer"),
     ("half a surrogate pair", obj(id="q", text="x\ud83d"), 1, "'\\ud83d', half of a surrogate pair"),
     ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is not UTF-8"),
     ("UTF-16", '{"query_id": "q1", "text": "x"}\n'.encode("utf-16"), None, "is UTF-16 text"),
-    ("NUL byte", Q1 + b'{"query_id": "q2", "text": "\x00"}\n', 2, "holds a NUL character"),
     ("NUL escaped", Q1 + obj(id="q2", text="\0"), 2, "'text' holds a NUL character"),
-    ("zip archive", b"PK\x03\x04....", None, "is a zip archive"),
-    ("zstd damaged", b"\x28\xb5\x2f\xfd....", None, "data is damaged"),
-    ("lz4", b"\x04\x22\x4d\x18....", None, "is compressed with lz4"),
-    ("gzip cut off", gzip.compress(Q1 * 1000)[:-20], None, "was cut off"),
-    ("gzip damaged", gzip.compress(Q1)[:-8] + b"12345678", None, "data is damaged"),
     ("JSON array cut off", b'[\n{"query_id": "q1", "text": "x"},\n', 3, "the JSON array ends early"),
     ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "not valid JSON: Expecting value"),
     ("JSON array, no comma", b'[{"query_id": "q1", "text": "x"}\n{"a": 1}]', 2, "expected , or ], found '{'"),
@@ -92,16 +84,13 @@ QUERIES: list[Case] = [
     ("CSV, empty line inside", b"query_id,text\n\nq1,who?\n", 2, "is empty where a row was expected"),
     ("CSV, column twice", b"query_id,text,text\nq1,a,b\n", 1, "the header names column 'text' twice"),
     ("CSV, open quote", b'query_id,text\nq1,"who?\nq2,what?\n', 2, "not a valid row: unexpected end of data"),
-    ("CSV, stray quote", b'query_id,text\nq1,"who"?\n', 2, "quote=none"),
     ("CSV, a list", b'query_id,text,answers\nq1,who?,"[\'a\']"\n', 2, 'begins with "[" but is not a JSON list'),
     ("CSV, after a quoted line end", b'query_id,text\nq1,"who\n?"\nq1,x\n', 4, "appears twice (first on line 2)"),
 ]
 
 DOCS: list[Case] = [
     ("id twice", D1 + D1, 2, "doc 'd1' appears twice (first on line 1)"),
-    ("text missing", D1 + obj(doc_id="d2", title="x"), 2, "lacks the field 'text'"),
     ("title NaN", D1 + obj(doc_id="d2", text="x", title=float("nan")), 2, "must be a string, not the number nan"),
-    ("two texts", D1 + obj(doc_id="d2", contents="x", body="y"), 2, "has 'contents' and 'body'"),
     ("TSV without a header", b"d1\tme\nd2\tyou\nd 3\tthey\n", 3, "'doc_id' 'd 3' holds white space"),
 ]
 
@@ -116,10 +105,9 @@ DPR: list[Case] = [
     ("no ctxs", entry() + obj(question="x"), 2, "'ctxs' must be a list of passages, not null"),
     ("ctxs of strings", entry("a"), 1, "ctxs[0]: expected a JSON object, found a string"),
     ("no text", entry(P1, {"id": "2"}), 1, "ctxs[1]: this doc lacks the field 'text'"),
-    ("score NaN", entry({**P1, "score": float("nan")}), 1, "'score' must be a finite number, not nan"),
     ("score a word", entry({**P1, "score": "high"}), 1, "'score' must be a finite number, not 'high'"),
     ("score missing in one", entry({**P1, "score": 1}, P2), 1, "ctxs[1]: some passages of this file have a 'score'"),
-    ("doc twice", entry(P1, P1), 1, "doc '1' appears twice for query 'q1'"),
+    ("doc twice", entry(P1, P1), 1, "doc '1' appears twice for query 'q2d711642b726b044'"),
     ("doc with two texts", entry(P1) + entry({**P1, "text": "b"}), 2, "'1' has a different title or text than before"),
 ]
 
@@ -134,15 +122,12 @@ TABLES: list[Case] = [
     ("column missing", b"labeling,run,measure,query,value\n", None, "lacks column 'query_id' (it has: labeling, run"),
     ("a word for a number", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,high\n", 3, "column 'value': 'high' is not a number"),
     ("digits with underscores", TOP + b"l,r,m,q1,1_000\n", 2, "'1_000' is not a number"),
-    ("infinite", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,inf\n", 3, "'inf' is not a number"),
     ("too large", TOP + b"l,r,m,q1,1e999\n", 2, "is infinite"),
     ("id empty", TOP + b"l,r,m,q1,0.5\nl,r,m,,0.5\n", 3, "column 'query_id': is empty"),
     ("NUL", TOP + b"l,r,m,q\0,1\n", 2, "holds a NUL character"),
     ("JSON, id a number", score(query_id=1), 1, "column 'query_id': must be a string, not the number 1"),
-    ("JSON, value true", score(value=True), 1, "column 'value': must be a number, not true"),
     ("JSON, value a list", score(value=[1]), 1, "column 'value': must be a number, not a list"),
     ("JSON, half a surrogate pair", score(run="\ud83d"), 1, "column 'run': holds half of a surrogate pair"),
-    ("JSON, the same in a further field", score(x="\ud83d"), 1, "column 'x': holds half of a surrogate pair"),
     ("JSON, further field", score() + score(x=2), 2, "has a field 'x' that earlier records lack"),
     ("Parquet cut off", b"PAR1" + b"\0" * 40, None, "is not a readable Parquet file"),
 ]
@@ -151,7 +136,6 @@ TREC_RUN: list[Case] = [
     ("no tag, two spaces", b"q Q0 d  1 5\n", 1, "has 5 columns"),
     ("a word for a score", b"q Q0 d 1 5 t\n\nq Q0 e 2 high t\n", 3, "'score' must be a finite number, not 'high'"),
     ("infinite", b"q Q0 d 1 inf t\n", 1, "'score' must be a finite number, not 'inf'"),
-    ("digits with underscores", b"q Q0 d 1 1_0 t\n", 1, "'score' must be a finite number, not '1_0'"),
     ("CSV, column twice", b"query_id,doc_id,doc_id,score\nq,d,e,1\n", 1, "the header names column 'doc_id' twice"),
     ("CSV, blanks in the header", b"query_id, doc_id, score\nq, d, 1\n", 2, "Did you mean ' doc_id'?"),
     ("pair twice", b"q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, "doc 'd' appears twice for query 'q' (first on line 1)"),
@@ -160,7 +144,6 @@ TREC_RUN: list[Case] = [
 ]
 TREC_QRELS: list[Case] = [
     ("no relevance", b"q 0 d 1\nq 0 e\n", 2, "has 3 columns, expected 4"),
-    ("hexadecimal", b"q 0 d 1\nq 0 e 0x1\n", 2, "'relevance' must be a finite number, not '0x1'"),
     ("a mean", b"q 0 d 1\nq 0 e 1.8\n", 2, "--scale NAME=means:5:2"),
     ("empty", b"", None, "is empty; expected a TREC qrels"),
 ]
@@ -195,52 +178,32 @@ def test_a_bad_file_is_an_error_with_its_line(
     assert (error.path, error.line, reason in error.reason) == (path, line, True), error
 
 
-@pytest.mark.parametrize(
-    ("columns", "reason"),
-    [
-        ({"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
-        ({"query_id": [None]}, "column 'query_id' of the quality table, row 1: must be a string, not null"),
-        ({"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
-        ({"value": [-math.inf]}, "row 1: is infinite"),
-        ({"run": None}, "lacks column 'run'"),
-    ],
-)
-def test_a_bad_parquet_table_is_an_error_with_column_and_row(
-    columns: dict[str, list[object] | None], reason: str, tmp_path: Path
-) -> None:
-    good = {"run": ["r"], "depth": [1], "model": ["m"], "query_id": ["q"], "metric": ["em"], "value": [1.0]}
-    path = tmp_path / "quality.parquet"
-    pq.write_table(pa.table({c: v for c, v in {**good, **columns}.items() if v is not None}), path)
-    error = fails(lambda p: read_table(QUALITY, p), path)
-    assert reason in error.reason
-
-
-def test_a_bad_record_in_parquet_is_named_by_its_row(tmp_path: Path) -> None:
-    path = tmp_path / "docs.parquet"
-    pq.write_table(pa.table({"doc_id": ["1", "2", "1"], "text": ["a", "b", "c"]}), path)
-    for limit in (0, 1 << 30):
-        error = fails(lambda p, limit=limit: read_docs(p, memory_limit=limit), path)
-        assert error.reason == "row 3: doc '1' appears twice (first on row 1)"
+ROWS = {"query_id": pa.array(["q", "q"]).dictionary_encode(), "doc_id": ["a", "b"], "score": [2, 1]}
+RATED = {"run": ["r"], "depth": [1], "model": ["m"], "query_id": ["q"], "metric": ["em"], "value": [1.0]}
 
 
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"query_id": [7, 8]}, "row 1: 'query_id' is the number 7; ids are strings"),
-        ({"doc_id": ["a", None]}, "row 2: 'doc_id' must be a string, not null"),
-        ({"doc_id": ["a", "b c"]}, "row 2: 'doc_id' 'b c' holds white space"),
-        ({"doc_id": ["a", "a"]}, "row 2: doc 'a' appears twice for query 'q'"),
-        ({"score": [1.0, None]}, "row 2: some passages of this file have a 'score'"),
-        ({"run": ["a", "b"]}, "row 2: the column 'run' holds 'a' and 'b'"),
+        (RATED | {"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
+        (RATED | {"query_id": [None]}, "column 'query_id' of the quality table, row 1: must be a string, not null"),
+        (RATED | {"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
+        (RATED | {"value": [-math.inf]}, "row 1: is infinite"),
+        ({name: RATED[name] for name in [*RATED][1:]}, "lacks column 'run'"),
+        (ROWS | {"query_id": [7, 8]}, "row 1: 'query_id' is the number 7; ids are strings"),
+        (ROWS | {"doc_id": ["a", None]}, "row 2: 'doc_id' must be a string, not null"),
+        (ROWS | {"doc_id": ["a", "b c"]}, "row 2: 'doc_id' 'b c' holds white space"),
+        (ROWS | {"doc_id": ["a", "a"]}, "row 2: doc 'a' appears twice for query 'q'"),
+        (ROWS | {"score": [1.0, None]}, "row 2: some passages of this file have a 'score'"),
+        (ROWS | {"run": ["a", "b"]}, "row 2: the column 'run' holds 'a' and 'b'"),
     ],
 )
-def test_a_bad_row_of_a_run_in_parquet_is_named(columns: dict[str, list[object]], reason: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.parquet"
-    good = {"query_id": pa.array(["q", "q"]).dictionary_encode(), "doc_id": ["a", "b"], "score": [2, 1]}
-    pq.write_table(pa.table(good), path)
+def test_bad_rows_of_parquet_are_named(columns: dict[str, list[object]], reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table(ROWS), path)
     assert read_run(path).top("q") == ["a", "b"]
-    pq.write_table(pa.table({**good, **columns}), path)
-    assert reason in fails(read_run, path).reason
+    pq.write_table(pa.table(columns), path)
+    assert reason in fails(read_run if "doc_id" in columns else lambda p: read_table(QUALITY, p), path).reason
 
 
 def test_a_table_of_a_newer_version_is_refused(tmp_path: Path) -> None:
@@ -253,18 +216,19 @@ def test_a_table_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 READERS = [read_queries, read_docs, read_dpr, scores]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="backslashes are separators and there are no devices there")
 @pytest.mark.parametrize("read", READERS)
 def test_a_missing_file_is_named_with_what_was_expected_and_what_is_like_it(
     read: Callable[[Path], object], tmp_path: Path
 ) -> None:
     (tmp_path / "data.jsonl").touch()
-    assert "no such file; expected" in str(fails(read, tmp_path / "other"))
-    assert "Did you mean 'data.jsonl'?" in str(fails(read, tmp_path / "date.jsonl"))
-    assert "does not exist either" in str(fails(read, tmp_path / "no" / "data.jsonl"))
-    assert "Did you mean" in str(fails(read, Path(str(tmp_path / "data.jsonl").replace("/", "\\"))))
-    assert "is a folder" in str(fails(read, tmp_path))
-    assert "is a device" in str(fails(read, Path("/dev/null")))
+    for name, reason in (
+        ("other", "no such file; expected"),
+        ("date.jsonl", "Did you mean 'data.jsonl'?"),
+        ("no/data.jsonl", "does not exist either"),
+        ("", "is a folder"),
+        ("/dev/null", "is a device"),
+    ):
+        assert reason in fails(read, tmp_path / name).reason
 
 
 @pytest.mark.parametrize("read", [*READERS, load, load_prompt])

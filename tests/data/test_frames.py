@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -34,32 +35,7 @@ class Capsule:
         return self.table.__arrow_c_stream__(schema)
 
 
-@pytest.mark.parametrize("made", [pa.table, lambda columns: Capsule(**columns)], ids=["pyarrow", "capsule"])
-def test_whatever_speaks_arrows_interface_is_a_table(made: Any) -> None:
-    queries = {"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [["Ann", "A. B."], None]}
-    docs = {"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]}
-    pairs = {"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"]}
-    assert as_queries(made(queries)) == QUERIES
-    assert as_docs(made(docs)).get(["d1", "d2"]) == DOCS
-    [alone], [named] = as_runs(made({**pairs, "score": [1.0, 2.0]})), as_runs({"a": made({**pairs, "score": [1, 2]})})
-    assert (alone.name, named.name, alone.top("q1")) == ("run", "a", ["d2", "d1"])
-    [labeling] = as_labelings({"gold": made({**pairs, "relevance": [1, 0]})})
-    assert (labeling.name, labeling.relevance.tolist()) == ("gold", [1.0, 0.0])
-    with pytest.raises(DataError, match="'query_id' is the number 7; ids are strings"):
-        as_queries(made({"query_id": [7], "text": ["x"]}))
-
-
-def test_a_series_is_no_table() -> None:
-    for take, what in ((as_queries, "queries"), (as_runs, "a run"), (as_labelings, "a labeling")):
-        with pytest.raises(UsageError, match=f"^{what} must be a"):
-            take(pd.Series(["a"]))
-
-
-class GenericQuery(NamedTuple):
-    """As ir_datasets holds a query."""
-
-    query_id: str
-    text: str
+GenericQuery = namedtuple("GenericQuery", "query_id text")  # as ir_datasets holds one
 
 
 def query_table(answers: object, none: object) -> pd.DataFrame:
@@ -68,12 +44,14 @@ def query_table(answers: object, none: object) -> pd.DataFrame:
 
 
 ANSWERS = ["Ann", "A. B."]
-ARROW = pa.table({"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [ANSWERS, []]})
+ARROW = {"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [ANSWERS, None]}
 QUERY_FORMS: list[Any] = [
     *(query_table(some, no) for some in (ANSWERS, tuple(ANSWERS), np.array(ANSWERS, object)) for no in ([], None)),
     *(query_table(ANSWERS, no) for no in (np.nan, pd.NA)),
     query_table(ANSWERS, []).rename(columns={"query_id": "id", "text": "question"}).set_index(np.array(["x", "y"])),
-    ARROW.to_pandas(types_mapper=pd.ArrowDtype),
+    pa.table(ARROW).to_pandas(types_mapper=pd.ArrowDtype),
+    pa.table(ARROW),
+    Capsule(**ARROW),
     list(QUERIES.values()),
     [{"query_id": "007", "text": "who?", "answers": ANSWERS}, GenericQuery("NA", "what?")],
     [QUERIES["007"], {"id": "NA", "question": "what?"}],
@@ -81,6 +59,7 @@ QUERY_FORMS: list[Any] = [
 ]
 DOC_FORMS: list[Any] = [
     pd.DataFrame({"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]}),
+    Capsule(doc_id=["d1", "d2"], text=["one", ""], title=["A", None], page_id=["p1", None]),
     iter(DOCS),
     [{"doc_id": "d1", "text": "one", "title": "A", "page_id": "p1"}, {"docid": "d2", "contents": ""}],
     {"d1": {"text": "one", "title": "A", "page_id": "p1"}, "d2": ""},
@@ -90,6 +69,7 @@ DOC_FORMS: list[Any] = [
 @pytest.mark.parametrize("given", QUERY_FORMS)
 def test_queries_come_in_any_form(given: Any) -> None:
     assert as_queries(given) == QUERIES
+    assert as_queries(QUERIES) is QUERIES
 
 
 @pytest.mark.parametrize("given", DOC_FORMS)
@@ -97,23 +77,30 @@ def test_docs_come_in_any_form(given: Any) -> None:
     assert as_docs(given).get(["d1", "d2"]) == DOCS
 
 
+def asked(**columns: list[object]) -> pd.DataFrame:
+    return pd.DataFrame(columns)
+
+
 @pytest.mark.parametrize(
-    ("columns", "reason"),
+    ("take", "given", "reason"),
     [
-        ({"query_id": [7, 8]}, "the query table, row 1: 'query_id' is the number 7; ids are strings"),
-        ({"query_id": ["a", "a"]}, "the query table, row 2: query 'a' appears twice (first on row 1)"),
-        ({"query_id": ["a", None]}, "row 2: 'query_id' must be a string, not null"),
-        ({"query_id": [], "text": []}, "the table holds no queries"),
-        ({"question": ["x", "y"], "query": ["x", "y"], "text": None}, "choose one, by renaming the other"),
-        ({"query_id": None}, "row 1: this query lacks the field 'query_id'"),
+        (as_queries, asked(id=["a", "a"], text=["x", "y"]), "query table, row 2: query 'a' appears twice"),
+        (as_queries, asked(id=["a", None], text=["x", "y"]), "row 2: 'id' must be a string, not null"),
+        (as_queries, asked(id=[], text=[]), "the table holds no queries"),
+        (as_queries, asked(id=["a"], question=["x"], query=["y"]), "choose one, by renaming the other"),
+        (as_queries, {"a": Query("a", "x"), "b": Query("c", "y")}, "row 2: its key is 'b', but its query_id is 'c'"),
+        (as_queries, [Query("a", "x", "Paris")], "row 1: 'answers' must be a list of strings, not a string"),
+        (as_queries, {7: "x"}, "row 1: 'query_id' is the number 7; ids are strings"),
+        (as_runs, {"bm25": {"q": {7: 1.0}}}, "'doc_id' of the run 'bm25' table, row 1: must be a string"),
+        (as_runs, {"bm25": {7: {"d": 1.0}}}, "row 1: .* not the number 7; ids are strings, write .7."),
+        (as_runs, {"bm25": [("q", "d", "high")]}, "row 1: 'high' is not a number"),
+        (as_runs, {"bm25": {"q": {"d": 1.0, "e": None}}}, "query 'q', doc 'e' is nan; scores must be finite"),
+        (as_runs, {"bm25": []}, "run 'bm25': expected rows with query_id, doc_id, score, got an empty list"),
     ],
-)
-def test_a_bad_table_is_an_error_with_its_row(columns: dict[str, list[object] | None], reason: str) -> None:
-    good: dict[str, list[object] | None] = {"query_id": ["a", "b"], "text": ["x", "y"]}
-    frame = pd.DataFrame({c: v for c, v in {**good, **columns}.items() if v is not None})
-    with pytest.raises(DataError) as caught:
-        as_queries(frame)
-    assert reason in str(caught.value)
+)  # fmt: skip
+def test_what_is_not_right_is_an_error_that_says_where(take: Callable[[Any], object], given: Any, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        take(given)
 
 
 def test_a_table_of_several_runs_is_not_taken_for_one() -> None:
@@ -122,15 +109,6 @@ def test_a_table_of_several_runs_is_not_taken_for_one() -> None:
         as_runs(table)
     found = as_runs({str(name): rows for name, rows in table.groupby("run")})
     assert [(run.name, len(run)) for run in found] == [("a", 1), ("b", 1)]
-
-
-def test_a_query_that_is_not_right_is_an_error_that_says_which() -> None:
-    with pytest.raises(DataError, match="row 2: its key is 'b', but its query_id is 'c'"):
-        as_queries({"a": Query("a", "x"), "b": Query("c", "y")})
-    with pytest.raises(DataError, match="row 1: 'answers' must be a list of strings, not a string"):
-        as_queries([Query("a", "x", "Paris")])  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="row 1: 'query_id' is the number 7; ids are strings"):
-        as_queries({7: "x"})  # type: ignore[dict-item]
 
 
 BM25 = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.5}}
@@ -155,16 +133,23 @@ def table(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
     return pd.DataFrame(rows(content, lambda *row: row), columns=["query_id", "doc_id", value])
 
 
-RUNS = {
-    "DataFrame": table(BM25, "score"),
-    "pytrec_eval": BM25,
+def forms(content: dict[str, dict[str, Any]], value: str, kind: Any) -> dict[str, Any]:
+    return {
+        "DataFrame": table(content, value),
+        "Arrow": Capsule(**table(content, value).to_dict("list")),
+        "pytrec_eval": content,
+        "ranx": Ranx(content),
+        "ir_measures": rows(content, kind),
+        "dictionaries": table(content, value).to_dict("records"),
+        "tuples": rows(content, lambda *row: row),
+    }
+
+
+RUNS = forms(BM25, "score", ir_measures.ScoredDoc) | {
     "numpy": {q: {d: np.float32(s) for d, s in docs.items()} for q, docs in BM25.items()},
-    "ranx": Ranx(BM25),
-    "ir_measures": rows(BM25, ir_measures.ScoredDoc),
-    "dictionaries": table(BM25, "score").to_dict("records"),
-    "tuples": rows(BM25, lambda *row: row),
     "Run": Run.from_frame(table(BM25, "score"), "run"),
 }
+LABELINGS = forms(GOLD, "relevance", lambda *row: ir_measures.Qrel(*row, "0"))
 
 
 @pytest.mark.parametrize("form", RUNS)
@@ -186,32 +171,6 @@ def test_runs_come_as_a_list_of_files_of_runs_and_of_what_has_a_name(tmp_path: P
     assert [run.name for run in found] == ["a", "b", "c", "d"]
     assert as_runs([RUNS["Run"]]) == [RUNS["Run"]]
     assert RUNS["Run"].name == "run"
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({"q": {7: 1.0}}, "column 'doc_id' of the run 'bm25' table, row 1: must be a string, not the number 7"),
-        ({7: {"d": 1.0}}, "column 'query_id' .* row 1: .* not the number 7; ids are strings, write .7."),
-        ([("q", "d", "high")], "column 'score' of the run 'bm25' table, row 1: 'high' is not a number"),
-        ({"q": {"d": 1.0, "e": None}}, "the score of query 'q', doc 'e' is nan; scores must be finite"),
-        ([("q", "d", 1.0), ("q", "d", 2.0)], "lists doc 'd' twice for query 'q'"),
-        ([], "run 'bm25': expected rows with query_id, doc_id, score, got an empty list"),
-    ],
-)
-def test_a_run_that_is_not_right_is_an_error_that_says_where(given: Any, reason: str) -> None:
-    with pytest.raises(DataError, match=reason):
-        as_runs({"bm25": given})
-
-
-LABELINGS = {
-    "DataFrame": table(GOLD, "relevance"),
-    "pytrec_eval": GOLD,
-    "ranx": Ranx(GOLD),
-    "ir_measures": rows(GOLD, lambda *row: ir_measures.Qrel(*row, "0")),
-    "dictionaries": table(GOLD, "relevance").to_dict("records"),
-    "tuples": rows(GOLD, lambda *row: row),
-}
 
 
 @pytest.mark.parametrize("form", LABELINGS)
@@ -237,21 +196,20 @@ def test_labelings_come_as_objects_and_keep_what_they_are() -> None:
 
 
 def test_labels_that_are_not_whole_numbers_need_a_scale() -> None:
-    given = {"q": {"d": 1.0, "e": 0.5}}
-    with pytest.raises(
-        DataError, match=r"'gold': the relevance 0.5 is not a whole number: declare .*scales=\{'NAME': 'means:5:2'"
-    ):
-        as_labelings({"gold": given})
-    assert str(as_labelings({"gold": given}, {"gold": Scale("unit")})[0].scale) == "unit"
+    given = {"gold": {"q": {"d": 1.0, "e": 0.5}}}
+    with pytest.raises(DataError, match=r"'gold': the relevance 0.5 is not a whole number: declare .*scales=\{'NAME'"):
+        as_labelings(given)
+    assert str(as_labelings(given, {"gold": Scale("unit")})[0].scale) == "unit"
     with pytest.raises(UsageError, match=r"scales names 'gould', which is not a labeling .* Did you mean 'gold'"):
-        as_labelings({"gold": GOLD}, {"gould": "grades:3"})
+        as_labelings(given, {"gold": "unit", "gould": "grades:3"})
 
 
+SERIES = pd.Series(["a"])
 NEITHER: dict[Callable[[Any], object], tuple[str, list[Any]]] = {
-    as_queries: ("queries", [None, b"x", ["who?"], {"a": 5}, [[1]], Run]),
+    as_queries: ("queries", [None, b"x", ["who?"], {"a": 5}, [[1]], Run, SERIES]),
     as_docs: ("docs", [5, {"a": None}]),
-    as_runs: ("a run", [None, 5, b"x", {"a": 5}, {"a": None}, [5], [BM25], {1: RUNS["Run"]}, [(1, 2)]]),
-    as_labelings: ("a labeling", [None, 5, {"a": 5}, [5], [table(GOLD, "relevance")], [(1, 2)]]),
+    as_runs: ("a run", [None, 5, b"x", {"a": 5}, {"a": None}, [5], [BM25], {1: RUNS["Run"]}, [(1, 2)], SERIES]),
+    as_labelings: ("a labeling", [None, 5, {"a": 5}, [5], [table(GOLD, "relevance")], [(1, 2)], SERIES]),
 }
 
 
@@ -264,27 +222,23 @@ def test_what_is_something_else_is_told_what_was_expected(read: Callable[[Any], 
         read(given)
 
 
-@pytest.mark.parametrize("form", ["file", "table", "table without ranks", "dictionaries"])
-def test_distances_in_the_place_of_scores_are_noticed_in_every_form(form: str, tmp_path: Path) -> None:
-    rows = [(f"q{q}", f"d{rank}", rank, rank / 8) for rank in range(1, 5) for q in range(7)]
-    far = pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
-    near, labels = far.assign(score=-far["score"]), {f"q{q}": {"d1": 1, "d4": 0} for q in range(7)}
+@pytest.mark.parametrize("form", ["file", "dictionaries"])
+def test_distances_in_the_place_of_scores_are_noticed(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    labels = {f"q{q}": {"d1": 1, "d4": 0} for q in range(7)}
 
-    def held(table: pd.DataFrame) -> Any:
-        if form == "dictionaries":
-            return {q: dict(zip(rows["doc_id"], rows["score"], strict=True)) for q, rows in table.groupby("query_id")}
+    def noted(sign: int) -> list[str]:
+        held: Any = {q: {f"d{rank}": sign * rank / 8 for rank in range(1, 5)} for q in labels}
         if form == "file":
-            table.sort_values("query_id", kind="stable").to_csv(tmp_path / "run.csv", index=False)
-            return tmp_path / "run.csv"
-        return table if form == "table" else table.drop(columns="rank")
+            path.write_text("".join(f"{q} Q0 {d} {d[1:]} {s} x\n" for q, docs in held.items() for d, s in docs.items()))
+            held = path
+        docs = {f"d{rank}": "text" for rank in range(1, 5)}
+        queries = {query_id: {"text": "who?", "answers": ["text"]} for query_id in labels}
+        found = jk.score({"a": held}, labels, "P@1").warnings
+        assert [*Collection.make(queries, docs, {"a": held}, 3).notes] == found
+        return found
 
-    assert jk.score({"a": held(near)}, labels, "P@1").warnings == []
-    evaluation = jk.score({"a": held(far)}, labels, "P@1")
-    (note,) = evaluation.warnings
-    by_rank = "its scores contradict its ranks (always the next rank has the higher score)"
-    assert (by_rank if form in ("file", "table") else "every list goes from the lowest score to the highest") in note
-    assert note.startswith(f"run 'a' ({tmp_path / 'run.csv'}): " if form == "file" else "run 'a': ")
-    assert repr(evaluation).splitlines() == ["labeling  run     P@1", "qrels     a    0.0000", f"note: {note}"]
-    docs = {f"d{rank}": "text" for rank in range(1, 5)}
-    queries = {query_id: {"text": "who?", "answers": ["text"]} for query_id in labels}
-    assert Collection.make(queries, docs, {"a": held(far)}, 3).notes == (note,)
+    assert noted(-1) == []
+    [note] = noted(1)
+    by_rank = f"run 'a' ({path}): its scores contradict its ranks (always the next rank has the higher score)"
+    assert note.startswith(by_rank if form == "file" else "run 'a': every list goes from the lowest score to the high")

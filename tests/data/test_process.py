@@ -27,9 +27,8 @@ def test_arrow_reads_from_its_own_streams(tmp_path: Path) -> None:
     # the process is aborted: rarely, under load, so that it is the kind of stream that is looked at here.
     content = b"q1 Q0 d1 1 2.5 x\nq1 Q0 d2 2 1.5 x\n"
     (tmp_path / "run.trec").write_bytes(content)
-    (tmp_path / "two.gz").write_bytes(
-        gzip.compress(content) + gzip.compress(b"q2 Q0 d1 1 0.5 x\n")
-    )  # as cat makes them
+    two = [gzip.compress(content), gzip.compress(b"q2 Q0 d1 1 0.5 x\n")]  # as cat makes them
+    (tmp_path / "two.gz").write_bytes(b"".join(two))
     (tmp_path / "scores.csv").write_text("labeling,run,measure,query_id,value\na,b,P@5,q1,0.5\n")
     with (
         mock.patch("pyarrow.csv.open_csv", wraps=pacsv.open_csv) as opened,

@@ -45,18 +45,10 @@ def test_one_json_object_means_what_it_meant(capsys: Any) -> None:
 @pytest.mark.parametrize("end", ["csv", "tsv"])
 def test_no_name_is_a_formula_in_a_csv_file_and_it_is_read_as_it_was(tmp_path: Path, end: str) -> None:
     names = ["=1+1", "+1", "-a", "@SUM(A1)", "'=1", "plain", "\tx"]
-    columns = {
-        "query_id": names,
-        "doc_id": names,
-        "relevance": -1.0,
-        "status": "ok",
-        "raw": [f"{n}, he" for n in names],
-    }
-    frame = LABELS.check(pd.DataFrame(columns))
-    path = tmp_path / f"labels.{end}"
+    columns = {"query_id": names, "doc_id": names, "relevance": 1.0, "status": "ok", "raw": [f"{n}, he" for n in names]}
+    path, frame = tmp_path / f"labels.{end}", LABELS.check(pd.DataFrame(columns))
     write_table(frame, path, table=LABELS)
     pd.testing.assert_frame_equal(read_table(LABELS, path), frame)
-    if end == "csv":
-        with path.open(newline="") as stream:
-            cells = [cell for row in csv.reader(stream) for cell in row]
-        assert all(cell[0] not in "=+-@\t" for cell in cells if cell and cell != "-1.0")
+    with path.open(newline="") as stream:
+        cells = [cell for row in csv.reader(stream, delimiter="," if end == "csv" else "\t") for cell in row]
+    assert not [cell for cell in cells if cell[0] in "=+-@\t"]

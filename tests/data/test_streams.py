@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from judgekit.data.streams import lines, open_atomic, read_bytes, write_atomic
-from judgekit.errors import DataError
+from judgekit.data.outputs import check_folder
+from judgekit.data.streams import lines, noting_reads, open_atomic, read_bytes, write_atomic
+from judgekit.errors import DataError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +68,6 @@ def test_what_is_written_replaces_what_was_there_and_leaves_nothing_else(tmp_pat
     assert packed.read_bytes() == (tmp_path / "a.gz").read_bytes()
 
 
-def test_a_new_file_has_the_permissions_that_the_user_set(tmp_path: Path) -> None:
-    write_atomic(tmp_path / "one", "")
-    (tmp_path / "other").touch()
-    assert (tmp_path / "one").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
 @pytest.mark.parametrize("name", ["file", "file.gz"])
 def test_nothing_is_seen_before_the_end_and_an_exception_leaves_the_old_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -92,12 +87,13 @@ def test_nothing_is_seen_before_the_end_and_an_exception_leaves_the_old_file(nam
     assert path.read_bytes() == b"old"
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+def test_a_link_is_followed_and_a_new_file_has_the_permissions_that_the_user_set(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
     (tmp_path / "link").symlink_to("file")
     write_atomic(tmp_path / "link", "text")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_text() == "text"
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
@@ -116,3 +112,24 @@ def test_standard_output_goes_on_in_a_file_that_holds_more(tmp_path: Path) -> No
     with (tmp_path / "log.txt").open("wb") as log:
         subprocess.run(["sh", "-c", shell, sys.executable], stdout=log, check=True)
     assert (tmp_path / "log.txt").read_text() == "before\nrows\nafter\n"
+
+
+def test_no_input_is_written_over_and_no_folder_that_holds_files_of_others(tmp_path: Path) -> None:
+    folder, mine = tmp_path / "out", tmp_path / "out" / "scores.csv"
+    check_folder(folder, ["scores.csv"])
+    write_atomic(mine, "mine")
+    (tmp_path / "link").symlink_to(mine)
+    with noting_reads() as noted:
+        read_bytes(tmp_path / "link")
+        with pytest.raises(
+            UsageError, match=r"scores.csv is an input of this command \(.*link\) and is never replaced"
+        ):
+            write_atomic(mine, "lost")
+    assert (mine.read_text(), [*noted]) == ("mine", [tmp_path / "link"])
+    write_atomic(folder / "more.csv", "")
+    with pytest.raises(UsageError, match=r"scores.csv and 1 more would be replaced, and .*out does not hold results"):
+        check_folder(folder, ["scores.csv", "none.csv", "more.csv"])
+    with pytest.raises(UsageError, match="is a file; the results need a folder"):
+        check_folder(mine / "below", [])
+    write_atomic(folder / "manifest.json", '{\n "judgekit": "0.2"}')
+    check_folder(folder, ["scores.csv"])

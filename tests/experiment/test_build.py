@@ -41,7 +41,7 @@ def test_all_queries_are_labelled_after_a_pilot_and_nothing_twice(piloted, judge
     assert f"{send} sent, {stored} from the store" in built.err
     assert "no people judged" in built.err
     labels = read_qrels(piloted / "ground-truth" / "final.qrels")
-    assert set(labels.query_ids) == {f"q{i}" for i in range(6)}
+    assert set(labels.row_queries) == {f"q{i}" for i in range(6)}
     assert len(labels) == pairs
     again = judgekit("build", "experiment.toml", "-l", "judge")
     assert " 0 sent" in again.err
@@ -57,7 +57,7 @@ def test_people_s_labels_come_first_and_more_of_them_change_only_what_they_chang
     table = pd.read_parquet(piloted / "ground-truth" / "labels.parquet")
     said = table[table["source"] == "people"]
     assert len(said) == len(people)
-    assert said["relevance"].tolist() == people.relevance.tolist()
+    assert said["relevance"].tolist() == people.table["relevance"].tolist()
     assert table["passage"].str.len().min() > 10
     assert table["query"].str.endswith("?").all()
     same = before.merge(table, on=["query_id", "doc_id"])

@@ -24,6 +24,6 @@ def test_a_real_collection_is_read_and_its_files_fit_together(shared: Path) -> N
 
     gold = read_qrels(dev / "provenance.qrels")
     assert set(gold.row_queries) == set(queries)
-    golds = set(zip(gold.query_ids, gold.doc_ids, strict=True))
+    golds = set(zip(gold.table["query_id"], gold.table["doc_id"], strict=True))
     shallow, deep = (sum((q, d) in golds for q, docs in pool(runs, queries, depth) for d in docs) for depth in (1, 50))
     assert 0 < shallow < deep < len(golds) == 695

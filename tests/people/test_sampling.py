@@ -166,7 +166,7 @@ def test_the_precision_to_expect_is_that_of_the_labels_that_are_there(collection
     widest = max((a - b).std(ddof=1) for a, b in combinations(values, 2))
     assert found["the difference of two runs"] == pytest.approx(reach * widest, rel=1e-4)
     pairs = draw(collection, n=100, design="pairs")
-    share = machine.relevance.mean()
+    share = machine.row_relevance.mean()
     (width,) = expected(pairs, collection, "P@3", {"judge": machine}).values()
     assert width == pytest.approx(1.96 * np.sqrt(share * (1 - share) / 100))
     assert expected(pairs, collection, "P@3", {}) == {"a share": pytest.approx(1.96 * 0.05)}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from examples.sample.make_runs import make_runs
 from judgekit.answers.text import normalize
 from judgekit.client.recorded import recorded
 from judgekit.data.readers import read_docs, read_queries
-from judgekit.data.trec import read_qrels, read_run
+from judgekit.data.trec import read_qrels
 from judgekit.experiment.file import load
 from judgekit.sample import EXPERIMENT
 
@@ -28,11 +26,6 @@ QUERIES = rows("queries.jsonl")
 TEXTS = {d["doc_id"]: d["text"] for d in DOCS}
 
 
-def gold() -> dict[str, str]:
-    lines = (HERE / "provenance.qrels").read_text(encoding="utf-8").splitlines()
-    return {line.split()[0]: line.split()[2] for line in lines}
-
-
 def test_the_readers_of_judgekit_read_it_and_no_question_is_there_twice():
     assert len(read_queries(HERE / "queries.jsonl")) == len(QUERIES) == len({q["text"].lower() for q in QUERIES})
     assert len(read_docs(HERE / "docs.jsonl")) == len(DOCS)
@@ -40,7 +33,8 @@ def test_the_readers_of_judgekit_read_it_and_no_question_is_there_twice():
 
 
 def test_every_question_has_one_gold_passage_that_holds_an_answer_but_for_two_paraphrased_ones():
-    golds = gold()
+    lines = (HERE / "provenance.qrels").read_text(encoding="utf-8").splitlines()
+    golds = {line.split()[0]: line.split()[2] for line in lines}
     assert list(golds) == [q["query_id"] for q in QUERIES]
     without = []
     for q in QUERIES:
@@ -51,18 +45,6 @@ def test_every_question_has_one_gold_passage_that_holds_an_answer_but_for_two_pa
         "How many minutes does it take to descale the Lumo 3?",
         "When was the Vasa raised from the sea bed?",
     ]
-
-
-@pytest.mark.parametrize("path", RUNS, ids=lambda p: p.stem)
-def test_runs_are_well_formed(path):
-    run = read_run(path)
-    known = {q["query_id"] for q in QUERIES}
-    assert set(run.query_ids) <= known
-    assert set(run.doc_ids) <= set(TEXTS)
-    for line in path.read_text(encoding="utf-8").splitlines():
-        query_id, _, doc_id, rank, _, name = line.split()
-        assert name == path.stem
-        assert run.top(query_id)[int(rank) - 1] == doc_id
 
 
 def test_making_the_runs_again_gives_the_same_bytes():

@@ -104,7 +104,9 @@ def _decided(
 ) -> Guarded:
     ids, low, high = losses.query_ids, losses.low, losses.high
     if groups is not None:
-        means = pd.DataFrame({"low": low, "high": high}).groupby([_group(queries, q, groups) for q in ids]).mean()
+        if unknown := next((q for q in ids if q not in queries), None):
+            raise UsageError(f"groups need the queries, and question {unknown!r} is not among them")
+        means = pd.DataFrame({"low": low, "high": high}).groupby([queries[q].group(groups) for q in ids]).mean()
         low, high = means["low"].to_numpy(), means["high"].to_numpy()
     mean = (decide_suite if suite else decide)(low, high, max_drop / 100)
     moves = _moved(losses)
@@ -123,15 +125,6 @@ def _decided(
         outcome = "inconclusive"
     changes.sort(key=lambda change: (not change.over, -change.least, -change.most))
     return Guarded(outcome, *names, suite, losses, mean, tuple(changes))
-
-
-def _group(queries: Queries, query_id: str, column: str) -> str:
-    if query_id not in queries:
-        raise UsageError(f"groups need the queries, and question {query_id!r} is not among them")
-    columns = {"language": queries[query_id].language, **queries[query_id].columns}
-    if not columns.get(column):
-        raise DataError(f"question {query_id!r} has no group: {not_among('column', column, columns)}")
-    return columns[column]
 
 
 def _limits(queries: Queries, losses: Losses) -> dict[str, float]:

@@ -102,7 +102,7 @@ def by_labels(
         if lacking := len(set(ids) - set(run.query_ids)):
             notes.append(f"{run.name} returns nothing for {lacking:,} of {len(ids):,} questions. They score 0.")
     shown_docs = {d for run in runs for d in run.doc_ids}
-    if not partly and not shown_docs & set(labeling.doc_ids):
+    if not partly and not shown_docs & set(labeling.row_docs.to_pylist()):
         raise DataError(f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?")
     scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
     if scored.reasons:

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.data.readers import read_column
 from judgekit.errors import DataError, UsageError
 from tests import small
 from tests.conftest import ROOT
@@ -313,14 +312,6 @@ def test_the_fixture_of_the_page_guards_a_repository(repository: Path) -> None:
     Path("worse.trec").rename("new.trec")
     with pytest.raises(AssertionError, match="fail: a loss is shown"):
         names["test_answers_do_not_get_worse"](names["guarded"]())
-
-
-@pytest.mark.parametrize(("column", "said"), [("answers", "a text or a whole number"), ("answer", "Did you mean")])
-def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(
-    column: str, said: str, repository: Path
-) -> None:
-    with pytest.raises(DataError, match=said):
-        read_column("queries.jsonl", column)
 
 
 def test_questions_that_neither_version_lists_do_not_water_a_loss_down() -> None:
