@@ -188,12 +188,12 @@ class LabelledHits:
 
     def ties(self, found: Hits) -> tuple[Ints, Ints]:
         """Return, per hit, the documents before its block of equal scores, and the documents in the block."""
-        blocks, hit = self.join.blocks, found.hit
-        before, size = blocks.before[hit], blocks.size[hit]
+        hit = found.hit
+        before, size, first, last = (each[hit] for each in self.join.blocks)
         if self.drop == "nothing":
             return before, size
         row = found.owner
-        start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
+        start = self.join.lists[0][hit]
         above: Ints = self._moved[row, first] - self._moved[row, start]
         inside: Ints = self._moved[row, last] - self._moved[row, first]
         return (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)

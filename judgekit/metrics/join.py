@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,19 +28,6 @@ Bools = npt.NDArray[np.bool_]
 
 _OK: Final = STATUSES.index(Status.OK)
 _EXCUSED: Final = STATUSES.index(Status.NOT_APPLICABLE)
-
-
-class HitBlocks(NamedTuple):
-    """Per hit the block of documents of equal score that it stands in, shapes (H,)."""
-
-    before: Ints
-    """Documents of the list before the block."""
-    size: Ints
-    """Documents in the block."""
-    first: Ints
-    """The first hit in the block."""
-    last: Ints
-    """The hit behind the last one in the block."""
 
 
 class Join:
@@ -77,56 +64,54 @@ class Join:
         self.shape = len(labelings), len(runs), len(query_ids)
         place = {q: i for i, q in enumerate(query_ids)}
         self._runs = [_Rows(run, place, depth) for run in runs]
-        keys = self._join_labels(place)
-        self.unknown_labels: Bools = self.lost if missing_unknown else np.zeros_like(self.lost)
-        self._join_runs(keys, unjudged_unknown=unjudged_unknown)
-
-    def _join_labels(self, place: dict[str, int]) -> Keys:
-        """Fill the attributes about labels; return the key of each pair."""
-        count, _, queries = self.shape
-        self.listed, self.missing, self.excused = np.zeros((3, count, queries), np.bool_)
-        keys = np.empty(0, np.uint64)
         self._pair_docs = self.labelings[0].row_docs.slice(0, 0)
         self._pair_row = self.pair_query = np.empty(0, np.int64)
-        before: Labeling | None = None
+        self._pair_keys: Keys = np.empty(0, np.uint64)
         self.labelled: list[tuple[Ints, Ints]] = []
-        for number, labeling in enumerate(self.labelings):
+        for labeling, before in zip(labelings, [None, *labelings]):
             if before is None or not _same_pairs(labeling, before):
-                at = _places(labeling.row_queries, place)
-                query = at[labeling.row_codes]
+                query = _places(labeling.row_queries, place)[labeling.row_codes]
                 rows = np.flatnonzero(query >= 0)
-                query = query[rows]
-                pair = self._pairs(keys, labeling, query, rows)
-                keys = np.append(keys, labeling.row_keys[rows[pair >= len(keys)]])
-            before = labeling
+                pair = self._pairs(labeling.row_keys[rows], query[rows], labeling.row_docs, rows)
             self.labelled.append((rows, pair))
-            self.listed[number, at[at >= 0]] = True
-            status = labeling.row_status[rows]
-            if (status != _OK).any():
-                self.excused[number, query[status == _EXCUSED]] = True
-                self.missing[number, query[(status != _OK) & (status != _EXCUSED)]] = True
-        self.label = np.full((count, len(keys)), np.nan)
-        self.known, self.lost = np.zeros((2, count, len(keys)), np.bool_)
+        if unjudged_unknown:
+            for lists in self._runs:
+                self._pairs(lists.keys, *lists.documents(np.arange(len(lists.keys))))
+        self._fill_labels()
+        self._join_runs()
+        self.unknown_labels: Bools = self.lost & missing_unknown
+        if unjudged_unknown:
+            pairs = np.unique(self.hit_pair)
+            self.unknown_labels[:, pairs] |= ~self.known[:, pairs]
+
+    def _fill_labels(self) -> None:
+        """Fill the attributes about labels."""
+        count, _, queries = self.shape
+        self.listed, self.missing, self.excused = np.zeros((3, count, queries), np.bool_)
+        self.label = np.full((count, len(self._pair_keys)), np.nan)
+        self.known, self.lost = np.zeros((2, *self.label.shape), np.bool_)
         for number, (labeling, (rows, pair)) in enumerate(zip(self.labelings, self.labelled, strict=True)):
-            columns = _compact(pair)
+            columns, status = _compact(pair), labeling.row_status[rows]
             self.label[number, columns] = labeling.row_relevance[_compact(rows)]
             self.known[number, columns] = True
-            status = labeling.row_status[rows]
-            self.lost[number, pair[(status != _OK) & (status != _EXCUSED)]] = True
-        return keys
+            self.listed[number, self.pair_query[columns]] = True
+            lost = pair[(status != _OK) & (status != _EXCUSED)]
+            self.lost[number, lost] = True
+            self.missing[number, self.pair_query[lost]] = True
+            self.excused[number, self.pair_query[pair[status == _EXCUSED]]] = True
 
-    def _pairs(self, known: Keys, labeling: Labeling, query: Ints, rows: Ints) -> Ints:
-        """Return the pair of each row of a labeling; what is not among the known ones becomes a further pair."""
-        keys = labeling.row_keys[rows]
-        (old, match), *_ = find([keys], known)
-        self._verify(match, query[old], labeling.row_docs, rows[old])
+    def _pairs(self, keys: Keys, query: Ints, docs: pa.StringArray, rows: Ints) -> Ints:
+        """Return the pair of each row of a table; what is not among the known ones becomes a further pair."""
+        (old, match), *_ = find([keys], self._pair_keys)
+        self._verify(match, query[old], docs, rows[old])
         fresh = np.ones(len(keys), np.bool_)
         fresh[old] = False
         pair = np.empty(len(keys), np.int64)
-        pair[old], pair[fresh] = match, len(known) + np.arange(len(keys) - len(old))
+        pair[old], pair[fresh] = match, len(self._pair_keys) + np.arange(len(keys) - len(old))
         self._pair_row = np.append(self._pair_row, len(self._pair_docs) + rows[fresh])
-        self._pair_docs = pa.concat_arrays([self._pair_docs, labeling.row_docs])
+        self._pair_docs = pa.concat_arrays([self._pair_docs, docs])
         self.pair_query = np.append(self.pair_query, query[fresh])
+        self._pair_keys = np.append(self._pair_keys, keys[fresh])
         return pair
 
     def _verify(self, pair: Ints, query: Ints, docs: pa.StringArray, rows: Ints) -> None:
@@ -138,52 +123,20 @@ class Join:
             ids = docs[rows[row]].as_py(), self._pair_docs[others[row]].as_py()
             raise DataError(f"the docs {ids[0]!r} and {ids[1]!r} have the same 64-bit hash; rename one of them")
 
-    def _join_runs(self, pair_keys: Keys, *, unjudged_unknown: bool) -> None:
+    def _join_runs(self) -> None:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
-        matches = find([x.keys for x in self._runs], pair_keys)
         columns: list[tuple[Ints, Ints, Ints]] = []
         self._hit_rows: list[Ints] = []
+        matches = find([lists.keys for lists in self._runs], self._pair_keys)
         for number, (lists, (hits, pair)) in enumerate(zip(self._runs, matches, strict=True)):
             self.retrieved[number, lists.query] = lists.retrieved
             at, rank = lists.locate(hits)
-            rows = lists.starts[at] + rank - 1
-            self._verify(pair, lists.query[at], lists.run.docs_as_read, lists.run.as_read(rows))
+            self._verify(pair, *lists.documents(hits))
             columns.append((number * queries + lists.query[at], rank, pair))
-            self._hit_rows.append(rows)
-        if unjudged_unknown:
-            columns = self._open_unjudged([hits for hits, _ in matches], columns)
+            self._hit_rows.append(lists.starts[at] + rank - 1)
         self.hit_list, self.hit_rank, self.hit_pair = map(np.concatenate, zip(*columns, strict=True))
-
-    def _open_unjudged(
-        self, matched: list[Ints], columns: list[tuple[Ints, Ints, Ints]]
-    ) -> list[tuple[Ints, Ints, Ints]]:
-        """Make a hit of every retrieved document, its label unknown where a labeling does not list it."""
-        queries, pairs = self.shape[2], len(self.pair_query)
-        fresh, place = np.unique(np.concatenate([x.keys for x in self._runs]), return_inverse=True)
-        known = np.full(len(fresh), -1)
-        places = np.split(place, np.cumsum([len(x.keys) for x in self._runs])[:-1])
-        for at, hits, (_, _, pair) in zip(places, matched, columns, strict=True):
-            known[at[hits]] = pair
-        known[known < 0] = pairs + np.arange((known < 0).sum())
-        query = np.empty(len(fresh), np.int64)
-        out, self._hit_rows = [], []
-        for number, (lists, at) in enumerate(zip(self._runs, places, strict=True)):
-            row, rank = lists.locate(np.arange(len(at)))
-            query[at] = lists.query[row]
-            out.append((number * queries + lists.query[row], rank, known[at]))
-            self._hit_rows.append(lists.starts[row] + rank - 1)
-        more = known[known >= pairs]
-        self.pair_query = np.append(self.pair_query, np.empty(len(more), np.int64))
-        self.pair_query[known] = query
-        wider = ((0, 0), (0, len(more)))
-        self.label = np.pad(self.label, wider, constant_values=np.nan)
-        self.lost, self.known, self.unknown_labels = (
-            np.pad(x, wider) for x in (self.lost, self.known, self.unknown_labels)
-        )
-        self.unknown_labels[:, known] |= ~self.known[:, known]
-        return out
 
     @cached_property
     def lists(self) -> tuple[Ints, Ints]:
@@ -191,11 +144,12 @@ class Join:
         return spans(self.hit_list)
 
     @cached_property
-    def blocks(self) -> HitBlocks:
-        """Per hit the block of documents of equal score that it stands in."""
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Per hit the documents of its list before its block of equal scores, those in the block, the first hit in the
+        block and the one behind the last, shapes (H,)."""
         found = [_blocks(run, rows) for run, rows in zip(self.runs, self._hit_rows, strict=True)]
         before, size = (np.concatenate(column) for column in zip(*found, strict=True))
-        return HitBlocks(before, size, *block_spans(self.hit_list, before))
+        return before, size, *block_spans(self.hit_list, before)
 
     @cached_property
     def ties(self) -> tuple[Ints, Ints, Ints]:
@@ -287,6 +241,11 @@ class _Rows:
         """Return list and 1-based rank of rows of `keys` (ascending)."""
         per_list = np.diff(np.searchsorted(rows, self._offsets))
         return np.repeat(np.arange(len(per_list)), per_list), rows - np.repeat(self._offsets[:-1], per_list) + 1
+
+    def documents(self, rows: Ints) -> tuple[Ints, pa.StringArray, Ints]:
+        """Return the queries of rows of `keys` (ascending), all ids of documents, and where those of the rows are."""
+        at, rank = self.locate(rows)
+        return self.query[at], self.run.docs_as_read, self.run.as_read(self.starts[at] + rank - 1)
 
     def ties(self) -> tuple[Ints, Ints]:
         """Return query and rank of every document whose score equals that of the next one."""

@@ -20,41 +20,44 @@ if TYPE_CHECKING:
 
 
 class Mean(NamedTuple):
-    """One measure of one run under one labeling over all queries, with what it is a mean of."""
+    """One measure of one run under one labeling over all queries, with what it is a mean of.
+
+    Attributes:
+        value: mean over the queries on which the measure is defined; NaN if there is none.
+        low, high: bounds of the mean, where bounds were asked for; else the value itself.
+        queries: queries that were scored, defined or not.
+        missing: queries with a missing label.
+        not_applicable: queries that the labeling does not apply to; always undefined.
+        undefined: queries without a value for any other reason.
+        not_in_run: queries that the run has nothing for.
+        no_relevant: queries without any relevant document, all of whose labels are known.
+        ignored: queries of the run that were not scored.
+        ties_across: queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff.
+        ties_inside: queries with equal scores anywhere in the top k or across its end.
+        unjudged: documents in the top k, over all queries, that the labeling does not list.
+        as_success: whether a recall is 0 or 1 on every query, and so says no more than success.
+        reason: why the measure is not defined under this labeling at all, else empty.
+    """
 
     labeling: str
     run: str
     measure: str
     value: float
-    """Mean over the queries on which the measure is defined; NaN if there is none."""
     low: float
     high: float
-    """Bounds of the mean, where bounds were asked for; else the value itself."""
     queries: int
-    """Queries that were scored, defined or not."""
     defined: int
     missing: int
-    """Queries with a missing label."""
     not_applicable: int
-    """Queries that the labeling does not apply to; always undefined."""
     undefined: int
-    """Queries without a value for any other reason."""
     not_in_run: int
-    """Queries that the run has nothing for."""
     no_relevant: int
-    """Queries without any relevant document, all of whose labels are known."""
     ignored: int
-    """Queries of the run that were not scored."""
     ties_across: int
-    """Queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff."""
     ties_inside: int
-    """Queries with equal scores anywhere in the top k or across its end."""
     unjudged: int
-    """Documents in the top k, over all queries, that the labeling does not list."""
     as_success: bool
-    """Whether a recall is 0 or 1 on every query, and so says no more than success."""
     reason: str
-    """Why the measure is not defined under this labeling at all, else empty."""
 
 
 class Evaluation(NotebookRepr):
