@@ -180,7 +180,7 @@ class _Computer:
             last = np.where(np.isnan(high), np.nan, np.broadcast_to(worst.retrieved, low.shape))
             low, high = high, np.where(np.isnan(low), last, low)
         high = high if about.high is None else np.minimum(high, about.high)
-        if measure.unbounded:
+        if about.unbounded(measure):
             wide = self.unknown[:, None, :]
             low, high = np.where(wide, float(about.low or 0), low), np.where(wide, float(about.high or 1), high)
         return low, high

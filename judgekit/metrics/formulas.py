@@ -99,12 +99,12 @@ def _depth(hits: LabelledHits, measure: Measure) -> Ints:
 )
 def precision(hits: LabelledHits, measure: Measure) -> Floats:
     depth = _depth(hits, measure)
-    return _by_scale(
-        hits,
-        measure,
-        _found(hits, measure) / depth,
-        lambda: hits.within(hits.labelled(), measure.cutoff, labels=True) / depth,
-    )
+
+    def mean() -> Floats:
+        top = hits.labelled().top(measure.cutoff)
+        return hits.sum(top.cell, top.label) / depth
+
+    return _by_scale(hits, measure, _found(hits, measure) / depth, mean)
 
 
 @Definition(
@@ -187,7 +187,7 @@ def _largest_label(hits: LabelledHits, cutoff: int | None) -> Floats:
         "best": Param("only documents with the largest label of their query count", False, (False, True)),
     },
     aliases=("MRR", "recip_rank", "reciprocal_rank"),
-    unbounded="best",
+    unbounded=lambda measure: bool(measure.option("best")),
 )
 def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
     found = _first(hits, measure).top(measure.cutoff)
@@ -206,7 +206,7 @@ def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
         "by": Param("divide by all relevant, or by the relevant in the top k (hits)", "relevant", ("relevant", "hits")),
     },
     aliases=("MAP", "average_precision"),
-    unbounded="by",
+    unbounded=lambda measure: measure.option("by") == "hits",
 )
 def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
     def precisions() -> Weights:
@@ -323,7 +323,7 @@ def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
     on="; undefined without both kinds among the retrieved",
     params=_BINARY,
     aliases=("ROC_AUC", "AUROC", "AUCROC"),
-    unbounded=True,
+    unbounded=lambda _: True,
 )
 def auc(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.relevant(measure.rel)
@@ -417,7 +417,7 @@ def err(hits: LabelledHits, measure: Measure) -> Floats:
     cutoff=False,
     params={**_BINARY, **_TIES},
     aliases=("R_prec", "R_precision"),
-    unbounded=True,
+    unbounded=lambda _: True,
 )
 def r_precision(hits: LabelledHits, measure: Measure) -> Floats:
     found, total = hits.relevant(measure.rel), hits.judged.total(measure.rel)
@@ -432,7 +432,7 @@ def r_precision(hits: LabelledHits, measure: Measure) -> Floats:
     rewards="relevant documents above documents judged wrong; documents without a label do not count",
     cutoff=False,
     params={"rel": _REL},
-    unbounded=True,
+    unbounded=lambda _: True,
 )
 def bpref(hits: LabelledHits, measure: Measure) -> Floats:
     found, judged, least = hits.labelled(), hits.judged, hits.threshold(measure.rel)

@@ -178,13 +178,10 @@ class LabelledHits:
         """Return the number of documents within a cutoff, shape (1 or L, R, Q)."""
         return self.retrieved if cutoff is None else np.minimum(self.retrieved, cutoff)
 
-    def within(self, found: Hits, cutoff: Ints | int | None, *, labels: bool = False) -> Floats:
-        """Return how many of these hits, or what labels in sum, stand within a cutoff, shape (L, R, Q)."""
-        cell, label = found.cell, found.label
-        if cutoff is not None:
-            inside = np.flatnonzero(found.rank <= cutoff)
-            cell, label = cell[inside], label[inside] if labels else label
-        return self.sum(cell, label) if labels else self.count(cell).astype(np.float64)
+    def within(self, found: Hits, cutoff: Ints | int | None) -> Floats:
+        """Return how many of these hits stand within a cutoff, shape (L, R, Q)."""
+        cell = found.cell if cutoff is None else found.cell[np.flatnonzero(found.rank <= cutoff)]
+        return self.count(cell).astype(np.float64)
 
     def ties(self, found: Hits) -> tuple[Ints, Ints]:
         """Return, per hit, the documents before its block of equal scores, and the documents in the block."""

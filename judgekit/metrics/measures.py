@@ -94,8 +94,7 @@ class Definition:
         aliases: other names, compared without case.
         presets: further names that stand for the measure with parameters, compared without case.
         lower_is_better: whether smaller values are better.
-        unbounded: whether its bounds over unknown labels are its whole range: always, or only where the parameter of
-            this name is not at its default.
+        unbounded: whether a measure's bounds over unknown labels are its whole range.
         undefined: says why a measure is not defined on a scale, or "".
         takes_largest: whether a measure depends on the largest label that a scale has.
         author: module and name of the function that a user declared; empty for judgekit's own measures.
@@ -115,7 +114,7 @@ class Definition:
     aliases: tuple[str, ...] = ()
     presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     lower_is_better: bool = False
-    unbounded: bool | str = False
+    unbounded: Callable[[Measure], bool] = lambda _: False
     undefined: Callable[[Measure, Scale], str] = lambda *_: ""
     takes_largest: Callable[[Measure], bool] = lambda _: False
     author: tuple[str, ...] = ()
@@ -190,12 +189,6 @@ class Measure:
         """The least label that counts as relevant, or None for what each labeling declares."""
         value = self.option("rel")
         return None if value is None else float(value)
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether its bounds over unknown labels are its whole range."""
-        of = self.definition.unbounded
-        return of if isinstance(of, bool) else self.option(of) != self.definition.params[of].default
 
     def option(self, key: str) -> Value | None:
         """Return a parameter's value, its default if it is not given, or None if the measure has no such parameter."""

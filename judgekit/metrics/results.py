@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -176,22 +176,24 @@ class Evaluation(NotebookRepr):
         defined = ~np.isnan(self.values)
         excused = scored & join.excused[:, None, :]
         lost = scored & join.missing[:, None, :] & ~excused
+        # A query of a labeling that does not list it is not scored, and has no value in any of these.
+        low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
+        recall = np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
+        whole = (~defined | (self.values == 0) | (self.values == 1)).all(3)
         counts: dict[str, npt.NDArray[np.generic]] = {
             "queries": scored.sum(2),
             "missing": lost.sum(2),
             "not_applicable": excused.sum(2),
             "not_in_run": (scored & (join.retrieved == 0)).sum(2),
             "ignored": np.array([len(run.query_ids) for run in join.runs]) - (scored & (join.retrieved > 0)).sum(2),
+            "undefined": (scored & ~excused & ~lost & ~defined).sum(3),
+            "value": _mean(self.values),
+            "low": _mean(low),
+            "high": _mean(high),
+            "defined": defined.sum(3),
+            "as_success": recall & whole & defined.any(3),
+            **self._behind(scored),
         }
-        counts["undefined"] = (scored & ~excused & ~lost & ~defined).sum(3)
-        # A query of a labeling that does not list it is not scored, and has no value in any of these.
-        low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
-        counts |= {"value": _mean(self.values), "low": _mean(low), "high": _mean(high)}
-        recall = np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
-        whole = (~defined | (self.values == 0) | (self.values == 1)).all(3)
-        counts |= {"defined": defined.sum(3), "as_success": recall & whole & defined.any(3)}
-        for name, per_measure in self._behind(scored).items():
-            counts[name] = np.array(per_measure)
         full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in counts.items()}
         names = [str(measure) for measure in self.measures]
         return [
@@ -207,34 +209,31 @@ class Evaluation(NotebookRepr):
             for i, name in enumerate(names)
         ]
 
-    def _behind(self, scored: Bools) -> dict[str, list[Ints]]:
-        """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
+    def _behind(self, scored: Bools) -> dict[str, Ints]:
+        """Return the counts that depend on a measure's threshold or cutoff, each of shape (measures, L, R)."""
         join = self._join
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
         first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
         np.minimum.at(first_tie, (number, query), rank)
-        by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
-        by_rel: dict[float | None, Ints] = {}
-        for measure in self.measures:
-            k, least = measure.cutoff, measure.rel
-            if k not in by_cutoff:
-                last = np.iinfo(np.int64).max - 1 if k is None else k
-                inside = judged[:, :, min(last, judged.shape[2] - 1)]
-                across = np.zeros(join.retrieved.shape, np.bool_)
-                at_end = rank == last
-                across[number[at_end], query[at_end]] = True
-                unjudged = (scored * np.minimum(join.retrieved, last)).sum(2) - inside
-                by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
-            if least not in by_rel:
-                by_rel[least] = (known & no_relevant(least)).sum(2)
-        return {
-            "ties_across": [by_cutoff[m.cutoff][0] for m in self.measures],
-            "ties_inside": [by_cutoff[m.cutoff][1] for m in self.measures],
-            "unjudged": [by_cutoff[m.cutoff][2] for m in self.measures],
-            "no_relevant": [by_rel[m.rel] for m in self.measures],
-        }
+
+        @cache
+        def within(cutoff: int | None) -> tuple[Ints, Ints, Ints]:
+            last = np.iinfo(np.int64).max - 1 if cutoff is None else cutoff
+            inside = judged[:, :, min(last, judged.shape[2] - 1)]
+            across = np.zeros(join.retrieved.shape, np.bool_)
+            across[number[rank == last], query[rank == last]] = True
+            unjudged = (scored * np.minimum(join.retrieved, last)).sum(2) - inside
+            return (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
+
+        @cache
+        def without(least: float | None) -> Ints:
+            return np.asarray((known & no_relevant(least)).sum(2))
+
+        counts = np.array([(*within(m.cutoff), without(m.rel)) for m in self.measures])
+        names = ("ties_across", "ties_inside", "unjudged", "no_relevant")
+        return dict(zip(names, np.moveaxis(counts, 1, 0), strict=True))
 
 
 def _judged_by_rank(join: Join) -> Ints:
