@@ -31,10 +31,6 @@ _EXACT_IN_FLOAT32: Final = 4096
 
 
 _CANCELLED: Final = 1e-3
-_FEW: Final = 32
-"""Sums of no more groups are a product with a matrix of zeros and ones."""
-_PAIRS: Final = 2000
-"""Up to so many pairs of queries per distinct score are looked at one by one rather than by cumulated sums."""
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
@@ -43,13 +39,8 @@ def _sums(codes: npt.NDArray[np.intp], groups: int, rows: Weights) -> Weights:
     """Return the sums of ``rows`` (n, B) per group, shape (groups, B)."""
     from scipy.sparse import csr_array
 
-    # Whole numbers add up to the same in any order, others in the order of the rows only.
-    if groups <= _FEW and rows.dtype == np.float32:
-        return np.asarray((codes == np.arange(groups)[:, None]).astype(np.float32) @ rows)
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(groups + 1))
-    if groups == len(codes):
-        return np.asarray(rows[order])
     picks = csr_array((np.ones(len(codes), rows.dtype), order, starts), shape=(groups, len(codes)))
     return np.asarray(picks @ rows)
 
@@ -60,25 +51,24 @@ def _columns(product_of: Weights, *others: Weights) -> Floats:
     return np.asarray(np.einsum(f"{letters}->j", product_of, *others), dtype=np.float64)
 
 
-def _ordered_balance(x: npt.NDArray[np.intp], y: npt.NDArray[np.intp], weights: Weights) -> Floats:
-    """Return concordant minus discordant ordered pairs of points sorted by x, per column of weights, shape (B,)."""
+def favours(x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> Weights:
+    """Return per point, sorted by x, the weight of those that x and y order alike, less that of those they do not.
+
+    ``weights`` and the result are of shape (n, B).
+    """
     if len(x) <= _LEAF or x[0] == x[-1]:
         signs = np.sign(x[:, None] - x).astype(weights.dtype)
         signs *= np.sign(y[:, None] - y)
-        return _columns(signs @ weights, weights)
-    cut = int(np.searchsorted(x, x[len(x) // 2]))
-    cut = cut or int(np.searchsorted(x, x[0], side="right"))
-    order = np.argsort(y[:cut], kind="stable")
-    lower = np.zeros((cut + 1, weights.shape[1]), dtype=weights.dtype)
-    np.cumsum(weights[:cut][order], axis=0, out=lower[1:])
-    below = np.searchsorted(y[:cut][order], y[cut:], side="left")
-    not_above = np.searchsorted(y[:cut][order], y[cut:], side="right")
-    favour = lower[below]
-    favour += lower[not_above]
-    favour -= lower[-1]
-    between = 2 * _columns(favour, weights[cut:])
+        return np.asarray(signs @ weights)
+    cut = int(np.searchsorted(x, x[len(x) // 2])) or int(np.searchsorted(x, x[0], side="right"))
     halves = (slice(0, cut), slice(cut, None))
-    return between + sum(_ordered_balance(x[half], y[half], weights[half]) for half in halves)
+    out = np.concatenate([favours(x[half], y[half], weights[half]) for half in halves])
+    for mine, other, sign in ((halves[1], halves[0], 1), (halves[0], halves[1], -1)):
+        order = np.argsort(y[other], kind="stable")
+        sums = np.concatenate([np.zeros_like(weights[:1]), np.cumsum(weights[other][order], axis=0)])
+        below, not_above = (np.searchsorted(y[other][order], y[mine], side=side) for side in ("left", "right"))
+        out[mine] += sign * (sums[below] + sums[not_above] - sums[-1])
+    return out
 
 
 class Target:
@@ -156,10 +146,6 @@ class Target:
             return np.zeros_like(self.total)
         if self.levels == 2:
             high = np.flatnonzero(self._codes == 1)
-            low = np.flatnonzero(self._codes == 0)
-            if len(high) * len(low) <= _PAIRS * len(groups):
-                signs = np.sign(codes[high][:, None] - codes[low]).astype(self._weights.dtype)
-                return 2 * _columns(signs @ self._weights[low], self._weights[high])
             better = _sums(codes[high], len(groups), self._weights[high])
             worse = groups - better
             below = np.cumsum(worse, axis=0)
@@ -167,7 +153,8 @@ class Target:
             return 2 * _columns(better, favour)
         cells, where = np.unique(codes * self.levels + self._codes, return_inverse=True)
         x, y = np.divmod(cells, self.levels)
-        return _ordered_balance(x, y, _sums(where, len(cells), self._weights))
+        weights = _sums(where, len(cells), self._weights)
+        return _columns(favours(x, y, weights), weights)
 
     def _pearson(self, score: Floats) -> Floats:
         x = score - score.mean()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.collect import Collector
-from judgekit.analysis.controls import CONTROL_COLUMNS
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
-from judgekit.analysis.findings import Findings
+from judgekit.analysis.findings import CONTROL_COLUMNS, Findings
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth, outcome_of
 from judgekit.analysis.intervals import MIN_DIFFERING
@@ -96,8 +94,8 @@ class Comparison(NotebookRepr):
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
             that is the outcome by construction).
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
-            tau-b attainable with the same values, the share of resamples without a concordance.
-        controls: concordance of each control by use, see `judgekit.analysis.controls`.
+            tau-b attainable with the same values.
+        controls: concordance of each control by use, see `judgekit.analysis.findings`.
         cases: how scores and quality of the primary cell fall together: rows ``labeling, score, quality, n``, the
             number of queries and runs with about this score (of a measure of which less is better, its negative) and
             quality.
@@ -236,25 +234,16 @@ def compare(
     if isinstance(scores, Evaluation):
         told = told if told.notes is not None else replace(told, notes=scores.notes)
         scores = scores.scores()
-    scores = _table(
-        scores, partial(read_table, SCORES), "scores must be a table, a file or the result of judgekit.score"
-    )
+    scores = _table(scores, partial(read_table, SCORES), "scores")
     quality = outcome_of(quality) if isinstance(quality, Evaluation) else quality
-    quality = _table(quality, read_ratings, "quality must be a table, a file or the result of judgekit.score")
+    quality = _table(quality, read_ratings, "quality")
     kinds = _kinds(by, quality, scores)
     depths = sorted(wanted["depths"]) if "depths" in wanted else None
     quality = at_every_depth(quality, scores, depths, whole=False)
     several, all_modes = modes_of(quality), quality
     quality = of_mode(quality, mode)
-    read = partial(Inputs.read, scores, lower=told.lower, labelings=wanted.get("labelings"), runs=wanted.get("runs"))
-    inputs = read(
-        quality,
-        measures=wanted.get("measures"),
-        metrics=wanted.get("metrics"),
-        models=wanted.get("models"),
-        depths=depths,
-    )
-    plan = list(inputs.plan(depths, pairing))
+    inputs = Inputs.read(scores, quality, wanted, told.lower)
+    plan = inputs.plan(depths, pairing)
     means_only, obstacle = inputs.queries == (ALL,), told.obstacle
     if means_only and len(inputs.runs) < 2:
         raise DataError(
@@ -277,7 +266,9 @@ def compare(
     def worked_out(
         inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], progress: Progress = silent, pairs: bool = True
     ) -> Collector:
-        grouped = None if groups is None else _groups(inputs.queries, groups)
+        # A query that is not named stands alone.
+        names = [(groups or {}).get(query, f"\0{query}") for query in inputs.queries]
+        grouped = None if groups is None else np.unique(names, return_inverse=True)[1]
         work = Collector(
             inputs=inputs,
             cell=cell,
@@ -306,8 +297,9 @@ def compare(
     def of_one(rows: pd.DataFrame) -> Collector:
         """Work out one mode, for the measures that are held against the answers of the primary cell."""
         fitting = [m for m in inputs.measures if cutoff_of(m) in (None, cell.depth)] + [cell.measure]
-        one = read(rows, measures=dict.fromkeys(fitting), depths=[cell.depth])
-        return worked_out(one, list(one.plan([cell.depth], pairing)), pairs=False)
+        asked = wanted | {"metrics": [cell.metric], "models": [cell.model], "depths": [cell.depth], "measures": fitting}
+        one = Inputs.read(scores, rows, asked, told.lower)
+        return worked_out(one, one.plan([cell.depth], pairing), pairs=False)
 
     work = worked_out(inputs, plan, progress)
     side_by_side = by_mode(all_modes, cell, of_one, rules.confidence) if cell.mode and not means_only else None
@@ -345,19 +337,23 @@ def compare(
     choosing = made.findings if cell.use == CHOOSE_RUNS else made.other
     # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
     unknown = cell.model == UNDECLARED and (not told.needs or any(need.asked for need in told.needs.values()))
+    count = work.resamples.units(np.ones(len(inputs.queries), np.bool_))
+    few = f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
+    table, details = work.tables()
     return Comparison(
-        table=work.table().assign(**({"mode": cell.mode} if cell.mode else {})),
+        table=table.assign(**({"mode": cell.mode} if cell.mode else {})),
         decision=made,
         gains=_gains(choosing),
         kinds=made.findings.table(),
         differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
-        details=work.details(),
+        details=details,
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
         cases=work.cases(),
         warnings=tuple(
             dict.fromkeys(
-                [*inputs.warnings, *choices, *work.omissions(), *_few_groups(work.resamples.groups), *accepted]
-                + [_UNDECLARED] * unknown
+                [*inputs.warnings, *choices, *work.omissions()]
+                + [few] * (groups is not None and count < MIN_DIFFERING)
+                + [*accepted, *[_UNDECLARED] * unknown]
             )
         ),
         independent={model: decision(model) for model in apart[:1]},
@@ -392,34 +388,20 @@ def _kinds(by: str | Mapping[str, str] | None, *tables: pd.DataFrame) -> dict[st
     return {query: kind for query, kind in zip(pairs["query_id"], pairs[by], strict=True) if kind}
 
 
-def _table(given: object, read: Callable[[str | Path], pd.DataFrame], expected: str) -> pd.DataFrame:
+def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:
     """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
     parts: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
     odd = [type(each).__name__ for each in parts if not isinstance(each, str | Path | pd.DataFrame)]
     if odd or not parts:
-        raise UsageError(f"{expected}, or several; got {odd[0] if odd else 'none'}")
+        expected = f"{name} must be a table, a file or the result of judgekit.score, or several"
+        raise UsageError(f"{expected}; got {odd[0] if odd else 'none'}")
     tables = [each if isinstance(each, pd.DataFrame) else read(each) for each in parts]
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
-def _groups(queries: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.intp]:
-    """Return the group of each query as a number; a query that is not named stands alone."""
-    names = [groups.get(query, f"\0{query}") for query in queries]
-    return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
-
-
-def _few_groups(groups: npt.NDArray[np.intp] | None) -> Iterator[str]:
-    if groups is not None and len(np.unique(groups)) < MIN_DIFFERING:
-        count = len(np.unique(groups))
-        yield f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
-
-
 def _gains(found: Findings | None) -> pd.DataFrame:
     """Return the decision gains of a comparison as a table."""
-    rows: list[tuple[str, str, float, float, float]] = []
-    if found is not None and found.each:
-        for one in found.each:
-            rows.append((one.labeling, "", *one.gain))
-            rows += [(one.labeling, run, *gain) for run, gain in one.without.items()]
-        rows.append(("answers", "", *found.answers))
+    each = () if found is None else found.each
+    rows = [(one.labeling, run, *gain) for one in each for run, gain in {"": one.gain, **one.without}.items()]
+    rows += [("answers", "", *found.answers)] if found is not None and each else []
     return pd.DataFrame(rows, columns=["labeling", "without", "gain", "ci_low", "ci_high"])

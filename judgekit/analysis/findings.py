@@ -17,7 +17,6 @@ import pandas as pd
 
 from judgekit.analysis.baseline_test import flipped
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.controls import CLOSED_BOOK, TWIN, question_only
 from judgekit.analysis.differences import difference
 from judgekit.analysis.follow import MIN_TELLING, misordered, slanted
 from judgekit.analysis.gain import Gain, common_level, decision_gain, percentiles
@@ -27,6 +26,20 @@ from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import max_t, spread, t_quantile
+
+CLOSED_BOOK: Final = "closed-book"
+RETRIEVER: Final = "retriever (control)"
+LENGTH: Final = "length (control)"
+"""Controls that do not look at the question: 1 / rank in a fusion of the runs, and how long a document is.
+
+Controls stand beside the labelings in every comparison and never win. A labeling that does no better than its
+*question-only twin* tells easy questions from hard ones; one that does no better than the runs' own ranks adds nothing
+to them. Labels shuffled within a query need no run of their own: within queries their concordance is known, one half.
+"""
+TWIN: Final = "twin of "
+"""The name of a labeling's question-only twin is this and the labeling's."""
+CONTROL_COLUMNS: Final = ("use", "control", "labeling", "model", "value", "ci_low", "ci_high", "n", "undefined_reason")
+"""Concordance of each control."""
 
 CHANCE: Final = 0.5
 HELPS: Final = "helps"
@@ -182,18 +195,13 @@ class Findings:
 
     def table(self) -> pd.DataFrame:
         """Return a row per labeling and kind of question (``all`` for the whole)."""
-        rows = []
-        for kind, found in {"all": self, **self.kinds}.items():
-            for one in found.each:
-                numbers = {"r": one.r, "gain": one.gain, "concordance": one.concordance}
-                ends = {
-                    column: value
-                    for name, (number, low, high) in numbers.items()
-                    for column, value in ((name, number), (f"{name}_low", low), (f"{name}_high", high))
-                }
-                about = {"kind": kind, "labeling": one.labeling, "finding": one.says}
-                rows.append(about | ends | {"queries": found.queries, "differing": found.differing})
-        return pd.DataFrame(rows)
+        rows = [
+            (kind, one.labeling, one.says, *one.r, *one.gain, *one.concordance, found.queries, found.differing)
+            for kind, found in {"all": self, **self.kinds}.items()
+            for one in found.each
+        ]
+        ends = [f"{name}{end}" for name in ("r", "gain", "concordance") for end in ("", "_low", "_high")]
+        return pd.DataFrame(rows, columns=["kind", "labeling", "finding", *ends, "queries", "differing"])
 
 
 @dataclass(frozen=True)
@@ -276,10 +284,10 @@ class _About:
     def to_find(self, primary: Primary) -> Findings:
         """Return what was found for telling the questions that fail."""
         ranked = sorted(self.series, key=lambda one: (-one.shown.value, one.name))
-        better = self.claims(ranked, self.resamples)
+        better = self.claims(ranked)
         # Each interval alone leaves half of its error below; of many labelings the best one is looked at.
         alone = 2 * self.rules.of(len(ranked)) - 1
-        low = [one.worst.interval("concordance", primary.level, alone, self.resamples).low for one in ranked]
+        low = [one.worst.interval("concordance", alone, self.resamples).low for one in ranked]
         each = tuple(
             Finding(one.name, one.shown, one.estimate.value("tau_b"), guides=min(least, one.shown.value) > CHANCE)
             for one, least in zip(ranked, low, strict=True)
@@ -308,10 +316,8 @@ class _About:
         for one in ranked:
             gain, estimate = gains[one.name], one.estimate
             scores = panel.scores[estimate.labeling][:, where]
-            interval = estimate.interval(POOLED, USES[CHOOSE_RUNS], confidence, self.resamples)
-            worst, best = (
-                each.interval(POOLED, USES[CHOOSE_RUNS], confidence, self.resamples) for each in (one.worst, one.best)
-            )
+            interval = estimate.interval(POOLED, confidence, self.resamples)
+            worst, best = (each.interval(POOLED, confidence, self.resamples) for each in (one.worst, one.best))
             shown = Ranged(gain.value, *(() if few else gain.interval(confidence, level)))
             given = scores, quality, weights, estimate.telling
             claim = some and one.name not in panel.unbounded and one.name not in panel.unknown
@@ -337,7 +343,7 @@ class _About:
                 )
             )
         closer = self._closer(ranked)
-        better = frozenset((a, b) for a, b in closer if self._keeps(gains[a].worst, gains[b].best))
+        better = frozenset((a, b) for a, b in closer if self._keeps(gains[a], gains[b]))
         first, second, lead = self._ahead(answered, drawn, there)
         return Findings(
             primary,
@@ -347,7 +353,7 @@ class _About:
             tuple(each),
             better,
             closer,
-            self.claims(ranked, self.resamples),
+            self.claims(ranked),
             self._gaps(ranked),
             Ranged(answers.value) if few else answers,
             (first, second, Ranged(lead.value) if few else lead),
@@ -379,7 +385,7 @@ class _About:
         least = np.minimum(telling[:, None], telling)
         return self._told_apart(ranked, POOLED, least, least >= MIN_TELLING, max(int(telling.max()), 2))
 
-    def claims(self, series: Sequence[_Series], resamples: Resamples) -> frozenset[tuple[str, str]]:
+    def claims(self, series: Sequence[_Series]) -> frozenset[tuple[str, str]]:
         """Return which series has a higher concordance than which."""
         size = len(series)
         n = min(one.worst.units for one in series)
@@ -430,10 +436,11 @@ class _About:
     def beats(self, one: _Series, controls: Sequence[_Series]) -> dict[str, bool]:
         """Return, by control, whether a labeling is shown to do better; another labeling's twin is not beside it."""
         mine = [c for c in controls if not c.name.startswith(TWIN) or c.name == TWIN + one.name]
-        return {c.name: (one.name, c.name) in self.claims([one, c], self.resamples) for c in mine}
+        return {c.name: (one.name, c.name) in self.claims([one, c]) for c in mine}
 
     def _keeps(self, one: Gain, other: Gain) -> bool:
         """Return whether a labeling is shown to win nearly as much as another, or more."""
+        one, other = (one.ends or (one,))[0], (other.ends or (other,))[-1]
         draws, units = one.draws - other.draws, one.units
         low, _ = percentiles(one.value - other.value, draws, units, 1 - 2 * (1 - self.rules.confidence))
         return low > -_MAY_LOSE
@@ -448,7 +455,7 @@ class _About:
                     a.drawn(POOLED) - b.drawn(POOLED),
                     self.rules.of(len(ranked) - 1),
                     min(a.telling, b.telling),
-                )
+                )[0]
                 for a, b in ((one.worst, other.best), (one.best, other.worst))
             )
             value = one.estimate.value(POOLED) - other.estimate.value(POOLED)
@@ -514,7 +521,7 @@ def _series(
     for one in found:
         name, value = panel.labelings[one.labeling], float(one.values[0])
         worst, best = (end.get(name, one) for end in ends) if ends else (one, one)
-        low, high = (each.interval("concordance", level, rules.confidence, resamples) for each in (worst, best))
+        low, high = (each.interval("concordance", rules.confidence, resamples) for each in (worst, best))
         yield _Series(name, one, Ranged(value, min(low.low, value), max(high.high, value)), worst, best)
 
 
@@ -533,12 +540,16 @@ def _twins(
     if not scores:
         return
     first = series[0].estimate
-    control = question_only(panel, panel.defined(first.labeling), scores)
-    # A labeling at its worst is compared on more questions than have all labels.
-    again = question_only(filled[0], filled[0].defined(0), scores) if filled else None
+    there = np.all([np.isfinite(values) for values in scores.values()], axis=0)
+    # The same for all runs. A labeling at its worst is compared on more questions than have all labels.
+    same = np.stack([np.broadcast_to(values, panel.quality.shape) for values in scores.values()])
+    control, again = (
+        replace(each, labelings=tuple(scores), scores=same, asked=each.defined(index) & there)
+        for each, index in ((panel, first.labeling), (filled[0] if filled else panel, 0))
+    )
     found = [
         each
         for each in estimates(control, USES["find-questions"], resamples, ("concordance",))
         if each.run == first.run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
     ]
-    yield from _series(found, control, "query", rules, resamples, (again, again) if again else None)
+    yield from _series(found, control, "query", rules, resamples, (again, again) if filled else None)

@@ -6,17 +6,17 @@ runs and queries: the unit in which labelings are compared and resampled togethe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.measures import WHOLE_RUN, cutoff_of, lower_is_better, spelled_as
+from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, known_measure, spelled_as
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
@@ -109,8 +109,7 @@ class Panel:
         """The lowest and the highest that the scores may be, shape (L, R, Q); None where all are known."""
         if self.low is None or self.high is None or not self.open.any():
             return None
-        ends = (np.where(self.open & np.isfinite(each), each, self.scores) for each in (self.low, self.high))
-        low, high = ends
+        low, high = (np.where(self.open & np.isfinite(each), each, self.scores) for each in (self.low, self.high))
         return low, high
 
     @cached_property
@@ -119,27 +118,26 @@ class Panel:
         least = self.scores if self.bounds is None else self.bounds[0]
         return np.asarray((self.asked & np.isfinite(least[list(self.joint)]).all(axis=0)).all(axis=0))
 
+    def _queries(self, where: Bools) -> dict[str, tuple[str, ...]]:
+        """Return by joint labeling the queries on some run of which something is so, shape (L, R, Q)."""
+        found = {self.labelings[index]: np.flatnonzero(where[index].any(axis=0)) for index in self.joint}
+        return {name: tuple(self.queries[q] for q in queries) for name, queries in found.items() if len(queries)}
+
     @property
     def unknown(self) -> dict[str, int]:
         """By joint labeling on how many queries some run's score is not known for want of labels."""
-        count = self.open.any(axis=1).sum(axis=1)
-        return {name: int(n) for name, n in zip(self.labelings, count, strict=True) if n}
+        return {name: len(queries) for name, queries in self._queries(self.open).items()}
 
     @property
     def unbounded(self) -> dict[str, tuple[str, ...]]:
         """By joint labeling the queries whose missing labels leave a score that nothing bounds."""
-        infinite = np.asarray((self.open & np.isinf(self.scores if self.low is None else self.low)).any(axis=1))
-        return {
-            self.labelings[index]: tuple(self.queries[q] for q in np.flatnonzero(infinite[index]))
-            for index in np.flatnonzero(infinite.any(axis=1)).tolist()
-        }
+        return self._queries(self.open & np.isinf(self.scores if self.low is None else self.low))
 
     @property
     def inapplicable(self) -> dict[str, int]:
         """By joint labeling how many queries with answers lack its score on some run, though no label is missing."""
-        lacking = self.asked & ~np.isfinite(self.scores) & ~self.open
-        count = lacking.any(axis=1).sum(axis=1)
-        return {self.labelings[index]: int(count[index]) for index in self.joint if count[index]}
+        lacking = self._queries(self.asked & ~np.isfinite(self.scores) & ~self.open)
+        return {name: len(queries) for name, queries in lacking.items()}
 
     def only(self, queries: Bools) -> Panel:
         """Return the panel with some queries alone, shape (Q,)."""
@@ -192,28 +190,25 @@ class Inputs:
         cls,
         scores: pd.DataFrame,
         quality: pd.DataFrame,
-        *,
-        labelings: Collection[str] | None = None,
-        runs: Collection[str] | None = None,
-        measures: Collection[str] | None = None,
-        metrics: Collection[str] | None = None,
-        models: Collection[str] | None = None,
-        depths: Collection[int] | None = None,
+        only: Mapping[str, Collection[Any]],
         lower: Collection[str] = (),
     ) -> Inputs:
         """Check both tables, keep what was asked for, and code it."""
         warnings: list[str] = []
         score = SCORES.check(scores)
-        means = [name for name, table in (("score", score), ("quality", quality)) if only_means(table)]
+        means = [
+            name
+            for name, table in (("score", score), ("quality", quality))
+            if "query_id" in table.columns and set(table["query_id"].unique()) == {ALL}
+        ]
         score = _over_queries(score, ("labeling", "run", "measure")) if means else score[score["query_id"] != ALL]
-        score = _some_rows(score, "score")
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
-        measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
-        for column, wanted in (("labeling", labelings), ("run", runs), ("measure", measures)):
-            score = _keep(score, column, wanted, "score")
+        measures = {"measures": [spelled_as(measure, spellings) for measure in only.get("measures") or spellings]}
+        for column in ("labeling", "run", "measure"):
+            score = _keep(score, column, {**only, **measures}, "score")
         cutoffs = {cutoff_of(measure) for measure in score["measure"].unique()} - {None}
-        answer = completed(quality, set(score["run"].unique()), depths or {int(k) for k in cutoffs if k})
+        answer = completed(quality, set(score["run"].unique()), only.get("depths") or {int(k) for k in cutoffs if k})
         warnings += [
             f"The quality table has no column {column!r}: judgekit takes {what} {answer[column].iloc[0]}."
             for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be"))
@@ -227,9 +222,11 @@ class Inputs:
             )
         else:
             answer = answer[answer["query_id"] != ALL]
-        answer = _some_rows(answer, "quality")
-        for column, wanted in (("metric", metrics), ("model", models)):
-            answer = _keep(answer, column, wanted, "quality")
+        for name, table in (("score", score), ("quality", answer)):
+            if table.empty:
+                raise DataError(f"the {name} table has no rows to compare")
+        for column in ("metric", "model"):
+            answer = _keep(answer, column, only, "quality")
         answer = _where_ok(answer)
         if means:
             answer = _over_queries(answer, ("run", "depth", "model", "metric"))
@@ -240,7 +237,7 @@ class Inputs:
                 "the quality table has no row about a run at a depth of at least 1, so there is no answer"
                 " quality to predict"
             )
-        shared = _shared(score, answer, "run", warnings, runs)
+        shared = _shared(score, answer, "run", warnings, only.get("runs"))
         score, answer = (table[table["run"].isin(shared)] for table in (score, answer))
         queries = _shared(score, answer, "query_id", warnings)
         unanswered = tuple(sorted(set(score["query_id"].unique()) - set(queries)))
@@ -250,27 +247,28 @@ class Inputs:
         coded: dict[str, Floats] = {}
         asked: dict[str, Bools] = {}
         bounds: dict[str, tuple[Floats, Floats]] = {}
-        for measure, rows in score.groupby("measure", sort=True):
-            name, where = str(measure), _place(rows, axes)
-            turned = lower_is_better(name, lower)
-            values = _tie_rounding(_numbers(rows, "value"))
-            coded[name] = _fill(where, -values if turned else values, axes)
-            asked[name] = np.asarray(np.isfinite(_fill(where, np.ones(len(rows)), axes)).any(axis=0))
-            if {"low", "high"} <= set(rows.columns):
-                low, high = (_fill(where, _numbers(rows, column), axes) for column in ("low", "high"))
-                low, high = (-high, -low) if turned else (low, high)
+        for measure, rows in score.groupby("measure"):
+            name = str(measure)
+            known = known_measure(name)
+            sign = -1 if name in lower or (known is not None and known.lower_is_better) else 1
+            ends = [column for column in ("low", "high") if column in rows.columns]
+            value, there, *bound = _coded(rows.assign(there=1.0), axes, "value", "there", *ends)
+            coded[name], asked[name] = sign * value, np.isfinite(there).any(axis=0)
+            if len(bound) == 2:
+                low, high = (sign * each for each in bound[::sign])
                 coded[name] = np.where(np.isnan(coded[name]) & (low == high), low, coded[name])
                 bounds |= {name: (low, high)} if (low < high).any() else {}
         settled = {
-            (str(metric), str(model), int(str(depth))): _array(rows, axes[1:])
-            for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True)
+            (str(metric), str(model), int(str(depth))): _coded(rows, axes[1:], "value")[0]
+            for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"])
         }
         closed = closed[closed["query_id"].isin(queries)]
+        whole = (("run", [ALL]), axes[2])
         book = {
-            (str(metric), str(model)): _array(rows, axes[2:])
-            for (metric, model), rows in closed.groupby(["metric", "model"], sort=True)
+            (str(metric), str(model)): _coded(rows, whole, "value")[0, 0]
+            for (metric, model), rows in closed.groupby(["metric", "model"])
         }
-        measured = tuple(sorted(coded, key=_natural))
+        measured = tuple(sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0)))
         return cls(
             names, tuple(shared), measured, tuple(queries), coded, asked, bounds, settled, book, warnings, unanswered
         )
@@ -326,24 +324,25 @@ class Inputs:
 
     def plan(
         self, depths: Sequence[int] | None = None, pairing: Pairing = "matched"
-    ) -> Iterator[tuple[str, str, str, int]]:
-        """Yield (measure, metric, model, depth) of every panel."""
+    ) -> list[tuple[str, str, str, int]]:
+        """Return (measure, metric, model, depth) of every panel."""
         unknown = sorted(set(depths or ()) - set(self.depths))
         if unknown:
             raise UsageError(not_among("depth", str(unknown[0]), map(str, self.depths)))
-        found = False
-        for measure in self.measures:
-            for metric, model, depth in sorted(self.quality):
-                fits = pairing == "all" or cutoff_of(measure) in (None, depth)
-                if depth > 0 and fits and (depths is None or depth in depths):
-                    found = True
-                    yield measure, metric, model, depth
+        found = [
+            (measure, metric, model, depth)
+            for measure in self.measures
+            for metric, model, depth in sorted(self.quality)
+            if depth > 0 and depth in (depths or [depth])
+            if pairing == "all" or cutoff_of(measure) in (None, depth)
+        ]
         if not found:
             raise DataError(
                 f"no measure can be paired with quality: the measures are {_some(self.measures)} and the answer depths"
                 f" {', '.join(map(str, depths or self.depths)) or 'none above 0'}. A measure at cutoff c is compared"
                 " with the quality of answers from the top c documents."
             )
+        return found
 
 
 def at_every_depth(
@@ -365,11 +364,6 @@ def outcome_of(evaluation: Evaluation) -> pd.DataFrame:
     return table[["run", "model", "metric", "query_id", "value"]].assign(depth=depths)
 
 
-def only_means(table: pd.DataFrame) -> bool:
-    """Return whether all rows of a table are means over queries."""
-    return len(table) > 0 and "query_id" in table.columns and bool((table["query_id"] == ALL).all())
-
-
 def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Return the means over queries that a table holds, or those of its values where it holds none."""
     means = table[table["query_id"] == ALL]
@@ -378,20 +372,13 @@ def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(table.groupby(list(keys), as_index=False)["value"].mean().assign(query_id=ALL))
 
 
-def _some_rows(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    if table.empty:
-        raise DataError(f"the {name} table has no rows to compare")
-    return table
-
-
-def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, name: str) -> pd.DataFrame:
-    if wanted is None:
-        return frame
-    have = set(frame[column].unique())
-    for value in wanted:
+def _keep(frame: pd.DataFrame, column: str, only: Mapping[str, Collection[Any]], name: str) -> pd.DataFrame:
+    """Return the rows of a table that were asked for by a column."""
+    have, wanted = set(frame[column].unique()), only.get(f"{column}s")
+    for value in wanted or ():
         if value not in have:
             raise UsageError(f"{column}s: {not_among(f'{column} of the {name} table', value, sorted(have))}")
-    return frame[frame[column].isin(list(wanted))]
+    return frame if wanted is None else frame[frame[column].isin(list(wanted))]
 
 
 def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:
@@ -402,10 +389,6 @@ def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:
     if unknown:
         raise DataError(f"the quality table: {not_among('status', unknown[0], sorted(Status))}")
     return answer.assign(value=answer["value"].where(answer["status"].isin(["", Status.OK.value])))
-
-
-def _numbers(rows: pd.DataFrame, column: str) -> Floats:
-    return rows[column].to_numpy(dtype=np.float64)
 
 
 def _shared(
@@ -429,31 +412,18 @@ def _shared(
     return common
 
 
-def _place(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> npt.NDArray[np.intp]:
-    """Return where each row belongs in an array over these axes, flattened."""
-    codes = [pd.Index(names).get_indexer(pd.Index(rows[column])) for column, names in axes]
-    where = np.ravel_multi_index(codes, _shape(axes))
-    order = np.argsort(where, kind="stable")
-    twice = np.flatnonzero(where[order][1:] == where[order][:-1])
-    if twice.size:
-        row = rows.iloc[int(order[twice[0]])]
+def _coded(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]], *columns: str) -> Floats:
+    """Return columns of a table as arrays over these axes, one below the other; NaN where the table has no row."""
+    keys = [column for column, _ in axes]
+    twice = rows[rows.duplicated(keys)]
+    if len(twice):
+        row = twice.iloc[0]
         names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
         raise DataError("two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
-    return np.asarray(where, dtype=np.intp)
-
-
-def _shape(axes: Sequence[tuple[str, Sequence[str]]]) -> tuple[int, ...]:
-    return tuple(len(names) for _, names in axes)
-
-
-def _fill(where: npt.NDArray[np.intp], values: Floats, axes: Sequence[tuple[str, Sequence[str]]]) -> Floats:
-    out = np.full(_shape(axes), np.nan)
-    out.reshape(-1)[where] = values
-    return out
-
-
-def _array(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> Floats:
-    return _fill(_place(rows, axes), _tie_rounding(_numbers(rows, "value")), axes)
+    table = rows.assign(value=_tie_rounding(rows["value"].to_numpy(dtype=np.float64))).set_index(keys)
+    index = pd.MultiIndex.from_product([names for _, names in axes], names=keys)
+    values = table[list(columns)].reindex(index).to_numpy(dtype=np.float64)
+    return np.asarray(values.T.reshape(-1, *(len(names) for _, names in axes)))
 
 
 def _tie_rounding(values: Floats) -> Floats:
@@ -468,11 +438,6 @@ def _tie_rounding(values: Floats) -> Floats:
         np.where(np.append(True, apart | np.isnan(distinct[1:])), np.arange(len(distinct)), 0)
     )
     return np.asarray(distinct[first[where]] if len(distinct) else values)
-
-
-def _natural(measure: str) -> tuple[str, int]:
-    cutoff = cutoff_of(measure)
-    return (measure, 0) if cutoff is None else (measure.rpartition("@")[0], cutoff)
 
 
 def _some(names: Iterable[str]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Container
 from typing import Final
 
 import pandas as pd
 
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure
-from judgekit.spec import parse
 
 WHOLE_RUN: Final = 1000
 """The depth that stands for answers of which nothing says it, where no measure has a cutoff."""
@@ -25,19 +24,8 @@ def known_measure(text: str) -> Measure | None:
 
 def cutoff_of(text: str) -> int | None:
     """Return the cutoff of a measure's spelling, also of a user's own measure; None if it has none."""
-    measure = known_measure(text)
-    if measure is not None:
-        return measure.cutoff
-    try:
-        return parse(text).cutoff
-    except UsageError:
-        return None
-
-
-def lower_is_better(text: str, named: Collection[str] = ()) -> bool:
-    """Return whether small values are good: of a measure named by the user, or known to be of that kind."""
-    measure = known_measure(text)
-    return text in named or (measure is not None and measure.lower_is_better)
+    measure, cutoff = known_measure(text), text.rpartition("@")[2]
+    return measure.cutoff if measure else int(cutoff) if cutoff.isdecimal() and cutoff != text else None
 
 
 def spelled_as(text: str, names: Container[str]) -> str:

@@ -43,11 +43,6 @@ class Hits:
         """The labeling."""
         return self.flat // self.width
 
-    @property
-    def hit(self) -> Ints:
-        """Index among the join's hits."""
-        return self.flat % self.width
-
     @cached_property
     def nth(self) -> Ints:
         """The document is the nth of its cell among these, from 1."""
@@ -178,22 +173,19 @@ class LabelledHits:
         """Return the number of documents within a cutoff, shape (1 or L, R, Q)."""
         return self.retrieved if cutoff is None else np.minimum(self.retrieved, cutoff)
 
-    def within(self, found: Hits, cutoff: Ints | int | None, *, labels: bool = False) -> Floats:
-        """Return how many of these hits, or what labels in sum, stand within a cutoff, shape (L, R, Q)."""
-        cell, label = found.cell, found.label
-        if cutoff is not None:
-            inside = np.flatnonzero(found.rank <= cutoff)
-            cell, label = cell[inside], label[inside] if labels else label
-        return self.sum(cell, label) if labels else self.count(cell).astype(np.float64)
+    def within(self, found: Hits, cutoff: Ints | int | None) -> Floats:
+        """Return how many of these hits stand within a cutoff, shape (L, R, Q)."""
+        cell = found.cell if cutoff is None else found.cell[np.flatnonzero(found.rank <= cutoff)]
+        return self.count(cell).astype(np.float64)
 
     def ties(self, found: Hits) -> tuple[Ints, Ints]:
         """Return, per hit, the documents before its block of equal scores, and the documents in the block."""
-        blocks, hit = self.join.blocks, found.hit
-        before, size = blocks.before[hit], blocks.size[hit]
+        hit = found.flat % found.width
+        before, size, first, last = (each[hit] for each in self.join.blocks)
         if self.drop == "nothing":
             return before, size
         row = found.owner
-        start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
+        start = self.join.lists[0][hit]
         above: Ints = self._moved[row, first] - self._moved[row, start]
         inside: Ints = self._moved[row, last] - self._moved[row, first]
         return (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)
@@ -227,10 +219,7 @@ class LabelledHits:
 
     def relevant(self, rel: float | None) -> Hits:
         """Return the relevant hits under a threshold (None: what the labelings declare)."""
-        least = self.threshold(rel)
-        if self._is_positive(least):
-            return self.positive()
-        return self.once(("relevant", rel), lambda: self._select(self.table >= least[:, None]))
+        return self.once(("relevant", rel), lambda: self._select(self.table >= self.threshold(rel)[:, None]))
 
     def positive(self) -> Hits:
         """Return the hits with a label above 0."""
@@ -242,22 +231,12 @@ class LabelledHits:
 
     def total(self, rel: float | None) -> Ints:
         """Return how many relevant documents there are per labeling and query, shape (L, 1, Q)."""
-        least = self.threshold(rel)
-        if self._is_positive(least):
-            return self.once("total", lambda: self._count_groups(self.positive_groups()[0]))
-        return self.once(("total", rel), lambda: self.per_group(self.table >= least[:, None]))
-
-    def _is_positive(self, least: Floats) -> bool:
-        """Return whether to be relevant is to have a label above 0, which many measures ask for."""
-        return bool((least == 1).all()) and all(scale.integral for scale in self.scales)
-
-    def _count_groups(self, group: Ints) -> Ints:
-        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
+        return self.once(("total", rel), lambda: self.per_group(self.table >= self.threshold(rel)[:, None]))
 
     def per_group(self, chosen: Bools) -> Ints:
         """Return how many of the chosen labels, shape (L, P), each group has, shape (L, 1, Q)."""
-        owner, pair, _ = _where(chosen)
-        return self._count_groups(owner * self.shape[2] + self.join.pair_query[pair])
+        group, _ = self.groups(chosen)
+        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
 
     @cached_property
     def largest(self) -> Floats:
@@ -271,10 +250,6 @@ class LabelledHits:
         undecided = np.isnan(self.threshold(rel))
         none = self.total(rel) == 0
         return np.where(undecided[:, None, None], ~(self.largest > 0), none) if undecided.any() else none
-
-    def positive_groups(self) -> tuple[Ints, Floats]:
-        """Return group and label of all labels above 0."""
-        return self.once("positive groups", lambda: self.groups(self.table > 0))
 
     def groups(self, chosen: Bools) -> tuple[Ints, Floats]:
         """Return group and label of the chosen labels, shape (L, P)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,19 +28,6 @@ Bools = npt.NDArray[np.bool_]
 
 _OK: Final = STATUSES.index(Status.OK)
 _EXCUSED: Final = STATUSES.index(Status.NOT_APPLICABLE)
-
-
-class HitBlocks(NamedTuple):
-    """Per hit the block of documents of equal score that it stands in, shapes (H,)."""
-
-    before: Ints
-    """Documents of the list before the block."""
-    size: Ints
-    """Documents in the block."""
-    first: Ints
-    """The first hit in the block."""
-    last: Ints
-    """The hit behind the last one in the block."""
 
 
 class Join:
@@ -77,114 +64,79 @@ class Join:
         self.shape = len(labelings), len(runs), len(query_ids)
         place = {q: i for i, q in enumerate(query_ids)}
         self._runs = [_Rows(run, place, depth) for run in runs]
-        keys = self._join_labels(place)
-        self.unknown_labels: Bools = self.lost if missing_unknown else np.zeros_like(self.lost)
-        self._join_runs(keys, unjudged_unknown=unjudged_unknown)
+        self._pair_docs = self.labelings[0].row_docs.slice(0, 0)
+        self.pair_query = np.empty(0, np.int64)
+        self._pair_keys: Keys = np.empty(0, np.uint64)
+        self.labelled: list[tuple[Ints, Ints]] = []
+        for labeling in labelings:
+            query = _places(labeling.row_queries, place)[labeling.row_codes]
+            rows = np.flatnonzero(query >= 0)
+            pair = self._pairs(labeling.row_keys[rows], query[rows], take(labeling.row_docs, rows))
+            self.labelled.append((rows, pair))
+        if unjudged_unknown:
+            for lists in self._runs:
+                at, rank = lists.locate(np.arange(len(lists.keys)))
+                self._pairs(lists.keys, lists.query[at], lists.run.docs_at(lists.starts[at] + rank - 1))
+        self._fill_labels()
+        self._join_runs()
+        self.unknown_labels: Bools = self.lost & missing_unknown
+        if unjudged_unknown:
+            pairs = np.unique(self.hit_pair)
+            self.unknown_labels[:, pairs] |= ~self.known[:, pairs]
 
-    def _join_labels(self, place: dict[str, int]) -> Keys:
-        """Fill the attributes about labels; return the key of each pair."""
+    def _fill_labels(self) -> None:
+        """Fill the attributes about labels."""
         count, _, queries = self.shape
         self.listed, self.missing, self.excused = np.zeros((3, count, queries), np.bool_)
-        keys = np.empty(0, np.uint64)
-        self._pair_docs = self.labelings[0].row_docs.slice(0, 0)
-        self._pair_row = self.pair_query = np.empty(0, np.int64)
-        before: Labeling | None = None
-        self.labelled: list[tuple[Ints, Ints]] = []
-        for number, labeling in enumerate(self.labelings):
-            if before is None or not _same_pairs(labeling, before):
-                at = _places(labeling.row_queries, place)
-                query = at[labeling.row_codes]
-                rows = np.flatnonzero(query >= 0)
-                query = query[rows]
-                pair = self._pairs(keys, labeling, query, rows)
-                keys = np.append(keys, labeling.row_keys[rows[pair >= len(keys)]])
-            before = labeling
-            self.labelled.append((rows, pair))
-            self.listed[number, at[at >= 0]] = True
-            status = labeling.row_status[rows]
-            if (status != _OK).any():
-                self.excused[number, query[status == _EXCUSED]] = True
-                self.missing[number, query[(status != _OK) & (status != _EXCUSED)]] = True
-        self.label = np.full((count, len(keys)), np.nan)
-        self.known, self.lost = np.zeros((2, count, len(keys)), np.bool_)
+        self.label = np.full((count, len(self._pair_keys)), np.nan)
+        self.known, self.lost = np.zeros((2, *self.label.shape), np.bool_)
         for number, (labeling, (rows, pair)) in enumerate(zip(self.labelings, self.labelled, strict=True)):
-            columns = _compact(pair)
+            columns, status = _compact(pair), labeling.row_status[rows]
             self.label[number, columns] = labeling.row_relevance[_compact(rows)]
             self.known[number, columns] = True
-            status = labeling.row_status[rows]
-            self.lost[number, pair[(status != _OK) & (status != _EXCUSED)]] = True
-        return keys
+            self.listed[number, self.pair_query[columns]] = True
+            lost = pair[(status != _OK) & (status != _EXCUSED)]
+            self.lost[number, lost] = True
+            self.missing[number, self.pair_query[lost]] = True
+            self.excused[number, self.pair_query[pair[status == _EXCUSED]]] = True
 
-    def _pairs(self, known: Keys, labeling: Labeling, query: Ints, rows: Ints) -> Ints:
-        """Return the pair of each row of a labeling; what is not among the known ones becomes a further pair."""
-        keys = labeling.row_keys[rows]
-        pair = find(keys, known).astype(np.int64)
-        fresh = pair < 0
-        old = np.flatnonzero(~fresh)
-        self._verify(pair[old], query[old], take(labeling.row_docs, rows[old]))
-        pair[fresh] = len(known) + np.arange(len(keys) - len(old))
-        self._pair_row = np.append(self._pair_row, len(self._pair_docs) + rows[fresh])
-        self._pair_docs = pa.concat_arrays([self._pair_docs, labeling.row_docs])
+    def _pairs(self, keys: Keys, query: Ints, docs: pa.StringArray) -> Ints:
+        """Return the pair of each row of a table; what is not among the known ones becomes a further pair."""
+        pair = find(keys, self._pair_keys).astype(np.int64)
+        old, fresh = np.flatnonzero(pair >= 0), np.flatnonzero(pair < 0)
+        self._verify(pair[old], query[old], take(docs, old))
+        pair[fresh] = len(self._pair_keys) + np.arange(len(fresh))
+        self._pair_docs = pa.concat_arrays([self._pair_docs, take(docs, fresh)])
         self.pair_query = np.append(self.pair_query, query[fresh])
+        self._pair_keys = np.append(self._pair_keys, keys[fresh])
         return pair
 
     def _verify(self, pair: Ints, query: Ints, docs: pa.StringArray) -> None:
         """Compare the ids of rows that were matched by their keys, so that no chance match goes unseen."""
-        others = take(self._pair_docs, self._pair_row[pair])
+        others = take(self._pair_docs, pair)
         wrong = (self.pair_query[pair] != query) | ~equal(docs, others)
         if wrong.any():
             row = int(np.argmax(wrong))
             ids = docs[row].as_py(), others[row].as_py()
             raise DataError(f"the docs {ids[0]!r} and {ids[1]!r} have the same 64-bit hash; rename one of them")
 
-    def _join_runs(self, pair_keys: Keys, *, unjudged_unknown: bool) -> None:
+    def _join_runs(self) -> None:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
-        found = [find(lists.keys, pair_keys) for lists in self._runs]
-        matched = [np.flatnonzero(pairs >= 0) for pairs in found]
         columns: list[tuple[Ints, Ints, Ints]] = []
         self._hit_rows: list[Ints] = []
-        for number, (lists, pairs, hits) in enumerate(zip(self._runs, found, matched, strict=True)):
+        for number, lists in enumerate(self._runs):
             self.retrieved[number, lists.query] = lists.retrieved
-            pair = pairs[hits].astype(np.int64)
+            found = find(lists.keys, self._pair_keys)
+            hits = np.flatnonzero(found >= 0)
+            pair = found[hits].astype(np.int64)
             at, rank = lists.locate(hits)
             rows = lists.starts[at] + rank - 1
             self._verify(pair, lists.query[at], lists.run.docs_at(rows))
             columns.append((number * queries + lists.query[at], rank, pair))
             self._hit_rows.append(rows)
-        if unjudged_unknown:
-            columns = self._open_unjudged(matched, columns)
         self.hit_list, self.hit_rank, self.hit_pair = map(np.concatenate, zip(*columns, strict=True))
-
-    def _open_unjudged(
-        self, matched: list[Ints], columns: list[tuple[Ints, Ints, Ints]]
-    ) -> list[tuple[Ints, Ints, Ints]]:
-        """Make a hit of every retrieved document, its label unknown where a labeling does not list it."""
-        queries, pairs = self.shape[2], len(self.pair_query)
-        fresh, place = np.unique(np.concatenate([x.keys for x in self._runs]), return_inverse=True)
-        known = np.full(len(fresh), -1)
-        places = np.split(place, np.cumsum([len(x.keys) for x in self._runs])[:-1])
-        for at, hits, (_, _, pair) in zip(places, matched, columns, strict=True):
-            known[at[hits]] = pair
-        known[known < 0] = pairs + np.arange((known < 0).sum())
-        query = np.empty(len(fresh), np.int64)
-        out, self._hit_rows = [], []
-        for number, (lists, at) in enumerate(zip(self._runs, places, strict=True)):
-            row, rank = lists.locate(np.arange(len(at)))
-            query[at] = lists.query[row]
-            out.append((number * queries + lists.query[row], rank, known[at]))
-            self._hit_rows.append(lists.starts[row] + rank - 1)
-        more = known[known >= pairs]
-        self.pair_query = np.append(self.pair_query, np.empty(len(more), np.int64))
-        self.pair_query[known] = query
-        wider = ((0, 0), (0, len(more)))
-        self.label = np.pad(self.label, wider, constant_values=np.nan)
-        self.lost, self.known, self.unknown_labels = (
-            np.pad(x, wider) for x in (self.lost, self.known, self.unknown_labels)
-        )
-        self.unknown_labels[:, known] |= ~self.known[:, known]
-        return out
 
     @cached_property
     def lists(self) -> tuple[Ints, Ints]:
@@ -192,11 +144,11 @@ class Join:
         return spans(self.hit_list)
 
     @cached_property
-    def blocks(self) -> HitBlocks:
-        """Per hit the block of documents of equal score that it stands in."""
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Per hit its block of equal scores: documents before it, and in it, its first hit, the one behind the last."""
         found = [_blocks(run, rows) for run, rows in zip(self.runs, self._hit_rows, strict=True)]
         before, size = (np.concatenate(column) for column in zip(*found, strict=True))
-        return HitBlocks(before, size, *block_spans(self.hit_list, before))
+        return before, size, *block_spans(self.hit_list, before)
 
     @cached_property
     def ties(self) -> tuple[Ints, Ints, Ints]:
@@ -238,15 +190,6 @@ def _blocks(run: Run, rows: Ints) -> tuple[Ints, Ints]:
     return before[block], np.diff(np.append(firsts, len(run)))[block]
 
 
-def _same_pairs(one: Labeling, other: Labeling) -> bool:
-    """Return whether two labelings list the same pairs in the same order, as labelings of one pool do."""
-    return (
-        one.row_queries == other.row_queries
-        and np.array_equal(one.row_codes, other.row_codes)
-        and bool(one.row_docs.equals(other.row_docs))
-    )
-
-
 def _compact(rows: Ints) -> Ints | slice:
     """Return rows that follow each other as a slice, which is read and written many times as fast."""
     if len(rows) and int(rows[-1] - rows[0]) + 1 == len(rows) and (np.diff(rows) == 1).all():
@@ -277,12 +220,8 @@ class _Rows:
         self.query, self.starts, self.retrieved = at[known], run.starts[known], run.counts[known]
         self._counts = self.retrieved if depth is None else np.minimum(self.retrieved, depth)
         self._offsets = np.concatenate([[0], np.cumsum(self._counts)])
-        whole = self._offsets[-1] == len(run)
-        self.keys = run.ranked_keys if whole else run.ranked_keys[self._rows()]
-
-    def _rows(self) -> Ints:
         within = np.arange(self._offsets[-1]) - np.repeat(self._offsets[:-1], self._counts)
-        return np.asarray(np.repeat(self.starts, self._counts) + within)
+        self.keys = run.ranked_keys[np.repeat(self.starts, self._counts) + within]
 
     def locate(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return list and 1-based rank of rows of `keys` (ascending)."""

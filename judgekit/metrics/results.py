@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,41 +20,44 @@ if TYPE_CHECKING:
 
 
 class Mean(NamedTuple):
-    """One measure of one run under one labeling over all queries, with what it is a mean of."""
+    """One measure of one run under one labeling over all queries, with what it is a mean of.
+
+    Attributes:
+        value: mean over the queries on which the measure is defined; NaN if there is none.
+        low, high: bounds of the mean, where bounds were asked for; else the value itself.
+        queries: queries that were scored, defined or not.
+        missing: queries with a missing label.
+        not_applicable: queries that the labeling does not apply to; always undefined.
+        undefined: queries without a value for any other reason.
+        not_in_run: queries that the run has nothing for.
+        no_relevant: queries without any relevant document, all of whose labels are known.
+        ignored: queries of the run that were not scored.
+        ties_across: queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff.
+        ties_inside: queries with equal scores anywhere in the top k or across its end.
+        unjudged: documents in the top k, over all queries, that the labeling does not list.
+        as_success: whether a recall is 0 or 1 on every query, and so says no more than success.
+        reason: why the measure is not defined under this labeling at all, else empty.
+    """
 
     labeling: str
     run: str
     measure: str
     value: float
-    """Mean over the queries on which the measure is defined; NaN if there is none."""
     low: float
     high: float
-    """Bounds of the mean, where bounds were asked for; else the value itself."""
     queries: int
-    """Queries that were scored, defined or not."""
     defined: int
     missing: int
-    """Queries with a missing label."""
     not_applicable: int
-    """Queries that the labeling does not apply to; always undefined."""
     undefined: int
-    """Queries without a value for any other reason."""
     not_in_run: int
-    """Queries that the run has nothing for."""
     no_relevant: int
-    """Queries without any relevant document, all of whose labels are known."""
     ignored: int
-    """Queries of the run that were not scored."""
     ties_across: int
-    """Queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff."""
     ties_inside: int
-    """Queries with equal scores anywhere in the top k or across its end."""
     unjudged: int
-    """Documents in the top k, over all queries, that the labeling does not list."""
     as_success: bool
-    """Whether a recall is 0 or 1 on every query, and so says no more than success."""
     reason: str
-    """Why the measure is not defined under this labeling at all, else empty."""
 
 
 class Evaluation(NotebookRepr):
@@ -131,12 +134,8 @@ class Evaluation(NotebookRepr):
 
     def means(self) -> pd.DataFrame:
         """Return the means over queries as a table `SCORES` with query_id ``all`` (and ``low``, ``high``)."""
-        import pandas as pd
-
         bounds = ["low", "high"] if self.bounded else []
-        rows = [(m.labeling, m.run, m.measure, ALL, m.value, m.low, m.high) for m in self.summary]
-        frame = pd.DataFrame(rows, columns=[*SCORES.columns, "low", "high"])
-        return SCORES.check(frame[[*SCORES.columns, *bounds]])
+        return SCORES.check(self.notes.assign(query_id=ALL)[[*SCORES.columns, *bounds]])
 
     def means_text(self) -> str:
         """Return the means as text: labelings and runs as rows, measures as columns; pandas is slow to load."""
@@ -173,22 +172,24 @@ class Evaluation(NotebookRepr):
         defined = ~np.isnan(self.values)
         excused = scored & join.excused[:, None, :]
         lost = scored & join.missing[:, None, :] & ~excused
+        # A query of a labeling that does not list it is not scored, and has no value in any of these.
+        low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
+        recall = np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
+        whole = (~defined | (self.values == 0) | (self.values == 1)).all(3)
         counts: dict[str, npt.NDArray[np.generic]] = {
             "queries": scored.sum(2),
             "missing": lost.sum(2),
             "not_applicable": excused.sum(2),
             "not_in_run": (scored & (join.retrieved == 0)).sum(2),
             "ignored": np.array([len(run.query_ids) for run in join.runs]) - (scored & (join.retrieved > 0)).sum(2),
+            "undefined": (scored & ~excused & ~lost & ~defined).sum(3),
+            "value": _mean(self.values),
+            "low": _mean(low),
+            "high": _mean(high),
+            "defined": defined.sum(3),
+            "as_success": recall & whole & defined.any(3),
+            **self._behind(scored),
         }
-        counts["undefined"] = (scored & ~excused & ~lost & ~defined).sum(3)
-        # A query of a labeling that does not list it is not scored, and has no value in any of these.
-        low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
-        counts |= {"value": _mean(self.values), "low": _mean(low), "high": _mean(high)}
-        recall = np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
-        whole = (~defined | (self.values == 0) | (self.values == 1)).all(3)
-        counts |= {"defined": defined.sum(3), "as_success": recall & whole & defined.any(3)}
-        for name, per_measure in self._behind(scored).items():
-            counts[name] = np.array(per_measure)
         full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in counts.items()}
         names = [str(measure) for measure in self.measures]
         return [
@@ -204,34 +205,31 @@ class Evaluation(NotebookRepr):
             for i, name in enumerate(names)
         ]
 
-    def _behind(self, scored: Bools) -> dict[str, list[Ints]]:
-        """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
+    def _behind(self, scored: Bools) -> dict[str, Ints]:
+        """Return the counts that depend on a measure's threshold or cutoff, each of shape (measures, L, R)."""
         join = self._join
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
         first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
         np.minimum.at(first_tie, (number, query), rank)
-        by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
-        by_rel: dict[float | None, Ints] = {}
-        for measure in self.measures:
-            k, least = measure.cutoff, measure.rel
-            if k not in by_cutoff:
-                last = np.iinfo(np.int64).max - 1 if k is None else k
-                inside = judged[:, :, min(last, judged.shape[2] - 1)]
-                across = np.zeros(join.retrieved.shape, np.bool_)
-                at_end = rank == last
-                across[number[at_end], query[at_end]] = True
-                unjudged = (scored * np.minimum(join.retrieved, last)).sum(2) - inside
-                by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
-            if least not in by_rel:
-                by_rel[least] = (known & no_relevant(least)).sum(2)
-        return {
-            "ties_across": [by_cutoff[m.cutoff][0] for m in self.measures],
-            "ties_inside": [by_cutoff[m.cutoff][1] for m in self.measures],
-            "unjudged": [by_cutoff[m.cutoff][2] for m in self.measures],
-            "no_relevant": [by_rel[m.rel] for m in self.measures],
-        }
+
+        @cache
+        def within(cutoff: int | None) -> tuple[Ints, Ints, Ints]:
+            last = np.iinfo(np.int64).max - 1 if cutoff is None else cutoff
+            inside = judged[:, :, min(last, judged.shape[2] - 1)]
+            across = np.zeros(join.retrieved.shape, np.bool_)
+            across[number[rank == last], query[rank == last]] = True
+            unjudged = (scored * np.minimum(join.retrieved, last)).sum(2) - inside
+            return (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
+
+        @cache
+        def without(least: float | None) -> Ints:
+            return np.asarray((known & no_relevant(least)).sum(2))
+
+        counts = np.array([(*within(m.cutoff), without(m.rel)) for m in self.measures])
+        names = ("ties_across", "ties_inside", "unjudged", "no_relevant")
+        return dict(zip(names, np.moveaxis(counts, 1, 0), strict=True))
 
 
 def _judged_by_rank(join: Join) -> Ints:

@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.analysis import Rules, compare, model_matrix
-from judgekit.analysis.agreement import agreement
 from judgekit.analysis.differences import difference
-from judgekit.analysis.intervals import better_than
-from judgekit.analysis.resampling import METHODS, interval
-from judgekit.data.labelings import Labeling, Scale
+from judgekit.analysis.resampling import interval
 from judgekit.errors import UsageError
 from tests.analysis.worlds import world
 
@@ -55,19 +52,6 @@ def test_every_interval_of_a_comparison_and_a_matrix_at_80_lies_within_that_at_9
     check_inside(narrow.differences, wide.differences)
 
 
-def test_so_do_those_of_agreement():
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, 4, 200)
-    second = np.clip(first + rng.integers(-1, 2, 200), 0, 3)
-    frame = pd.DataFrame({"query_id": [f"q{i // 5}" for i in range(200)], "doc_id": [f"d{i}" for i in range(200)]})
-    labelings = [
-        Labeling(name, Scale.parse("grades:3"), frame.assign(relevance=values / 1.0, status="ok"))
-        for name, values in (("a", first), ("b", second))
-    ]
-    narrow, wide = (agreement(labelings, resamples=200, confidence=c).table for c in (0.8, 0.95))
-    check_inside(narrow, wide)
-
-
 confidences = st.floats(0.5, 0.999)
 
 
@@ -75,22 +59,13 @@ confidences = st.floats(0.5, 0.999)
 def test_every_method_and_difference_has_a_wider_interval_at_a_higher_confidence(seed, one, other):
     draws = np.random.default_rng(seed).beta(4, 3, size=200)
     both = sorted((one, other))
-    for method in METHODS:
+    for method in ("t", "fisher-t", "percentile"):
         narrow, wide = (interval(0.6, draws, c, method, 30) for c in both)
         assert wide.low <= narrow.low <= 0.6 <= narrow.high <= wide.high
-    narrow, wide = (difference(0.1, draws - 0.5, c, 30) for c in both)
+        assert method == "t" or wide.high <= 1
+    (narrow, p), (wide, same) = (difference(0.1, draws - 0.5, c, 30) for c in both)
     assert wide.low <= narrow.low <= 0.1 <= narrow.high <= wide.high
-    assert narrow.p == wide.p
-
-
-@given(st.integers(0, 50), confidences, confidences)
-def test_what_is_claimed_at_a_higher_confidence_is_claimed_at_a_lower_one(seed, one, other):
-    rng = np.random.default_rng(seed)
-    values = np.array([0.7, 0.66, 0.6])
-    draws = values[:, None] + 0.02 * rng.normal(size=(3, 400))
-    given_ = {"n": 80, "freedom": np.full((3, 3), 79), "enough": np.full((3, 3), True)}
-    low, high = (better_than(values, draws, confidence=c, **given_) for c in sorted((one, other)))
-    assert (low | ~high).all()
+    assert p == same
 
 
 @pytest.mark.parametrize("confidence", [0.0, 0.49, 1.0, 95, float("nan")])

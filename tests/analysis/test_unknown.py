@@ -1,7 +1,5 @@
 """Missing labels: claims that hold whatever the labels are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +8,7 @@ from judgekit.analysis import compare
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.metrics.measures import parse_measures
-from judgekit.stages import Collection, score_pool
 from tests.analysis.worlds import world
-from tests.metrics.material import labeling_of
 
 GOOD = {"own": (0.0, 1.0), "other": (1.0, 0.3)}
 
@@ -41,6 +36,7 @@ def test_a_winner_is_named_only_if_no_missing_label_could_undo_it() -> None:
     few, many = (compare(lacking(scores, "own", n), quality, resamples=200).decision for n in (2, 9))
     assert few.winner == "own"
     assert "own lacks labels on 2 questions: every claim holds whatever they are." in few.details
+    assert "own lacks labels on 9 questions; claims hold whatever they are." in many.text
     # Without bounds, the nine questions are left out, as if they were like the others.
     unbounded = lacking(scores, "own", 9).drop(columns=["low", "high"])
     alone = compare(unbounded, quality, resamples=200).decision
@@ -63,7 +59,7 @@ def test_whatever_the_missing_labels_are_the_concordance_lies_between_the_worst_
         return float(next(found).values[0])
 
     def panel_of(table: pd.DataFrame) -> Panel:
-        return Inputs.read(table, quality).panel("nDCG@5", "em", "m", 5)
+        return Inputs.read(table, quality, {}).panel("nDCG@5", "em", "m", 5)
 
     panel = panel_of(open_)
     assert panel.unknown == {"own": 3}
@@ -80,24 +76,8 @@ def test_small_scores_that_are_good_have_their_bounds_turned_round() -> None:
     scores, quality = world(GOOD, n=60)
     turned = scores.assign(value=-scores["value"], measure="Err@5")
     open_ = lacking(turned, "own", 3)
-    panel = Inputs.read(open_, quality, lower=["Err@5"]).panel("Err@5", "em", "m", 5)
+    panel = Inputs.read(open_, quality, {}, ["Err@5"]).panel("Err@5", "em", "m", 5)
     assert (panel.low <= panel.high).all()
-    plain = Inputs.read(lacking(scores, "own", 3), quality).panel("nDCG@5", "em", "m", 5)
+    plain = Inputs.read(lacking(scores, "own", 3), quality, {}).panel("nDCG@5", "em", "m", 5)
     assert panel.low == pytest.approx(plain.low)
     assert panel.high == pytest.approx(plain.high)
-
-
-def test_scores_are_bounded_where_labels_are_missing_and_only_there() -> None:
-    docs = {f"d{i}": "text" for i in range(3)}
-    lists = {"a": {"d0": 3, "d1": 2, "d2": 1}, "b": {"d2": 2, "d0": 1}}
-    runs = {name: {"q1": order, "q2": order} for name, order in lists.items()}
-    collection = Collection.make({"q1": "one?", "q2": "two?"}, docs, runs, 3)
-    lacking_one = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1, "d1": "failed", "d2": 0})
-    plain, graded = parse_measures("P@2 nDCG(gains={1:3})@2")
-    found = score_pool(collection, [lacking_one], [plain, graded]).scores()
-    found = found.set_index(["measure", "run", "query_id"])
-    assert found.loc[("P@2", "a", "q2"), ["low", "high"]].tolist() == [0.5, 1.0]
-    assert found.loc[("P@2", "a", "q1"), ["low", "high"]].tolist() == [0.5, 0.5]
-    assert found.loc[(str(graded), "a", "q2"), ["low", "high"]].tolist() == [-np.inf, np.inf], "nothing bounds it"
-    whole = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1})
-    assert "low" not in score_pool(collection, [whole], parse_measures("P@2")).scores()

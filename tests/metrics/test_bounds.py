@@ -1,7 +1,5 @@
 """Bounds over all labels that the missing ones may have."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import isnan
 
@@ -11,62 +9,31 @@ from hypothesis import given, strategies as st
 
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation, evaluate, parse_measures
-from tests.metrics.material import EVERY, SCALES, Case, cases, labeling_of, run_of
-from tests.metrics.reference import score
+from tests.metrics.material import EVERY, Case, cases, labeling_of, run_of
 
 MEASURES = [m for m in parse_measures(EVERY) if m.option("gains") is None]
 EXACT = {"P", "Success", "RR", "DCG", "RBP", "ERR"}
+MISSING = ("zero", "condense", "bounds")
 ENDS = {
     "binary": (0, 1),
-    "grades:3": (0, 1, 2, 3),
     "grades:3:2": (0, 1, 2, 3),
     "grades:-2..3": (-2, 0, 1, 2, 3),
-    "means:5:2": (0, 0.5, 1.9, 2, 5),
     "means:-2..3:2": (-2, -0.5, 0, 1.9, 2, 3),
+    "unit": (0, 0.4, 1),
+    "signed": (-1, -0.5, 0, 1),
 }
 
 
-@given(cases(most=6), st.data())
-def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(case: Case, data: st.DataObject) -> None:
-    docs = sorted({*case.scores, *case.labels, "hole"})
-    gaps = data.draw(st.lists(st.sampled_from(docs), min_size=1, max_size=2, unique=True))
-    known = {d: v for d, v in case.labels.items() if d not in gaps}
-    labeling = Case(case.scores, known, case.scale).labeling(dict.fromkeys(gaps, "unparsed"))
-    found = evaluate([case.run()], [labeling], MEASURES, missing="bounds")
-    name = str(case.scale)
-    values = ENDS.get(name) or (case.scale.low, case.scale.high, data.draw(SCALES[name]))
-    completions = [known | dict(zip(gaps, v, strict=True)) for v in product(values, repeat=len(gaps))]
-    ranked = case.ranked()
-    scores = [case.scores[d] for d in ranked]
-    for i, measure in enumerate(MEASURES):
-        if ("qrels", str(measure)) in found.reasons:
-            continue
-        every = [score(measure, ranked, labels, case.scale, scores) for labels in completions]
-        defined = [v for v in every if not isnan(v)]
-        if not defined:
-            continue
-        low, high, value = (each[i, 0, 0, 0] for each in (found.low, found.high, found.values))
-        assert low <= min(defined) + 1e-12, str(measure)
-        assert high >= max(defined) - 1e-12, str(measure)
-        inexact = measure.option("best") or measure.option("judged_only")
-        if measure.name in EXACT and name in ENDS and not inexact:
-            assert (low, high) == pytest.approx((min(defined), max(defined))), str(measure)
-        assert isnan(value) or value == low == high
-
-
-@given(
-    cases(most=5, scales=("binary", "grades:-2..3"), least_labels=1),
-    st.sampled_from([("zero", "bounds"), ("condense", "bounds"), ("bounds", "bounds"), ("bounds", "condense")]),
-    st.data(),
-)
-def test_missing_and_unjudged_documents_are_treated_apart(
-    case: Case, options: tuple[str, str], data: st.DataObject
+@pytest.mark.parametrize("unjudged", ["nonrelevant", "condense", "bounds"])
+@given(case=cases(most=5, scales=tuple(ENDS), least_labels=1), missing=st.sampled_from(MISSING), data=st.data())
+def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(
+    unjudged: str, case: Case, missing: str, data: st.DataObject
 ) -> None:
-    missing, unjudged = options
-    lost = data.draw(st.lists(st.sampled_from(sorted(case.labels)), max_size=1))
+    missing = missing if unjudged == "bounds" else "bounds"
+    lost = data.draw(st.lists(st.sampled_from(sorted({*case.scores, *case.labels, "hole"})), max_size=2, unique=True))
     known = {d: v for d, v in case.labels.items() if d not in lost}
-    gaps = [d for d in sorted(case.scores) if d not in case.labels] if unjudged == "bounds" else []
-    gaps += lost if missing == "bounds" else []
+    gaps = [d for d in sorted(case.scores) if d not in {*known, *lost}] if unjudged == "bounds" else []
+    gaps = (lost if missing == "bounds" else []) + gaps
 
     def scored(every: list[dict[str, float]], gone: list[str], **change: str) -> Evaluation:
         given = [Case(case.scores, labels, case.scale) for labels in every]
@@ -81,25 +48,18 @@ def test_missing_and_unjudged_documents_are_treated_apart(
     ]
     every = scored(completions, lost if missing in ("zero", "condense") else [], unjudged=rest, missing=missing)
     for i, measure in enumerate(MEASURES):
-        if ("qrels0", str(measure)) not in found.reasons:
-            values = (every.low if every.bounded else every.values)[i, :, 0, 0]
-            values = values[~np.isnan(values)]
-            assert (found.low[i, 0, 0, 0] - 1e-12 <= values).all(), str(measure)
-            assert (values <= found.high[i, 0, 0, 0] + 1e-12).all(), str(measure)
+        values = (every.low if every.bounded else every.values)[i, :, 0, 0]
+        if ("qrels0", str(measure)) in found.reasons or np.isnan(values).all():
+            continue
+        low, high, value = (each[i, 0, 0, 0] for each in (found.low, found.high, found.values))
+        assert low <= np.nanmin(values) + 1e-12, str(measure)
+        assert high >= np.nanmax(values) - 1e-12, str(measure)
+        inexact = measure.option("best") or measure.option("judged_only")
+        if unjudged == "nonrelevant" and measure.name in EXACT and not inexact:
+            assert (low, high) == pytest.approx((np.nanmin(values), np.nanmax(values))), str(measure)
+        assert isnan(value) or value == low == high
     if not gaps:
         np.testing.assert_array_equal(found.values, scored([known], lost, missing=missing, unjudged=rest).values)
-
-
-def test_what_is_missing_is_0_or_left_out_beside_bounds_over_what_is_unjudged() -> None:
-    run = run_of(q="lost known")
-    labeling = labeling_of(q={"lost": "failed", "known": 1})
-    for missing, values in (("zero", [0.5, 0.0, 2.0]), ("condense", [1.0, 1.0, 1.0])):
-        found = evaluate([run], [labeling], ["RR", "P@1", "NumRet"], missing=missing, unjudged="bounds")
-        for each in (found.values, found.low, found.high):
-            assert each.ravel().tolist() == values
-    run, labeling = run_of(q="unknown known"), labeling_of(q={"known": 1})
-    found = evaluate([run], [labeling], ["RR", "NumRet"], missing="condense", unjudged="bounds")
-    assert (found.low.ravel().tolist(), found.high.ravel().tolist()) == ([0.5, 2.0], [1.0, 2.0])
 
 
 def test_bounds_over_several_runs_and_labelings_fill_the_same_holes() -> None:
@@ -132,3 +92,13 @@ def test_what_bounds_cannot_be_had_with_is_refused() -> None:
     run, labeling = run_of(q="a"), labeling_of(q={"a": "refused"})
     with pytest.raises(UsageError, match="gains that grow"):
         evaluate([run], [labeling], ["nDCG(gains='{0:1}')"], missing="bounds")
+
+
+def test_scores_are_bounded_where_labels_are_missing_and_only_there() -> None:
+    runs = [run_of(name, q1=docs, q2=docs) for name, docs in (("a", "d0 d1 d2"), ("b", "d2 d0"))]
+    lacking = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1, "d1": "failed", "d2": 0})
+    found = evaluate(runs, [lacking], "P@2 nDCG(gains={1:3})@2").scores()
+    ends = found[found["run"] == "a"][["low", "high"]].to_numpy().tolist()
+    assert ends == [[0.5, 0.5], [0.5, 1.0], [1.0, 1.0], [-np.inf, np.inf]], "nothing bounds mapped gains"
+    whole = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1})
+    assert "low" not in evaluate(runs, [whole], "P@2").scores()

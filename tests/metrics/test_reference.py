@@ -1,6 +1,4 @@
-"""Every measure with every parameter against a second, obvious implementation."""
-
-from __future__ import annotations
+"""Every measure with every parameter against a second, obvious implementation, and laws."""
 
 import numpy as np
 import pytest
@@ -66,3 +64,13 @@ def test_many_runs_labelings_and_queries_together_score_as_each_alone(one: Case,
                     np.testing.assert_array_equal(together.values[:, i, j, k], alone.values[:, 0, 0, 0])
                 else:
                     assert np.isnan(together.values[:, i, j, k]).all()
+
+
+@given(cases(least_labels=1))
+def test_cutting_the_lists_first_changes_no_measure_that_looks_no_deeper(case: Case) -> None:
+    measures = [m for m in MEASURES if m.cutoff is not None and not m.option("judged_only")]
+    whole = evaluate([case.run()], [case.labeling()], measures, query_ids=["q"])
+    cut = evaluate([case.run()], [case.labeling()], measures, query_ids=["q"], depth=5)
+    beside = evaluate([case.run()], [case.labeling()], [*measures, "AUC"], query_ids=["q"])
+    np.testing.assert_array_equal(whole.values, cut.values)
+    np.testing.assert_array_equal(whole.values, beside.values[:-1])
