@@ -17,19 +17,11 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from judgekit.errors import UsageError, not_among
 
 T = TypeVar("T")
-
-
-class _Place(NamedTuple):
-    """A step, and the name of the one that it stands before or after; neither for the core's, in their order."""
-
-    step: Any
-    before: str | None
-    after: str | None
 
 
 class Register:
@@ -47,7 +39,8 @@ class Register:
         self.tables: dict[str, type[Any]] = {}
         self.forms: dict[str, Callable[..., Any]] = {}
         self.homes: dict[str, str] = {}
-        self._steps: dict[str, _Place] = {}
+        # A step, and the name of the one that it stands before or after; neither for the core's, in their order.
+        self._steps: dict[str, tuple[Any, str | None, str | None]] = {}
         self._home = home
 
     def step(self, *, before: str | None = None, after: str | None = None) -> Callable[[type[T]], type[T]]:
@@ -55,7 +48,7 @@ class Register:
 
         def add(kind: type[T]) -> type[T]:
             made: Any = kind()
-            self._steps[made.name] = _Place(made, before, after)
+            self._steps[made.name] = made, before, after
             return kind
 
         return add
@@ -89,7 +82,7 @@ class Register:
     def steps(self) -> list[Any]:
         """Return the steps of a run in order."""
         self.load()
-        order = [one.step for one in self._steps.values() if one.before is None and one.after is None]
+        order = [step for step, before, after in self._steps.values() if before is None and after is None]
         for step, before, after in self._steps.values():
             beside = before or after
             if beside is not None:

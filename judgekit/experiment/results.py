@@ -530,7 +530,6 @@ def summarise(made: State) -> Results:
         agreement=_kappas(made.agreed),
         models=None if matrix is None else matrix.table,
         modes=None if modes is None else modes.table,
-        gains=comparison.gains if len(comparison.gains) else None,
         cases=comparison.cases,
         differences=comparison.differences,
         details=comparison.details,

@@ -39,12 +39,12 @@ def figures(results: Results, coefficient: str = HEADLINE) -> Figures:
     views = {IN_WORDS[use]: (results, level) for use, level in uses}
     made = (
         gain_against_cost(results.primary, results.findings, results.purchase, _places([results]), results.currency),
-        *(draw(views, coefficient) for draw in (_by_use, _against_k, _best_at_k, _against_model, _against_mode)),
+        _by_use(views, coefficient),
+        *_against_each(views, coefficient),
         _cases(results),
-        _shares(results),
-        _agreement(results),
+        label_shares({info.name: (info.labels, info.missing) for info in results.labelings if info.labels}),
     )
-    return Figures([one for one in made if one is not None])
+    return Figures(made)
 
 
 def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> Figures:
@@ -54,8 +54,8 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> F
         each = _by_use({name: (results, level) for name, results in found.items()}, HEADLINE)
         drawn.append(each and replace(each, name=f"{each.name}-{use}", title=f"{IN_WORDS[use]}: {each.title}"))
     views = {name: (results, USES[FIND_QUESTIONS]) for name, results in found.items()}
-    drawn += [draw(views, coefficient) for draw in (_against_k, _best_at_k, _against_model, _against_mode)]
-    return Figures([one for one in drawn if one is not None])
+    drawn += _against_each(views, coefficient)
+    return Figures(drawn)
 
 
 def _places(views: Iterable[Results]) -> dict[str, int]:
@@ -93,10 +93,12 @@ def _panels(views: Views, coefficient: str, dots: Mapping[str, Sequence[Dot]]) -
     return {name: (value, dots[name]) for name in views if any(math.isfinite(d.value) for d in dots[name])}
 
 
-def _headline(results: Results, level: str, coefficient: str) -> pd.DataFrame:
-    """Return the comparison at a level in a coefficient and the metric of the decision, for every model."""
-    fixed = {"coefficient": coefficient, "quality_metric": results.primary.metric, "level": level}
-    return where(results.comparison, **fixed)
+def _headline(results: Results, level: str, coefficient: str, column: str = "") -> pd.DataFrame:
+    """Return the comparison at a level in a coefficient and the metric of the decision, for every model or mode."""
+    table = results.comparison if column != "mode" else results.modes
+    if table is None:
+        return results.comparison.head(0).assign(mode="")
+    return where(table, coefficient=coefficient, quality_metric=results.primary.metric, level=level)
 
 
 def _by_use(views: Views, coefficient: str) -> Figure | None:
@@ -173,25 +175,9 @@ def _best_at_k(views: Views, coefficient: str) -> Figure | None:
     return replace(drawn, data=data.drop(columns="panel") if alone else data)
 
 
-def _against_model(views: Views, coefficient: str) -> Figure | None:
-    """Return the paper's Figure 2: the primary measure against the model that answered."""
-    frames = {name: _headline(results, level, coefficient) for name, (results, level) in views.items()}
-    return _against(views, coefficient, frames, "model", "answering model")
-
-
-def _against_mode(views: Views, coefficient: str) -> Figure | None:
-    """Return the paper's Figure 3: the primary measure against the way in which documents are given and answered."""
-    frames = {
-        name: where(results.modes, coefficient=coefficient, level=level)
-        for name, (results, level) in views.items()
-        if results.modes is not None
-    }
-    return _against(views, coefficient, frames, "mode", "mode of answering")
-
-
-def _against(
-    views: Views, coefficient: str, frames: Mapping[str, pd.DataFrame], column: str, what: str
-) -> Figure | None:
+def _against(views: Views, coefficient: str, column: str, what: str) -> Figure | None:
+    """Return the paper's Figures 2 and 3: the primary measure against the model, or the mode, that answered."""
+    frames = {name: _headline(results, level, coefficient, column) for name, (results, level) in views.items()}
     names = [str(name) for name in dict.fromkeys(name for frame in frames.values() for name in frame[column])]
     dots: dict[str, list[Dot]] = {name: [] for name in views}
     for name, frame in frames.items() if len(names) > 1 else ():
@@ -204,6 +190,16 @@ def _against(
     caption = f"The primary measure: the same labels against the answers of each {what}."
     title, order = f"{_value(coefficient).title} against the {what}", _places(r for r, _ in views.values())
     return lines(f"against-{column}", title, caption, panels, order, what, names=names)
+
+
+def _against_each(views: Views, coefficient: str) -> list[Figure | None]:
+    """Return the figures of the primary measure against what differs between answers."""
+    return [
+        _against_k(views, coefficient),
+        _best_at_k(views, coefficient),
+        _against(views, coefficient, "model", "answering model"),
+        _against(views, coefficient, "mode", "mode of answering"),
+    ]
 
 
 def gain_against_cost(
@@ -287,14 +283,10 @@ def _cases(results: Results) -> Figure | None:
     return replace(drawn, data=frame)
 
 
-def _shares(results: Results) -> Figure | None:
-    """Return which labels each labeling gives, and how many are missing."""
-    known = {info.name: (info.labels, info.missing) for info in results.labelings if info.labels}
-    return label_shares(known) if known else None
-
-
-def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
+def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure | None:
     """Return the distribution of labels: by labeling how often each was given, and how many are missing."""
+    if not known:
+        return None
     dots = []
     for name, (given, missing) in known.items():
         parts = {**given, "missing": missing}
@@ -312,23 +304,6 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
     panels = {"": (Value("share of the labels, %", held=(0.0, 100.0), floor=0.0, ceiling=100.0), dots)}
     drawn = rows("labels", "Which labels were given", caption, panels, {}, "label")
     return replace(drawn, data=drawn.data.drop(columns=["low", "high"]).rename(columns={"n": "count"}))
-
-
-def _agreement(results: Results) -> Figure | None:
-    """Return the agreement of each two labelings, the closest first."""
-    frame = results.agreement
-    if frame is None or not {"first", "second", "kappa"} <= set(frame.columns):
-        return None
-    dots = _best_first(
-        Dot(f"{r['first']}, {r['second']}", math.nan, r["kappa"], r["ci_low"], r["ci_high"], r.get("pairs", math.nan))
-        for r in records(frame)
-    )
-    caption = (
-        "Cohen's kappa of what counts as relevant, on the pairs that both labelled: 1 is the same on every pair, 0 what"
-        " chance gives."
-    )
-    panels = {"": (Value("kappa", 0.0, (0.0, 0.2), -1.0, 1.0), dots)}
-    return replace(rows("agreement", "Agreement between labelings", caption, panels, {}), data=frame)
 
 
 def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:

@@ -18,7 +18,6 @@ from judgekit.report.svg import (
     bands,
     colour,
     cut,
-    document,
     join,
     linear,
     logarithmic,
@@ -172,7 +171,7 @@ def lines(
         if straight:
             x = linear([*positions, 0, 1], start + 12, end - 12)
         else:
-            x = bands(names, start, end) if names else logarithmic(positions, start + room, end - room, positions)
+            x = bands(names, start, end) if names else logarithmic(positions, start + room, end - room)
         body += [_heading(start, drop + 14, heading), ruled(x, top, bottom, across, grid=False)]
         body.append(ruled(y, start, end, value.title * (start == LEFT), upright=True, chance=value.chance))
         step = min(9.0, 0.7 * (end - start) / max(len(x.ticks), 1) / len(series)) * (not straight)
@@ -225,21 +224,25 @@ def _figure(
     held = ("panel", "labeling", across, "value", "low", "high", "n")
     data = pd.DataFrame(
         [
-            (
-                heading,
-                dot.series,
-                dot.word or ("" if math.isnan(dot.at) else dot.at),
-                dot.value,
-                dot.low,
-                dot.high,
-                dot.n,
-            )
+            (heading, d.series, d.word or ("" if math.isnan(d.at) else d.at), d.value, d.low, d.high, d.n)
             for heading, (_, dots) in panels.items()
-            for dot in dots
+            for d in dots
         ],
         columns=held,
     )
     empty = [column for column in held if data[column].isna().all() or (data[column] == "").all()]
     (value, *others) = {one.title for one, _ in panels.values()}
     data = data.drop(columns=empty).rename(columns={} if others else {"value": value})
-    return Figure(name, title, caption, alt, document(name, title, alt, height, body), data)
+    svg = tag(
+        "svg",
+        tag("title", title, id=f"{name}-title"),
+        tag("desc", alt, id=f"{name}-desc"),
+        *body,
+        role="img",
+        aria_labelledby=f"{name}-title {name}-desc",
+        class_="figure",
+        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
+        width=WIDTH,
+        height=height,
+    )
+    return Figure(name, title, caption, alt, svg, data)

@@ -288,13 +288,12 @@ class Results:
         models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
             value, ci_low, ci_high``.
         modes: the primary cell in each mode of answering, where there are several: a comparison with a column ``mode``.
-        gains: decision gain per labeling, as the comparison has it.
         cases: how scores and quality of the primary cell fall together, as the comparison has it.
         sections: further sections.
     """
 
     # For those who read it from a file with pydantic: of all of its parts.
-    __pydantic_config__: ClassVar = {"extra": "forbid", "arbitrary_types_allowed": True}
+    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     title: str
     comparison: pd.DataFrame
@@ -321,7 +320,6 @@ class Results:
     agreement: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
     modes: pd.DataFrame | None = None
-    gains: pd.DataFrame | None = None
     cases: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
 
@@ -340,7 +338,7 @@ class Results:
         for name, table in (("differences", DIFFERENCES), ("details", DETAILS)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, table.check(getattr(self, name)))
-        for name in ("agreement", "models", "modes", "gains", "cases", "findings", "purchase"):
+        for name in ("agreement", "models", "modes", "cases", "findings", "purchase"):
             object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:

@@ -77,7 +77,7 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
 def _(thing: Decision, coefficient: str = HEADLINE) -> Figures:
     order = {one.labeling: place for place, one in enumerate(thing.findings.each)}
     made = gain_against_cost(thing.primary, thing.findings.table(), thing.purchase, order) if order else None
-    return Figures([made] if made else [], summary=_decision(thing))
+    return Figures([made], summary=_decision(thing))
 
 
 def _decision(decision: Decision) -> Markup:
@@ -96,8 +96,9 @@ def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
     counts = thing.counts()
     missing = sum(n for status, n in counts.items() if status not in NOT_MISSING)
     said = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts.items() if n)
-    made = [label_shares({thing.name: (thing.shares(), missing)})] if len(thing) else []
-    return Figures(made, summary=_sentences([f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({said})."]))
+    made = label_shares({thing.name: (thing.shares(), missing)} if len(thing) else {})
+    summary = tag("p", tag("strong", f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({said})."))
+    return Figures([made], summary=summary)
 
 
 @figures.register
@@ -105,14 +106,9 @@ def _(thing: Evaluation, coefficient: str = HEADLINE) -> Figures:
     means = thing.means()
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
     shown = wide.map(lambda value: number(value) if isinstance(value, float) else value)
-    summary = _sentences(thing.warnings) + _table(shown.rename_axis(columns=None))
+    warnings = join([tag("p", one) for one in thing.warnings])
+    summary = warnings + _table(shown.rename_axis(columns=None))
     return Figures(mean_scores(means[means["query_id"] == ALL]), summary=summary)
-
-
-def _sentences(sentences: tuple[str, ...] | list[str]) -> Markup:
-    first = [tag("p", tag("strong", one)) for one in sentences[:1]]
-    rest = [tag("ul", *(tag("li", one) for one in sentences[1:]))] if sentences[1:] else []
-    return join([*first, *rest])
 
 
 def _table(frame: pd.DataFrame) -> Markup:

@@ -22,17 +22,13 @@ _POOLS: Final = 40
 """Pools of labels that are drawn for the noise floor."""
 
 
-def _repeating(material: Material, name: str) -> Judge | None:
-    labeler = material.labelers[name]
-    if not isinstance(labeler, Judge) or labeler.jury is not None or labeler.samples > 1:
-        return None
-    return replace(labeler, repeats=_TIMES).bound(labeler.context)
-
-
 def asked(material: Material, name: str, pairs: Sequence[Pair]) -> tuple[str, Judge, list[Unit]] | None:
     """Return what `repeats` asks of a judge: the stage, whom, and about what; None of what is no single judge."""
-    judge = _repeating(material, name)
-    return None if judge is None else (f"audit {name}, repeats", judge, list(material.units_of(judge, pairs)))
+    labeler = material.prepared.labelers[name]
+    if not isinstance(labeler, Judge) or labeler.jury is not None or labeler.samples > 1:
+        return None
+    judge = replace(labeler, repeats=_TIMES).bound(labeler.context)
+    return f"audit {name}, repeats", judge, list(material.units_of(judge, pairs))
 
 
 async def repeats(material: Material, name: str, pairs: Sequence[Pair], session: Session) -> list[Number]:
@@ -64,22 +60,26 @@ def noise_floor(material: Material, name: str, flips: Number) -> Number:
     # All labels of the pool are drawn again, each turning round with this probability (to a label that some other pair
     # on that side of the threshold has); the floor is 1.96 standard deviations of the difference of two runs' mean
     # scores, the mean over pairs of runs. The interval is that of the floor at both ends of the share of flips.
-    values, rng, measure = material.values[name], np.random.default_rng([material.seed, 3]), material.primary.measure
+    values, rng, measure = (
+        material.values[name],
+        np.random.default_rng([material.seed, 3]),
+        material.primary.measure,
+    )
     there = np.isfinite(values)
     side = material.relevant(name, np.where(there, values, 0))
     ends = [values[there & (side == one)] for one in (False, True)]
     drawn = rng.random((_POOLS, len(values)))
 
     def floor(chance: float) -> float:
-        if chance <= 0 or not all(map(len, ends)) or len(material.runs) < 2:
+        if chance <= 0 or not all(map(len, ends)) or len(material.collection.runs) < 2:
             return 0.0
         others = [np.where(side, *(rng.choice(end, len(values)) for end in ends)) for _ in drawn]
         pools = [np.where(there & (row < chance), other, values) for row, other in zip(drawn, others, strict=True)]
-        means = np.nanmean(material.scores([(material.scale(name), pool) for pool in pools]), axis=2)
+        means = np.nanmean(material.scores([(material.labelings[name].scale, pool) for pool in pools]), axis=2)
         first, second = np.triu_indices(means.shape[1], 1)
         return float(1.96 * (means[:, first] - means[:, second]).std(axis=0, ddof=1).mean())
 
-    if not np.isfinite(material.scores([(material.scale(name), values)])).any():
+    if not np.isfinite(material.scores([(material.labelings[name].scale, values)])).any():
         return unknown(NAME, flips.subject, f"noise floor of {measure}", f"{measure} is undefined under these labels")
     low, value, high = sorted(map(floor, (flips.low, flips.value, flips.high)))
     told = f"a difference between runs below {value:.4f} ({low:.4f} to {high:.4f}) in {measure} may be chance"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import partial
@@ -15,11 +14,10 @@ import pandas as pd
 from judgekit import __version__, report as reports
 from judgekit.client.session import Session
 from judgekit.data.files import write_table
-from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.data.streams import write_atomic
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import UsageError, not_among
 from judgekit.experiment.asking import count
-from judgekit.experiment.finished import draw, label_files
+from judgekit.experiment.finished import draw
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
 from judgekit.plugins.audit.audited_run import Material, Pair, read
 from judgekit.plugins.audit.numbers import Card, Number
@@ -38,8 +36,6 @@ FREE: Final = (circularity.NAME, jury.NAME, bias.SURFACE, bias.OVERRATING)
 """Checks of labels that are there."""
 CHECKS: Final = (*FREE, gullibility.NAME, consistency.NAME)
 """All checks; the last two ask labelers, which may cost money."""
-_TABLE: Final = "audit.csv"
-_TITLE: Final = "Audit"
 
 
 @dataclass(frozen=True)
@@ -105,27 +101,6 @@ def plan_audit(
     return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
 
 
-def card(results: str | Path, labeling: str) -> str:
-    """Return the card of a labeling from the last audit of a results folder, as Markdown."""
-    folder = Path(results)
-    try:
-        made = json.loads(manifest_path(folder / _TABLE).read_bytes())["inputs"]
-    except (OSError, ValueError, KeyError, TypeError):
-        if not folder.is_dir():
-            raise DataError("no such folder; expected results that were audited", folder) from None
-        raise DataError("holds no audit yet: run `judgekit audit` on this results folder first", folder) from None
-    if labeling not in made:
-        raise UsageError(not_among("labeling", labeling, made))
-    labels = label_files(folder, [labeling])
-    if not labels[labeling].exists() or sources(labels)[labeling].sha256 != made[labeling]["sha256"]:
-        raise DataError(f"the labels of {labeling} have changed since the audit: audit it again", folder)
-    return _card_file(folder, labeling).read_text(encoding="utf-8")
-
-
-def _card_file(folder: Path, labeling: str) -> Path:
-    return folder / "cards" / f"{slug(labeling)}.md"
-
-
 _Options = tuple[tuple[str, ...], tuple[Probe, ...]]
 """The checks and the probes."""
 
@@ -177,7 +152,7 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
     for name in material.labelings:
         found = numbers[name] = list[Number]()
         apart = held and name != material.reference
-        if circularity.NAME in checks and len(material.runs) > 1:
+        if circularity.NAME in checks and len(material.collection.runs) > 1:
             found += circularity.of_labeling(material, name)
         if jury.NAME in checks and held:
             found += jury.of_voices(material, name, session)
@@ -197,18 +172,18 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
 
 def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
     """Return what stands at the head of a card."""
-    labeler, labeling, reference = material.labelers[name], material.labelings[name], material.reference
+    labeler, labeling, reference = material.prepared.labelers[name], material.labelings[name], material.reference
     asked = dict.fromkeys(f"{e.model}{f' ({e.family})' if e.family else ''}" for e in labeler.needs.asked)
     middle = ", the middle, since the scale declares no threshold" if labeling.scale.min_rel is None else ""
     hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
     held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
     return (
         ("Spelling", str(labeler.spec)),
-        ("Scale", f"{labeling.scale}; relevant from {material.threshold(name):g}{middle}"),
+        ("Scale", f"{labeling.scale}; relevant from {labeling.scale.threshold:g}{middle}"),
         ("Model", ", ".join(asked) or "none"),
         ("Prompt", labeler.needs.prompt or "none"),
         ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
-        ("Data", f"{len(material.queries):,} queries, {len(material.runs)} runs, {len(material.pairs):,} pairs"),
+        ("Data", f"{len(material.queries):,} queries, {len(material.ranks)} runs, {len(material.pairs):,} pairs"),
         ("Verdict", str(material.primary)),
         ("Reference", "this labeling: the others are compared with it" if reference == name else held),
         ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
@@ -218,15 +193,14 @@ def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
 def _written(material: Material, found: Audit) -> Audit:
     """Write the table, the cards and the report's section beside the results."""
     folder, table = material.folder, found.table
-    write_table(table, folder / _TABLE)
+    write_table(table, folder / "audit.csv")
     for name, one in found.cards.items():
-        write_atomic(_card_file(folder, name), one.markdown())
-    write_manifest(manifest_path(folder / _TABLE), sources(label_files(folder, found.cards)), [folder / _TABLE])
+        write_atomic(folder / "cards" / f"{slug(name)}.md", one.markdown())
     flagged = table[table["flag"] != ""]
     told = (
         f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
         " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
     )
-    section = Section(_TITLE, " ".join([told, *found.notes]), flagged if len(flagged) else None)
+    section = Section("Audit", " ".join([told, *found.notes]), flagged if len(flagged) else None)
     draw(folder, results=reports.with_section(folder, section))
     return found

@@ -57,7 +57,7 @@ def draw(material: Material) -> Attacked:
     """Draw some of the pool: a pair of each query in turn, in random order, until there are enough."""
     rng = random.Random(material.seed)
     wanted = drawn(material)
-    queries, pooled = rng.sample(material.queries, len(material.queries)), material.prepared.collection.pairs
+    queries, pooled = rng.sample(material.queries, len(material.queries)), material.collection.pairs
     known: dict[str, list[Pair]] = {query_id: [] for query_id in queries}
     for pair, judged in zip(material.pairs, material.judged, strict=True):
         if judged == 0:
@@ -80,7 +80,7 @@ def asked(
 ) -> Iterator[tuple[Probe, tuple[Pair, ...], Asked, Asked]]:
     """Yield for each probe the pairs, and what a labeler is asked about them as they are and as it leaves them."""
     # One that hands on the labels of a file, or of people, reads no passage and is left out.
-    labeler = material.labelers[name]
+    labeler = material.prepared.labelers[name]
     for probe in () if hasattr(labeler, "imported") or labeler.needs.people else probes:
         if pairs := sample.of(probe.base):
             shown = list(material.units_of(labeler, pairs))
@@ -146,7 +146,7 @@ def effect(
         where = [pooled[pair] for pair in kept]
         values = np.tile(material.values[name], (2, 1))
         values[:, where] = before, after
-        changes = tournament(material, material.scores([(material.scale(name), row) for row in values]))
+        changes = tournament(material, material.scores([(material.labelings[name].scale, row) for row in values]))
         attacked_share = f"with {100 * n / len(material.pairs):.1f} % of the pool attacked, "
         out += [replace(one, subject=subject, verdict=one.verdict and attacked_share + one.verdict) for one in changes]
     return out

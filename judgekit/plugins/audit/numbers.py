@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.data.outputs import clean
+from judgekit.labelers.human import wilson
 
 Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
@@ -92,19 +93,11 @@ def _together(values: Floats, units: Ints) -> float:
     )
 
 
-def _wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
-    z = float(ndtri((1 + confidence) / 2))
-    middle, scale = share + z * z / (2 * n), 1 + z * z / n
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
-
-
 def share(hits: Bools, units: Ints, confidence: float) -> Ends:
     """Return a share with its Wilson interval; ``units`` says which hits belong to one query."""
     value = float(hits.mean())
-    return value, *_wilson(value, _together(hits.astype(np.float64), units), confidence)
+    worth = _together(hits.astype(np.float64), units)
+    return value, *wilson(value * worth, worth, confidence)
 
 
 def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Ends:
@@ -116,7 +109,7 @@ def share_change(before: Bools, after: Bools, units: Ints, confidence: float) ->
         worth / n * float(cell.sum())
         for cell in (before & after, ~before & ~after, before & ~after, ~before & after)
     )  # fmt: skip
-    (low1, high1), (low2, high2) = _wilson(p1, worth, confidence), _wilson(p2, worth, confidence)
+    (low1, high1), (low2, high2) = wilson(p1 * worth, worth, confidence), wilson(p2 * worth, worth, confidence)
     margins = math.sqrt((both + come) * (gone + neither) * (both + gone) * (come + neither))
     ahead = both * neither - come * gone
     phi = (max(ahead - worth / 2, 0) if ahead > 0 else ahead) / margins if margins else 0.0

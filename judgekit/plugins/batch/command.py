@@ -54,7 +54,8 @@ def batch_export(
 
     with _opened(experiment, cache, keys=False) as (prepared, store):
         found = export_batch(store, everything(prepared), AllStages(), out)
-    say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *(f"  {f}" for f in found.files))
+    files = [f"  {file} ({endpoint.model} at {endpoint.name})" for file, endpoint in found.files.items()]
+    say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *files)
     if found.again:
         say(f"{found.again:,} of them were exported before and have no reply yet; do not send both files")
     if found.at_least and found.requests:

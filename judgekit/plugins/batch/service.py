@@ -62,22 +62,15 @@ class Submission:
         return hashlib.sha256(f"{self.endpoint} {self.file}".encode()).hexdigest()[:32]
 
 
-def open_client(endpoint: Endpoint) -> openai.OpenAI:
-    """Return a client of openai for an endpoint, with its key and through the proxy that requests take."""
+@contextmanager
+def service(endpoint: Endpoint) -> Iterator[openai.OpenAI]:
+    """Yield a client with an endpoint's key and proxy; say in a sentence what goes wrong, without the key."""
     import openai
 
     if endpoint.built_in:
         raise UsageError(f"endpoint {endpoint.name!r} ({endpoint.base_url}) has no batch service")
-    http = openai.DefaultHttpxClient(**http_options(endpoint))
-    return openai.OpenAI(**openai_options(endpoint), default_headers=headers_of(endpoint), http_client=http)
-
-
-@contextmanager
-def _service(endpoint: Endpoint) -> Iterator[openai.OpenAI]:
-    """Yield the client of an endpoint; say in a sentence what goes wrong, without the key."""
-    import openai
-
-    client, secret = open_client(endpoint), Secret.of(endpoint)
+    secret, http = Secret.of(endpoint), openai.DefaultHttpxClient(**http_options(endpoint))
+    client = openai.OpenAI(**openai_options(endpoint), default_headers=headers_of(endpoint), http_client=http)
     try:
         yield client
     except openai.APIError as problem:
@@ -133,15 +126,15 @@ def submit(store: Store, units: Iterable[U], program: Program[U], endpoints: Ite
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
         unknown = [one for one in submissions if one.batch is None]
         if unknown:
-            with _service(endpoint) as client:
+            with service(endpoint) as client:
                 for one in unknown:
                     if _found(store, client, one) is None:
                         store.forget_submission(one.name)
     under_way = {key for one in _noted(store) for key in one.keys}
     with TemporaryDirectory(prefix="judgekit-") as folder:
         exported = export_batch(store, units, program, Path(folder, "batch.jsonl"), under_way=under_way)
-        for file, endpoint in zip(exported.files, exported.endpoints, strict=True):
-            with _service(endpoint) as client:
+        for file, endpoint in exported.files.items():
+            with service(endpoint) as client:
                 _send(store, client, endpoint, file)
     return exported
 
@@ -191,7 +184,7 @@ class Fetched:
 def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
     """Import the replies of all batches that have ended; those of the others are left for another time."""
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
-        with _service(endpoint) as client:
+        with service(endpoint) as client:
             for one in submissions:
                 known = _found(store, client, one)
                 if known is None or known.batch is None:

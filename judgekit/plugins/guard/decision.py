@@ -18,10 +18,10 @@ from functools import partial
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit
 
-Floats = npt.NDArray[np.float64]
+from judgekit.analysis.coefficients import Floats
+
 Outcome = Literal["pass", "fail", "inconclusive"]
 
 _ALPHA: Final = 0.05

@@ -24,7 +24,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import parse_measures
 from judgekit.plugins.guard.decision import GateDecision, Outcome, decide, decide_suite
-from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_labeler, by_labels, of_folders, renamed
+from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_labeler, by_labels, of_folders
 from judgekit.progress import Progress, silent
 from judgekit.wire.types import Endpoint
 
@@ -269,7 +269,7 @@ def _pair(base: AsRuns, new: AsRuns, notes: list[str]) -> list[Run]:
             raise UsageError(f"give one run as the {name} version, not {len(runs)}")
     (one,), (other,) = pair
     if one.name == other.name:
-        return [renamed(one, f"{one.name} (base)"), renamed(other, f"{other.name} (new)")]
+        return as_runs({f"{one.name} (base)": one, f"{other.name} (new)": other})
     return [one, other]
 
 
@@ -333,8 +333,6 @@ def _details(guarded: Guarded) -> Iterator[str]:
             number = f"{mean.needed:,} {units.split()[-1]}"
             yield f"About {number} like these would settle it; --suite decides only about these."
     yield from losses.notes
-    if losses.cost:
-        yield f"Labels: {losses.cost}."
 
 
 def _moves(change: Change) -> str:
@@ -397,7 +395,6 @@ def content(guarded: Guarded) -> dict[str, Any]:
         "questions": guarded.counts,
         "changes": [asdict(change) for change in guarded.changes],
         "notes": [*losses.notes, *([losses.obstacle] if losses.obstacle else [])],
-        "cost": losses.cost,
     }
 
 

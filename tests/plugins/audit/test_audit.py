@@ -13,7 +13,7 @@ import pytest
 import judgekit as jk
 from judgekit.client.budget import Budget
 from judgekit.errors import DataError, JudgekitError, StoppedError, UsageError
-from judgekit.plugins.audit.flow import CHECKS, FREE, card, plan_audit
+from judgekit.plugins.audit.flow import CHECKS, FREE, plan_audit
 from judgekit.plugins.audit.numbers import Card, Number, groups_of
 from tests.plugins.audit.conftest import TOWNS, experiment
 from tests.small import Judgekit
@@ -132,18 +132,6 @@ def test_what_is_missing_is_named(copied: Path, lost: str) -> None:
         jk.audit(copied / "out", cache=copied / "cache")
 
 
-def test_a_card_is_that_of_the_labels_that_are_there(copied: Path) -> None:
-    with pytest.raises(DataError, match="holds no audit yet"):
-        card(copied / "out", "long")
-    made = jk.audit(copied / "out", cache=copied / "cache")
-    assert card(copied / "out", "long") == made.cards["long"].markdown()
-    path = copied / "out" / "labels" / "long.parquet"
-    pd.read_parquet(path).iloc[::-1].to_parquet(path)
-    with pytest.raises(DataError, match="the labels of long have changed"):
-        card(copied / "out", "long")
-    assert card(copied / "out", "hash").startswith("# hash")
-
-
 def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> None:
     (copied / "experiment.toml").write_text(experiment("keyword", "oracle"))
     out, cache = copied / "other", copied / "cache"
@@ -198,11 +186,9 @@ def test_a_folder_without_results_and_a_file_that_is_not_there_are_named(tmp_pat
     (tmp_path / "experiment.toml").write_text("")
     with pytest.raises(UsageError, match="an audit needs a results folder"):
         jk.audit(tmp_path / "experiment.toml")
-    with pytest.raises(JudgekitError, match="no such folder"):
-        card(tmp_path / "nowhere", "judge")
 
 
-def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copied: Path, tmp_path: Path) -> None:
+def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copied: Path) -> None:
     out, cache = str(copied / "out"), str(copied / "cache")
     idle = judgekit("audit", out, "--cache", cache, "--probe", "claim")
     assert (idle.code, "add --checks gullibility" in idle.err) == (2, True)
@@ -213,12 +199,7 @@ def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copie
     said = judgekit("audit", out, "--cache", cache, *asked, code=0)
     assert "Gullibility" in said.out
     assert "hash:" in said.out
-    card = judgekit("audit", out, "--card", "hash")
-    assert card.out.startswith("# hash\n")
-    assert "| called relevant |" in card.out
-    assert card.out.strip() == (copied / "out" / "cards" / "hash.md").read_text().strip()
-    assert "Did you mean 'hash'" in judgekit("audit", out, "--card", "hsh", code=2).err
-    assert "holds no audit yet" in judgekit("audit", tmp_path, "--card", "hash", code=2).err
+    assert "| called relevant |" in (copied / "out" / "cards" / "hash.md").read_text()
 
 
 def test_a_card_escapes_what_a_name_says() -> None:

@@ -68,11 +68,11 @@ def test_what_a_passage_looks_like_is_read_from_the_collection(finished) -> None
     found = surface(material)
     pair = ("q03", "gold03")
     at = material.pairs.index(pair)
-    text = material.prepared.collection.docs.get(["gold03"])[0].text
+    text = material.collection.docs.get(["gold03"])[0].text
     assert found["length"][at] == pytest.approx(np.log1p(len(text.split())))
     assert np.isnan(found["title match"][at]), "it has no title"
     assert found["query-term overlap"][at] == pytest.approx(3 / 5)
-    ranks = [run.top("q03").index("gold03") + 1 for run in material.runs if "gold03" in run.top("q03")]
+    ranks = [run.top("q03").index("gold03") + 1 for run in material.collection.runs if "gold03" in run.top("q03")]
     assert found["rank (best of any run)"][at] == min(ranks)
     assert found["retrieved by exact"][at] == 1
 

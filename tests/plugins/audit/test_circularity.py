@@ -102,7 +102,7 @@ def test_labels_are_saturated_if_more_than_half_of_the_runs_reach_the_maximum(fu
 def test_re_ranking_keeps_the_order_of_ties_and_puts_what_has_no_label_last(finished) -> None:
     material = read(finished / "out")
     query = material.queries[0]
-    before = material.runs[0].top(query)
+    before = material.collection.runs[0].top(query)
     labels = dict(zip(before, [0.0, 1.0, np.nan, 0.0, 1.0, 1.0], strict=True))
     material.values["hash"] = np.array([labels.get(d, 0.0) if q == query else 0.0 for q, d in material.pairs])
     after = reranked(material, "hash")[0].top(query)

@@ -74,7 +74,7 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
     stuffed = dict.fromkeys(sample, 1.0)  # what the keyword mock says of them, by the test above
     labels = pd.read_parquet(finished / "out" / "labels" / "keyword.parquet")[["query_id", "doc_id", "relevance"]]
     attacked = labels.assign(relevance=[stuffed.get((q, d), r) for q, d, r in labels.itertuples(index=False)])
-    runs = {run.name: finished / f"{run.name}.trec" for run in material.runs}
+    runs = {run.name: finished / f"{run.name}.trec" for run in material.collection.runs}
     both = {"before": labels, "after": attacked}
     scales = dict.fromkeys(both, "binary")
     scores = jk.score(runs, both, ["nDCG@3"], scales=scales, query_ids=material.queries, depth=6).scores()

@@ -10,7 +10,7 @@ import pytest
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import ConfigError, EndpointError, StoreError, UsageError
-from judgekit.plugins.batch.service import Fetched, fetch as fetched, open_client, submit
+from judgekit.plugins.batch.service import Fetched, fetch as fetched, submit
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.plugins.batch.batch_service import BatchService, serving
@@ -63,7 +63,7 @@ def test_nothing_is_submitted_twice(service: BatchService, here: Endpoint, store
     submit(store, UNITS[:30], Ask(here), [here])
     more = submit(store, UNITS, Ask(here), [here])
     assert (more.requests, more.under_way) == (10, 30)
-    assert submit(store, UNITS, Ask(here), [here]).files == []
+    assert submit(store, UNITS, Ask(here), [here]).files == {}
     assert service.asked() == UNITS
     service.finish()
     assert sum(part.imported for one in fetch(store, [here]) for part in one.imports) == 40
@@ -146,7 +146,7 @@ def test_what_has_no_batches_is_a_sentence(here: Endpoint, store: Store, monkeyp
         submit(store, UNITS, Ask(mock), [mock])
     monkeypatch.delenv("SOME_KEY")
     with pytest.raises(ConfigError, match="SOME_KEY"):
-        open_client(here)
+        submit(store, UNITS, Ask(here), [here])
     gone = Endpoint("gone", "http://127.0.0.1:9/v1", "m")
     with pytest.raises(EndpointError, match="gone"):
         submit(store, UNITS, Ask(gone), [gone])
