@@ -46,16 +46,6 @@ class Cell:
         """Whether there is a headline value."""
         return not math.isnan(self.value)
 
-    @property
-    def bare(self) -> bool:
-        """Whether there is a value without an interval."""
-        return self.defined and (math.isnan(self.low) or math.isnan(self.high))
-
-    @property
-    def constructed(self) -> bool:
-        """Whether the labels are the outcome by construction."""
-        return "by_construction" in self.flags
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -172,31 +162,22 @@ COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
 
 @dataclass(frozen=True, slots=True)
 class PerRun:
-    """Table 1: rows (labeling, measure), columns (data set, run, coefficient); a cell is its text and reason."""
+    """Table 1.
 
-    rows: tuple[tuple[str, str], ...]
+    Attributes:
+        labelings: each labeling and its rows (labeling, measure).
+        datasets: each data set and how many columns it has.
+        columns: (data set, run), in each of which every coefficient has one.
+        cells: text and reason by (labeling, measure, data set, run, coefficient).
+        reasons: why cells have no number, each reason once.
+    """
+
+    labelings: list[tuple[str, list[tuple[str, str]]]]
+    datasets: list[tuple[str, int]]
     columns: tuple[tuple[str, str], ...]
-    coefficients: dict[str, str]
     cells: dict[tuple[str, ...], tuple[str, str]]
-
-    def cell(self, row: tuple[str, str], column: tuple[str, str], coefficient: str) -> tuple[str, str]:
-        """Return (text, reason); a combination that is not in the table is ("", "")."""
-        return self.cells.get((*row, *column, coefficient), ("", ""))
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why cells have no number, each reason once."""
-        return list(dict.fromkeys(reason for _, reason in self.cells.values() if reason))
-
-    @property
-    def labelings(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """The rows by labeling, for row groups."""
-        return [(name, list(rows)) for name, rows in groupby(self.rows, itemgetter(0))]
-
-    @property
-    def datasets(self) -> list[tuple[str, int]]:
-        """Each data set and how many runs it has, for column groups."""
-        return [(name, len(list(columns))) for name, columns in groupby(self.columns, itemgetter(0))]
+    reasons: list[str]
+    coefficients: dict[str, str]
 
 
 def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequence[str] = ()) -> PerRun:
@@ -213,7 +194,10 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequen
         tuple(r[k] for k in keys): ("not applicable" if why.startswith("not applicable") else number(r["value"]), why)
         for r, why in zip(records(frame), frame["undefined_reason"], strict=True)
     }
-    return PerRun(rows, columns, COEFFICIENTS, cells)
+    grouped = [(name, list(some)) for name, some in groupby(rows, itemgetter(0))]
+    datasets = [(name, len(list(some))) for name, some in groupby(columns, itemgetter(0))]
+    reasons = list(dict.fromkeys(why for _, why in cells.values() if why))
+    return PerRun(grouped, datasets, columns, cells, reasons, COEFFICIENTS)
 
 
 def per_run_rows(results: Results) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from judgekit.client.session import Session
 from judgekit.data.documents import Unit
 from judgekit.labelers.judge import Judge
 from judgekit.plugins.audit.audited_run import Material, Pair
+from judgekit.plugins.audit.gullibility import sample_size
 from judgekit.plugins.audit.numbers import Number, share, unknown
 
 NAME: Final = "consistency"
@@ -22,22 +23,23 @@ _POOLS: Final = 40
 """Pools of labels that are drawn for the noise floor."""
 
 
-def asked(material: Material, name: str, pairs: Sequence[Pair]) -> tuple[str, Judge, list[Unit]] | None:
-    """Return what `repeats` asks of a judge: the stage, whom, and about what; None of what is no single judge."""
+def asked(material: Material, name: str) -> tuple[str, Judge, list[Unit]] | None:
+    """Return what `repeats` asks of a judge: the stage, whom, about what pairs; None of what is no single judge."""
     labeler = material.prepared.labelers[name]
     if not isinstance(labeler, Judge) or labeler.jury is not None or labeler.samples > 1:
         return None
     judge = replace(labeler, repeats=_TIMES).bound(labeler.context)
-    return f"audit {name}, repeats", judge, list(material.units_of(judge, pairs))
+    drawn = np.random.default_rng([material.seed, 5]).permutation(len(material.pairs))[: sample_size(material)]
+    return f"audit {name}, repeats", judge, list(material.units_of(judge, (material.pairs[i] for i in drawn)))
 
 
-async def repeats(material: Material, name: str, pairs: Sequence[Pair], session: Session) -> list[Number]:
+async def repeats(material: Material, name: str, session: Session) -> list[Number]:
     """Ask a judge again about pairs of the pool: what share of the verdicts flips, and what that does."""
-    if (asking := asked(material, name, pairs)) is None:
+    if (asking := asked(material, name)) is None:
         return []
     stage, judge, units = asking
     said: list[tuple[Pair, float, float]] = []
-    async for unit, outcomes in session.resolve(units, judge, stage, len(pairs)):
+    async for unit, outcomes in session.resolve(units, judge, stage, len(units)):
         first, *later = [value for _, value in judge.votes(unit, outcomes)]
         pair = unit.query.query_id, unit.docs[0].doc_id
         said += [(pair, first, value) for value in later if first is not None and value is not None]

@@ -19,7 +19,7 @@ from judgekit.errors import UsageError, not_among
 from judgekit.experiment.asking import count
 from judgekit.experiment.finished import draw
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
-from judgekit.plugins.audit.audited_run import Material, Pair, read
+from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Card, Number
 from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
 from judgekit.progress import Progress, silent
@@ -119,22 +119,16 @@ def _options(checks: str | Sequence[str], probes: Sequence[str | Callable[[str, 
     return tuple(name for name in CHECKS if name in wanted), made
 
 
-def _drawn(material: Material) -> list[Pair]:
-    """Return pairs of the pool that are asked about again."""
-    some = np.random.default_rng([material.seed, 5]).permutation(len(material.pairs))[: gullibility.drawn(material)]
-    return [material.pairs[i] for i in some]
-
-
 def _asked(material: Material, options: _Options) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
     """Yield what the checks ask: the stage, whom, and about what."""
-    (checks, probes), sample, pairs = options, gullibility.draw(material), _drawn(material)
+    (checks, probes), sample = options, gullibility.draw(material)
     for name in material.labelings:
         if gullibility.NAME in checks:
             controls = set()
             for _, shown, control, tampered in gullibility.asked(material, name, probes, sample):
                 yield from (tampered,) if shown in controls else (control, tampered)
                 controls.add(shown)
-        if consistency.NAME in checks and (asking := consistency.asked(material, name, pairs)):
+        if consistency.NAME in checks and (asking := consistency.asked(material, name)):
             yield asking
 
 
@@ -148,7 +142,7 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
         )
     held = material.reference is not None
     looks = bias.surface(material) if bias.SURFACE in checks and held else {}
-    sample, pairs = gullibility.draw(material), _drawn(material)
+    sample = gullibility.draw(material)
     for name in material.labelings:
         found = numbers[name] = list[Number]()
         apart = held and name != material.reference
@@ -165,7 +159,7 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
         if gullibility.NAME in checks:
             found += await gullibility.attack(material, name, probes, sample, session)
         if consistency.NAME in checks:
-            found += await consistency.repeats(material, name, pairs, session)
+            found += await consistency.repeats(material, name, session)
     cards = {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()}
     return Audit(cards, tuple(notes))
 

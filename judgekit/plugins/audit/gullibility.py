@@ -48,7 +48,7 @@ class Attacked:
         return self.nonrelevant or self.random if base == "nonrelevant" else self.random
 
 
-def drawn(material: Material) -> int:
+def sample_size(material: Material) -> int:
     """Return how many pairs of the pool are asked about."""
     return max(_LEAST, math.ceil(_SHARE * len(material.pairs)))
 
@@ -56,7 +56,7 @@ def drawn(material: Material) -> int:
 def draw(material: Material) -> Attacked:
     """Draw some of the pool: a pair of each query in turn, in random order, until there are enough."""
     rng = random.Random(material.seed)
-    wanted = drawn(material)
+    wanted = sample_size(material)
     queries, pooled = rng.sample(material.queries, len(material.queries)), material.collection.pairs
     known: dict[str, list[Pair]] = {query_id: [] for query_id in queries}
     for pair, judged in zip(material.pairs, material.judged, strict=True):

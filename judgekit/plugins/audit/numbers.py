@@ -169,7 +169,7 @@ class Card:
                 told = "; ".join(dict.fromkeys(one.verdict for one in mine.values() if one.verdict))
                 size = f"{max(one.n for one in mine.values()):,}"
                 rows.append([subject, *(_cell(mine.get(head)) for head in heads), size, " ".join([*flags, told])])
-            yield TITLES.get(check, check), rows
+            yield TITLES[check], rows
 
     def markdown(self) -> str:
         """Return the card as Markdown."""

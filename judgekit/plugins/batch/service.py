@@ -28,7 +28,6 @@ from judgekit.wire.types import Endpoint, Program
 
 if TYPE_CHECKING:
     import openai
-    from openai.types import Batch
 
 FINAL: Final = ("completed", "failed", "expired", "cancelled")
 """What a service says of a batch that it will not work on any more."""
@@ -192,8 +191,13 @@ def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
                     continue
                 batch = client.batches.retrieve(known.batch)
                 counts, errors = batch.request_counts, batch.errors
-                imports = _take(store, client, batch) if batch.status in FINAL else ()
-                if batch.status in FINAL and all(part.cut is None for part in imports):
+                ended, imports = batch.status in FINAL, list[BatchImport]()
+                with TemporaryDirectory(prefix="judgekit-") as folder:
+                    for file in filter(None, (batch.output_file_id, batch.error_file_id)) if ended else ():
+                        with client.files.with_streaming_response.content(file) as response:
+                            response.stream_to_file(Path(folder, "results.jsonl"))
+                        imports.append(import_batch(store, Path(folder, "results.jsonl")))
+                if ended and all(part.cut is None for part in imports):
                     store.forget_submission(known.name)
                 yield Fetched(
                     endpoint,
@@ -202,16 +206,5 @@ def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
                     counts.completed if counts else 0,
                     counts.failed if counts else 0,
                     tuple(str(error.message) for error in (errors.data if errors else None) or ()),
-                    imports,
+                    tuple(imports),
                 )
-
-
-def _take(store: Store, client: openai.OpenAI, batch: Batch) -> tuple[BatchImport, ...]:
-    imports = []
-    with TemporaryDirectory(prefix="judgekit-") as folder:
-        for file in filter(None, (batch.output_file_id, batch.error_file_id)):
-            path = Path(folder, "results.jsonl")
-            with client.files.with_streaming_response.content(file) as response:
-                response.stream_to_file(path)
-            imports.append(import_batch(store, path))
-    return tuple(imports)

@@ -145,7 +145,7 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
         ("stuff(base=relevant)", "base must be one of nonrelevant, random"),
         ("claim(loud=yes)", "unknown option 'loud'"),
         ("stuff@3", "no cutoff"),
-        ("mine.py:whisper", "unknown function 'whisper'"),
+        ("mine.py:whisper", "unknown probe 'whisper'"),
         ("mine.py:lonely", "a function of a question and a passage"),
     ],
 )
