@@ -7,7 +7,7 @@ section out. Texts are never trusted: the pages escape all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
@@ -109,17 +109,6 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A missing label or answer, with the raw reply (empty if there was none)."""
-
-    query_id: str
-    doc_id: str
-    status: str
-    reason: str
-    raw: str
-
-
-@dataclass(frozen=True, slots=True)
 class LabelingInfo:
     """What one labeling is, needs, costs, and how its labels came out.
 
@@ -137,7 +126,6 @@ class LabelingInfo:
         relevant: how many labels count as relevant (None where the scale has no threshold).
         mean: mean relevance of the obtained labels.
         labels: how often each label was given, the least relevant first.
-        examples: some missing labels.
         spending: requests, tokens, money, time.
         outside_pool: relevant documents of an imported file that no run retrieved.
     """
@@ -158,7 +146,6 @@ class LabelingInfo:
     relevant: int | None = None
     mean: float | None = None
     labels: Mapping[str, int] = field(default_factory=dict)
-    examples: tuple[Example, ...] = ()
     spending: Bill = Bill()
     outside_pool: int | None = None
 
@@ -184,7 +171,6 @@ class Answers:
         model: as in the quality and comparison tables.
         endpoint, prompt: where and how it was asked.
         counts: answers per status.
-        examples: some missing answers (``doc_id`` holds the run and depth).
         spending: requests, tokens, money, time; over all runs and depths, rating by an LLM included.
         at_decision: what the answers that the decision is about take, those from its depth, rated by its metric; None
             where it is about others.
@@ -195,7 +181,6 @@ class Answers:
     endpoint: str = ""
     prompt: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
-    examples: tuple[Example, ...] = ()
     spending: Bill = Bill()
     at_decision: Cost | None = None
     mode: str = ""
@@ -323,14 +308,6 @@ class Results:
     cases: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
 
-    def without_texts(self) -> Results:
-        """Return it without questions, passages, answers and replies; ids, numbers and warnings stay."""
-        return replace(
-            self,
-            labelings=tuple(replace(one, examples=_bare(one.examples)) for one in self.labelings),
-            answers=tuple(replace(one, examples=_bare(one.examples)) for one in self.answers),
-        )
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
         object.__setattr__(self, "scores", SCORES.check(self.scores))
@@ -344,9 +321,3 @@ class Results:
         if self.primary.run == ALL and len(runs) == 1:
             # With a single run there is no mean over runs: that run's own rows are the comparison.
             object.__setattr__(self, "primary", replace(self.primary, run=str(runs[0])))
-
-
-def _bare(examples: Sequence[Example]) -> tuple[Example, ...]:
-    """Leave out what a reply, or a server, said."""
-    left_out = "left out"
-    return tuple(replace(one, reason=one.reason and left_out, raw=one.raw and left_out) for one in examples)

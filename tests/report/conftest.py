@@ -26,7 +26,6 @@ from judgekit.report.model import (
     Answers,
     Bill,
     Cost,
-    Example,
     Facts,
     LabelingInfo,
     Results,
@@ -109,11 +108,6 @@ def labelings() -> tuple[LabelingInfo, ...]:
             "judge", "judge", "judge(prompt=binary)", "binary", **model, prompt="judge-binary", kinship="same model",
             counts=counts | {"ok": pairs - 17, "unparsed": 12, "truncated": 3, "refused": 1, "failed": 1},
             relevant=1604, mean=0.334,
-            examples=(
-                Example("q17", "d204", "unparsed", "no verdict in the reply", "The passage talks about bridges."),
-                Example("q18", "d9", "truncated", "cut off by the token limit", "Let me think step by step about"),
-                Example("q90", "d77", "failed", "HTTP 500: internal error", ""),
-            ),
             spending=Bill(
                 Cost(4812, 1_532_884, 9_624, 0.2395, request_seconds=412.5), Cost(12, 3_800, 24, 0.0006, 1.9), 4800, 1
             ),
@@ -202,7 +196,6 @@ def make_results(**changes: Any) -> Results:
         answers=(
             Answers(
                 "reader-small", "local", "answer-short", {"ok": 4499, "failed": 1},
-                (Example("q90", "bm25, top 5", "failed", "HTTP 500: internal error", ""),),
                 Bill(
                     Cost(4500, 6_204_113, 27_120, 0.9495, request_seconds=1290.0), Cost(0, 0, 0, 0.0, 0.2), 4500, 1
                 ),

@@ -46,8 +46,7 @@ def drawn() -> Figures:
     return figures(full())
 
 
-NAMES = ["cost", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels",
-         "agreement"]  # fmt: skip
+NAMES = ["cost", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels"]
 PRIMARY = "depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
 
 
@@ -202,11 +201,11 @@ def test_the_ticks_of_an_axis_lie_on_it(values):
     assert all(10 - 1e-6 <= axis(value) <= 300 + 1e-6 for value in values)
 
 
-@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=20))
-def test_a_logarithmic_axis_holds_its_values(values):
+@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=20).map(sorted))
+def test_a_logarithmic_axis_marks_its_values(values):
     axis = svg.logarithmic(values, 0, 100)
     assert all(-1e-6 <= axis(value) <= 100 + 1e-6 for value in values)
-    assert len(axis.ticks) < 30
+    assert [tick for tick, _ in axis.ticks] == values
 
 
 def test_the_speed_up_is_that_of_the_papers_table_2():

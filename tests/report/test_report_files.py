@@ -85,7 +85,6 @@ def test_saving_twice_gives_the_same_bytes(make_results, tmp_path):
     ("change", "message"),
     [
         (lambda value: value.update(schema=99), "schema 99"),
-        (lambda value: value.update(colour="red"), "colour: unexpected"),
         (lambda value: value.update(title=3), "title: input should be a valid string"),
         (lambda value: value["facts"].update(queries="many"), "facts.queries: input should be a valid integer"),
         (lambda value: value["primary"].pop("use"), "primary.use: field required"),
@@ -94,7 +93,7 @@ def test_saving_twice_gives_the_same_bytes(make_results, tmp_path):
             "labelings.0.counts: .* valid dictionary",
         ),
         (lambda value: value.update(quality={"columns": {}}), "quality: input should be an instance of DataFrame"),
-        (lambda value: value["quality"]["rows"][0].pop(), "quality: input should be an instance of DataFrame"),
+        (lambda value: value["quality"]["rows"][0].pop(), "is not the JSON that judgekit writes"),
         (lambda value: value.update(warnings="none"), "warnings: input should be a valid tuple"),
     ],
 )

@@ -15,7 +15,8 @@ from judgekit import report
 from judgekit.analysis.flags import FLAGS
 from judgekit.report.drawing import COEFFICIENTS
 from judgekit.report.formatting import marks
-from judgekit.report.model import Example, Section
+from judgekit.report.model import Section
+from judgekit.report.queries import pack
 from tests.report.conftest import Outline, make_results, parse_page
 
 INSIDE = ("#", "data:text/csv;base64,")
@@ -57,7 +58,7 @@ def test_the_page_refers_to_nothing_outside_of_itself(text, page):
 
 
 def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names(make_backing):
-    text = report.render(make_results(), make_backing())
+    text = report.render(make_results(), pack(make_results(), make_backing()))
     (own,) = re.findall(r"<script>(.*?)</script>", text, re.S)
     named = re.findall(r"script-src ([^;]*);", text)
     assert named == [f"'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'"]
@@ -73,7 +74,6 @@ def test_the_same_results_give_the_same_bytes(text, tmp_path):
 def test_hostile_texts_in_every_field_stay_texts(page, poison, hostile):
     results = poison(make_results(), hostile)
     assert results.title.startswith(hostile)
-    assert results.labelings[1].examples[0].raw.startswith(hostile)
     assert results.comparison["labeling"].str.startswith(hostile).all()
     text = report.render(results)
     harmed = parse_page(text)
@@ -145,8 +145,7 @@ def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page
     assert row[4:9] == ["[0.648, 0.702]", "percentile bootstrap", "300", "0.710", "0.053"], "the attainable tau"
     assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", "1.04 times"] in page.rows
     assert text.count("<p>Each cell: concordance") == 3, "one table for each level"
-    for one in ("Each run on its own", "The passage talks about bridges.", "HTTP 500: internal error"):
-        assert one in page.whole
+    assert "Each run on its own" in page.whole
 
 
 def test_absent_sections_leave_no_trace():
@@ -165,15 +164,6 @@ def test_a_section_of_another_room_is_drawn_with_its_table():
     assert "Extra <b>" in page.whole
     assert "(20 rows)" in page.whole, "a long table is folded"
     assert ["run"] in page.rows, "empty columns are not drawn"
-
-
-def test_raw_replies_of_any_length_are_shown_whole():
-    results = make_results()
-    raws = ["x" * 5000, "\n\n\n", ""]
-    examples = tuple(Example("q", f"d{i}", "unparsed", "why", raw) for i, raw in enumerate(raws))
-    info = dataclasses.replace(results.labelings[0], examples=examples)
-    text = report.render(dataclasses.replace(results, labelings=(info, *results.labelings[1:])))
-    assert all(raw in text for raw in raws)
 
 
 def test_the_decision_by_another_model_stands_beside_it():
@@ -196,7 +186,7 @@ def test_notices_retries_files_and_the_command_belong_to_health():
     assert ["local: no connection", "7"] in page.rows
 
 
-def test_a_status_leads_to_its_queries_and_an_example_to_its_reply(page, make_backing):
-    there = parse_page(report.render(make_results(), make_backing()))
-    assert {"#show=unparsed&labeling=judge", "#query=q17&doc=d204&by=judge"} <= links(there)
+def test_a_status_leads_to_its_queries(page, make_backing):
+    there = parse_page(report.render(make_results(), pack(make_results(), make_backing())))
+    assert "#show=unparsed&labeling=judge" in links(there)
     assert not any("=" in link for link in links(page) if link.startswith("#"))

@@ -30,7 +30,7 @@ def test_the_published_table_keeps_its_480_cells(shared):
     assert len(table.columns) == 10
     assert len(table.labelings) == 4
     for row in frame.itertuples():
-        text, _ = table.cell((row.labeling, row.measure), (row.dataset, row.run), row.coefficient)
+        text, _ = table.cells[row.labeling, row.measure, row.dataset, row.run, row.coefficient]
         assert text == ("not applicable" if math.isnan(row.value) else f"{row.value:.3f}")
 
 
@@ -61,9 +61,9 @@ def test_a_combination_that_is_not_in_the_table_stays_empty():
         columns=["labeling", "measure", "run", "coefficient", "value"],
     )
     table = table_1(frame, ["b", "a"])
-    assert table.rows == (("b", "P"), ("a", "P"))
-    assert table.cell(("a", "P"), ("", "bm25"), "tau_b") == ("0.500", "")
-    assert table.cell(("a", "P"), ("", "dense"), "tau_b") == ("", "")
+    assert table.labelings == [("b", [("b", "P")]), ("a", [("a", "P")])]
+    assert table.cells["a", "P", "", "bm25", "tau_b"] == ("0.500", "")
+    assert ("a", "P", "", "dense", "tau_b") not in table.cells
 
 
 def test_each_label_model_against_each_answer_model_says_where_both_are_the_same(make_results, outline):
