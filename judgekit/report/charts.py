@@ -64,12 +64,6 @@ def _places(views: Iterable[Results]) -> dict[str, int]:
     return {str(name): place for place, name in enumerate(dict.fromkeys(names))}
 
 
-def _value(coefficient: str) -> Value:
-    if coefficient not in COEFFICIENTS:
-        raise UsageError(not_among("coefficient", coefficient, list(COEFFICIENTS)))
-    return COEFFICIENTS[coefficient]
-
-
 def _dots(frame: pd.DataFrame, across: str = "", word: str = "", names: Sequence[str] = ()) -> list[Dot]:
     """Return a dot for each row of a comparison; ``across`` is the column of where it stands, or of its name there."""
     made = []
@@ -89,12 +83,14 @@ def _best_first(dots: Iterable[Dot]) -> list[Dot]:
 
 def _panels(views: Views, coefficient: str, dots: Mapping[str, Sequence[Dot]]) -> Panels:
     """Return the panels of those views that have any number."""
-    value = _value(coefficient)
+    value = COEFFICIENTS[coefficient]
     return {name: (value, dots[name]) for name in views if any(math.isfinite(d.value) for d in dots[name])}
 
 
 def _headline(results: Results, level: str, coefficient: str, column: str = "") -> pd.DataFrame:
     """Return the comparison at a level in a coefficient and the metric of the decision, for every model or mode."""
+    if coefficient not in COEFFICIENTS:
+        raise UsageError(not_among("coefficient", coefficient, list(COEFFICIENTS)))
     table = results.comparison if column != "mode" else results.modes
     if table is None:
         return results.comparison.head(0).assign(mode="")
@@ -115,7 +111,7 @@ def _by_use(views: Views, coefficient: str) -> Figure | None:
         return None
     measures = " or ".join(dict.fromkeys(results.primary.measure for results, _ in views.values()))
     said = "of two cases whose answers differ in quality, how often the score favours the better one (0.5 is chance)"
-    said = said if coefficient == HEADLINE else _value(coefficient).title
+    said = said if coefficient == HEADLINE else COEFFICIENTS[coefficient].title
     confidence = percent(next(iter(views.values()))[0].facts.confidence)
     caption = f"{measures} by labeling: {said}, with {confidence} interval."
     caption += " The small strokes are the single runs." * any(d.look == "single" for one in dots.values() for d in one)
@@ -137,7 +133,7 @@ def _against_k(views: Views, coefficient: str) -> Figure | None:
         return None
     caption = "The primary measure at each k: the questions are answered again from the top k."
     caption += " Hollow grey points are the outcome by construction." * any(d.look == "off" for d in every)
-    title = f"{_value(coefficient).title} against the number of documents"
+    title = f"{COEFFICIENTS[coefficient].title} against the number of documents"
     return lines("against-k", title, caption, panels, _places(r for r, _ in views.values()), _K)
 
 
@@ -145,34 +141,25 @@ _K: Final = "k, documents that the answer is given"
 
 
 def _best_at_k(views: Views, coefficient: str) -> Figure | None:
-    """Return the paper's Figure 1: each labeling's best measure at each k; of one result, the primary one beside it."""
+    """Return the paper's Figure 1: each labeling's best measure at each k."""
     tables = {}
     for name, (results, level) in views.items():
         here = where(_headline(results, level, coefficient), model=results.primary.model, run=results.primary.run)
         tables[name] = best_measures(here[here["depth"] > 0], results.primary.measure)
-    alone = len({id(results) for results, _ in views.values()}) == 1
-    used = dict([*tables.items()][:1]) if alone else tables
-    each = {name: records(table) for name, table in used.items()}
-    data = pd.DataFrame([row | {"panel": name} for name, rows_of in each.items() for row in rows_of])
-    if data.empty or len(set(data["k"])) < 2 or (data["measures"] < 2).all():
+    data = pd.concat([table.assign(panel=name) for name, table in tables.items()], ignore_index=True)
+    if len(set(data["k"])) < 2 or (data["measures"] < 2).all():
         return None
-    best = {
-        name: [Dot(r["labeling"], r["k"], r["value"], word=r["measure"]) for r in some] for name, some in each.items()
+    dots = {
+        name: [Dot(r["labeling"], r["k"], r["value"], word=r["measure"]) for r in records(table)]
+        for name, table in tables.items()
     }
-    if alone:
-        fixed = [Dot(r["labeling"], r["k"], r["primary"]) for some in each.values() for r in some]
-        best = {
-            "the measure that was fixed in advance": fixed,
-            "the best, chosen after looking": [dot for dots in best.values() for dot in dots],
-        }
     caption = (
         f"For each labeling and k, whichever of {data['measures'].max():.0f} measures follows the answers best. It was"
         " chosen after looking, so that it flatters; it has no interval, and no decision rests on it."
     )
-    panels = {name: (_value(coefficient), dots) for name, dots in best.items()}
-    places = _places(results for results, _ in views.values())
-    drawn = lines("best-against-k", "Each labeling's best measure at each k", caption, panels, places, _K)
-    return replace(drawn, data=data.drop(columns="panel") if alone else data)
+    panels, order = _panels(views, coefficient, dots), _places(results for results, _ in views.values())
+    drawn = lines("best-against-k", "Each labeling's best measure at each k", caption, panels, order, _K)
+    return replace(drawn, data=data)
 
 
 def _against(views: Views, coefficient: str, column: str, what: str) -> Figure | None:
@@ -188,7 +175,7 @@ def _against(views: Views, coefficient: str, column: str, what: str) -> Figure |
     if not panels:
         return None
     caption = f"The primary measure: the same labels against the answers of each {what}."
-    title, order = f"{_value(coefficient).title} against the {what}", _places(r for r, _ in views.values())
+    title, order = f"{COEFFICIENTS[coefficient].title} against the {what}", _places(r for r, _ in views.values())
     return lines(f"against-{column}", title, caption, panels, order, what, names=names)
 
 

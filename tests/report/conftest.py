@@ -289,27 +289,12 @@ def make_backing(
     )
 
 
-@pytest.fixture(name="make_backing")
-def _make_backing() -> Callable[..., Backing]:
-    return make_backing
-
-
-@pytest.fixture(name="make_results")
-def _make_results() -> Callable[..., Results]:
-    return make_results
-
-
 HOSTILE = (
     "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>"
     "\" onmouseover='alert(3)' x=`y` {{ 7*7 }} {% raw %} javascript:alert(4) [red]loud[/red] [link=https://evil]x[/link]"
     " &amp; &#60; ]]> <!-- \u202egnp.exe\u2066 \x00\x07\x1b[31m\x9b"
 )
 """A text that would break out of HTML, an attribute, a style, a URL, the reading direction or a terminal."""
-
-
-@pytest.fixture
-def hostile() -> str:
-    return HOSTILE
 
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -364,12 +349,6 @@ def parse_page(page: str) -> Outline:
     return parser
 
 
-@pytest.fixture
-def outline() -> Callable[[str], Outline]:
-    """Parse a page, holding it to be well formed."""
-    return parse_page
-
-
 def poisoned(value: Any, text: str) -> Any:
     """Put the text at the front of every string of a result."""
     if isinstance(value, pd.DataFrame):
@@ -384,12 +363,6 @@ def poisoned(value: Any, text: str) -> Any:
     if isinstance(value, dict):
         return {poisoned(k, text): poisoned(v, text) for k, v in value.items()}
     return value
-
-
-@pytest.fixture
-def poison() -> Callable[[Any, str], Any]:
-    """Put a text at the front of every string of a result."""
-    return poisoned
 
 
 SETTLED = """new Promise((done) => {
@@ -409,7 +382,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(chromium: Browser, make_results: Any, make_backing: Any, tmp_path: Path) -> Callable[..., Browser]:
+def opened(chromium: Browser, tmp_path: Path) -> Callable[..., Browser]:
     """Open a report in the browser; at the end nothing was asked of anyone and nothing complained."""
 
     def open_(fragment: str = "", results: Any = None, backing: Backing | None = None) -> Browser:

@@ -1,4 +1,4 @@
-"""What a real browser makes of a hostile page."""
+"""What a real browser makes of a HOSTILE page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from judgekit import report
 from judgekit.report.page import SCRIPTS
+from tests.report.conftest import HOSTILE, make_results, parse_page, poisoned
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TSC = Path(__file__).parents[2] / "node_modules/typescript/bin/tsc"
@@ -21,14 +22,14 @@ FLAGS = (
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-def test_a_browser_builds_the_same_elements_from_hostile_texts(make_results, poison, hostile, tmp_path, outline):
+def test_a_browser_builds_the_same_elements_from_hostile_texts(tmp_path):
     trees = []
-    for name, results in (("plain", make_results(note="a")), ("hostile", poison(make_results(note="a"), hostile))):
+    for name, results in (("plain", make_results(note="a")), ("hostile", poisoned(make_results(note="a"), HOSTILE))):
         page = tmp_path / f"{name}.html"
         report.write_html(results, page)
         command = [str(BROWSER), *FLAGS, f"--user-data-dir={tmp_path / name}", page.as_uri()]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        trees.append(outline(done.stdout))
+        trees.append(parse_page(done.stdout))
     plain, dumped = trees
     assert set(dumped.tags) <= set(plain.tags)
     assert {name for _, name, _ in dumped.attributes} <= {name for _, name, _ in plain.attributes}

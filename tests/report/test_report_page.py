@@ -17,7 +17,7 @@ from judgekit.report.drawing import COEFFICIENTS
 from judgekit.report.formatting import marks
 from judgekit.report.model import Section
 from judgekit.report.queries import pack
-from tests.report.conftest import Outline, make_results, parse_page
+from tests.report.conftest import HOSTILE, Outline, make_backing, make_results, parse_page, poisoned
 
 INSIDE = ("#", "data:text/csv;base64,")
 """What a link of the page may begin with."""
@@ -57,7 +57,7 @@ def test_the_page_refers_to_nothing_outside_of_itself(text, page):
     assert page.tags["link"] == page.tags["img"] == page.tags["iframe"] == 0
 
 
-def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names(make_backing):
+def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names():
     text = report.render(make_results(), pack(make_results(), make_backing()))
     (own,) = re.findall(r"<script>(.*?)</script>", text, re.S)
     named = re.findall(r"script-src ([^;]*);", text)
@@ -65,16 +65,10 @@ def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names(make_
     assert "default-src 'none'" in text
 
 
-def test_the_same_results_give_the_same_bytes(text, tmp_path):
-    report.save(make_results(note="No LLM was involved."), tmp_path)
-    report.write_html(report.load(tmp_path), tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
-
-
-def test_hostile_texts_in_every_field_stay_texts(page, poison, hostile):
-    results = poison(make_results(), hostile)
-    assert results.title.startswith(hostile)
-    assert results.comparison["labeling"].str.startswith(hostile).all()
+def test_hostile_texts_in_every_field_stay_texts(page):
+    results = poisoned(make_results(), HOSTILE)
+    assert results.title.startswith(HOSTILE)
+    assert results.comparison["labeling"].str.startswith(HOSTILE).all()
     text = report.render(results)
     harmed = parse_page(text)
     assert set(harmed.tags) <= set(page.tags)
@@ -148,14 +142,6 @@ def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page
     assert "Each run on its own" in page.whole
 
 
-def test_absent_sections_leave_no_trace():
-    text = report.render(make_results(agreement=None, differences=None, details=None, models=None, sections=()))
-    assert 'id="agreement"' not in text
-    assert "Differences between labelings" not in text
-    assert "attainable" not in text.split("How to read this")[0]
-    assert "How many queries are needed" not in text
-
-
 def test_a_section_of_another_room_is_drawn_with_its_table():
     table = pd.DataFrame({"name": ["a"], "share": [0.25], "n": [1200]})
     long = pd.DataFrame({"run": [f"r{i}" for i in range(20)], "nothing": [math.nan] * 20, "said": [""] * 20})
@@ -186,7 +172,7 @@ def test_notices_retries_files_and_the_command_belong_to_health():
     assert ["local: no connection", "7"] in page.rows
 
 
-def test_a_status_leads_to_its_queries(page, make_backing):
+def test_a_status_leads_to_its_queries(page):
     there = parse_page(report.render(make_results(), pack(make_results(), make_backing())))
     assert "#show=unparsed&labeling=judge" in links(there)
     assert not any("=" in link for link in links(page) if link.startswith("#"))

@@ -12,6 +12,7 @@ from judgekit import report
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON
 from judgekit.report.grids import table_1
+from tests.report.conftest import make_results, parse_page
 
 
 def published(shared: Path) -> pd.DataFrame:
@@ -34,7 +35,7 @@ def test_the_published_table_keeps_its_480_cells(shared):
         assert text == ("not applicable" if math.isnan(row.value) else f"{row.value:.3f}")
 
 
-def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared, make_results, outline):
+def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared):
     frame = published(shared).assign(
         level="query", depth=50, quality_metric="em", model="t5", ci_low=math.nan, ci_high=math.nan, ci_method="", n=0,
         flags="",
@@ -45,7 +46,7 @@ def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared, mak
         labelings=(),
         models=None,
     )
-    rows = outline(report.render(results)).rows
+    rows = parse_page(report.render(results)).rows
     header = next(i for i, row in enumerate(rows) if row[:2] == ["Labeling", "Measure"] and row[2:4] == ["τ", "ρ"])
     assert rows[header - 2][1:] == list(dict.fromkeys(frame["dataset"]))
     assert rows[header - 1][1:] == [run for _ in range(5) for run in dict.fromkeys(frame["run"])]
@@ -66,7 +67,7 @@ def test_a_combination_that_is_not_in_the_table_stays_empty():
     assert ("a", "P", "", "dense", "tau_b") not in table.cells
 
 
-def test_each_label_model_against_each_answer_model_says_where_both_are_the_same(make_results, outline):
+def test_each_label_model_against_each_answer_model_says_where_both_are_the_same():
     models = pd.DataFrame(
         [
             ("judge", "small", "small", True, 0.7, 0.6, 0.8),
@@ -76,6 +77,6 @@ def test_each_label_model_against_each_answer_model_says_where_both_are_the_same
         columns=["labeling", "label_model", "answer_model", "same_model", "value", "ci_low", "ci_high"],
     )
     results = make_results(models=models)
-    rows = outline(report.render(results)).rows
+    rows = parse_page(report.render(results)).rows
     assert ["judge", "small", "small", "yes", "0.700", "[0.600, 0.800]"] in rows
     assert ["judge", "small + large", "large", "yes", "0.650", ""] in rows

@@ -14,7 +14,7 @@ from judgekit import report
 from judgekit.report import queries as packing
 from judgekit.report.queries import Backing, pack
 from tests.browser import Browser
-from tests.report.conftest import SETTLED, click, go
+from tests.report.conftest import HOSTILE, SETTLED, click, go, make_backing, make_results, poisoned
 
 
 def listed(browser: Browser) -> list[str]:
@@ -30,9 +30,7 @@ def text(browser: Browser, selector: str) -> str:
 @pytest.mark.parametrize(
     ("scale", "labels"), [("grades:3:2", [0, 1, 2, 3, 2, 2]), ("unit", [0.4, 0.5, 0.6, 1, 0, 0.9])]
 )
-def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_threshold_on(
-    make_results, make_backing, scale, labels
-):
+def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_threshold_on(scale, labels):
     results, backing = make_results(), make_backing(1, len(labels))
     results = replace(results, labelings=(replace(results.labelings[1], name="judge", scale=scale),))
     table = backing.labels["judge"].assign(relevance=labels, status="ok")
@@ -93,7 +91,7 @@ def test_queries_whose_labels_are_missing_are_found_by_status_and_labeling(opene
     assert listed(opened(fragment)) == expected
 
 
-def test_a_missing_answer_is_found_and_one_without_a_value_is_not_taken_for_missing(opened, make_backing):
+def test_a_missing_answer_is_found_and_one_without_a_value_is_not_taken_for_missing(opened):
     backing = make_backing()
     here = (backing.quality["run"] == "dense") & (backing.quality["depth"] == 5)
     for query, status in (("q5", "failed"), ("q6", "not_applicable")):
@@ -105,7 +103,7 @@ def test_a_missing_answer_is_found_and_one_without_a_value_is_not_taken_for_miss
     assert "failed" in text(browser, ".about table .bad")
 
 
-def test_contradictions_of_a_label_and_an_answer_are_found(opened, make_backing):
+def test_contradictions_of_a_label_and_an_answer_are_found(opened):
     backing = make_backing()
     quality = backing.quality.query("run == 'bm25' and depth == 5 and metric == 'em'").set_index("query_id")["value"]
     table = backing.labels["erag"]
@@ -260,11 +258,11 @@ def test_everything_can_be_done_with_the_keyboard(opened):
     assert browser.run("document.activeElement.closest('#rows') !== null")
 
 
-def test_scripts_in_documents_ids_and_replies_stay_texts(opened, make_results, make_backing, poison, hostile):
-    results = poison(make_results(), hostile)
+def test_scripts_in_documents_ids_and_replies_stay_texts(opened):
+    results = poisoned(make_results(), HOSTILE)
     results = replace(results, labelings=tuple(replace(one, scale="binary") for one in results.labelings))
-    backing = make_backing(8, text=hostile, ids=hostile)
-    backing = replace(backing, labels={hostile + name: table for name, table in backing.labels.items()})
+    backing = make_backing(8, text=HOSTILE, ids=HOSTILE)
+    backing = replace(backing, labels={HOSTILE + name: table for name, table in backing.labels.items()})
     browser = opened("#sort=order", results, backing)
     click(browser, "#rows a")
     assert "<script>alert(1)</script>" in text(browser, "#query-body")
@@ -273,7 +271,7 @@ def test_scripts_in_documents_ids_and_replies_stay_texts(opened, make_results, m
     assert browser.console == []
 
 
-def test_without_texts_labels_stay_and_no_word_is_left(opened, make_backing, tmp_path):
+def test_without_texts_labels_stay_and_no_word_is_left(opened, tmp_path):
     browser = opened("#query=q17&doc=q17-d0&by=judge", backing=make_backing(text="SECRET ", texts=False))
     assert text(browser, "#query-h") == "q17"
     assert "unparsed" in text(browser, "#reply")
@@ -293,14 +291,14 @@ def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path, mon
     assert "queries/0000.js is not beside this page" in text(browser, "#query-body")
 
 
-def test_a_page_that_holds_all_rows_leaves_no_file_of_an_earlier_one(make_results, make_backing, tmp_path):
+def test_a_page_that_holds_all_rows_leaves_no_file_of_an_earlier_one(tmp_path):
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries/0000.js").write_text("")
     report.write_html(make_results(), tmp_path / "report.html", make_backing())
     assert list(tmp_path.glob("queries/*")) == []
 
 
-def test_a_thousand_queries_stay_small_and_open_at_once(opened, make_backing, tmp_path):
+def test_a_thousand_queries_stay_small_and_open_at_once(opened, tmp_path):
     words = "a reply of some length that a judge may write before it comes to its verdict, "
     backing = make_backing(1000, 20, words=90, raw=words)
     more = {"judge 2": backing.labels["judge"], "erag 2": backing.labels["erag"]}

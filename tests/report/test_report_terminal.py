@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from judgekit import report
+from tests.report.conftest import HOSTILE, make_results
 
 
 def printed(results, **console) -> str:
@@ -34,11 +35,11 @@ answers, top 5                             1,500   2,009,000   0.30 USD
 """
 
 
-def test_the_primary_table_as_it_is_printed_to_a_file(make_results):
+def test_the_primary_table_as_it_is_printed_to_a_file():
     assert EXPECTED in printed(make_results())
 
 
-def test_output_that_is_no_terminal_has_no_colour_and_no_truncation(make_results):
+def test_output_that_is_no_terminal_has_no_colour_and_no_truncation():
     text = printed(make_results(), width=40)
     assert "\x1b" not in text
     assert "…" not in text
@@ -47,7 +48,7 @@ def test_output_that_is_no_terminal_has_no_colour_and_no_truncation(make_results
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_a_terminal_is_never_overrun_and_no_number_is_cut(make_results, width):
+def test_a_terminal_is_never_overrun_and_no_number_is_cut(width):
     text = plain(printed(make_results(), force_terminal=True, width=width))
     assert max(cell_len(line) for line in text.splitlines()) <= width
     assert "…" not in text
@@ -55,7 +56,7 @@ def test_a_terminal_is_never_overrun_and_no_number_is_cut(make_results, width):
         assert value in text
 
 
-def test_the_note_comes_first_then_the_decision_then_the_tables(make_results):
+def test_the_note_comes_first_then_the_decision_then_the_tables():
     lines = printed(make_results(note="No LLM was involved.")).splitlines()
     assert lines[0] == "No LLM was involved."
     starts = [
@@ -65,8 +66,8 @@ def test_the_note_comes_first_then_the_decision_then_the_tables(make_results):
     assert starts == sorted(starts)
 
 
-def test_markup_and_control_characters_in_names_are_shown_not_obeyed(make_results, hostile):
-    results = make_results(warnings=(hostile,))
+def test_markup_and_control_characters_in_names_are_shown_not_obeyed():
+    results = make_results(warnings=(HOSTILE,))
     text = printed(results)
     assert "[red]loud[/red]" in text
     assert "␛[31m" in text

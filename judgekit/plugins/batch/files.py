@@ -25,7 +25,7 @@ from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import Accepted, Response, read_response
 from judgekit.wire.shapes import ROUTES
-from judgekit.wire.types import Endpoint, Program, Request, tokens_used
+from judgekit.wire.types import Endpoint, Program, tokens_used
 
 MAX_REQUESTS: Final = 50_000
 """The most requests in one file, by OpenAI's rules."""
@@ -95,7 +95,11 @@ def export_batch(
             new = [request for request in asked if request.key not in under_way]
             result.under_way += len(asked) - len(new)
             result.again += len(store.waiting([request.key for request in new]))
-            store.put_many([_waiting(request) for request in new], replace=True)
+            now = time.time()
+            waiting = [
+                Record(r.key, r.endpoint.identity, r.sample, r.body.decode(), None, None, None, now) for r in new
+            ]
+            store.put_many(waiting, replace=True)
             result.requests += len(new)
             for request in new:
                 endpoint = request.endpoint
@@ -116,11 +120,6 @@ def export_batch(
                 file.size += len(line)
     result.cached, result.at_least = plan.cached, result.at_least or plan.at_least
     return result
-
-
-def _waiting(request: Request) -> Record:
-    endpoint, now = request.endpoint.identity, time.time()
-    return Record(request.key, endpoint, request.sample, request.body.decode(), None, None, None, now)
 
 
 @dataclass

@@ -91,7 +91,17 @@ class Guarded:
         return {"pass": 0, "fail": 1, "inconclusive": 5}[self.outcome]
 
     def __str__(self) -> str:
-        return text(self)
+        """Return what a terminal shows: ten lines at most, the worst questions last."""
+        details, worst = [*_details(self)], _worst(self)
+        room = max(_LINES - 1 - len(details), min(len(worst), 3))
+        kept = details[: _LINES - 1 - min(room, len(worst))]
+        lines = [_headline(self), *(f"  {line}" for line in kept)]
+        if len(kept) < len(details):
+            lines[-1] += f" And {len(details) - len(kept)} more notes: --json has them."
+        for change in worst[: min(room, _QUESTIONS)]:
+            asked = change.text if len(change.text) <= 60 else f"{change.text[:59]}…"
+            lines.append("  ".join(["", change.query_id, f"loses {_lost(change)}", _moves(change), asked]).rstrip())
+        return "\n".join(" ".join(line.splitlines()) for line in lines)
 
 
 def _moved(losses: Losses) -> npt.NDArray[np.bool_]:
@@ -365,20 +375,6 @@ def _lost(change: Change) -> str:
 def _worst(guarded: Guarded) -> list[Change]:
     """Return the questions that lose, or may."""
     return [change for change in guarded.changes if change.most > 0]
-
-
-def text(guarded: Guarded) -> str:
-    """Return what a terminal shows: ten lines at most, the worst questions last."""
-    details, worst = [*_details(guarded)], _worst(guarded)
-    room = max(_LINES - 1 - len(details), min(len(worst), 3))
-    kept = details[: _LINES - 1 - min(room, len(worst))]
-    lines = [_headline(guarded), *(f"  {line}" for line in kept)]
-    if len(kept) < len(details):
-        lines[-1] += f" And {len(details) - len(kept)} more notes: --json has them."
-    for change in worst[: min(room, _QUESTIONS)]:
-        asked = change.text if len(change.text) <= 60 else f"{change.text[:59]}…"
-        lines.append("  ".join(["", change.query_id, f"loses {_lost(change)}", _moves(change), asked]).rstrip())
-    return "\n".join(" ".join(line.splitlines()) for line in lines)
 
 
 def content(guarded: Guarded) -> dict[str, Any]:
