@@ -126,41 +126,27 @@ def labelings() -> tuple[LabelingInfo, ...]:
 
 def quality() -> pd.DataFrame:
     rows = [
-        {
-            "run": run, "depth": depth, "model": "reader-small", "metric": metric,
-            "value": 0.25 + 0.02 * i + 0.03 * math.log2(depth) + (0.08 if metric == "f1" else 0.0),
-            "n": 299, "abstained": 11 + i, "seems_abstained": 2, "missing": 1, "not_applicable": 0,
-        }
+        {"run": run, "depth": depth, "metric": metric, "n": 299, "abstained": 11 + i, "seems_abstained": 2,
+         "missing": 1, "value": 0.25 + 0.02 * i + 0.03 * math.log2(depth) + (0.08 if metric == "f1" else 0.0)}
         for i, run in enumerate(RUNS) for depth in DEPTHS for metric in ("em", "f1")
     ]  # fmt: skip
-    closed = {
-        "run": "all",
-        "depth": 0,
-        "model": "reader-small",
-        "n": 300,
-        "abstained": 90,
-        "seems_abstained": 0,
-        "missing": 0,
-    }
-    rows += [closed | {"metric": m, "value": v, "not_applicable": 0} for m, v in (("em", 0.12), ("f1", 0.17))]
-    return QUALITY_MEANS.check(pd.DataFrame(rows))
+    closed = {"run": "all", "depth": 0, "n": 300, "abstained": 90, "seems_abstained": 0, "missing": 0}
+    rows += [closed | {"metric": "em", "value": 0.12}, closed | {"metric": "f1", "value": 0.17}]
+    return QUALITY_MEANS.check(pd.DataFrame(rows).assign(model="reader-small", not_applicable=0))
 
 
 def _differences() -> pd.DataFrame:
-    rows = []
-    for run, depth, coefficient in itertools.product(("bm25", "all"), DEPTHS, ("concordance", "tau_b")):
-        for first, second in itertools.combinations(LABELINGS, 2):
-            gap = LABELINGS[first] - LABELINGS[second]
-            rows.append(
-                {
-                    "first": first, "second": second, "measure": f"nDCG@{depth}", "run": run, "level": "query",
-                    "depth": depth, "quality_metric": "em", "model": "reader-small", "coefficient": coefficient,
-                    "difference": gap, "ci_low": gap - 0.04, "ci_high": gap + 0.04, "ci_method": "t",
-                    "p": 0.0002 if abs(gap) > 0.04 else 0.2, "p_holm": 0.001 if abs(gap) > 0.04 else 0.4,
-                    "n": 300,
-                }
-            )  # fmt: skip
-    return DIFFERENCES.check(pd.DataFrame(rows))
+    rows = [
+        {"first": first, "second": second, "measure": f"nDCG@{depth}", "run": run, "depth": depth,
+         "coefficient": coefficient, "difference": LABELINGS[first] - LABELINGS[second]}
+        for run, depth, coefficient in itertools.product(("bm25", "all"), DEPTHS, ("concordance", "tau_b"))
+        for first, second in itertools.combinations(LABELINGS, 2)
+    ]  # fmt: skip
+    frame, same = pd.DataFrame(rows), {"level": "query", "quality_metric": "em", "model": "reader-small", "n": 300}
+    gap = frame["difference"]
+    shown, ends = abs(gap) > 0.04, {"ci_low": gap - 0.04, "ci_high": gap + 0.04, "ci_method": "t"}
+    p, holm = shown.map({True: 0.0002, False: 0.2}), shown.map({True: 0.001, False: 0.4})
+    return DIFFERENCES.check(frame.assign(**same, **ends, p=p, p_holm=holm))
 
 
 def _details() -> pd.DataFrame:
@@ -253,18 +239,15 @@ def make_backing(
     """Return what lies behind a result: every text begins with ``text``, every label is ok but a few of the judge's."""
     names = [f"{ids}q{i}" for i in range(queries)]
     found = {q: [f"{q}-d{d}" for d in range(docs)] for q in names}
-    asked = {
-        q: Query(q, f"{text}Which bridge is number {i}?", (f"{text}Bridge {i}", "the old one"))
+    asked = [
+        Query(q, f"{text}Which bridge is number {i}?", (f"{text}Bridge {i}", "the old one"))
         for i, q in enumerate(names)
-    }
-    passages = {
-        d: Doc(
-            d,
-            " ".join([f"{text}Passage {n} of {q}: Bridge {i}.", *(f"w{(31 * i + n + w) % 997}" for w in range(words))]),
-            f"{text}Title {n}",
-        )
+    ]
+    passages = [
+        Doc(d, f"{text}Passage {n} of {q}: Bridge {i}. " + " ".join(f"w{(31 * i + n + w) % 997}" for w in range(words)),
+            f"{text}Title {n}")
         for i, q in enumerate(names) for n, d in enumerate(found[q])
-    }  # fmt: skip
+    ]  # fmt: skip
     labels = {}
     for place, name in enumerate(LABELINGS):
         rows = [
@@ -285,7 +268,7 @@ def make_backing(
     ]  # fmt: skip
     lists = {run: {q: found[q][r % 2 :] + found[q][: r % 2] for q in names} for r, run in enumerate(RUNS)}
     return dataclasses.replace(
-        Backing(labels, pd.DataFrame(rows), asked, MemoryDocs(passages.values()), lists), **changes
+        Backing(labels, pd.DataFrame(rows), {q.query_id: q for q in asked}, MemoryDocs(passages), lists), **changes
     )
 
 

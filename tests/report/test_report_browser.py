@@ -1,4 +1,4 @@
-"""What a real browser makes of a HOSTILE page."""
+"""What a real browser makes of a hostile page."""
 
 from __future__ import annotations
 
