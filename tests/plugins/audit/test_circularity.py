@@ -20,67 +20,55 @@ def ndcg(gains: Floats, ideal: Floats) -> float:
     return float(gains[:CUT] @ discount / best) if best else 0.0
 
 
-def world(labels: dict[str, Floats], truth: Floats, seed: int = 1) -> dict[str, list[Number]]:
+def world(labels: dict[str, Floats], truth: Floats) -> dict[str, dict[str, Number]]:
     """Return the numbers of labelings over runs of falling skill, by loops that share nothing with judgekit."""
-    rng = np.random.default_rng(seed)
-    skill = np.linspace(1.6, 0.2, RUNS)
+    rng = np.random.default_rng(1)
     lists = [
         [np.argsort(-(s * truth[q] + rng.normal(size=POOL) * 1.5), kind="stable")[:DEPTH] for q in range(QUERIES)]
-        for s in skill
+        for s in np.linspace(1.6, 0.2, RUNS)
     ]
     out = {}
     for name, said in labels.items():
         scores = np.zeros((4, RUNS, QUERIES))
         for r in range(RUNS):
-            for q in range(QUERIES):
-                docs = lists[r][q]
+            for q, docs in enumerate(lists[r]):
                 again = docs[np.argsort(-said[q][docs], kind="stable")]
                 for row, (order, by) in enumerate(((docs, said), (again, said), (docs, truth), (again, truth))):
                     scores[row, r, q] = ndcg(by[q][order], by[q])
-        top = np.array([ndcg(np.sort(said[q])[::-1], said[q]) for q in range(QUERIES)])
-        weights = resample_matrix(QUERIES, 300, 1)
-        out[name] = circularity(scores[0], scores[1], top, (scores[2], scores[3]), weights=weights)
+        top = np.array([ndcg(np.sort(each)[::-1], each) for each in said])
+        numbers = circularity(
+            scores[0], scores[1], top, (scores[2], scores[3]), weights=resample_matrix(QUERIES, 300, 1)
+        )
+        out[name] = {number.statistic: number for number in numbers}
     return out
 
 
-def judges(seed: int = 5) -> tuple[dict[str, Floats], Floats]:
-    """Return labels that are graded and near the truth, binary and far too lenient, and the truth; and the truth."""
-    rng = np.random.default_rng(seed)
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict[str, Number]]:
+    """Of labels that are graded and near the truth, binary and far too lenient, and the truth."""
+    rng = np.random.default_rng(5)
     truth = rng.choice([0.0, 1, 2, 3], p=[0.7, 0.15, 0.1, 0.05], size=(QUERIES, POOL))
     good = np.clip(np.round(truth + rng.normal(size=truth.shape) * 0.8), 0, 3)
     lenient = (truth + rng.normal(size=truth.shape) * 2.0 > 1.0).astype(float)
-    return {"good": good, "lenient": lenient, "truth": truth}, truth
-
-
-@pytest.fixture(scope="module")
-def found() -> dict[str, list[Number]]:
-    return world(*judges())
-
-
-def at(numbers: list[Number], subject: str, statistic: str) -> Number:
-    return next(n for n in numbers if n.subject == subject and n.statistic.startswith(statistic))
+    return world({"good": good, "lenient": lenient, "truth": truth}, truth)
 
 
 @pytest.mark.parametrize("name", ["good", "lenient"])
-def test_a_judge_sees_more_gain_than_there_is(name: str, found: dict[str, list[Number]]) -> None:
-    its, true, over = (
-        at(found[name], "every run re-ranks", f"gain {what}") for what in ("by these", "by the ref", "too much")
-    )
+def test_a_judge_sees_more_gain_than_there_is(name: str, found: dict[str, dict[str, Number]]) -> None:
+    its, true, over = (found[name][f"gain {what}"] for what in ("by these labels", "by the reference", "too much"))
     assert its.value - true.value == pytest.approx(over.value)
     assert over.low > 0
 
 
-def test_runs_that_re_rank_by_a_lenient_judge_all_reach_the_maximum(found: dict[str, list[Number]]) -> None:
-    full = at(found["lenient"], "every run re-ranks", "runs at the maximum")
-    assert full.value > 50
-    assert full.flag == "saturated"
-    assert at(found["good"], "every run re-ranks", "runs at the maximum").value < RUNS / 2
+def test_runs_that_re_rank_by_a_lenient_judge_all_reach_the_maximum(found: dict[str, dict[str, Number]]) -> None:
+    full = found["lenient"]["runs at the maximum"]
+    assert (full.value > 50, full.flag) == (True, "saturated")
+    assert found["good"]["runs at the maximum"].value < RUNS / 2
 
 
-def test_the_truth_itself_is_not_circular(found: dict[str, list[Number]]) -> None:
-    numbers = found["truth"]
-    assert at(numbers, "every run re-ranks", "gain too much").value == 0
-    assert not any(n.flag == "inflates" for n in numbers)
+def test_the_truth_itself_is_not_circular(found: dict[str, dict[str, Number]]) -> None:
+    assert found["truth"]["gain too much"].value == 0
+    assert not any(number.flag == "inflates" for number in found["truth"].values())
 
 
 def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() -> None:
