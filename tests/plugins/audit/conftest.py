@@ -95,23 +95,22 @@ def write(folder: Path) -> None:
     queries, docs = [], []
     for i in range(TOWNS):
         town, year = f"Borvik{i:02}", str(1400 + 7 * i)
-        queries.append(
-            {"query_id": f"q{i:02}", "text": f"When did Mason{i:02} finish Bridge{i:02} of {town}?", "answers": [year]}
-        )
+        text = f"When did Mason{i:02} finish Bridge{i:02} of {town}?"
+        queries.append({"query_id": f"q{i:02}", "text": text, "answers": [year]})
         tail = " ".join(rng.choices(words, k=12))
         text = f"Mason{i:02} of {town} laid the last stone of Bridge{i:02} in {year}. {tail}."
         docs.append({"doc_id": f"gold{i:02}", "title": "", "text": text})
         for j in range(7):
             text = ". ".join(" ".join(rng.choices(words, k=rng.randint(4, 14))).capitalize() for _ in range(3))
             docs.append({"doc_id": f"d{i:02}x{j}", "title": "", "text": f"{text}."})
-    for name, rows in (("queries", queries), ("docs", docs)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name, noise in RUNS.items():
         lines = []
         for i in range(TOWNS):
             scored = {f"gold{i:02}": 4 + noise * rng.gauss(0, 1)} | {f"d{i:02}x{j}": rng.gauss(0, 1) for j in range(7)}
             lines += [f"q{i:02} Q0 {d} 0 {s:.6f} {name}\n" for d, s in scored.items()]
         (folder / f"{name}.trec").write_text("".join(lines))
+    for name, rows in (("queries", queries), ("docs", docs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "gold.qrels").write_text("".join(f"q{i:02} 0 gold{i:02} 1\n" for i in range(TOWNS)))
     (folder / "mine.py").write_text(LABELERS)
     (folder / "experiment.toml").write_text(experiment(*KINDS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -84,25 +83,19 @@ def test_an_audit_stops_at_its_budget_and_goes_on_from_there(copied: Path) -> No
 
 
 def test_a_repeat_that_never_differs_leaves_a_floor_of_what_the_interval_allows(audited: jk.Audit) -> None:
-    table = audited.table
-    rows = table[(table["labeling"] == "keyword") & (table["subject"] == "asked again")].set_index("statistic")
-    assert rows.loc["flips", "value"] == 0
-    assert 0 < rows.loc["flips", "high"] < 0.25, "of so few pairs"
-    assert not rows.loc["flips", "flag"]
-    assert rows.loc["noise floor of nDCG@3", "value"] == 0
-    assert rows.loc["noise floor of nDCG@3", "high"] > 0
-    drawn = table[(table["labeling"] == "jury") & (table["check"] == "consistency")]
-    assert drawn.empty, "samples are drawn anew already"
+    rows = audited.table.query("labeling == 'keyword' and subject == 'asked again'").set_index("statistic")
+    flips, floor = rows.loc["flips"], rows.loc["noise floor of nDCG@3"]
+    assert (flips["value"], flips["flag"], floor["value"]) == (0, "", 0)
+    assert 0 < flips["high"] < 0.25, "of so few pairs"
+    assert floor["high"] > 0
+    assert audited.table.query("labeling == 'jury' and check == 'consistency'").empty, "samples are drawn anew already"
 
 
 def test_a_judge_with_samples_is_looked_at_as_a_jury(audited: jk.Audit) -> None:
-    table = audited.table
-    rows = table[(table["labeling"] == "jury") & (table["check"] == "jury")].set_index("statistic")
-    assert "fewer than two members ever err" in rows.loc["effective votes", "verdict"], (
-        "the mock says the same three times"
-    )
+    rows = audited.table.query("labeling == 'jury' and check == 'jury'").set_index("statistic")
+    assert "fewer than two members ever err" in rows.loc["effective votes", "verdict"], "the mock says the same thrice"
     assert rows.loc["majority minus best single", "flag"] == "jury adds nothing"
-    assert table[(table["labeling"] == "hash") & (table["check"] == "jury")].empty
+    assert audited.table.query("labeling == 'hash' and check == 'jury'").empty
 
 
 @pytest.mark.parametrize(
@@ -123,12 +116,10 @@ def test_changed_data_are_refused(copied: Path, change: str, says: str) -> None:
         jk.audit(copied / "out", cache=copied / "cache")
 
 
-@pytest.mark.parametrize(
-    "lost", ["out/labels/hash.parquet", "weak.trec", "out/manifest.json", "out/report.json", "out/resolved.toml"]
-)
+@pytest.mark.parametrize("lost", ["out/labels/hash.parquet", "weak.trec", "out/manifest.json", "out/report.json"])
 def test_what_is_missing_is_named(copied: Path, lost: str) -> None:
     (copied / lost).unlink()
-    with pytest.raises(JudgekitError, match=re.escape(Path(lost).name) + "|did not finish|run the experiment"):
+    with pytest.raises(JudgekitError, match=f"{Path(lost).name}|did not finish|run the experiment"):
         jk.audit(copied / "out", cache=copied / "cache")
 
 
@@ -178,11 +169,9 @@ def test_a_mistake_is_a_sentence(finished: Path, options: dict, says: str) -> No
         jk.audit(finished / "out", cache=finished / "cache", **options)
 
 
-def test_a_folder_without_results_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
+def test_a_folder_without_results_and_a_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"resolved\.toml"):
         jk.audit(tmp_path)
-    with pytest.raises(JudgekitError, match=r"nothing\.toml"):
-        jk.audit(tmp_path / "nothing.toml")
     (tmp_path / "experiment.toml").write_text("")
     with pytest.raises(UsageError, match="an audit needs a results folder"):
         jk.audit(tmp_path / "experiment.toml")
