@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -49,39 +50,33 @@ def label(store: Path, program: Ask) -> tuple[dict[str, list[str]], int]:
     return {unit: texts(outcomes[unit]) for unit in UNITS}, len(transport.sent)
 
 
-def test_export_answer_import_then_label_without_a_request(store: Store, tmp_path: Path) -> None:
-    program = Ask(HERE, max_tokens=5)
-    exported = export_batch(store, UNITS, program, tmp_path / "batch.jsonl")
-    assert (exported.requests, exported.cached, exported.at_least) == (300, 0, False)
-    assert exported.files == {tmp_path / "batch.jsonl": HERE}
-    lines = rows(tmp_path / "batch.jsonl")
-    assert [line["body"]["messages"][0]["content"] for line in lines] == UNITS
-    assert set(lines[0]) == {"custom_id", "method", "url", "body"}
-    assert (lines[0]["method"], lines[0]["url"]) == ("POST", "/v1/chat/completions")
-    assert store.count(waiting=True) == 300
-    answer(lines, tmp_path / "result.jsonl")
-    result = import_batch(store, tmp_path / "result.jsonl")
-    assert (result.imported, result.there, result.failed, result.unknown) == (300, 0, [], [])
-    assert (store.count(), store.count(waiting=True)) == (300, 0)
+@pytest.mark.parametrize("waves", [1, 2])
+def test_export_answer_import_then_label_without_a_request(waves: int, store: Store, tmp_path: Path) -> None:
+    program = Ask(HERE, max_tokens=5, waves=waves)
+    for wave in range(waves):
+        file = tmp_path / f"{wave}.jsonl"
+        exported = export_batch(store, UNITS, program, file)
+        more = wave < waves - 1
+        assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, more), "later waves follow"
+        assert exported.files == {file: HERE}
+        lines = rows(file)
+        assert [line["body"]["messages"][0]["content"] for line in lines] == (UNITS if wave == 0 else ANY)
+        assert set(lines[0]) == {"custom_id", "method", "url", "body"}
+        assert (lines[0]["method"], lines[0]["url"]) == ("POST", "/v1/chat/completions")
+        assert store.count(waiting=True) == 300
+        answer(lines, tmp_path / "result.jsonl")
+        result = import_batch(store, tmp_path / "result.jsonl")
+        assert (result.imported, result.there, result.failed, result.unknown) == (300, 0, [], [])
+        assert store.count(waiting=True) == 0
     again = import_batch(store, tmp_path / "result.jsonl")
     assert (again.imported, again.there) == (0, 300)
+    assert export_batch(store, UNITS, program, tmp_path / "rest.jsonl").files == {}
+    assert not (tmp_path / "rest.jsonl").exists()
     batched, sent = label(tmp_path / "store", program)
     assert sent == 0
     online, sent = label(tmp_path / "other", program)
-    assert sent == 300
+    assert sent == 300 * waves
     assert batched == online
-
-
-def test_later_waves_follow_once_the_first_is_imported(store: Store, tmp_path: Path) -> None:
-    program = Ask(HERE, waves=2)
-    for wave in range(2):
-        exported = export_batch(store, UNITS, program, tmp_path / f"{wave}.jsonl")
-        assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, wave == 0)
-        answer(rows(tmp_path / f"{wave}.jsonl"), tmp_path / "result.jsonl")
-        import_batch(store, tmp_path / "result.jsonl")
-    assert export_batch(store, UNITS, program, tmp_path / "rest.jsonl").files == {}
-    assert not (tmp_path / "rest.jsonl").exists()
-    assert label(tmp_path / "store", program)[1] == 0
 
 
 def test_errors_are_told_by_line_and_exported_again(store: Store, tmp_path: Path) -> None:
@@ -163,14 +158,9 @@ def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_importe
     result = tmp_path / "result.jsonl"
     answer(rows(tmp_path / "batch.jsonl"), result)
     whole = result.read_bytes()
-    result.write_bytes(whole[:-20])
-    found = import_batch(store, result)
-    assert (found.imported, found.cut, store.count()) == (2, 3, 2)
-    result.write_bytes(whole)
-    found = import_batch(store, result)
-    assert (found.imported, found.there, found.cut) == (1, 2, None)
-
-
-def test_a_batch_file_has_its_ending(store: Store, tmp_path: Path) -> None:
+    for content, found in ((whole[:-20], (2, 0, 3)), (whole, (1, 2, None))):
+        result.write_bytes(content)
+        imported = import_batch(store, result)
+        assert (imported.imported, imported.there, imported.cut) == found
     with pytest.raises(UsageError, match=r"\.jsonl"):
         export_batch(store, UNITS, Ask(HERE), tmp_path / "batch.json")

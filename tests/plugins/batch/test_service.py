@@ -10,7 +10,7 @@ import pytest
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import ConfigError, EndpointError, StoreError, UsageError
-from judgekit.plugins.batch.service import Fetched, fetch as fetched, submit
+from judgekit.plugins.batch.service import fetch, submit
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.plugins.batch.batch_service import BatchService, serving
@@ -33,10 +33,6 @@ def here(service: BatchService, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     return Endpoint("here", f"{service.url}/v1", "m", api_key_env="SOME_KEY")
 
 
-def fetch(store: Store, endpoints: list[Endpoint]) -> list[Fetched]:
-    return list(fetched(store, endpoints))
-
-
 def test_what_is_submitted_comes_back_and_labeling_sends_nothing(
     service: BatchService, here: Endpoint, store: Store
 ) -> None:
@@ -50,7 +46,7 @@ def test_what_is_submitted_comes_back_and_labeling_sends_nothing(
     (one,) = fetch(store, [here])
     assert (one.status, one.done, one.failed) == ("completed", 40, 0)
     assert [(part.imported, part.failed) for part in one.imports] == [(40, [])]
-    assert fetch(store, [here]) == []
+    assert list(fetch(store, [here])) == []
     assert store.count() == 40
     transport = ScriptedTransport("no")
     with Session(store.path, transports=lambda _: transport) as session:
@@ -83,7 +79,7 @@ def test_a_batch_whose_creation_was_not_confirmed_is_found_by_its_file(
     assert submit(store, [*UNITS, "new"], Ask(here), [here]).requests == 1
     assert sorted(service.asked()) == sorted([*UNITS, "new", *(f"other {part}" for part in range(5))])
     service.finish()
-    assert len(fetch(store, [here])) == 7
+    assert len(list(fetch(store, [here]))) == 7
     assert store.count() == 46
 
 
@@ -96,7 +92,7 @@ def test_a_batch_that_was_never_created_is_submitted_again(service: BatchService
     service.refuse = 400
     with pytest.raises(EndpointError, match="not now"):
         submit(store, UNITS, Ask(here), [here])
-    assert fetch(store, [here]) == []
+    assert list(fetch(store, [here])) == []
     service.refuse = None
     assert submit(store, UNITS, Ask(here), [here]).requests == 40
 
@@ -133,11 +129,11 @@ def test_a_damaged_store_keeps_what_it_knows_of_batches(service: BatchService, h
     store.recover("malformed, says the test")
     assert submit(store, UNITS, Ask(here), [here]).under_way == 40
     service.finish()
-    fetch(store, [here])
+    assert len(list(fetch(store, [here]))) == 1
     assert store.count() == 40
     store.note_submission("x", "{")
     with pytest.raises(StoreError, match="batch import"):
-        fetch(store, [here])
+        list(fetch(store, [here]))
 
 
 def test_what_has_no_batches_is_a_sentence(here: Endpoint, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
