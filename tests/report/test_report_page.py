@@ -7,6 +7,9 @@ import dataclasses
 import hashlib
 import math
 import re
+import subprocess
+from importlib.resources import files
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,9 +19,11 @@ from judgekit.analysis.flags import FLAGS
 from judgekit.report.drawing import COEFFICIENTS
 from judgekit.report.formatting import marks
 from judgekit.report.model import Section
+from judgekit.report.page import SCRIPTS
 from judgekit.report.queries import pack
 from tests.report.conftest import HOSTILE, Outline, make_backing, make_results, parse_page, poisoned
 
+TSC = Path(__file__).parents[2] / "node_modules/typescript/bin/tsc"
 INSIDE = ("#", "data:text/csv;base64,")
 """What a link of the page may begin with."""
 
@@ -143,10 +148,11 @@ def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page
 
 
 def test_a_section_of_another_room_is_drawn_with_its_table():
-    table = pd.DataFrame({"name": ["a"], "share": [0.25], "n": [1200]})
+    cell = {"name": ["a"], "value": [0.25], "ci_low": [0.2], "ci_high": [0.3], "n": [1200], "same": [True]}
+    table = pd.DataFrame(cell)
     long = pd.DataFrame({"run": [f"r{i}" for i in range(20)], "nothing": [math.nan] * 20, "said": [""] * 20})
-    page = drawn(sections=(Section("Extra <b>", "Some words.", table), Section("Long", table=long)))
-    assert ["a", "0.250", "1,200"] in page.rows
+    page = drawn(sections=(Section("Extra <b>", "Some words.", table), Section("Long", table=long)), models=table)
+    assert page.rows.count(["a", "0.250", "[0.200, 0.300]", "1,200", "yes"]) == 2
     assert "Extra <b>" in page.whole
     assert "(20 rows)" in page.whole, "a long table is folded"
     assert ["run"] in page.rows, "empty columns are not drawn"
@@ -176,3 +182,13 @@ def test_a_status_leads_to_its_queries(page):
     there = parse_page(report.render(make_results(), pack(make_results(), make_backing())))
     assert "#show=unparsed&labeling=judge" in links(there)
     assert not any("=" in link for link in links(page) if link.startswith("#"))
+
+
+@pytest.mark.skipif(not TSC.exists(), reason="TypeScript is not installed (npm install --no-save typescript@5.9)")
+def test_the_types_that_the_scripts_declare_hold(tmp_path):
+    folder = files("judgekit.report") / "templates"
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    (tmp_path / "page.js").write_text(text, encoding="utf-8")
+    options = ["--checkJs", "--noEmit", "--target", "es2024", "--lib", "dom,dom.iterable,es2024"]
+    done = subprocess.run(["node", TSC, *options, tmp_path / "page.js"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == ""

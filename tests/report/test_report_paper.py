@@ -54,29 +54,3 @@ def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared):
     values = [f"{v:.3f}" for v in frame["value"] if not math.isnan(v)]
     assert sorted(c for c in shown if not c.startswith("not applicable")) == sorted(values)
     assert sum(c.startswith("not applicable") for c in shown) == 480 - len(values)
-
-
-def test_a_combination_that_is_not_in_the_table_stays_empty():
-    frame = pd.DataFrame(
-        [("a", "P", "bm25", "tau_b", 0.5), ("b", "P", "dense", "tau_b", 0.25)],
-        columns=["labeling", "measure", "run", "coefficient", "value"],
-    )
-    table = table_1(frame, ["b", "a"])
-    assert table.labelings == [("b", [("b", "P")]), ("a", [("a", "P")])]
-    assert table.cells["a", "P", "", "bm25", "tau_b"] == ("0.500", "")
-    assert ("a", "P", "", "dense", "tau_b") not in table.cells
-
-
-def test_each_label_model_against_each_answer_model_says_where_both_are_the_same():
-    models = pd.DataFrame(
-        [
-            ("judge", "small", "small", True, 0.7, 0.6, 0.8),
-            ("judge", "small", "large", False, 0.6, math.nan, math.nan),
-            ("judge", "small + large", "large", True, 0.65, math.nan, math.nan),
-        ],
-        columns=["labeling", "label_model", "answer_model", "same_model", "value", "ci_low", "ci_high"],
-    )
-    results = make_results(models=models)
-    rows = parse_page(report.render(results)).rows
-    assert ["judge", "small", "small", "yes", "0.700", "[0.600, 0.800]"] in rows
-    assert ["judge", "small + large", "large", "yes", "0.650", ""] in rows

@@ -236,11 +236,14 @@ def test_everything_can_be_done_with_the_keyboard(opened):
 
 
 def test_scripts_in_documents_ids_and_replies_stay_texts(opened):
-    results = poisoned(make_results(), HOSTILE)
+    elements = "[...new Set([...document.querySelectorAll('body *')].map((e) => e.localName))]"
+    usual = set(opened().run(elements))
+    results = poisoned(make_results(note="a"), HOSTILE)
     results = replace(results, labelings=tuple(replace(one, scale="binary") for one in results.labelings))
     backing = make_backing(8, text=HOSTILE, ids=HOSTILE)
     backing = replace(backing, labels={HOSTILE + name: table for name, table in backing.labels.items()})
     browser = opened("#sort=order", results, backing)
+    assert set(browser.run(elements)) <= usual
     click(browser, "#rows a")
     assert "<script>alert(1)</script>" in text(browser, "#query-body")
     assert browser.run("document.querySelectorAll('#query img, #query script, #query style').length") == 0

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.client.budget import Budget
-from judgekit.errors import DataError, JudgekitError, StoppedError, UsageError
+from judgekit.errors import DataError, JudgekitError, UsageError
 from judgekit.plugins.audit.flow import CHECKS, FREE, plan_audit
 from judgekit.plugins.audit.numbers import Card, Number, groups_of
 from tests.plugins.audit.conftest import TOWNS, experiment
@@ -72,14 +71,6 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     assert sent(again) == 0
     left = plan_audit(copied / "out", **options)["all"]
     assert left.requests == left.cached > 0
-
-
-def test_an_audit_stops_at_its_budget_and_goes_on_from_there(copied: Path) -> None:
-    options = {"checks": ["gullibility"], "probes": ["claim", "pad"], "cache": copied / "cache"}
-    with pytest.raises(StoppedError):
-        jk.audit(copied / "out", budget=Budget(max_requests=30), **options)
-    counted = plan_audit(copied / "out", **options)
-    assert any(one.cached >= 20 for one in counted.values())
 
 
 def test_a_repeat_that_never_differs_leaves_a_floor_of_what_the_interval_allows(audited: jk.Audit) -> None:
