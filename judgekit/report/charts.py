@@ -75,12 +75,6 @@ def _dots(frame: pd.DataFrame, across: str = "", word: str = "", names: Sequence
     return made
 
 
-def _best_first(dots: Iterable[Dot]) -> list[Dot]:
-    """Return dots with the best first, those that do not count after the others, and then single runs."""
-    last = {"": 0, "off": 1}
-    return sorted(dots, key=lambda d: (last.get(d.look, 2), -d.value if math.isfinite(d.value) else math.inf))
-
-
 def _panels(views: Views, coefficient: str, dots: Mapping[str, Sequence[Dot]]) -> Panels:
     """Return the panels of those views that have any number."""
     value = COEFFICIENTS[coefficient]
@@ -105,7 +99,10 @@ def _by_use(views: Views, coefficient: str) -> Figure | None:
         frame = where(_headline(results, level, coefficient), model=primary.model, depth=primary.depth)
         frame = where(frame, measure=primary.measure)
         single = (replace(d, look="single") for d in _dots(frame[frame["run"] != primary.run], word="run"))
-        dots[name] = _best_first([*_dots(where(frame, run=primary.run)), *single])
+        every = [*_dots(where(frame, run=primary.run)), *single]
+        # The best first, after them those that do not count, then single runs; what is undefined is the last of each.
+        looks = ("", "off", "single")
+        dots[name] = sorted(every, key=lambda d: (looks.index(d.look), math.isnan(d.value), -d.value))
     panels = _panels(views, coefficient, dots)
     if not panels:
         return None

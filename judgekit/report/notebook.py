@@ -70,21 +70,14 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
         cases=thing.cases,
         modes=None if thing.modes is None else thing.modes.table,
     )
-    return Figures(drawn(results, coefficient), summary=_decision(decision))
+    return Figures(drawn(results, coefficient), summary=_lines(decision.lines))
 
 
 @figures.register
 def _(thing: Decision, coefficient: str = HEADLINE) -> Figures:
     order = {one.labeling: place for place, one in enumerate(thing.findings.each)}
     made = gain_against_cost(thing.primary, thing.findings.table(), thing.purchase, order) if order else None
-    return Figures([made], summary=_decision(thing))
-
-
-def _decision(decision: Decision) -> Markup:
-    """Return the lines, with what stands behind them folded away."""
-    tables = [_table(table.round(3)) for table in (decision.findings.table(), decision.purchase) if len(table)]
-    told = [tag("p", one) for one in decision.details]
-    return join([_lines(decision.lines), tag("details", tag("summary", "What was found"), *tables, *told)])
+    return Figures([made], summary=_lines(thing.lines))
 
 
 def _lines(lines: Sequence[tuple[str, str]]) -> Markup:

@@ -46,10 +46,9 @@ def labeling() -> jk.Labeling:
     return jk.Labeling("judge<i>", jk.Scale.parse("grades:2"), frame.assign(status=["ok", "ok", "unparsed"]))
 
 
-def test_a_comparison_shows_its_decision_what_was_found_and_its_first_figure(comparison):
+def test_a_comparison_shows_its_decision_and_its_first_figure(comparison):
     page = comparison._repr_html_()
     assert page.startswith("<table><tbody><tr><th>Do</th>")
-    assert page.index("</table>") < page.index("<details>") < page.index("<th>gain_low</th>")
     assert page.count("<svg ") == 1
     assert "&lt;svg" not in page
     assert "erag&lt;b&gt;" in page

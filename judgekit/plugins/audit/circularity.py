@@ -27,7 +27,7 @@ def of_labeling(material: Material, name: str) -> list[Number]:
     """Return the numbers of one labeling; what re-ranking brings is compared with the reference labeling, if any."""
     reference = material.reference if material.reference != name else None
     labels = [(material.labelings[each].scale, material.values[each]) for each in (name, reference) if each is not None]
-    runs = [*material.collection.runs, *reranked(material, name), _ordered(material, name, None)]
+    runs = [*material.collection.runs, *(reranked(material, name, run) for run in (*material.collection.runs, None))]
     scores, size = material.scores(labels, runs), len(material.collection.runs)
     there = np.isfinite(scores[:, :-1]).all(axis=(0, 1)) & np.isfinite(scores[0, -1])
     if there.sum() < max(2, len(there) // 2):
@@ -45,13 +45,8 @@ def of_labeling(material: Material, name: str) -> list[Number]:
     )
 
 
-def reranked(material: Material, name: str) -> list[Run]:
-    """Return every run in the order of a labeling: ties keep the run's order, what has no label comes last."""
-    return [_ordered(material, name, run) for run in material.collection.runs]
-
-
-def _ordered(material: Material, name: str, run: Run | None) -> Run:
-    """Return a run, or without one the whole pool, in the order of the labels."""
+def reranked(material: Material, name: str, run: Run | None) -> Run:
+    """Return a run, or without one the whole pool, by the labels: ties keep the order, what has none comes last."""
     label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
     rows: list[tuple[str, str, float]] = []
     for query_id in material.queries:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -34,7 +33,7 @@ def asked(material: Material, name: str) -> tuple[str, Judge, list[Unit]] | None
 
 
 async def repeats(material: Material, name: str, session: Session) -> list[Number]:
-    """Ask a judge again about pairs of the pool: what share of the verdicts flips, and what that does."""
+    """Ask a judge again about pairs of the pool: what share of labels flips, and what that hides of differences."""
     if (asking := asked(material, name)) is None:
         return []
     stage, judge, units = asking
@@ -43,11 +42,6 @@ async def repeats(material: Material, name: str, session: Session) -> list[Numbe
         first, *later = [value for _, value in judge.votes(unit, outcomes)]
         pair = unit.query.query_id, unit.docs[0].doc_id
         said += [(pair, first, value) for value in later if first is not None and value is not None]
-    return _flips(material, name, said)
-
-
-def _flips(material: Material, name: str, said: Sequence[tuple[Pair, float, float]]) -> list[Number]:
-    """Return what share of labels changes sides, and the floor that it puts under differences."""
     if len({query_id for (query_id, _), _, _ in said}) < 2:
         return [unknown(NAME, _AGAIN, "flips", "too few pairs have two labels", len(said))]
     then, now = (material.relevant(name, np.array([one[at] for one in said])) for at in (1, 2))

@@ -84,7 +84,19 @@ def audit(
     """
     options, material = _options(checks, probes), read(Path(results), reference)
     prices, work = material.prepared.config.price_list(), partial(_audited, material, options)
-    return _written(material, with_session(work, cache=cache, budget=budget, prices=prices, progress=progress))
+    found = with_session(work, cache=cache, budget=budget, prices=prices, progress=progress)
+    folder, table = material.folder, found.table
+    write_table(table, folder / "audit.csv")
+    for name, one in found.cards.items():
+        write_atomic(folder / "cards" / f"{slug(name)}.md", one.markdown())
+    flagged = table[table["flag"] != ""]
+    told = (
+        f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
+        " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
+    )
+    section = Section("Audit", " ".join([told, *found.notes]), flagged if len(flagged) else None)
+    draw(folder, results=reports.with_section(folder, section))
+    return found
 
 
 def plan_audit(
@@ -182,19 +194,3 @@ def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
         ("Reference", "this labeling: the others are compared with it" if reference == name else held),
         ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
     )
-
-
-def _written(material: Material, found: Audit) -> Audit:
-    """Write the table, the cards and the report's section beside the results."""
-    folder, table = material.folder, found.table
-    write_table(table, folder / "audit.csv")
-    for name, one in found.cards.items():
-        write_atomic(folder / "cards" / f"{slug(name)}.md", one.markdown())
-    flagged = table[table["flag"] != ""]
-    told = (
-        f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
-        " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
-    )
-    section = Section("Audit", " ".join([told, *found.notes]), flagged if len(flagged) else None)
-    draw(folder, results=reports.with_section(folder, section))
-    return found

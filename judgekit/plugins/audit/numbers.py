@@ -54,9 +54,8 @@ def unknown(check: str, subject: str, statistic: str, why: str, n: int = 0) -> N
 
 def groups_of(units: Ints, seed: int) -> Ints:
     """Return which of at most 20 random groups each query is in, shape (n,); queries of one unit stay together."""
-    _, unit = np.unique(units, return_inverse=True)
-    count = int(unit.max(initial=-1)) + 1
-    return np.asarray(np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))[unit])
+    count = int(units.max(initial=-1)) + 1
+    return np.asarray(np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))[units])
 
 
 def jackknife(statistic: Callable[[Bools], Floats], groups: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:

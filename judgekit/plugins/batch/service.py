@@ -28,6 +28,7 @@ from judgekit.wire.types import Endpoint, Program
 
 if TYPE_CHECKING:
     import openai
+    from openai.types import Batch
 
 FINAL: Final = ("completed", "failed", "expired", "cancelled")
 """What a service says of a batch that it will not work on any more."""
@@ -165,17 +166,14 @@ class Fetched:
     Attributes:
         endpoint: who was asked.
         submission: what was submitted.
-        status: the service's word, such as ``in_progress``; None if it does not know the batch.
-        done, failed: how many of its requests have a reply, or failed, so far.
+        batch: what the service says of it; None if it does not know it.
         problems: why the service refused the batch as a whole.
         imports: what came back, one for the replies and one for the errors; none where the batch goes on.
     """
 
     endpoint: Endpoint
     submission: Submission
-    status: str | None
-    done: int = 0
-    failed: int = 0
+    batch: Batch | None
     problems: tuple[str, ...] = ()
     imports: tuple[BatchImport, ...] = ()
 
@@ -190,7 +188,6 @@ def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
                     yield Fetched(endpoint, one, None)
                     continue
                 batch = client.batches.retrieve(known.batch)
-                counts, errors = batch.request_counts, batch.errors
                 ended, imports = batch.status in FINAL, list[BatchImport]()
                 with TemporaryDirectory(prefix="judgekit-") as folder:
                     for file in filter(None, (batch.output_file_id, batch.error_file_id)) if ended else ():
@@ -199,12 +196,7 @@ def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
                         imports.append(import_batch(store, Path(folder, "results.jsonl")))
                 if ended and all(part.cut is None for part in imports):
                     store.forget_submission(known.name)
+                errors = batch.errors.data if batch.errors else None
                 yield Fetched(
-                    endpoint,
-                    known,
-                    batch.status,
-                    counts.completed if counts else 0,
-                    counts.failed if counts else 0,
-                    tuple(str(error.message) for error in (errors.data if errors else None) or ()),
-                    tuple(imports),
+                    endpoint, known, batch, tuple(str(error.message) for error in errors or ()), tuple(imports)
                 )

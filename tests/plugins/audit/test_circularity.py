@@ -93,5 +93,5 @@ def test_re_ranking_keeps_the_order_of_ties_and_puts_what_has_no_label_last(fini
     before = material.collection.runs[0].top(query)
     labels = dict(zip(before, [0.0, 1.0, np.nan, 0.0, 1.0, 1.0], strict=True))
     material.values["hash"] = np.array([labels.get(d, 0.0) if q == query else 0.0 for q, d in material.pairs])
-    after = reranked(material, "hash")[0].top(query)
+    after = reranked(material, "hash", material.collection.runs[0]).top(query)
     assert after == [before[i] for i in (1, 4, 5, 0, 3, 2)]

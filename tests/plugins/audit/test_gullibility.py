@@ -61,7 +61,7 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
     finished: Path, audited: jk.Audit
 ) -> None:
     material = read(finished / "out")
-    sample = gullibility.draw(material).nonrelevant
+    sample = gullibility.draw(material)["nonrelevant"]
     stuffed = dict.fromkeys(sample, 1.0)  # what the keyword mock says of them, by the test above
     labels = pd.read_parquet(finished / "out" / "labels" / "keyword.parquet")[["query_id", "doc_id", "relevance"]]
     attacked = labels.assign(relevance=[stuffed.get((q, d), r) for q, d, r in labels.itertuples(index=False)])
@@ -88,9 +88,9 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
 def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path) -> None:
     material = read(finished / "out")
     sample, pool = gullibility.draw(material), set(material.pairs)
-    assert set(sample.nonrelevant) <= pool - {(f"q{i:02}", f"gold{i:02}") for i in range(TOWNS)}
-    assert not pool & set(sample.random), "a random passage is one of another question"
-    counts = pd.Series([q for q, _ in sample.nonrelevant]).value_counts()
+    assert set(sample["nonrelevant"]) <= pool - {(f"q{i:02}", f"gold{i:02}") for i in range(TOWNS)}
+    assert not pool & set(sample["random"]), "a random passage is one of another question"
+    counts = pd.Series([q for q, _ in sample["nonrelevant"]]).value_counts()
     assert counts.max() - counts.min() <= 1
     assert sample == gullibility.draw(material)
 

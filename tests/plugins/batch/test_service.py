@@ -10,7 +10,7 @@ import pytest
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import ConfigError, EndpointError, StoreError, UsageError
-from judgekit.plugins.batch.service import fetch, submit
+from judgekit.plugins.batch.service import Fetched, fetch, submit
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.plugins.batch.batch_service import BatchService, serving
@@ -33,6 +33,12 @@ def here(service: BatchService, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     return Endpoint("here", f"{service.url}/v1", "m", api_key_env="SOME_KEY")
 
 
+def counts(one: Fetched) -> tuple[int, int]:
+    assert one.batch is not None
+    assert one.batch.request_counts is not None
+    return one.batch.request_counts.completed, one.batch.request_counts.failed
+
+
 def test_what_is_submitted_comes_back_and_labeling_sends_nothing(
     service: BatchService, here: Endpoint, store: Store
 ) -> None:
@@ -41,10 +47,10 @@ def test_what_is_submitted_comes_back_and_labeling_sends_nothing(
     assert service.asked() == UNITS
     assert service.keys == {f"Bearer {KEY}"}
     (one,) = fetch(store, [here])
-    assert (one.status, one.submission.batch, one.imports) == ("in_progress", "batch-0", ())
+    assert (one.batch.status, one.submission.batch, one.imports) == ("in_progress", "batch-0", ())
     service.finish()
     (one,) = fetch(store, [here])
-    assert (one.status, one.done, one.failed) == ("completed", 40, 0)
+    assert (one.batch.status, counts(one)) == ("completed", (40, 0))
     assert [(part.imported, part.failed) for part in one.imports] == [(40, [])]
     assert list(fetch(store, [here])) == []
     assert store.count() == 40
@@ -88,7 +94,7 @@ def test_a_batch_that_was_never_created_is_submitted_again(service: BatchService
     with pytest.raises(EndpointError):
         submit(store, UNITS, Ask(here), [here])
     service.batches.clear()
-    assert [one.status for one in fetch(store, [here])] == [None]
+    assert [one.batch for one in fetch(store, [here])] == [None]
     service.refuse = 400
     with pytest.raises(EndpointError, match="not now"):
         submit(store, UNITS, Ask(here), [here])
@@ -103,11 +109,11 @@ def test_what_a_batch_leaves_that_expires_or_is_refused_as_a_whole_is_told_and_s
     submit(store, UNITS, Ask(here), [here])
     service.finish("failed", problem="The model has no batches.")
     (one,) = fetch(store, [here])
-    assert (one.status, one.problems, one.imports) == ("failed", ("The model has no batches.",), ())
+    assert (one.batch.status, one.problems, one.imports) == ("failed", ("The model has no batches.",), ())
     assert submit(store, UNITS, Ask(here), [here]).requests == 40
     service.finish("expired")
     (one,) = fetch(store, [here])
-    assert (one.status, one.done, one.failed) == ("expired", 20, 20)
+    assert (one.batch.status, counts(one)) == ("expired", (20, 20))
     assert [(part.imported, len(part.failed)) for part in one.imports] == [(20, 0), (0, 20)]
     assert "Too late." in one.imports[1].failed[0][2]
     again = submit(store, UNITS, Ask(here), [here])
