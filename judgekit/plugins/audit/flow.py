@@ -83,7 +83,7 @@ def audit(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     options, material = _options(checks, probes), read(Path(results), reference)
-    prices, work = material.prepared.config.price_list(), partial(_audited, material, options)
+    prices, work = material.prepared.config.price_list(), partial(_audited, material, *options)
     found = with_session(work, cache=cache, budget=budget, prices=prices, progress=progress)
     folder, table = material.folder, found.table
     write_table(table, folder / "audit.csv")
@@ -108,17 +108,15 @@ def plan_audit(
 ) -> dict[str, Plan]:
     """Count what `audit` would send, by stage and, under ``all``, together."""
     asked: dict[str, list[StageUnit]] = {}
-    for stage, program, units in _asked(read(results, reference), _options(checks, probes)):
+    for stage, program, units in _asked(read(results, reference), *_options(checks, probes)):
         asked.setdefault(stage, []).extend((program, unit) for unit in units)
     return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
 
 
-_Options = tuple[tuple[str, ...], tuple[Probe, ...]]
-"""The checks and the probes."""
-
-
-def _options(checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]) -> _Options:
-    """Return the options, checked."""
+def _options(
+    checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]
+) -> tuple[tuple[str, ...], tuple[Probe, ...]]:
+    """Return the checks and the probes, checked."""
     named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
     wanted = CHECKS if named == ["all"] else tuple(named)
     for name in wanted:
@@ -131,9 +129,11 @@ def _options(checks: str | Sequence[str], probes: Sequence[str | Callable[[str, 
     return tuple(name for name in CHECKS if name in wanted), made
 
 
-def _asked(material: Material, options: _Options) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
+def _asked(
+    material: Material, checks: Sequence[str], probes: Sequence[Probe]
+) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
     """Yield what the checks ask: the stage, whom, and about what."""
-    (checks, probes), sample = options, gullibility.draw(material)
+    sample = gullibility.draw(material)
     for name in material.labelings:
         if gullibility.NAME in checks:
             controls = set()
@@ -144,9 +144,9 @@ def _asked(material: Material, options: _Options) -> Iterator[tuple[str, Program
             yield asking
 
 
-async def _audited(material: Material, options: _Options, session: Session) -> Audit:
+async def _audited(material: Material, checks: Sequence[str], probes: Sequence[Probe], session: Session) -> Audit:
     """Do the checks, first those that send nothing."""
-    (checks, probes), notes, numbers = options, list[str](), dict[str, list[Number]]()
+    notes, numbers = list[str](), dict[str, list[Number]]()
     if material.reference is None:
         notes.append(
             "No labeling by people or provenance can serve as reference. Checks that need a reference are"

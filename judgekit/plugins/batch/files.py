@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 import orjson
 
@@ -190,13 +190,8 @@ def _results(path: Path, result: BatchImport) -> Iterator[tuple[int, str, Respon
                 path,
                 line.number,
             )
-        yield line.number, row["custom_id"], _response(row)
-
-
-def _response(row: dict[str, Any]) -> Response:
-    response = row.get("response")
-    if not isinstance(response, dict):
-        return read_response(500, {}, orjson.dumps({"error": row.get("error")}))
-    status = response.get("status_code", 200)
-    body = orjson.dumps(response.get("body"))
-    return read_response(status if isinstance(status, int) else 500, {}, body, proven=True)
+        said = row.get("response")
+        whole = said if isinstance(said, dict) else {"status_code": 500, "body": {"error": row.get("error")}}
+        status, body = whole.get("status_code", 200), orjson.dumps(whole.get("body"))
+        read = read_response(status if isinstance(status, int) else 500, {}, body, proven=whole is said)
+        yield line.number, row["custom_id"], read

@@ -309,16 +309,9 @@ def _headline(guarded: Guarded) -> str:
     }
     if guarded.suite:
         over = sum(change.over for change in guarded.changes)
-        each = f"{over:,} question{'s' if over > 1 else ''}"
-        failed = f"{each} {'are above their limits' if over > 1 else 'is above its limit'}"
-        if mean.outcome == "fail":
-            failed = "the mean loss is above the limit"
-            failed += f", and so {'are' if over > 1 else 'is'} {each}" if over else ""
-        shown = {
-            "pass": "within the limits",
-            "fail": failed,
-            "inconclusive": "missing labels decide",
-        }
+        above = ["the mean loss is above the limit"] * (mean.outcome == "fail")
+        above += [f"questions above their own limits: {over:,}"] * (over > 0)
+        shown = {"pass": "within the limits", "fail": "; ".join(above), "inconclusive": "missing labels decide"}
     bounds = ""
     if mean.low is not None and mean.high is not None:
         bounds = f" (one-sided 95% bounds {_span(mean.low, mean.high)})"

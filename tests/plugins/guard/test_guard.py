@@ -100,8 +100,14 @@ def limited(path: Path, limits: dict[int, object], n: int = 20) -> str:
     [
         ("worse", 1, {}, 1, "fail: the mean loss is above the limit. The mean loss is 3.07 points; the limit is 1."),
         ("worse", 4, {}, 0, "pass: within the limits. The mean loss is 3.07 points; the limit is 4."),
-        ("worse", 1, {0: 5}, 1, "fail: the mean loss is above the limit, and so is 1 question. The mean"),
-        ("worse", 4, {0: 5, 1: 0}, 1, "fail: 1 question is above its limit. The mean loss is 3.07 points"),
+        (
+            "worse",
+            1,
+            {0: 5},
+            1,
+            "fail: the mean loss is above the limit; questions above their own limits: 1. The mean",
+        ),
+        ("worse", 4, {0: 5, 1: 0}, 1, "fail: questions above their own limits: 1. The mean loss is 3.07 points"),
         ("worse", 4, {0: 62, 1: 0}, 0, "pass: within the limits."),
         ("harmless", 0, {0: 0}, 0, "pass: within the limits. The mean loss is 0 points; the limit is 0."),
         ("worse", 4, {0: "much"}, 2, "max_drop of question 'q0' must be 0 to 100 points, not 'much'"),
