@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from judgekit.analysis.comparison import Comparison
@@ -100,11 +99,7 @@ def _(thing: Evaluation, coefficient: str = HEADLINE) -> Figures:
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
     shown = wide.map(lambda value: number(value) if isinstance(value, float) else value)
     warnings = join([tag("p", one) for one in thing.warnings])
-    summary = warnings + _table(shown.rename_axis(columns=None))
+    head = tag("tr", *(tag("th", clean(str(name))) for name in shown.columns))
+    rows = (tag("tr", *(tag("td", str(value)) for value in row)) for row in shown.itertuples(index=False))
+    summary = warnings + tag("table", tag("thead", head), tag("tbody", *rows))
     return Figures(mean_scores(means[means["query_id"] == ALL]), summary=summary)
-
-
-def _table(frame: pd.DataFrame) -> Markup:
-    head = tag("tr", *(tag("th", clean(str(name))) for name in frame.columns))
-    rows = (tag("tr", *(tag("td", str(value)) for value in row)) for row in frame.itertuples(index=False))
-    return tag("table", tag("thead", head), tag("tbody", *rows))

@@ -11,7 +11,6 @@ import pandas as pd
 from judgekit import report
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON
-from judgekit.report.grids import table_1
 from tests.report.conftest import make_results, parse_page
 
 
@@ -22,17 +21,6 @@ def published(shared: Path) -> pd.DataFrame:
     frame["value"] = frame["value"].astype(float)
     frame["undefined_reason"] = frame["value"].isna().map({True: "not applicable: no short answer", False: ""})
     return frame
-
-
-def test_the_published_table_keeps_its_480_cells(shared):
-    frame = published(shared)
-    table = table_1(frame)
-    assert len(frame) == len(table.cells) == 480
-    assert len(table.columns) == 10
-    assert len(table.labelings) == 4
-    for row in frame.itertuples():
-        text, _ = table.cells[row.labeling, row.measure, row.dataset, row.run, row.coefficient]
-        assert text == ("not applicable" if math.isnan(row.value) else f"{row.value:.3f}")
 
 
 def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared):

@@ -39,37 +39,29 @@ def counts(one: Fetched) -> tuple[int, int]:
     return one.batch.request_counts.completed, one.batch.request_counts.failed
 
 
-def test_what_is_submitted_comes_back_and_labeling_sends_nothing(
+def test_what_is_submitted_once_comes_back_and_labeling_sends_nothing(
     service: BatchService, here: Endpoint, store: Store
 ) -> None:
-    found = submit(store, UNITS, Ask(here), [here])
-    assert (found.requests, found.cached, found.under_way, len(found.files)) == (40, 0, 0, 1)
+    found = submit(store, UNITS[:30], Ask(here), [here])
+    assert (found.requests, found.cached, found.under_way, len(found.files)) == (30, 0, 0, 1)
+    more = submit(store, UNITS, Ask(here), [here])
+    assert (more.requests, more.under_way) == (10, 30)
+    assert submit(store, UNITS, Ask(here), [here]).files == {}
     assert service.asked() == UNITS
     assert service.keys == {f"Bearer {KEY}"}
-    (one,) = fetch(store, [here])
+    one, _ = fetch(store, [here])
     assert (one.batch.status, one.submission.batch, one.imports) == ("in_progress", "batch-0", ())
     service.finish()
-    (one,) = fetch(store, [here])
-    assert (one.batch.status, counts(one)) == ("completed", (40, 0))
-    assert [(part.imported, part.failed) for part in one.imports] == [(40, [])]
+    both = list(fetch(store, [here]))
+    assert [(one.batch.status, counts(one)) for one in both] == [("completed", (30, 0)), ("completed", (10, 0))]
+    assert [(part.imported, part.failed) for one in both for part in one.imports] == [(30, []), (10, [])]
     assert list(fetch(store, [here])) == []
-    assert store.count() == 40
+    assert submit(store, UNITS, Ask(here), [here]).cached == store.count() == 40
     transport = ScriptedTransport("no")
     with Session(store.path, transports=lambda _: transport) as session:
         outcomes = run_sync(collect(session, UNITS, Ask(here)))
     assert not transport.sent
     assert [texts(outcomes[unit]) for unit in UNITS] == [[f"yes to {unit}"] for unit in UNITS]
-
-
-def test_nothing_is_submitted_twice(service: BatchService, here: Endpoint, store: Store) -> None:
-    submit(store, UNITS[:30], Ask(here), [here])
-    more = submit(store, UNITS, Ask(here), [here])
-    assert (more.requests, more.under_way) == (10, 30)
-    assert submit(store, UNITS, Ask(here), [here]).files == {}
-    assert service.asked() == UNITS
-    service.finish()
-    assert sum(part.imported for one in fetch(store, [here]) for part in one.imports) == 40
-    assert submit(store, UNITS, Ask(here), [here]).cached == 40
 
 
 def test_a_batch_whose_creation_was_not_confirmed_is_found_by_its_file(

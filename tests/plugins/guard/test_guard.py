@@ -30,15 +30,21 @@ FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
 
 
 def test_a_planted_loss_fails_the_build_and_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
-    said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment", code=1)
-    assert said.out.startswith(
-        "fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)"
-    )
-    assert "nDCG@10 by 'containment', base against worse, 300 questions: 15 worse, 285 unchanged." in said.out
-    assert "q0  loses 61.31  moved d0a [1] 1 → 5, d0b [0] 2 → 1 and 3 more  What is town 0?" in said.out
-    assert len(said.out.splitlines()) <= 10
-    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0)
-    assert said.out.startswith("pass: the loss is shown to be below the limit.")
+    planted = ("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment")
+    said = judgekit(*planted, code=1).out
+    assert said.startswith("fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)")
+    assert "nDCG@10 by 'containment', base against worse, 300 questions: 15 worse, 285 unchanged." in said
+    assert "q0  loses 61.31  moved d0a [1] 1 → 5, d0b [0] 2 → 1 and 3 more  What is town 0?" in said
+    assert len(said.splitlines()) <= 10
+    content = json.loads(judgekit(*planted, "--json", "--markdown", "g.md", code=1).out)
+    assert (content["command"], content["outcome"], content["exit_code"]) == ("guard", "fail", 1)
+    assert (len(content["changes"]), content["questions"]["worse"], content["mean"]["queries"]) == (15, 15, 300)
+    assert content["changes"][0]["gone"][0] == [1, "d0a", "1"]
+    page = (repository / "g.md").read_text()
+    assert page.startswith("### judgekit guard: fail\n")
+    assert "| `q0 What is town 0?` | 61.31 | `moved d0a [1] 1 → 5" in page
+    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0).out
+    assert said.startswith("pass: the loss is shown to be below the limit.")
 
 
 @pytest.mark.parametrize("new", ["few-harmless.trec", "few-worse.trec"])
@@ -176,17 +182,6 @@ def test_missing_answers_can_be_anything(listed: bool, suite: bool, base: float 
         return
     assert (guarded.outcome, guarded.mean.open) == ("inconclusive", True)
     assert "12 questions lack the rated answer of a version, which may be anything from 0 to 1." in str(guarded)
-
-
-def test_json_holds_everything_and_markdown_is_a_comment(judgekit: Judgekit, repository: Path) -> None:
-    asked = ["guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment"]
-    content = json.loads(judgekit(*asked, "--json", "--markdown", "g.md", code=1).out)
-    assert (content["command"], content["outcome"], content["exit_code"]) == ("guard", "fail", 1)
-    assert (len(content["changes"]), content["questions"]["worse"], content["mean"]["queries"]) == (15, 15, 300)
-    assert content["changes"][0]["gone"][0] == [1, "d0a", "1"]
-    page = (repository / "g.md").read_text()
-    assert page.startswith("### judgekit guard: fail\n")
-    assert "| `q0 What is town 0?` | 61.31 | `moved d0a [1] 1 → 5" in page
 
 
 def test_what_questions_say_cannot_break_the_comment_or_the_lines(repository: Path) -> None:
