@@ -1,4 +1,4 @@
-"""A batch service in this process: OpenAI's routes for files and batches, and Azure's names for them."""
+"""A batch service in this process, with OpenAI's routes for files and batches."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class BatchService:
         return [json.loads(line)["body"]["messages"][-1]["content"] for line in lines]
 
     async def upload(self, request: web.Request) -> web.Response:
-        self.keys.add(request.headers.get("api-key", request.headers.get("authorization", "")))
+        self.keys.add(request.headers.get("authorization", ""))
         form = await request.post()
         assert form["purpose"] == "batch"
         name = f"file-{len(self.files)}"
@@ -105,11 +105,10 @@ class BatchService:
 def serving() -> Iterator[BatchService]:
     """Run a batch service in a thread."""
     service, app = BatchService(), web.Application()
-    for root in ("/v1", "/openai"):
-        app.router.add_post(f"{root}/files", service.upload)
-        app.router.add_get(f"{root}/files/{{name}}/content", service.content)
-        app.router.add_post(f"{root}/batches", service.create)
-        app.router.add_get(f"{root}/batches", service.list)
-        app.router.add_get(f"{root}/batches/{{name}}", service.retrieve)
+    app.router.add_post("/v1/files", service.upload)
+    app.router.add_get("/v1/files/{name}/content", service.content)
+    app.router.add_post("/v1/batches", service.create)
+    app.router.add_get("/v1/batches", service.list)
+    app.router.add_get("/v1/batches/{name}", service.retrieve)
     with running(app) as service.url:
         yield service
