@@ -89,20 +89,15 @@ class Packed:
 
 def pack(results: Results, backing: Backing) -> Packed | None:
     """Return what the page needs to show queries; None where no query is known, and no reason either."""
-    ids = _ids(backing)
+    tables = [*backing.labels.values(), *([] if backing.quality is None else [backing.quality])]
+    there = dict.fromkeys(q for table in tables for q in table["query_id"])
+    ids = [q for q in backing.queries if q in there] or list(there)
     if not ids:
         return Packed("", (), absent=backing.absent) if backing.absent else None
     columns = _Columns(results, backing, ids[:MOST_QUERIES])
     blocks = tuple(_squeezed(rows) for rows in columns.blocks())
     left_out = max(0, len(ids) - MOST_QUERIES)
     return Packed(_squeezed(columns.index()), blocks, sum(map(len, blocks)) > IN_PAGE, left_out, backing.absent)
-
-
-def _ids(backing: Backing) -> list[str]:
-    """Return the queries that have a label or an answer, in the order of the file."""
-    tables = [*backing.labels.values(), *([] if backing.quality is None else [backing.quality])]
-    there = dict.fromkeys(q for table in tables for q in table["query_id"])
-    return [q for q in backing.queries if q in there] or list(there)
 
 
 def _squeezed(value: Any) -> str:

@@ -365,8 +365,8 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(chromium: Browser, tmp_path: Path) -> Callable[..., Browser]:
-    """Open a report in the browser; at the end nothing was asked of anyone and nothing complained."""
+def opened(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Browser]]:
+    """Open a report in the browser; at the end nothing was asked of anyone."""
 
     def open_(fragment: str = "", results: Any = None, backing: Backing | None = None) -> Browser:
         page = tmp_path / "report.html"
@@ -380,7 +380,9 @@ def opened(chromium: Browser, tmp_path: Path) -> Callable[..., Browser]:
         chromium.run(SETTLED)
         return chromium
 
-    return open_
+    yield open_
+    assert chromium.requests
+    assert all(url.startswith(tmp_path.as_uri()) for url in chromium.requests)
 
 
 def go(browser: Browser, fragment: str) -> None:

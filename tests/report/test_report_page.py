@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import json
 import math
 import re
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 
 from judgekit import report
 from judgekit.analysis.flags import FLAGS
+from judgekit.analysis.primary import FIND_QUESTIONS, Primary
+from judgekit.data.tables import COMPARISON
 from judgekit.report.drawing import COEFFICIENTS
 from judgekit.report.formatting import marks
 from judgekit.report.model import Section
@@ -156,6 +159,26 @@ def test_a_section_of_another_room_is_drawn_with_its_table():
     assert "Extra <b>" in page.whole
     assert "(20 rows)" in page.whole, "a long table is folded"
     assert ["run"] in page.rows, "empty columns are not drawn"
+
+
+def test_the_page_draws_the_papers_table_1_with_its_480_cells_and_data_sets_over_runs(shared):
+    found = json.loads((shared / "vectors" / "erag_table1.json").read_text())
+    frame = pd.DataFrame(found, columns=["labeling", "measure", "run", "dataset", "coefficient", "value"])
+    values = frame["value"].astype(float)
+    frame = frame.assign(
+        coefficient=frame["coefficient"].map({"tau": "tau_b", "rho": "rho"}), value=values, level="query", depth=50,
+        undefined_reason=values.isna().map({True: "not applicable: no short answer", False: ""}), quality_metric="em",
+        model="t5", ci_low=math.nan, ci_high=math.nan, ci_method="", n=0, flags="",
+    )  # fmt: skip
+    primary = Primary("P", "em", "t5", 50, FIND_QUESTIONS)
+    rows = drawn(comparison=COMPARISON.check(frame), primary=primary, labelings=()).rows
+    header = next(i for i, row in enumerate(rows) if row[:4] == ["Labeling", "Measure", "τ", "ρ"])
+    assert rows[header - 2][1:] == list(dict.fromkeys(frame["dataset"]))
+    assert rows[header - 1][1:] == [run for _ in range(5) for run in dict.fromkeys(frame["run"])]
+    shown = [cell for row in rows[header + 1 : header + 25] for cell in row[-20:]]
+    there = [f"{value:.3f}" for value in values if not math.isnan(value)]
+    assert sorted(cell for cell in shown if not cell.startswith("not applicable")) == sorted(there)
+    assert sum(cell.startswith("not applicable") for cell in shown) == 480 - len(there)
 
 
 def test_the_decision_by_another_model_stands_beside_it():
