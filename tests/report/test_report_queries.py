@@ -39,16 +39,12 @@ def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_thresho
     assert (index["k"], index["runs"], index["relevant"]) == (5, ["bm25"], [[[3]]])
 
 
-def test_rows_are_drawn_as_far_as_they_are_looked_at(opened):
+def test_rows_are_drawn_as_far_as_they_are_looked_at_and_words_and_ids_are_searched(opened):
     browser = opened("#queries")
     assert text(browser, "#count") == "60 of 60 queries"
     assert len(listed(browser)) == 50
     browser.run(f"document.getElementById('list').scrollTop = 1e6; {SETTLED}")
     assert len(listed(browser)) == 60
-
-
-def test_words_and_ids_are_searched(opened):
-    browser = opened()
     browser.run("const f = document.getElementById('find'); f.focus(); f.value = 'NUMBER 17'; f.oninput()")
     browser.run("new Promise((done) => setTimeout(done, 200))")
     assert listed(browser) == ["q17"]
@@ -57,8 +53,8 @@ def test_words_and_ids_are_searched(opened):
 
 def test_the_list_begins_with_what_labelings_disagree_about_most_and_sorts_by_a_click(opened):
     browser = opened()
-    shares = "[...document.querySelectorAll('#rows meter')].map((m) => m.value)"
-    assert browser.run(shares) == sorted(browser.run(shares), reverse=True)
+    shares = browser.run("[...document.querySelectorAll('#rows meter')].map((m) => m.value)")
+    assert shares == sorted(shares, reverse=True)
     click(browser, "th[data-by=quality] button")
     values = browser.run("[...document.querySelectorAll('#rows td:nth-child(2)')].map((e) => Number(e.textContent))")
     assert values == sorted(values, reverse=True)

@@ -15,7 +15,7 @@ from tests.small import FILES, MOCK, QUICK, toml
 TOWNS = 20
 RUNS = {"exact": 0.0, "close": 1.0, "fair": 2.0, "weak": 3.5, "poor": 6.0}
 
-LABELERS = '''
+LABELERS = """
 import hashlib
 from dataclasses import dataclass
 
@@ -23,9 +23,7 @@ import judgekit as jk
 
 
 @dataclass(frozen=True)
-class Oracle(jk.Labeler):
-    """Knows which document it is, whatever somebody writes into it."""
-
+class Oracle(jk.Labeler):  # knows which document it is, whatever somebody writes into it
     scale = "binary"
 
     def relevance(self, query, doc):
@@ -33,9 +31,7 @@ class Oracle(jk.Labeler):
 
 
 @dataclass(frozen=True)
-class Hash(jk.Labeler):
-    """Says anything, but always the same of the same text."""
-
+class Hash(jk.Labeler):  # says anything, but always the same of the same text
     scale = "binary"
 
     def relevance(self, query, doc):
@@ -43,26 +39,17 @@ class Hash(jk.Labeler):
 
 
 @dataclass(frozen=True)
-class Long(jk.Labeler):
-    """The longer the better."""
-
+class Long(jk.Labeler):  # the longer the better
     scale = "unit"
 
     def relevance(self, query, doc):
         return min(len(doc.text) / 400, 1.0)
 
 
-def shout(question, passage):
-    return passage.upper()
-
-
-def wordless(question, passage):
-    return 7
-
-
-def lonely(question):
-    return question
-'''
+shout = lambda question, passage: passage.upper()
+wordless = lambda question, passage: 7
+lonely = lambda question: question
+"""
 
 TABLES = {
     "data": FILES | {"depth": 6},

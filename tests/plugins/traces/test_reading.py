@@ -87,7 +87,7 @@ def test_spans_of_phoenix_as_a_table_and_annotations_apart(tmp_path: Path) -> No
         context = {f"context.{k}": v for k, v in span["context"].items()}
         rows.append({k: span[k] for k in ("name", "span_kind", "parent_id", "start_time")} | row | context)
     pd.DataFrame(rows).to_parquet(tmp_path / "spans.parquet")
-    check(jk.read_traces([tmp_path / "spans.parquet", lines(tmp_path / "annotations.jsonl", PHOENIX[9:])]))
+    check(jk.read_traces([tmp_path / "spans.parquet", lines(tmp_path / "annotations.jsonl", [{"data": PHOENIX[9:]}])]))
 
 
 def test_spans_as_opentelemetry_writes_them(tmp_path: Path) -> None:
