@@ -120,13 +120,11 @@ def as_langfuse(rows: list[Record]) -> list[Record]:
     each = iter([row for row in rows if "context" in row])
     for llm, found, root in zip(each, each, each, strict=True):
         trace, documents = root["context"]["trace_id"], found["attributes"]["retrieval"]["documents"]
+        each_doc = (one["document"] for one in documents)
+        output = [{"id": doc["id"], "page_content": doc["content"], "metadata": {}} for doc in each_doc]
         inside = [
             {"type": "GENERATION", "name": "llm", "startTime": llm["start_time"], "model": "model-a"},
-            {"type": "RETRIEVER", "name": found["name"], "startTime": found["start_time"]},
-        ]
-        inside[1]["output"] = [
-            {"id": one["document"]["id"], "page_content": one["document"]["content"], "metadata": {}}
-            for one in documents
+            {"type": "RETRIEVER", "name": found["name"], "startTime": found["start_time"], "output": output},
         ]
         rated = ratings[trace]["result"] if trace in ratings else {}
         said = {"stringValue": rated.get("label")} if rated.get("score") is None else {"value": rated["score"]}
@@ -192,8 +190,8 @@ def test_lists_of_one_trace_are_one_list_and_the_answer_is_about_the_last_run(tm
     assert found.answers[["run", "depth"]].values.tolist() == [["rerank", 2]]
 
 
-WITHOUT_TEXT = {"retrieval": {"documents": [{"document": {"id": "d"}}]}}
-AS_PYTHON = {"retrieval": {"documents": "[{'document.id': 'd', 'document.content': 'x'}]"}}
+def retrieved(documents: Any) -> list[Record]:
+    return [{**spans("t", "W?", "x", 0)[1], "attributes": {"retrieval": {"documents": documents}}}]
 
 
 @pytest.mark.parametrize(
@@ -201,14 +199,8 @@ AS_PYTHON = {"retrieval": {"documents": "[{'document.id': 'd', 'document.content
     [
         ([{"query_id": "q1", "answer": "x"}], r"jsonl, line 1: is not a span, a trace or a score \(it has: query_id"),
         (spans("t", "Where?", "Here.", 0)[::2], "no trace holds both a question and a retrieval"),
-        (
-            [{**spans("t", "W?", "x", 0)[1], "attributes": WITHOUT_TEXT}],
-            "trace t: step 'dense' holds a document without its content",
-        ),
-        (
-            [{**spans("t", "W?", "x", 0)[1], "attributes": AS_PYTHON}],
-            "trace t: the documents are not written as JSON .*: export the table as Parquet or JSON lines",
-        ),
+        (retrieved([{"document": {"id": "d"}}]), "trace t: step 'dense' holds a document without its content"),
+        (retrieved("[{'id': 'd'}]"), "the documents are not written as JSON .*: export the table as Parquet or JSON"),
     ],
 )
 def test_other_files_are_refused(rows: list[Record], message: str, tmp_path: Path) -> None:
