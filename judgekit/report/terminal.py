@@ -29,8 +29,9 @@ PLAIN = 100
 """Columns that its tables fit into."""
 
 
-def print_tables(results: Results, console: Console) -> None:
+def print_tables(results: Results, console: Console | None = None) -> None:
     """Print the decision, and what each labeling is worth and takes."""
+    console = console or Console(highlight=False)
     if console.is_terminal:
         console.print(Group(*_parts(results, console.width)), highlight=False)
         return
