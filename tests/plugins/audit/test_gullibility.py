@@ -133,16 +133,12 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
         ("stuff@3", "no cutoff"),
         ("mine.py:whisper", "unknown probe 'whisper'"),
         ("mine.py:lonely", "a function of a question and a passage"),
+        ("mine.py:wordless", r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"),
     ],
 )
 def test_a_mistake_in_a_probe_is_named(finished: Path, spelling: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        probe(spelling, finished)
-
-
-def test_a_probe_that_returns_no_text_is_named(finished: Path) -> None:
-    with pytest.raises(UsageError, match=r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"):
-        probe("mine.py:wordless", finished).attacked(QUERY, DOC)
+        probe(spelling, finished).attacked(QUERY, DOC)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60), st.integers(1, 30))

@@ -16,22 +16,13 @@ from tests.servers import running
 
 @dataclass
 class BatchService:
-    """What a batch service has, and how it behaves.
-
-    Attributes:
-        url: its address, without a path.
-        answer: returns the text of a reply, or an error, for the body of a request.
-        files: the content of files, by name.
-        batches: what it says of batches, oldest first.
-        refuse: the status with which it answers the creation of a batch; it is created all the same from 500 on.
-        keys: the keys that it was shown.
-    """
+    """What a batch service has, by name, and how it behaves: it answers, or refuses to create batches with a status."""
 
     url: str = ""
     answer: Callable[[dict[str, Any]], str | dict[str, Any]] = lambda body: f"yes to {body['messages'][-1]['content']}"
     files: dict[str, bytes] = field(default_factory=dict)
     batches: list[dict[str, Any]] = field(default_factory=list)
-    refuse: int | None = None
+    refuse: int | None = None  # from 500 on the batch is created all the same
     keys: set[str] = field(default_factory=set)
 
     def finish(self, status: str = "completed", *, problem: str | None = None) -> None:

@@ -69,13 +69,8 @@ def test_spans_outside_of_their_pages_are_errors(span: tuple[str, int, int], exp
         jk.chunks(PAGES, [Doc("d", "sea again.", "", *span)])
 
 
-def test_of_pages_with_the_same_text_the_first_by_name_is_taken() -> None:
-    (doc,) = jk.chunks([Doc("z", PAGE), Doc("a", PAGE)], [Doc("d", "In 1741 the ice broke, and boats")]).docs
-    assert doc.page_id == "a"
-
-
-def test_of_three_pages_with_all_its_words_a_document_is_on_the_one_that_has_them_in_a_row() -> None:
+def test_of_pages_with_all_its_words_a_document_is_on_the_one_that_has_them_in_a_row_or_the_first_by_name() -> None:
     pages = [Doc(name, "one two three four x two three four five y three four five six") for name in "ab"]
-    pages.append(Doc("c", "zero one two three four five six seven"))
-    (doc,) = jk.chunks(pages, [Doc("d", "one two three four five six")]).docs
+    rows = [Doc(name, "zero one two three four five six seven") for name in "dc"]
+    (doc,) = jk.chunks(pages + rows, [Doc("d", "one two three four five six")]).docs
     assert (doc.page_id, doc.start) == ("c", 5)
