@@ -41,7 +41,7 @@ def test_output_that_is_no_terminal_has_the_note_the_decision_and_the_table_with
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 200])
+@pytest.mark.parametrize("width", [60, 80, 200])
 def test_a_terminal_is_never_overrun_and_no_number_is_cut(width):
     text = re.sub(r"\x1b\[[0-9;]*m", "", printed(make_results(), force_terminal=True, width=width))
     assert max(cell_len(line) for line in text.splitlines()) <= width

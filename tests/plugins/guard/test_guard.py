@@ -19,10 +19,10 @@ import judgekit as jk
 from judgekit.errors import DataError, UsageError
 from judgekit.plugins.guard.gate import markdown
 from tests import small
+from tests.cli.test_cli_models import as_model
 from tests.conftest import ROOT
 from tests.mock import URL
 from tests.plugins.guard.conftest import docs_of, write_run
-from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 from tests.small import Judgekit
 
@@ -106,13 +106,7 @@ def limited(path: Path, limits: dict[int, object], n: int = 20) -> str:
     [
         ("worse", 1, {}, 1, "fail: the mean loss is above the limit. The mean loss is 3.07 points; the limit is 1."),
         ("worse", 4, {}, 0, "pass: within the limits. The mean loss is 3.07 points; the limit is 4."),
-        (
-            "worse",
-            1,
-            {0: 5},
-            1,
-            "fail: the mean loss is above the limit; questions above their own limits: 1. The mean",
-        ),
+        ("worse", 1, {0: 5}, 1, "fail: the mean loss is above the limit; questions above their own limits: 1. The"),
         ("worse", 4, {0: 5, 1: 0}, 1, "fail: questions above their own limits: 1. The mean loss is 3.07 points"),
         ("worse", 4, {0: 62, 1: 0}, 0, "pass: within the limits."),
         ("harmless", 0, {0: 0}, 0, "pass: within the limits. The mean loss is 0 points; the limit is 0."),
@@ -269,17 +263,10 @@ def test_a_measure_where_lower_is_better_or_a_whole_list_counts_is_turned_round(
 def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     judgekit: Judgekit, repository: Path, fault_server: FaultServer
 ) -> None:
-    def as_model(name: str) -> Any:
-        def answer(body: dict[str, Any], seen: int) -> Scripted:
-            said = completion("Yes" if "It is town" in body["messages"][-1]["content"] else "No")
-            return Scripted(200, json.dumps({**json.loads(said.body), "model": name}).encode())
-
-        return answer
-
     write_run(repository / "first.trec", 300, worse={0, 20})
     asked = [*FILES, "--labeler", "judge", "--base-url", fault_server.base_url, "--model", "judge", "--cache", "store"]
     fault_server.answer = as_model("old")
-    assert judgekit("guard", "base.trec", "first.trec", *asked).code == 5
+    assert judgekit("guard", "base.trec", "first.trec", *asked).code == 0
     fault_server.answer = as_model("new")
     said = judgekit("guard", "base.trec", "worse.trec", *asked, code=5)
     assert "Nothing is claimed: label judge" in said.out
