@@ -39,7 +39,8 @@ class Register:
         self.tables: dict[str, type[Any]] = {}
         self.forms: dict[str, Callable[..., Any]] = {}
         self.homes: dict[str, str] = {}
-        self._steps: dict[str, tuple[Any, str | None, str | None]] = {}  # with the one that each stands beside
+        # A step, and the name of the one that it stands before or after; neither for the core's, in their order.
+        self._steps: dict[str, tuple[Any, str | None, str | None]] = {}
         self._home = home
 
     def step(self, *, before: str | None = None, after: str | None = None) -> Callable[[type[T]], type[T]]:
@@ -47,7 +48,7 @@ class Register:
 
         def add(kind: type[T]) -> type[T]:
             made: Any = kind()
-            self._steps[made.name] = (made, before, after)
+            self._steps[made.name] = made, before, after
             return kind
 
         return add

@@ -119,6 +119,11 @@ class Scale:
         """Whether all values are whole numbers."""
         return self.kind in ("binary", "grades")
 
+    @property
+    def threshold(self) -> float:
+        """From what label on a document counts as relevant: the middle of a scale that does not declare it."""
+        return (self.low + self.high) / 2 if self.min_rel is None else float(self.min_rel)
+
     def holds(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Return which values are on the scale."""
         inside = (values >= self.low) & (values <= self.high)

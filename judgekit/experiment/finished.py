@@ -95,10 +95,7 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
 def draw(folder: Path, *, texts: bool = True, results: Results | None = None) -> Results:
     """Write ``report.html`` of a results folder anew, and return what it shows."""
     results = load(folder) if results is None else results
-    behind = backing_of(folder, results, texts)
-    if not behind.texts:
-        results = results.without_texts()
-    write_html(results, folder / "report.html", behind)
+    write_html(results, folder / "report.html", backing_of(folder, results, texts))
     return results
 
 

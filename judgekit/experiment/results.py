@@ -32,7 +32,6 @@ from judgekit.report.model import (
     Answers,
     Bill,
     Cost,
-    Example,
     Facts,
     LabelingInfo,
     Results,
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
     from judgekit.stages import Collection
 
-_EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
 MIXED = (
     "Ask one of the models again (`judgekit cache forget --model NAME`, then run), or accept the mix with"
@@ -162,7 +160,6 @@ def _labeling(name: str, made: State) -> LabelingInfo:
     labeler, labeling = made.prepared.labelers[name], made.labelings[name]
     needs, table, scale = labeler.needs, labeling.table, labeling.scale
     ok = table["status"] == Status.OK.value
-    lost = table[~table["status"].isin(NO_FAILURE)].head(_EXAMPLES)
     threshold = scale.min_rel
     return LabelingInfo(
         name=name,
@@ -181,7 +178,6 @@ def _labeling(name: str, made: State) -> LabelingInfo:
         relevant=None if threshold is None else int((table["relevance"][ok] >= threshold).sum()),
         mean=float(table["relevance"][ok].mean()) if ok.any() else None,
         labels=labeling.shares(),
-        examples=_examples(lost["query_id"], lost["doc_id"], lost["status"], lost["reason"], lost["raw"]),
         spending=_spending(made.session.usage(f"label {name}"), needs.people),
         outside_pool=_outside(labeler, labeling, made.prepared.collection),
     )
@@ -239,10 +235,6 @@ def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> in
     )
 
 
-def _examples(*columns: pd.Series) -> tuple[Example, ...]:
-    return tuple(Example(*map(str, row)) for row in zip(*columns, strict=True))
-
-
 def score_means(evaluation: Evaluation, weights: Mapping[str, float] | None) -> pd.DataFrame:
     """Return the mean scores of the runs; where the queries are a sample, with its weights."""
     means = evaluation.means()
@@ -291,14 +283,11 @@ def _answers(stage: str, made: State) -> Answers:
     quality = made.quality[made.quality["model"] == model]
     quality = quality[quality["mode"] == answering.mode] if answering.mode else quality
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
-    lost = single[~single["status"].isin(NO_FAILURE)].head(_EXAMPLES)
-    where = lost["run"] + ", top " + lost["depth"].astype("str")
     return Answers(
         model=model,
         endpoint="" if isinstance(answerer, Imported) else answerer.endpoint.name,
         prompt="imported" if isinstance(answerer, Imported) else answerer.prompt.name,
         counts={status.value: int((single["status"] == status.value).sum()) for status in Status},
-        examples=_examples(lost["query_id"], where, lost["status"], lost["reason"], lost["answer"]),
         spending=_spending(usage, imported and not rated),
         at_decision=at_decision,
         mode=answering.mode,
@@ -530,7 +519,6 @@ def summarise(made: State) -> Results:
         agreement=_kappas(made.agreed),
         models=None if matrix is None else matrix.table,
         modes=None if modes is None else modes.table,
-        gains=comparison.gains if len(comparison.gains) else None,
         cases=comparison.cases,
         differences=comparison.differences,
         details=comparison.details,

@@ -239,8 +239,6 @@ class ReportStep(Step):
             facts=replace(results.facts, inputs=read, more=(*results.facts.more, command)),
             sections=tuple(section for step in steps() for section in step.section(state)),
         )
-        if not config.report.texts:
-            state.results = results = results.without_texts()
         save_results(results, state.folder)
         write_html(results, state.folder / "report.html", shown.backing(state.prepared, state.labelings, state.quality))
         state.progress(Event("report", 1, 1))

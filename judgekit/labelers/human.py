@@ -78,7 +78,7 @@ class Human(_Filed):
         return super()._not_listed(query_id, doc_id)
 
 
-def wilson(chosen: int, shown: int, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(chosen: float, shown: float, confidence: float = 0.95) -> tuple[float, float]:
     """Return the Wilson score interval of a share, chosen out of shown; 0 to 1 where nothing was shown."""
     if not shown:
         return 0.0, 1.0

@@ -18,7 +18,7 @@ from judgekit.report.formatting import count, number
 from judgekit.report.grids import per_run_rows, records, table_1, where
 from judgekit.report.model import Results
 from judgekit.report.page import generic, shell
-from judgekit.report.queries import Backing, least_relevant
+from judgekit.report.queries import Backing
 
 MOST = 10
 """Questions that are named as won, and as lost."""
@@ -74,7 +74,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
 def _labels(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> Iterator[Mapping[str, object]]:
     """Yield for each labeling of both how many labels of the same pairs are others now."""
     (results, was), (_, now) = before, after
-    scales = {info.name: Scale.parse(info.scale or "binary") for info in results.labelings}
+    scales = {info.name: Scale.parse(info.scale) for info in results.labelings if info.scale}
     key = ["query_id", "doc_id"]
     for name in was.labels:
         if name not in now.labels:
@@ -85,7 +85,7 @@ def _labels(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
             there["relevance"].where(there["status"] == Status.OK.value),
             there["relevance_now"].where(there["status_now"] == Status.OK.value),
         )
-        least = least_relevant(scales.get(name))
+        least = scales.get(name, Scale("binary")).threshold
         yield {
             "labeling": name,
             "pairs in both": len(there),

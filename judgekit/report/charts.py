@@ -39,12 +39,12 @@ def figures(results: Results, coefficient: str = HEADLINE) -> Figures:
     views = {IN_WORDS[use]: (results, level) for use, level in uses}
     made = (
         gain_against_cost(results.primary, results.findings, results.purchase, _places([results]), results.currency),
-        *(draw(views, coefficient) for draw in (_by_use, _against_k, _best_at_k, _against_model, _against_mode)),
+        _by_use(views, coefficient),
+        *_against_each(views, coefficient),
         _cases(results),
-        _shares(results),
-        _agreement(results),
+        label_shares({info.name: (info.labels, info.missing) for info in results.labelings if info.labels}),
     )
-    return Figures([one for one in made if one is not None])
+    return Figures(made)
 
 
 def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> Figures:
@@ -54,20 +54,14 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> F
         each = _by_use({name: (results, level) for name, results in found.items()}, HEADLINE)
         drawn.append(each and replace(each, name=f"{each.name}-{use}", title=f"{IN_WORDS[use]}: {each.title}"))
     views = {name: (results, USES[FIND_QUESTIONS]) for name, results in found.items()}
-    drawn += [draw(views, coefficient) for draw in (_against_k, _best_at_k, _against_model, _against_mode)]
-    return Figures([one for one in drawn if one is not None])
+    drawn += _against_each(views, coefficient)
+    return Figures(drawn)
 
 
 def _places(views: Iterable[Results]) -> dict[str, int]:
     """Return the number of each labeling, which gives it its colour and shape in every figure."""
     names = (name for one in views for name in (*(info.name for info in one.labelings), *one.comparison["labeling"]))
     return {str(name): place for place, name in enumerate(dict.fromkeys(names))}
-
-
-def _value(coefficient: str) -> Value:
-    if coefficient not in COEFFICIENTS:
-        raise UsageError(not_among("coefficient", coefficient, list(COEFFICIENTS)))
-    return COEFFICIENTS[coefficient]
 
 
 def _dots(frame: pd.DataFrame, across: str = "", word: str = "", names: Sequence[str] = ()) -> list[Dot]:
@@ -81,22 +75,20 @@ def _dots(frame: pd.DataFrame, across: str = "", word: str = "", names: Sequence
     return made
 
 
-def _best_first(dots: Iterable[Dot]) -> list[Dot]:
-    """Return dots with the best first, those that do not count after the others, and then single runs."""
-    last = {"": 0, "off": 1}
-    return sorted(dots, key=lambda d: (last.get(d.look, 2), -d.value if math.isfinite(d.value) else math.inf))
-
-
 def _panels(views: Views, coefficient: str, dots: Mapping[str, Sequence[Dot]]) -> Panels:
     """Return the panels of those views that have any number."""
-    value = _value(coefficient)
+    value = COEFFICIENTS[coefficient]
     return {name: (value, dots[name]) for name in views if any(math.isfinite(d.value) for d in dots[name])}
 
 
-def _headline(results: Results, level: str, coefficient: str) -> pd.DataFrame:
-    """Return the comparison at a level in a coefficient and the metric of the decision, for every model."""
-    fixed = {"coefficient": coefficient, "quality_metric": results.primary.metric, "level": level}
-    return where(results.comparison, **fixed)
+def _headline(results: Results, level: str, coefficient: str, column: str = "") -> pd.DataFrame:
+    """Return the comparison at a level in a coefficient and the metric of the decision, for every model or mode."""
+    if coefficient not in COEFFICIENTS:
+        raise UsageError(not_among("coefficient", coefficient, list(COEFFICIENTS)))
+    table = results.comparison if column != "mode" else results.modes
+    if table is None:
+        return results.comparison.head(0).assign(mode="")
+    return where(table, coefficient=coefficient, quality_metric=results.primary.metric, level=level)
 
 
 def _by_use(views: Views, coefficient: str) -> Figure | None:
@@ -107,13 +99,16 @@ def _by_use(views: Views, coefficient: str) -> Figure | None:
         frame = where(_headline(results, level, coefficient), model=primary.model, depth=primary.depth)
         frame = where(frame, measure=primary.measure)
         single = (replace(d, look="single") for d in _dots(frame[frame["run"] != primary.run], word="run"))
-        dots[name] = _best_first([*_dots(where(frame, run=primary.run)), *single])
+        every = [*_dots(where(frame, run=primary.run)), *single]
+        # The best first, after them those that do not count, then single runs; what is undefined is the last of each.
+        looks = ("", "off", "single")
+        dots[name] = sorted(every, key=lambda d: (looks.index(d.look), math.isnan(d.value), -d.value))
     panels = _panels(views, coefficient, dots)
     if not panels:
         return None
     measures = " or ".join(dict.fromkeys(results.primary.measure for results, _ in views.values()))
     said = "of two cases whose answers differ in quality, how often the score favours the better one (0.5 is chance)"
-    said = said if coefficient == HEADLINE else _value(coefficient).title
+    said = said if coefficient == HEADLINE else COEFFICIENTS[coefficient].title
     confidence = percent(next(iter(views.values()))[0].facts.confidence)
     caption = f"{measures} by labeling: {said}, with {confidence} interval."
     caption += " The small strokes are the single runs." * any(d.look == "single" for one in dots.values() for d in one)
@@ -135,7 +130,7 @@ def _against_k(views: Views, coefficient: str) -> Figure | None:
         return None
     caption = "The primary measure at each k: the questions are answered again from the top k."
     caption += " Hollow grey points are the outcome by construction." * any(d.look == "off" for d in every)
-    title = f"{_value(coefficient).title} against the number of documents"
+    title = f"{COEFFICIENTS[coefficient].title} against the number of documents"
     return lines("against-k", title, caption, panels, _places(r for r, _ in views.values()), _K)
 
 
@@ -143,55 +138,30 @@ _K: Final = "k, documents that the answer is given"
 
 
 def _best_at_k(views: Views, coefficient: str) -> Figure | None:
-    """Return the paper's Figure 1: each labeling's best measure at each k; of one result, the primary one beside it."""
+    """Return the paper's Figure 1: each labeling's best measure at each k."""
     tables = {}
     for name, (results, level) in views.items():
         here = where(_headline(results, level, coefficient), model=results.primary.model, run=results.primary.run)
         tables[name] = best_measures(here[here["depth"] > 0], results.primary.measure)
-    alone = len({id(results) for results, _ in views.values()}) == 1
-    used = dict([*tables.items()][:1]) if alone else tables
-    each = {name: records(table) for name, table in used.items()}
-    data = pd.DataFrame([row | {"panel": name} for name, rows_of in each.items() for row in rows_of])
-    if data.empty or len(set(data["k"])) < 2 or (data["measures"] < 2).all():
+    data = pd.concat([table.assign(panel=name) for name, table in tables.items()], ignore_index=True)
+    if len(set(data["k"])) < 2 or (data["measures"] < 2).all():
         return None
-    best = {
-        name: [Dot(r["labeling"], r["k"], r["value"], word=r["measure"]) for r in some] for name, some in each.items()
+    dots = {
+        name: [Dot(r["labeling"], r["k"], r["value"], word=r["measure"]) for r in records(table)]
+        for name, table in tables.items()
     }
-    if alone:
-        fixed = [Dot(r["labeling"], r["k"], r["primary"]) for some in each.values() for r in some]
-        best = {
-            "the measure that was fixed in advance": fixed,
-            "the best, chosen after looking": [dot for dots in best.values() for dot in dots],
-        }
     caption = (
         f"For each labeling and k, whichever of {data['measures'].max():.0f} measures follows the answers best. It was"
         " chosen after looking, so that it flatters; it has no interval, and no decision rests on it."
     )
-    panels = {name: (_value(coefficient), dots) for name, dots in best.items()}
-    places = _places(results for results, _ in views.values())
-    drawn = lines("best-against-k", "Each labeling's best measure at each k", caption, panels, places, _K)
-    return replace(drawn, data=data.drop(columns="panel") if alone else data)
+    panels, order = _panels(views, coefficient, dots), _places(results for results, _ in views.values())
+    drawn = lines("best-against-k", "Each labeling's best measure at each k", caption, panels, order, _K)
+    return replace(drawn, data=data)
 
 
-def _against_model(views: Views, coefficient: str) -> Figure | None:
-    """Return the paper's Figure 2: the primary measure against the model that answered."""
-    frames = {name: _headline(results, level, coefficient) for name, (results, level) in views.items()}
-    return _against(views, coefficient, frames, "model", "answering model")
-
-
-def _against_mode(views: Views, coefficient: str) -> Figure | None:
-    """Return the paper's Figure 3: the primary measure against the way in which documents are given and answered."""
-    frames = {
-        name: where(results.modes, coefficient=coefficient, level=level)
-        for name, (results, level) in views.items()
-        if results.modes is not None
-    }
-    return _against(views, coefficient, frames, "mode", "mode of answering")
-
-
-def _against(
-    views: Views, coefficient: str, frames: Mapping[str, pd.DataFrame], column: str, what: str
-) -> Figure | None:
+def _against(views: Views, coefficient: str, column: str, what: str) -> Figure | None:
+    """Return the paper's Figures 2 and 3: the primary measure against the model, or the mode, that answered."""
+    frames = {name: _headline(results, level, coefficient, column) for name, (results, level) in views.items()}
     names = [str(name) for name in dict.fromkeys(name for frame in frames.values() for name in frame[column])]
     dots: dict[str, list[Dot]] = {name: [] for name in views}
     for name, frame in frames.items() if len(names) > 1 else ():
@@ -202,8 +172,18 @@ def _against(
     if not panels:
         return None
     caption = f"The primary measure: the same labels against the answers of each {what}."
-    title, order = f"{_value(coefficient).title} against the {what}", _places(r for r, _ in views.values())
+    title, order = f"{COEFFICIENTS[coefficient].title} against the {what}", _places(r for r, _ in views.values())
     return lines(f"against-{column}", title, caption, panels, order, what, names=names)
+
+
+def _against_each(views: Views, coefficient: str) -> list[Figure | None]:
+    """Return the figures of the primary measure against what differs between answers."""
+    return [
+        _against_k(views, coefficient),
+        _best_at_k(views, coefficient),
+        _against(views, coefficient, "model", "answering model"),
+        _against(views, coefficient, "mode", "mode of answering"),
+    ]
 
 
 def gain_against_cost(
@@ -287,14 +267,10 @@ def _cases(results: Results) -> Figure | None:
     return replace(drawn, data=frame)
 
 
-def _shares(results: Results) -> Figure | None:
-    """Return which labels each labeling gives, and how many are missing."""
-    known = {info.name: (info.labels, info.missing) for info in results.labelings if info.labels}
-    return label_shares(known) if known else None
-
-
-def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
+def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure | None:
     """Return the distribution of labels: by labeling how often each was given, and how many are missing."""
+    if not known:
+        return None
     dots = []
     for name, (given, missing) in known.items():
         parts = {**given, "missing": missing}
@@ -312,23 +288,6 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
     panels = {"": (Value("share of the labels, %", held=(0.0, 100.0), floor=0.0, ceiling=100.0), dots)}
     drawn = rows("labels", "Which labels were given", caption, panels, {}, "label")
     return replace(drawn, data=drawn.data.drop(columns=["low", "high"]).rename(columns={"n": "count"}))
-
-
-def _agreement(results: Results) -> Figure | None:
-    """Return the agreement of each two labelings, the closest first."""
-    frame = results.agreement
-    if frame is None or not {"first", "second", "kappa"} <= set(frame.columns):
-        return None
-    dots = _best_first(
-        Dot(f"{r['first']}, {r['second']}", math.nan, r["kappa"], r["ci_low"], r["ci_high"], r.get("pairs", math.nan))
-        for r in records(frame)
-    )
-    caption = (
-        "Cohen's kappa of what counts as relevant, on the pairs that both labelled: 1 is the same on every pair, 0 what"
-        " chance gives."
-    )
-    panels = {"": (Value("kappa", 0.0, (0.0, 0.2), -1.0, 1.0), dots)}
-    return replace(rows("agreement", "Agreement between labelings", caption, panels, {}), data=frame)
 
 
 def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:

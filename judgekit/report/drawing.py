@@ -18,7 +18,6 @@ from judgekit.report.svg import (
     bands,
     colour,
     cut,
-    document,
     join,
     linear,
     logarithmic,
@@ -77,17 +76,12 @@ class Dot:
         return self.look in ("bar", "share", "lost")
 
     @property
-    def written(self) -> str:
-        """Its value, or what stands for it."""
-        return self.text or number(self.value, self.digits)
-
-    @property
     def note(self) -> str:
         """What it says, in words."""
         where = f", {self.word}" if self.word else "" if math.isnan(self.at) else f" at {self.at:,.10g}"
         ends = "" if self.bar else interval(self.low, self.high, self.digits)
         cases = "" if math.isnan(self.n) else f", n = {self.n:,.0f}"
-        return f"{self.series}{where}: {self.written} {ends}".rstrip() + cases
+        return f"{self.series}{where}: {self.text or number(self.value, self.digits)} {ends}".rstrip() + cases
 
     def drawn(self, at: Point, ends: tuple[Point, Point], index: int) -> Markup:
         """Return its mark, which says its numbers to whoever points at it."""
@@ -131,15 +125,15 @@ def rows(name: str, title: str, caption: str, panels: Panels, order: Mapping[str
         x = linear([*_numbers(dots), *value.held], start, end - room, floor=value.floor, ceiling=value.ceiling)
         body += [_heading(start, 14, heading), ruled(x, 24, bottom, value.title, chance=value.chance)]
         for dot in dots:
-            y = places[dot.series]
+            y, said = places[dot.series], dot.text or number(dot.value, dot.digits)
             if not math.isfinite(dot.value):
-                body.append(tag("text", dot.written, x=start + 6, y=y + 4, class_="quiet"))
+                body.append(tag("text", said, x=start + 6, y=y + 4, class_="quiet"))
                 continue
             body.append(dot.drawn((x(dot.value), y), ((x(dot.low), y), (x(dot.high), y)), order.get(dot.series, 0)))
             if dot.look in ("", "off"):
-                body.append(tag("text", dot.written, x=end, y=y + 4, class_="end quiet"))
+                body.append(tag("text", said, x=end, y=y + 4, class_="end quiet"))
             elif dot.look == "bar":
-                body.append(tag("text", dot.written, x=x(dot.high) + 6, y=y + 4, class_="quiet"))
+                body.append(tag("text", said, x=x(dot.high) + 6, y=y + 4, class_="quiet"))
             elif dot.bar and text_width(dot.word) + 6 <= x(dot.high) - x(dot.low):
                 body.append(tag("text", dot.word, x=x(dot.low) + 6, y=y + 4))
     return _figure(name, title, caption, panels, bottom + 44, body, across)
@@ -172,7 +166,7 @@ def lines(
         if straight:
             x = linear([*positions, 0, 1], start + 12, end - 12)
         else:
-            x = bands(names, start, end) if names else logarithmic(positions, start + room, end - room, positions)
+            x = bands(names, start, end) if names else logarithmic(positions, start + room, end - room)
         body += [_heading(start, drop + 14, heading), ruled(x, top, bottom, across, grid=False)]
         body.append(ruled(y, start, end, value.title * (start == LEFT), upright=True, chance=value.chance))
         step = min(9.0, 0.7 * (end - start) / max(len(x.ticks), 1) / len(series)) * (not straight)
@@ -225,21 +219,25 @@ def _figure(
     held = ("panel", "labeling", across, "value", "low", "high", "n")
     data = pd.DataFrame(
         [
-            (
-                heading,
-                dot.series,
-                dot.word or ("" if math.isnan(dot.at) else dot.at),
-                dot.value,
-                dot.low,
-                dot.high,
-                dot.n,
-            )
+            (heading, d.series, d.word or ("" if math.isnan(d.at) else d.at), d.value, d.low, d.high, d.n)
             for heading, (_, dots) in panels.items()
-            for dot in dots
+            for d in dots
         ],
         columns=held,
     )
     empty = [column for column in held if data[column].isna().all() or (data[column] == "").all()]
     (value, *others) = {one.title for one, _ in panels.values()}
     data = data.drop(columns=empty).rename(columns={} if others else {"value": value})
-    return Figure(name, title, caption, alt, document(name, title, alt, height, body), data)
+    svg = tag(
+        "svg",
+        tag("title", title, id=f"{name}-title"),
+        tag("desc", alt, id=f"{name}-desc"),
+        *body,
+        role="img",
+        aria_labelledby=f"{name}-title {name}-desc",
+        class_="figure",
+        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
+        width=WIDTH,
+        height=height,
+    )
+    return Figure(name, title, caption, alt, svg, data)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,9 +56,9 @@ def with_section(folder: str | Path, section: Section) -> Results:
 
 
 def _json(results: Results) -> str:
-    fields = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results) if f.name not in TABLES}
+    fields = {name: value for name, value in _plain(results).items() if name not in TABLES}
     # ASCII only: a lone surrogate, as a model's broken escape makes one, has no UTF-8 form.
-    return json.dumps({"schema": SCHEMA, **fields}, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps({"schema": SCHEMA, **fields}, indent=1, default=_plain, allow_nan=False) + "\n"
 
 
 def load(folder: str | Path) -> Results:
@@ -74,62 +72,46 @@ def load(folder: str | Path) -> Results:
         raise DataError(f"no {REPORT_FILE} there, so this is not a results folder of judgekit", folder) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}; expected a results folder", folder) from error
-    except (ValueError, RecursionError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise DataError(f"is not the JSON that judgekit writes: {error}", path) from error
-    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        have = value.get("schema") if isinstance(value, dict) else None
+    have = value.pop("schema", None) if isinstance(value, dict) else None
+    if have != SCHEMA:
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
-    fields = {k: v for k, v in value.items() if k != "schema"}
     for name, table in TABLES.items():
         file = Path(folder) / f"{name}.csv"
         if name == "comparison" or file.exists():
-            fields[name] = read_table(table, file)
+            value[name] = read_table(table, file)
     try:
-        return _model().validate_python(fields)
+        return TypeAdapter(Results).validate_python(value)
     except ValidationError as error:
         problem = error.errors(include_input=False)[0]
         where = ".".join(map(str, problem["loc"]))
         raise DataError(f"{where}: {problem['msg'][:1].lower()}{problem['msg'][1:]}", path) from None
 
 
-@cache
-def _model() -> TypeAdapter[Results]:
-    return TypeAdapter(Results)
-
-
 def _frame(value: dict[str, Any]) -> Any:
-    """Return the table that a JSON object holds; any other object, and a table that cannot be read, as it is."""
+    """Return the table that a JSON object holds, any other object as it is."""
     if value.keys() != {"columns", "rows"}:
         return value
     dtypes: dict[str, Any] = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
-    try:
-        return pd.DataFrame(
-            {
-                name: pd.Series([row[i] for row in value["rows"]], dtype="object").astype(dtypes[kind])
-                for i, (name, kind) in enumerate(value["columns"].items())
-            }
-        )
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-        return value
+    return pd.DataFrame(
+        {
+            name: pd.Series([row[i] for row in value["rows"]], dtype="object").astype(dtypes[kind])
+            for i, (name, kind) in enumerate(value["columns"].items())
+        }
+    )
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of the model as JSON can hold it."""
+    """Return what of the model is not JSON as what is: NaN of a table as null, infinity as a text."""
     if isinstance(value, pd.DataFrame):
         kinds = {"b": "bool", "i": "int", "f": "float"}
         columns = {str(c): kinds.get(value[c].dtype.kind, "str") for c in value.columns}
-        return {
-            "columns": columns,
-            "rows": [[_plain(v) for v in row] for row in value.itertuples(index=False, name=None)],
-        }
+        rows = [
+            [v if isinstance(v, str) or math.isfinite(v) else None if v != v else str(v) for v in row]
+            for row in value.itertuples(index=False, name=None)
+        ]
+        return {"columns": columns, "rows": rows}
     if dataclasses.is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    return value.item() if isinstance(value, np.generic) else dict(value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby, product
 from operator import itemgetter
 from typing import Any, Final
@@ -16,7 +16,7 @@ import pandas as pd
 
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL
-from judgekit.report.formatting import UNDEFINED, marks, meaning, number, split_flags
+from judgekit.report.formatting import marks, meaning, number, split_flags
 from judgekit.report.model import Cost, Results
 
 HEADLINE: Final = "concordance"
@@ -25,37 +25,26 @@ HEADLINE: Final = "concordance"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One labeling under one measure: the headline coefficient with its interval, the others beside it.
+    """One labeling under one measure: the headline coefficient with its interval, and tau-b beside it.
 
-    ``value`` is NaN where the coefficient is undefined; ``reason`` then says why. ``others`` holds the further
-    coefficients.
+    ``value`` is NaN where the coefficient is undefined; ``reason`` then says why.
     """
 
     labeling: str
     measure: str
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    method: str = ""
-    n: int = 0
-    reason: str = ""
-    flags: tuple[str, ...] = ()
-    others: dict[str, float] = field(default_factory=dict)
+    value: float
+    low: float
+    high: float
+    method: str
+    n: int
+    reason: str
+    flags: tuple[str, ...]
+    tau_b: float
 
     @property
     def defined(self) -> bool:
         """Whether there is a headline value."""
         return not math.isnan(self.value)
-
-    @property
-    def bare(self) -> bool:
-        """Whether there is a value without an interval."""
-        return self.defined and (math.isnan(self.low) or math.isnan(self.high))
-
-    @property
-    def constructed(self) -> bool:
-        """Whether the labels are the outcome by construction."""
-        return "by_construction" in self.flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +118,25 @@ def grids(results: Results) -> list[Grid]:
     """Return labelings x measures at the depth, metric and run of the primary cell, that of the primary cell first."""
     # Labelings stand in the order of `results.labelings`, measures in that of `results.scores`; others follow in order
     # of appearance.
-    primary = results.primary
-    parts: dict[tuple[str, str], dict[tuple[str, str], list[dict[str, Any]]]] = {}
-    for row in records(at_primary(results.comparison, primary)):
-        rows = parts.setdefault((row["level"], row["model"]), {})
-        rows.setdefault((row["labeling"], row["measure"]), []).append(row)
+    primary, rows = results.primary, records(at_primary(results.comparison, results.primary))
+    keys = ("level", "model", "labeling", "measure")
+    taus = {tuple(r[k] for k in keys): r["value"] for r in rows if r["coefficient"] == "tau_b"}
+    parts: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
+    for r in (r for r in rows if r["coefficient"] == HEADLINE):
+        level, model, labeling, measure = key = tuple(r[k] for k in keys)
+        found = r["value"], r["ci_low"], r["ci_high"], r["ci_method"], r["n"], r["undefined_reason"]
+        cell = Cell(labeling, measure, *found, tuple(split_flags(r["flags"])), taus.get(key, math.nan))
+        parts.setdefault((level, model), {})[labeling, measure] = cell
     order = [info.name for info in results.labelings]
     ranks = {m: i for i, m in enumerate(dict.fromkeys(results.scores["measure"]))}
-    found = []
-    for (level, model), rows in parts.items():
-        present = dict.fromkeys(labeling for labeling, _ in rows)
+    made = []
+    for (level, model), cells in parts.items():
+        present = dict.fromkeys(labeling for labeling, _ in cells)
         labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
-        measures = tuple(sorted(dict.fromkeys(measure for _, measure in rows), key=lambda m: ranks.get(m, len(ranks))))
-        cells = {key: _cell(key, row) for key, row in rows.items()}
+        measures = tuple(sorted(dict.fromkeys(measure for _, measure in cells), key=lambda m: ranks.get(m, len(ranks))))
         verdict = (level, model) == (primary.level, primary.model)
-        found.append(Grid(level, model, verdict, labelings, measures, cells))
-    return sorted(found, key=lambda g: not g.primary)
+        made.append(Grid(level, model, verdict, labelings, measures, cells))
+    return sorted(made, key=lambda g: not g.primary)
 
 
 def where(frame: pd.DataFrame, **fixed: object) -> pd.DataFrame:
@@ -165,46 +157,27 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
 
 
-def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]]) -> Cell:
-    others = {r["coefficient"]: r["value"] for r in rows if r["coefficient"] != HEADLINE}
-    main = next((r for r in rows if r["coefficient"] == HEADLINE), None)
-    flags = tuple(split_flags(main["flags"])) if main else ()
-    if main is None:
-        return Cell(*key, reason="not computed", others=others)
-    ends, reason = (main["ci_low"], main["ci_high"]), main["undefined_reason"]
-    return Cell(*key, main["value"], *ends, main["ci_method"], main["n"], reason, flags, others)
-
-
 COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
 
 
 @dataclass(frozen=True, slots=True)
 class PerRun:
-    """Table 1: rows (labeling, measure), columns (data set, run, coefficient); a cell is its text and reason."""
+    """Table 1.
 
-    rows: tuple[tuple[str, str], ...]
+    Attributes:
+        labelings: each labeling and its rows (labeling, measure).
+        datasets: each data set and how many columns it has.
+        columns: (data set, run), in each of which every coefficient has one.
+        cells: text and reason by (labeling, measure, data set, run, coefficient).
+        reasons: why cells have no number, each reason once.
+    """
+
+    labelings: list[tuple[str, list[tuple[str, str]]]]
+    datasets: list[tuple[str, int]]
     columns: tuple[tuple[str, str], ...]
-    coefficients: dict[str, str]
     cells: dict[tuple[str, ...], tuple[str, str]]
-
-    def cell(self, row: tuple[str, str], column: tuple[str, str], coefficient: str) -> tuple[str, str]:
-        """Return (text, reason); a combination that is not in the table is ("", "")."""
-        return self.cells.get((*row, *column, coefficient), ("", ""))
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why cells have no number, each reason once."""
-        return list(dict.fromkeys(reason for _, reason in self.cells.values() if reason))
-
-    @property
-    def labelings(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """The rows by labeling, for row groups."""
-        return [(name, list(rows)) for name, rows in groupby(self.rows, itemgetter(0))]
-
-    @property
-    def datasets(self) -> list[tuple[str, int]]:
-        """Each data set and how many runs it has, for column groups."""
-        return [(name, len(list(columns))) for name, columns in groupby(self.columns, itemgetter(0))]
+    reasons: list[str]
+    coefficients: dict[str, str]
 
 
 def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequence[str] = ()) -> PerRun:
@@ -218,15 +191,13 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequen
     columns = tuple(c for c in product(dict.fromkeys(frame["dataset"]), dict.fromkeys(frame["run"])) if c in held)
     keys = ("labeling", "measure", "dataset", "run", "coefficient")
     cells = {
-        tuple(row[k] for k in keys): (_text(row["value"], row["undefined_reason"]), row["undefined_reason"])
-        for row in records(frame)
+        tuple(r[k] for k in keys): ("not applicable" if why.startswith("not applicable") else number(r["value"]), why)
+        for r, why in zip(records(frame), frame["undefined_reason"], strict=True)
     }
-    return PerRun(rows, columns, COEFFICIENTS, cells)
-
-
-def _text(value: float, reason: str) -> str:
-    text = number(value)
-    return "not applicable" if text == UNDEFINED and reason.startswith("not applicable") else text
+    grouped = [(name, list(some)) for name, some in groupby(rows, itemgetter(0))]
+    datasets = [(name, len(list(some))) for name, some in groupby(columns, itemgetter(0))]
+    reasons = list(dict.fromkeys(why for _, why in cells.values() if why))
+    return PerRun(grouped, datasets, columns, cells, reasons, COEFFICIENTS)
 
 
 def per_run_rows(results: Results) -> pd.DataFrame:

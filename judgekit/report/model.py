@@ -7,7 +7,7 @@ section out. Texts are never trusted: the pages escape all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
@@ -109,17 +109,6 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A missing label or answer, with the raw reply (empty if there was none)."""
-
-    query_id: str
-    doc_id: str
-    status: str
-    reason: str
-    raw: str
-
-
-@dataclass(frozen=True, slots=True)
 class LabelingInfo:
     """What one labeling is, needs, costs, and how its labels came out.
 
@@ -137,7 +126,6 @@ class LabelingInfo:
         relevant: how many labels count as relevant (None where the scale has no threshold).
         mean: mean relevance of the obtained labels.
         labels: how often each label was given, the least relevant first.
-        examples: some missing labels.
         spending: requests, tokens, money, time.
         outside_pool: relevant documents of an imported file that no run retrieved.
     """
@@ -158,7 +146,6 @@ class LabelingInfo:
     relevant: int | None = None
     mean: float | None = None
     labels: Mapping[str, int] = field(default_factory=dict)
-    examples: tuple[Example, ...] = ()
     spending: Bill = Bill()
     outside_pool: int | None = None
 
@@ -184,7 +171,6 @@ class Answers:
         model: as in the quality and comparison tables.
         endpoint, prompt: where and how it was asked.
         counts: answers per status.
-        examples: some missing answers (``doc_id`` holds the run and depth).
         spending: requests, tokens, money, time; over all runs and depths, rating by an LLM included.
         at_decision: what the answers that the decision is about take, those from its depth, rated by its metric; None
             where it is about others.
@@ -195,7 +181,6 @@ class Answers:
     endpoint: str = ""
     prompt: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
-    examples: tuple[Example, ...] = ()
     spending: Bill = Bill()
     at_decision: Cost | None = None
     mode: str = ""
@@ -288,13 +273,12 @@ class Results:
         models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
             value, ci_low, ci_high``.
         modes: the primary cell in each mode of answering, where there are several: a comparison with a column ``mode``.
-        gains: decision gain per labeling, as the comparison has it.
         cases: how scores and quality of the primary cell fall together, as the comparison has it.
         sections: further sections.
     """
 
     # For those who read it from a file with pydantic: of all of its parts.
-    __pydantic_config__: ClassVar = {"extra": "forbid", "arbitrary_types_allowed": True}
+    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     title: str
     comparison: pd.DataFrame
@@ -321,17 +305,8 @@ class Results:
     agreement: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
     modes: pd.DataFrame | None = None
-    gains: pd.DataFrame | None = None
     cases: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
-
-    def without_texts(self) -> Results:
-        """Return it without questions, passages, answers and replies; ids, numbers and warnings stay."""
-        return replace(
-            self,
-            labelings=tuple(replace(one, examples=_bare(one.examples)) for one in self.labelings),
-            answers=tuple(replace(one, examples=_bare(one.examples)) for one in self.answers),
-        )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
@@ -340,15 +315,9 @@ class Results:
         for name, table in (("differences", DIFFERENCES), ("details", DETAILS)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, table.check(getattr(self, name)))
-        for name in ("agreement", "models", "modes", "gains", "cases", "findings", "purchase"):
+        for name in ("agreement", "models", "modes", "cases", "findings", "purchase"):
             object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:
             # With a single run there is no mean over runs: that run's own rows are the comparison.
             object.__setattr__(self, "primary", replace(self.primary, run=str(runs[0])))
-
-
-def _bare(examples: Sequence[Example]) -> tuple[Example, ...]:
-    """Leave out what a reply, or a server, said."""
-    left_out = "left out"
-    return tuple(replace(one, reason=one.reason and left_out, raw=one.raw and left_out) for one in examples)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from judgekit.analysis.comparison import Comparison
@@ -70,21 +69,14 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
         cases=thing.cases,
         modes=None if thing.modes is None else thing.modes.table,
     )
-    return Figures(drawn(results, coefficient), summary=_decision(decision))
+    return Figures(drawn(results, coefficient), summary=_lines(decision.lines))
 
 
 @figures.register
 def _(thing: Decision, coefficient: str = HEADLINE) -> Figures:
     order = {one.labeling: place for place, one in enumerate(thing.findings.each)}
     made = gain_against_cost(thing.primary, thing.findings.table(), thing.purchase, order) if order else None
-    return Figures([made] if made else [], summary=_decision(thing))
-
-
-def _decision(decision: Decision) -> Markup:
-    """Return the lines, with what stands behind them folded away."""
-    tables = [_table(table.round(3)) for table in (decision.findings.table(), decision.purchase) if len(table)]
-    told = [tag("p", one) for one in decision.details]
-    return join([_lines(decision.lines), tag("details", tag("summary", "What was found"), *tables, *told)])
+    return Figures([made], summary=_lines(thing.lines))
 
 
 def _lines(lines: Sequence[tuple[str, str]]) -> Markup:
@@ -96,8 +88,9 @@ def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
     counts = thing.counts()
     missing = sum(n for status, n in counts.items() if status not in NOT_MISSING)
     said = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts.items() if n)
-    made = [label_shares({thing.name: (thing.shares(), missing)})] if len(thing) else []
-    return Figures(made, summary=_sentences([f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({said})."]))
+    made = label_shares({thing.name: (thing.shares(), missing)} if len(thing) else {})
+    summary = tag("p", tag("strong", f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({said})."))
+    return Figures([made], summary=summary)
 
 
 @figures.register
@@ -105,17 +98,8 @@ def _(thing: Evaluation, coefficient: str = HEADLINE) -> Figures:
     means = thing.means()
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
     shown = wide.map(lambda value: number(value) if isinstance(value, float) else value)
-    summary = _sentences(thing.warnings) + _table(shown.rename_axis(columns=None))
+    warnings = join([tag("p", one) for one in thing.warnings])
+    head = tag("tr", *(tag("th", clean(str(name))) for name in shown.columns))
+    rows = (tag("tr", *(tag("td", str(value)) for value in row)) for row in shown.itertuples(index=False))
+    summary = warnings + tag("table", tag("thead", head), tag("tbody", *rows))
     return Figures(mean_scores(means[means["query_id"] == ALL]), summary=summary)
-
-
-def _sentences(sentences: tuple[str, ...] | list[str]) -> Markup:
-    first = [tag("p", tag("strong", one)) for one in sentences[:1]]
-    rest = [tag("ul", *(tag("li", one) for one in sentences[1:]))] if sentences[1:] else []
-    return join([*first, *rest])
-
-
-def _table(frame: pd.DataFrame) -> Markup:
-    head = tag("tr", *(tag("th", clean(str(name))) for name in frame.columns))
-    rows = (tag("tr", *(tag("td", str(value)) for value in row)) for row in frame.itertuples(index=False))
-    return tag("table", tag("thead", head), tag("tbody", *rows))

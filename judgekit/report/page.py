@@ -61,12 +61,11 @@ def write_html(results: Results, path: str | Path, backing: Backing | None = Non
         (path.parent / "queries").mkdir(parents=True, exist_ok=True)
         for number, block in enumerate(packed.blocks):
             write_atomic(path.parent / "queries" / f"{number:04}.js", f'judgekit.rows({number}, "{block}");\n')
-    write_atomic(path, shell("report.html", packed, r=results, **_context(results)))
+    write_atomic(path, render(results, packed))
 
 
-def render(results: Results, backing: Backing | None = None) -> str:
+def render(results: Results, packed: Packed | None = None) -> str:
     """Return the page as text, without what it cannot hold."""
-    packed = None if backing is None else pack(results, backing)
     return shell("report.html", packed, r=results, **_context(results))
 
 

@@ -89,20 +89,15 @@ class Packed:
 
 def pack(results: Results, backing: Backing) -> Packed | None:
     """Return what the page needs to show queries; None where no query is known, and no reason either."""
-    ids = _ids(backing)
+    tables = [*backing.labels.values(), *([] if backing.quality is None else [backing.quality])]
+    there = dict.fromkeys(q for table in tables for q in table["query_id"])
+    ids = [q for q in backing.queries if q in there] or list(there)
     if not ids:
         return Packed("", (), absent=backing.absent) if backing.absent else None
     columns = _Columns(results, backing, ids[:MOST_QUERIES])
     blocks = tuple(_squeezed(rows) for rows in columns.blocks())
     left_out = max(0, len(ids) - MOST_QUERIES)
     return Packed(_squeezed(columns.index()), blocks, sum(map(len, blocks)) > IN_PAGE, left_out, backing.absent)
-
-
-def _ids(backing: Backing) -> list[str]:
-    """Return the queries that have a label or an answer, in the order of the file."""
-    tables = [*backing.labels.values(), *([] if backing.quality is None else [backing.quality])]
-    there = dict.fromkeys(q for table in tables for q in table["query_id"])
-    return [q for q in backing.queries if q in there] or list(there)
 
 
 def _squeezed(value: Any) -> str:
@@ -117,9 +112,9 @@ class _Columns:
         self.primary, self.backing, self.ids = results.primary, backing, ids
         self.place = pd.Index(ids)
         self.runs = list(backing.lists) or [run.name for run in results.facts.runs]
-        self.scales = {info.name: Scale.parse(info.scale or "binary") for info in results.labelings}
         self.names = list(backing.labels)
-        self.least = {name: least_relevant(self.scales.get(name)) for name in self.names}
+        scales = {info.name: Scale.parse(info.scale) for info in results.labelings if info.scale}
+        self.scales = {name: scales.get(name, Scale("binary")) for name in self.names}
         self.labels = {name: self._by_query(table, ("raw", "reason")) for name, table in backing.labels.items()}
         told = ("answer", "status", "reason")
         self.quality = [] if backing.quality is None else self._by_query(backing.quality, told)
@@ -151,9 +146,7 @@ class _Columns:
             "ids": self.ids,
             "questions": [self._text(queries[q].text) if q in queries else "" for q in self.ids],
             "runs": self.runs,
-            "labelings": [
-                {"name": n, "least": self.least[n], "scale": str(self.scales.get(n, ""))} for n in self.names
-            ],
+            "labelings": [{"name": n, "least": s.threshold, "scale": str(s)} for n, s in self.scales.items()],
             "metric": primary.metric,
             "metrics": self.metrics,
             "k": primary.depth,
@@ -198,18 +191,15 @@ class _Columns:
         labels = []
         for row, (name, table) in enumerate(tables.items()):
             places = [docs[d] for d in table["doc_id"]]
-            least, status = self.least[name], table["status"]
+            least, status = self.scales[name].threshold, table["status"]
             said = [r >= least if s == "ok" else np.nan for r, s in zip(table["relevance"], status, strict=True)]
             votes[row, places] = said
             labels.append(self._labels(table, places, len(docs)))
             for lost in set(status) - set(NOT_MISSING):
                 self.lost[name].setdefault(lost, []).append(at)
-            k = self.primary.depth
-            for run, found in lists.items():
-                self.relevant[name][run][at] = int(np.nansum(votes[row, [docs[d] for d in found[:k]]]))
-            if not lists:
-                for run in self.runs:
-                    self.relevant[name][run][at] = int(np.nansum(votes[row]))
+            for run in self.runs:
+                shown = [docs[d] for d in lists[run][: self.primary.depth]] if lists else slice(None)
+                self.relevant[name][run][at] = int(np.nansum(votes[row, shown]))
         self.split[at] = _split(votes)
         query = backing.queries.get(query_id)
         texts: list[Doc] = backing.docs.get(list(docs)) if backing.docs is not None and backing.texts else []
@@ -268,13 +258,6 @@ def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -
     if not isinstance(turns, list):
         return clean(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
     return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))
-
-
-def least_relevant(scale: Scale | None) -> float:
-    """Return from which label on a document counts as relevant: the middle of a scale that does not say it."""
-    if scale is None:
-        return 1.0
-    return (scale.low + scale.high) / 2 if scale.min_rel is None else float(scale.min_rel)
 
 
 def _split(votes: np.ndarray[Any, np.dtype[np.float64]]) -> float:

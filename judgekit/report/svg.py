@@ -52,25 +52,9 @@ def join(parts: Sequence[str]) -> Markup:
     return Markup("".join(p if isinstance(p, Markup) else escape(clean(p)) for p in parts))
 
 
-def document(key: str, title: str, description: str, height: float, body: Sequence[Markup]) -> Markup:
-    """Return a whole figure with its title and description for those who do not see it."""
-    return tag(
-        "svg",
-        tag("title", title, id=f"{key}-title"),
-        tag("desc", description, id=f"{key}-desc"),
-        *body,
-        role="img",
-        aria_labelledby=f"{key}-title {key}-desc",
-        class_="figure",
-        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
-        width=WIDTH,
-        height=height,
-    )
-
-
-def text_width(text: str, per_cell: float = 7.6) -> float:
+def text_width(text: str) -> float:
     """Return roughly how wide a text is in the figures' font size."""
-    return cell_len(clean(text)) * per_cell
+    return cell_len(clean(text)) * 7.6
 
 
 def cut(text: str, cells: int) -> str:
@@ -135,18 +119,12 @@ def linear(
     return Axis(low, high, start, end, tuple((v, f"{v + 0.0:,.{digits}f}") for v in marks))
 
 
-def logarithmic(values: Sequence[float], start: float, end: float, marks: Sequence[float] = ()) -> Axis:
-    """Return a logarithmic axis around positive values, with the given marks or else round ones."""
-    powers = range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
-    factors = (1, 2, 5) if len(powers) <= 4 else (1,)
-    known = list(marks) or [f * 10.0**power for power in powers for f in factors]
-    below = [m for m in known if m <= min(values) * 1.0001][-1:]
-    above = [m for m in known if m >= max(values) * 0.9999][:1]
-    shown = [m for m in known if [*below, -math.inf][0] <= m <= [*above, math.inf][0]]
-    low, high = math.log10(min(*values, *shown)), math.log10(max(*values, *shown))
+def logarithmic(values: Sequence[float], start: float, end: float) -> Axis:
+    """Return a logarithmic axis on which each of some ascending positive values is marked."""
+    low, high = math.log10(values[0]), math.log10(values[-1])
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return Axis(low, high, start, end, tuple((m, f"{m:,.10g}") for m in shown), math.log10)
+    return Axis(low, high, start, end, tuple((value, f"{value:,.10g}") for value in values), math.log10)
 
 
 def bands(names: Sequence[str], start: float, end: float) -> Axis:
@@ -254,7 +232,7 @@ class Figure:
 
 
 class Figures(tuple[Figure, ...]):
-    """Figures in a row, which can be named; in a notebook they show themselves.
+    """Figures in a row, those that there are, which can be named; in a notebook they show themselves.
 
     Attributes:
         summary: what they are of in words and a table, as HTML.
@@ -262,9 +240,9 @@ class Figures(tuple[Figure, ...]):
 
     summary: Markup
 
-    def __new__(cls, figures: Iterable[Figure] = (), summary: str = "") -> Self:
+    def __new__(cls, figures: Iterable[Figure | None] = (), summary: str = "") -> Self:
         """Make a tuple of them."""
-        self = super().__new__(cls, figures)
+        self = super().__new__(cls, (one for one in figures if one is not None))
         self.summary = Markup(summary)  # made of escaped parts
         return self
 

@@ -85,9 +85,10 @@ def _labelings(part: Grid, results: Results, width: int) -> Table:
 def _cell(part: Grid, cell: Cell | None) -> Text:
     if cell is None:
         return Text(UNDEFINED, style="dim")
-    text = Text(f"{marks(part.own(cell))} {number(cell.value)}".strip(), style="dim" if cell.constructed else "")
+    style = "dim" if "by_construction" in cell.flags else ""
+    text = Text(f"{marks(part.own(cell))} {number(cell.value)}".strip(), style=style)
     if cell.defined:
-        text.append(" no interval" if cell.bare else f" {interval(cell.low, cell.high)}", style="dim not bold")
+        text.append(f" {interval(cell.low, cell.high) or 'no interval'}", style="dim not bold")
     return text
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import base64
+import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,6 @@ from tests.servers import FaultServer, openai_error
 from tests.small import TOWNS
 
 SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410"]
-FILES = ("report.html", "report.json")
 
 
 def says_secrets(body: dict[str, Any], seen: int) -> Scripted:
@@ -35,27 +36,24 @@ def run(folder: Path, fault_server: FaultServer) -> list[str]:
     return experiment(folder, fault_server)
 
 
-def leaks(folder: Path, *names: str) -> set[str]:
-    text = "".join((folder / "out" / name).read_text() for name in names)
+def leaks(folder: Path) -> set[str]:
+    """Which secrets report.json and report.html hold, in the packed rows of the page too."""
+    page = (folder / "out" / "report.html").read_text()
+    packed = re.findall(r'<script type="text/plain"[^>]*>([^<]+)<', page)
+    texts = [zlib.decompress(base64.b64decode(one)).decode() for one in packed]
+    text = "".join([(folder / "out" / "report.json").read_text(), page, *texts])
     return {secret for secret in SECRETS if secret in text}
 
 
 def test_a_report_without_texts_holds_none(judgekit, folder, run):
     judgekit(*run, code=1)
-    assert leaks(folder, *FILES) >= {"harbour-7731", "refused-4410"}
-    with_texts = json.loads((folder / "out" / "report.json").read_text())
+    assert leaks(folder) == set(SECRETS)
     assert judgekit("report", "out", "--no-texts").code == 0
-    assert leaks(folder, "report.html") == set()
+    assert leaks(folder) == set()
     assert judgekit("report", "out").code == 0
-    assert leaks(folder, "report.html")
+    assert leaks(folder)
 
     with (folder / "models.toml").open("a") as file:
         file.write("[report]\ntexts = false\n")
     assert judgekit(*run).code == 1
-    assert leaks(folder, *FILES) == set()
-    without = json.loads((folder / "out" / "report.json").read_text())
-    one, other = (r["labelings"][1]["examples"] for r in (with_texts, without))
-    assert [(e["query_id"], e["doc_id"], e["status"]) for e in one] == [
-        (e["query_id"], e["doc_id"], e["status"]) for e in other
-    ]
-    assert {e["raw"] for e in other} <= {"left out", ""}
+    assert leaks(folder) == set()

@@ -11,7 +11,7 @@ import pytest
 
 from judgekit.client.transports import HttpTransport
 from judgekit.errors import ConfigError
-from judgekit.plugins.batch.service import open_client
+from judgekit.plugins.batch.service import service
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Reply
 from tests.programs import Run
@@ -171,5 +171,5 @@ def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(
 
 def test_batches_are_submitted_with_the_headers_of_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TENANT", "tenant-0123456789")
-    client = open_client(Endpoint("here", "http://h/v1", "m", headers={"X-Tenant": "env:MY_TENANT"}))
-    assert client.default_headers["x-tenant"] == "tenant-0123456789"
+    with service(Endpoint("here", "http://h/v1", "m", headers={"X-Tenant": "env:MY_TENANT"})) as client:
+        assert client.default_headers["x-tenant"] == "tenant-0123456789"

@@ -26,7 +26,6 @@ from judgekit.report.model import (
     Answers,
     Bill,
     Cost,
-    Example,
     Facts,
     LabelingInfo,
     Results,
@@ -109,11 +108,6 @@ def labelings() -> tuple[LabelingInfo, ...]:
             "judge", "judge", "judge(prompt=binary)", "binary", **model, prompt="judge-binary", kinship="same model",
             counts=counts | {"ok": pairs - 17, "unparsed": 12, "truncated": 3, "refused": 1, "failed": 1},
             relevant=1604, mean=0.334,
-            examples=(
-                Example("q17", "d204", "unparsed", "no verdict in the reply", "The passage talks about bridges."),
-                Example("q18", "d9", "truncated", "cut off by the token limit", "Let me think step by step about"),
-                Example("q90", "d77", "failed", "HTTP 500: internal error", ""),
-            ),
             spending=Bill(
                 Cost(4812, 1_532_884, 9_624, 0.2395, request_seconds=412.5), Cost(12, 3_800, 24, 0.0006, 1.9), 4800, 1
             ),
@@ -132,41 +126,27 @@ def labelings() -> tuple[LabelingInfo, ...]:
 
 def quality() -> pd.DataFrame:
     rows = [
-        {
-            "run": run, "depth": depth, "model": "reader-small", "metric": metric,
-            "value": 0.25 + 0.02 * i + 0.03 * math.log2(depth) + (0.08 if metric == "f1" else 0.0),
-            "n": 299, "abstained": 11 + i, "seems_abstained": 2, "missing": 1, "not_applicable": 0,
-        }
+        {"run": run, "depth": depth, "metric": metric, "n": 299, "abstained": 11 + i, "seems_abstained": 2,
+         "missing": 1, "value": 0.25 + 0.02 * i + 0.03 * math.log2(depth) + (0.08 if metric == "f1" else 0.0)}
         for i, run in enumerate(RUNS) for depth in DEPTHS for metric in ("em", "f1")
     ]  # fmt: skip
-    closed = {
-        "run": "all",
-        "depth": 0,
-        "model": "reader-small",
-        "n": 300,
-        "abstained": 90,
-        "seems_abstained": 0,
-        "missing": 0,
-    }
-    rows += [closed | {"metric": m, "value": v, "not_applicable": 0} for m, v in (("em", 0.12), ("f1", 0.17))]
-    return QUALITY_MEANS.check(pd.DataFrame(rows))
+    closed = {"run": "all", "depth": 0, "n": 300, "abstained": 90, "seems_abstained": 0, "missing": 0}
+    rows += [closed | {"metric": "em", "value": 0.12}, closed | {"metric": "f1", "value": 0.17}]
+    return QUALITY_MEANS.check(pd.DataFrame(rows).assign(model="reader-small", not_applicable=0))
 
 
 def _differences() -> pd.DataFrame:
-    rows = []
-    for run, depth, coefficient in itertools.product(("bm25", "all"), DEPTHS, ("concordance", "tau_b")):
-        for first, second in itertools.combinations(LABELINGS, 2):
-            gap = LABELINGS[first] - LABELINGS[second]
-            rows.append(
-                {
-                    "first": first, "second": second, "measure": f"nDCG@{depth}", "run": run, "level": "query",
-                    "depth": depth, "quality_metric": "em", "model": "reader-small", "coefficient": coefficient,
-                    "difference": gap, "ci_low": gap - 0.04, "ci_high": gap + 0.04, "ci_method": "t",
-                    "p": 0.0002 if abs(gap) > 0.04 else 0.2, "p_holm": 0.001 if abs(gap) > 0.04 else 0.4,
-                    "n": 300,
-                }
-            )  # fmt: skip
-    return DIFFERENCES.check(pd.DataFrame(rows))
+    rows = [
+        {"first": first, "second": second, "measure": f"nDCG@{depth}", "run": run, "depth": depth,
+         "coefficient": coefficient, "difference": LABELINGS[first] - LABELINGS[second]}
+        for run, depth, coefficient in itertools.product(("bm25", "all"), DEPTHS, ("concordance", "tau_b"))
+        for first, second in itertools.combinations(LABELINGS, 2)
+    ]  # fmt: skip
+    frame, same = pd.DataFrame(rows), {"level": "query", "quality_metric": "em", "model": "reader-small", "n": 300}
+    gap = frame["difference"]
+    shown, ends = abs(gap) > 0.04, {"ci_low": gap - 0.04, "ci_high": gap + 0.04, "ci_method": "t"}
+    p, holm = shown.map({True: 0.0002, False: 0.2}), shown.map({True: 0.001, False: 0.4})
+    return DIFFERENCES.check(frame.assign(**same, **ends, p=p, p_holm=holm))
 
 
 def _details() -> pd.DataFrame:
@@ -202,7 +182,6 @@ def make_results(**changes: Any) -> Results:
         answers=(
             Answers(
                 "reader-small", "local", "answer-short", {"ok": 4499, "failed": 1},
-                (Example("q90", "bm25, top 5", "failed", "HTTP 500: internal error", ""),),
                 Bill(
                     Cost(4500, 6_204_113, 27_120, 0.9495, request_seconds=1290.0), Cost(0, 0, 0, 0.0, 0.2), 4500, 1
                 ),
@@ -260,18 +239,15 @@ def make_backing(
     """Return what lies behind a result: every text begins with ``text``, every label is ok but a few of the judge's."""
     names = [f"{ids}q{i}" for i in range(queries)]
     found = {q: [f"{q}-d{d}" for d in range(docs)] for q in names}
-    asked = {
-        q: Query(q, f"{text}Which bridge is number {i}?", (f"{text}Bridge {i}", "the old one"))
+    asked = [
+        Query(q, f"{text}Which bridge is number {i}?", (f"{text}Bridge {i}", "the old one"))
         for i, q in enumerate(names)
-    }
-    passages = {
-        d: Doc(
-            d,
-            " ".join([f"{text}Passage {n} of {q}: Bridge {i}.", *(f"w{(31 * i + n + w) % 997}" for w in range(words))]),
-            f"{text}Title {n}",
-        )
+    ]
+    passages = [
+        Doc(d, f"{text}Passage {n} of {q}: Bridge {i}. " + " ".join(f"w{(31 * i + n + w) % 997}" for w in range(words)),
+            f"{text}Title {n}")
         for i, q in enumerate(names) for n, d in enumerate(found[q])
-    }  # fmt: skip
+    ]  # fmt: skip
     labels = {}
     for place, name in enumerate(LABELINGS):
         rows = [
@@ -292,18 +268,8 @@ def make_backing(
     ]  # fmt: skip
     lists = {run: {q: found[q][r % 2 :] + found[q][: r % 2] for q in names} for r, run in enumerate(RUNS)}
     return dataclasses.replace(
-        Backing(labels, pd.DataFrame(rows), asked, MemoryDocs(passages.values()), lists), **changes
+        Backing(labels, pd.DataFrame(rows), {q.query_id: q for q in asked}, MemoryDocs(passages), lists), **changes
     )
-
-
-@pytest.fixture(name="make_backing")
-def _make_backing() -> Callable[..., Backing]:
-    return make_backing
-
-
-@pytest.fixture(name="make_results")
-def _make_results() -> Callable[..., Results]:
-    return make_results
 
 
 HOSTILE = (
@@ -312,11 +278,6 @@ HOSTILE = (
     " &amp; &#60; ]]> <!-- \u202egnp.exe\u2066 \x00\x07\x1b[31m\x9b"
 )
 """A text that would break out of HTML, an attribute, a style, a URL, the reading direction or a terminal."""
-
-
-@pytest.fixture
-def hostile() -> str:
-    return HOSTILE
 
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -371,12 +332,6 @@ def parse_page(page: str) -> Outline:
     return parser
 
 
-@pytest.fixture
-def outline() -> Callable[[str], Outline]:
-    """Parse a page, holding it to be well formed."""
-    return parse_page
-
-
 def poisoned(value: Any, text: str) -> Any:
     """Put the text at the front of every string of a result."""
     if isinstance(value, pd.DataFrame):
@@ -391,12 +346,6 @@ def poisoned(value: Any, text: str) -> Any:
     if isinstance(value, dict):
         return {poisoned(k, text): poisoned(v, text) for k, v in value.items()}
     return value
-
-
-@pytest.fixture
-def poison() -> Callable[[Any, str], Any]:
-    """Put a text at the front of every string of a result."""
-    return poisoned
 
 
 SETTLED = """new Promise((done) => {
@@ -416,8 +365,8 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(chromium: Browser, make_results: Any, make_backing: Any, tmp_path: Path) -> Callable[..., Browser]:
-    """Open a report in the browser; at the end nothing was asked of anyone and nothing complained."""
+def opened(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Browser]]:
+    """Open a report in the browser; at the end nothing was asked of anyone."""
 
     def open_(fragment: str = "", results: Any = None, backing: Backing | None = None) -> Browser:
         page = tmp_path / "report.html"
@@ -431,7 +380,9 @@ def opened(chromium: Browser, make_results: Any, make_backing: Any, tmp_path: Pa
         chromium.run(SETTLED)
         return chromium
 
-    return open_
+    yield open_
+    assert chromium.requests
+    assert all(url.startswith(tmp_path.as_uri()) for url in chromium.requests)
 
 
 def go(browser: Browser, fragment: str) -> None:

@@ -43,8 +43,8 @@ def unpacked(page: str, name: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(found[1])))
 
 
-def drawn(results: Path, **options: bool) -> str:
-    draw(results, **options)
+def drawn(results: Path) -> str:
+    draw(results)
     return (results / "report.html").read_text(encoding="utf-8")
 
 
@@ -97,12 +97,3 @@ def test_where_labels_are_gone_the_page_says_where_they_would_be(results):
     page = drawn(results)
     assert "labels/erag.parquet" in page
     assert 'id="index"' not in page
-
-
-def test_a_report_without_texts_stays_without_them(results):
-    page = drawn(results, texts=False)
-    rows, index = unpacked(page, "rows-0"), unpacked(page, "index")
-    assert not any(index["questions"])
-    assert rows[0]["texts"] == rows[0]["answers"] == []
-    assert not any(any(labels["raw"]) for labels in rows[0]["labels"])
-    assert any(value is not None for labels in rows[0]["labels"] for value in labels["relevance"])

@@ -13,11 +13,11 @@ from markupsafe import Markup
 from rich.console import Console
 
 from judgekit import report
-from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.outputs import clean
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.report import formatting, svg
 from judgekit.report.model import QUALITY_MEANS, Bill, Cost, Facts
+from tests.report.conftest import make_results, parse_page
 
 
 def shown(results) -> tuple[str, str]:
@@ -26,7 +26,7 @@ def shown(results) -> tuple[str, str]:
     return report.render(results), out.getvalue()
 
 
-def test_results_with_nothing_in_them_still_make_a_page(make_results, outline):
+def test_results_with_nothing_in_them_still_make_a_page():
     results = make_results(
         comparison=COMPARISON.empty(), labelings=(), answers=(), models=None,
         decision=(("Do", "Nothing can be said."),), told=(), findings=None, purchase=None,
@@ -34,59 +34,44 @@ def test_results_with_nothing_in_them_still_make_a_page(make_results, outline):
         differences=None, agreement=None, sections=(),
     )  # fmt: skip
     page, text = shown(results)
-    whole = outline(page).whole
+    whole = parse_page(page).whole
     assert "Nothing can be said." in whole
     assert "The comparison has no row for the primary cell." in whole
     assert "Nothing can be said." in text
 
 
-def test_one_labeling_one_measure_one_depth_one_run(make_results, outline):
-    frame = make_results().comparison
-    one = frame.query("labeling == 'judge' and measure == 'nDCG@5' and run == 'bm25' and quality_metric == 'em'")
-    primary = Primary("nDCG@5", "em", "reader-small", 5, FIND_QUESTIONS, "bm25")
-    page, text = shown(make_results(comparison=one, primary=primary))
+def test_one_labeling_one_measure_one_depth_one_run():
+    cell = "labeling == 'judge' and measure == 'nDCG@5' and quality_metric == 'em'"
+    one = make_results().comparison.query(f"{cell} and run == 'bm25'")
+    results = make_results(comparison=one)
+    assert (make_results().primary.run, results.primary.run) == ("all", "bm25"), "a single run needs no mean over runs"
+    page, text = shown(results)
     value = f"{one[one['coefficient'] == 'concordance']['value'].iloc[0]:.3f}"
-    assert any(row[1].startswith(value) for row in outline(page).rows if row[0] == "judge")
+    assert any(row[1].startswith(value) for row in parse_page(page).rows if row[0] == "judge")
     assert value in text
-    assert 'id="depth' not in page
 
 
-def test_a_comparison_without_any_value_says_why_everywhere(make_results, outline):
+def test_a_comparison_without_any_value_says_why_everywhere():
     frame = make_results().comparison.assign(value=math.nan, ci_low=math.nan, ci_high=math.nan)
     frame["undefined_reason"] = "quality is constant"
     page, text = shown(make_results(comparison=frame))
-    whole = outline(page).whole
+    whole = parse_page(page).whole
     assert "undefined: quality is constant" in whole
     assert not re.search(r"\bnan\b", whole, re.IGNORECASE)
     assert "undefined: quality is constant" in text
     assert "nan" not in text.lower().split()
 
 
-def test_unknown_costs_are_a_dash_and_partly_known_ones_a_lower_bound(make_results, outline):
-    results = make_results()
-    unknown = dataclasses.replace(results.labelings[1], spending=Bill(Cost(4812)))
-    partly = dataclasses.replace(
-        results.labelings[2], spending=Bill(Cost(4812, 900, 40, 0.5, unreported=3, request_seconds=12.0, untimed=2))
-    )
-    page, text = shown(make_results(labelings=(unknown, partly)))
-    rows = outline(page).rows
-    assert ["judge", "4,812", "–", "–", "–", "–"] in rows
+def test_unknown_costs_are_a_dash_partly_known_ones_a_lower_bound_and_what_was_asked_again_stands_beside():
+    _, judge, erag, _ = make_results().labelings
+    unknown = dataclasses.replace(judge, spending=Bill(Cost(4812), again=1204))
+    partly = Bill(Cost(4812, 900, 40, 0.5, unreported=3, request_seconds=12.0, untimed=2))
+    page, text = shown(make_results(labelings=(unknown, dataclasses.replace(erag, spending=partly))))
+    rows = parse_page(page).rows
+    assert ["judge", "4,812 (1,204 again)", "–", "–", "–", "–"] in rows
     assert ["erag", "4,812", "≥ 900", "≥ 40", "≥ 12.0 s", "≥ 0.50 USD"] in rows
     assert "≥ 0.50 USD" in text
-
-
-def test_what_was_asked_again_stands_beside_the_requests_and_the_answers_beside_the_labelings(make_results, outline):
-    judge = make_results().labelings[1]
-    spending = dataclasses.replace(judge.spending, again=1204)
-    page, text = shown(make_results(labelings=(dataclasses.replace(judge, spending=spending),)))
-    assert any(row[:2] == [judge.name, "4,812 (1,204 again)"] for row in outline(page).rows)
     assert re.search(r"answers, top 5 +1,500 +2,009,000 +0\.30 USD", text)
-
-
-def test_a_single_run_needs_no_mean_over_runs(make_results):
-    frame = make_results().comparison.query("run == 'bm25'")
-    assert make_results(comparison=frame).primary.run == "bm25"
-    assert make_results().primary.run == "all"
 
 
 @given(st.text())

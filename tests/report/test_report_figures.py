@@ -21,7 +21,7 @@ from judgekit.report.charts import figures, paper_figures
 from judgekit.report.grids import speed_up
 from judgekit.report.model import Results
 from judgekit.report.svg import Figures
-from tests.report.conftest import make_results
+from tests.report.conftest import make_results, parse_page
 
 
 def full(**changes: Any) -> Results:
@@ -46,8 +46,7 @@ def drawn() -> Figures:
     return figures(full())
 
 
-NAMES = ["cost", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels",
-         "agreement"]  # fmt: skip
+NAMES = ["cost", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels"]
 PRIMARY = "depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
 
 
@@ -68,10 +67,7 @@ def test_every_figure_has_a_title_words_numbers_and_marks_that_say_theirs_inside
         high = float(root.get("height", "0"))
         for mark in root.iter():
             for wide, names in ((svg.WIDTH, ("x", "x1", "x2", "cx")), (high, ("y", "y1", "y2", "cy"))):
-                assert all(-1 <= float(mark.get(name, "0")) <= wide + 1 for name in names), (
-                    one.name,
-                    ET.tostring(mark),
-                )
+                assert all(-1 <= float(mark.get(name, "0")) <= wide + 1 for name in names), one.name
     assert re.search(r">erag: 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 300<", drawn.named("by-use").svg)
 
 
@@ -106,11 +102,10 @@ def test_the_first_figure_is_gain_against_cost_each_labeling_with_its_interval(d
         "judge": 0.0008, "containment": 0.5, "erag": 0.5008, "answers": 0.501,
     }  # fmt: skip
     assert "existing: cannot label new pairs" in "".join(ET.fromstring(cost.svg).itertext())
-    assert "Not piloted: people." in cost.caption
-    assert "There are no prices" not in cost.caption
+    assert cost.caption.endswith("wins in the answers. Not piloted: people.")
 
 
-def test_without_prices_the_cost_is_in_requests_and_judgments_and_the_figure_says_so():
+def test_the_first_figure_says_what_it_counts_where_there_are_no_prices_and_to_find_questions():
     purchase = make_results().purchase.assign(money=float("nan"))
     cost = figures(full(purchase=purchase))[0]
     assert "There are no prices: the cost is in requests and judgments." in cost.caption
@@ -118,13 +113,9 @@ def test_without_prices_the_cost_is_in_requests_and_judgments_and_the_figure_say
     assert "16 requests, 1 reference" in text
     shown = cost.data[cost.data["panel"] == "What a new question costs"].set_index("labeling")["value"]
     assert shown.dropna().to_dict() == {"containment": 0.0, "answers": 5.0, "judge": 16.0, "erag": 16.0}
-
-
-def test_to_find_questions_the_first_figure_shows_concordance():
-    cost = figures(make_results())[0]
-    gains = cost.data[cost.data["panel"] == "What it gains"].set_index("labeling")
-    assert gains.loc["erag", ["value", "low", "high"]].tolist() == pytest.approx([0.83, 0.8, 0.86])
-    assert "answers" not in gains.index
+    to_find = figures(make_results())[0].data.query("panel == 'What it gains'").set_index("labeling")
+    assert to_find.loc["erag", ["value", "low", "high"]].tolist() == pytest.approx([0.83, 0.8, 0.86]), "concordance"
+    assert "answers" not in to_find.index
 
 
 def test_figures_1_to_3_of_the_paper_over_several_results():
@@ -152,13 +143,10 @@ def test_the_best_measure_at_each_k_is_marked_as_chosen_after_looking(drawn):
     assert "chosen after looking" in best.caption
     assert (best.data["value"] >= best.data["primary"].fillna(0)).all()
     assert not ((best.data["labeling"] == "erag") & (best.data["k"] == 1)).any(), "the outcome by construction"
-    frame = make_results().comparison
-    rows = frame[
-        (frame["labeling"] == "judge") & (frame["level"] == "within-query") & (frame["depth"] == 10)
-        & (frame["quality_metric"] == "em") & (frame["coefficient"] == "concordance")
-    ]  # fmt: skip
-    [row] = best.data[(best.data["labeling"] == "judge") & (best.data["k"] == 10)].to_dict("records")
-    assert (row["measure"], row["measures"]) == (rows.loc[rows["value"].idxmax(), "measure"], 6)
+    cell = "labeling == 'judge' and depth == 10 and quality_metric == 'em' and coefficient == 'concordance'"
+    rows = make_results().comparison.query(f"level == 'within-query' and {cell}")
+    found = best.data.query("labeling == 'judge' and k == 10 and panel == 'To choose between retrievers'")
+    assert found[["measure", "measures"]].values.tolist() == [[rows.loc[rows["value"].idxmax(), "measure"], 6]]
 
 
 def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(drawn, tmp_path):
@@ -182,17 +170,6 @@ def test_a_figure_is_saved_as_pdf(drawn, tmp_path):
     assert all((tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in NAMES)
 
 
-def test_hostile_names_stay_texts_in_a_file_too(poison, hostile):
-    frame = make_results().comparison
-    for column in ("labeling", "model"):
-        frame[column] = hostile + frame[column]
-    primary = dataclasses.replace(make_results().primary, model=hostile + "reader-small")
-    by_use = figures(make_results(comparison=frame, primary=primary, labelings=())).named("by-use")
-    root = ET.fromstring(by_use.file())
-    assert not [mark for mark in root.iter() if mark.tag.rpartition("}")[2] in ("script", "img", "foreignObject", "a")]
-    assert "<script>alert(1)</script>" in "".join(root.itertext())
-
-
 @example([55.0])
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
 def test_the_ticks_of_an_axis_lie_on_it(values):
@@ -202,11 +179,11 @@ def test_the_ticks_of_an_axis_lie_on_it(values):
     assert all(10 - 1e-6 <= axis(value) <= 300 + 1e-6 for value in values)
 
 
-@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=20))
-def test_a_logarithmic_axis_holds_its_values(values):
+@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=20).map(sorted))
+def test_a_logarithmic_axis_marks_its_values(values):
     axis = svg.logarithmic(values, 0, 100)
     assert all(-1e-6 <= axis(value) <= 100 + 1e-6 for value in values)
-    assert len(axis.ticks) < 30
+    assert [tick for tick, _ in axis.ticks] == values
 
 
 def test_the_speed_up_is_that_of_the_papers_table_2():
@@ -219,8 +196,8 @@ def test_the_speed_up_is_that_of_the_papers_table_2():
     assert speed_up(make_results(answers=(untold,)), judge) is None
 
 
-def test_the_page_gives_the_numbers_of_each_figure(outline):
+def test_the_page_gives_the_numbers_of_each_figure():
     results = full()
-    links = [value for tag, name, value in outline(report.render(results)).attributes if value.startswith("data:")]
+    links = [value for tag, name, value in parse_page(report.render(results)).attributes if value.startswith("data:")]
     assert [pd.read_csv(io.BytesIO(b64decode(link.partition(",")[2]))).shape for link in links]
     assert sorted(links) == sorted(one.link for one in figures(results))

@@ -46,10 +46,9 @@ def labeling() -> jk.Labeling:
     return jk.Labeling("judge<i>", jk.Scale.parse("grades:2"), frame.assign(status=["ok", "ok", "unparsed"]))
 
 
-def test_a_comparison_shows_its_decision_what_was_found_and_its_first_figure(comparison):
+def test_a_comparison_shows_its_decision_and_its_first_figure(comparison):
     page = comparison._repr_html_()
     assert page.startswith("<table><tbody><tr><th>Do</th>")
-    assert page.index("</table>") < page.index("<details>") < page.index("<th>gain_low</th>")
     assert page.count("<svg ") == 1
     assert "&lt;svg" not in page
     assert "erag&lt;b&gt;" in page
@@ -69,12 +68,8 @@ def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
     assert comparison.plot("score-quality").data.groupby("labeling")["n"].sum().tolist() == [180, 180]
     with pytest.raises(UsageError, match="unknown figure 'costs'"):
         comparison.plot("costs")
-
-
-def test_what_a_labeling_costs_is_unknown_where_nobody_said_it(comparison):
     unknown = dataclasses.replace(comparison.decision, purchase=comparison.purchase.assign(requests=math.nan))
-    text = str(dataclasses.replace(comparison, decision=unknown).plot("cost").svg)
-    assert text.count(">unknown<") == 2
+    assert str(unknown.plot("cost").svg).count(">unknown<") == 2, "nobody said what a labeling costs"
 
 
 def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
@@ -84,15 +79,10 @@ def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
     shown = labeling()._repr_html_()
     assert "judge&lt;i&gt;: 3 labels on grades:2 (2 ok, 1 unparsed)." in shown
     assert labeling().plot("labels").data["count"].tolist() == [1, 1, 1]
-    frame = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [1.0, 2.0]})
-    run = jk.Run.from_frame(frame, "bm25")
-    found = jk.score([run], [only_obtained(labeling())], ["P@1", "RR"])
+    run = jk.Run.from_frame(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [1.0, 2.0]}), "bm25")
+    found = jk.score([run], {"q": {"a": 0, "b": 2}}, ["P@1", "RR"])
     assert [one.name for one in found.plot()] == ["scores-P@1", "scores-RR"]
     assert "<td>1.000</td>" in found._repr_html_()
-
-
-def only_obtained(one: jk.Labeling) -> jk.Labeling:
-    return jk.Labeling("judge", one.scale, one.table[one.table["status"] == "ok"])
 
 
 def test_a_decision_without_figures_is_words_only(comparison):
@@ -108,9 +98,7 @@ def test_figures_of_anything_else_say_what_they_are_drawn_of():
 
 
 def test_labels_on_a_unit_scale_are_counted_in_tenths():
-    frame = pd.DataFrame(
-        {"query_id": "q", "doc_id": [f"d{i}" for i in range(21)], "relevance": [i / 20 for i in range(21)]}
-    )
-    one = jk.Labeling("f1", jk.Scale.parse("unit"), frame)
-    assert list(one.shares())[:2] == ["0 to 0.1", "0.1 to 0.2"]
-    assert sum(one.shares().values()) == 21
+    frame = pd.DataFrame({"query_id": "q", "doc_id": map(str, range(21)), "relevance": [i / 20 for i in range(21)]})
+    shares = jk.Labeling("f1", jk.Scale.parse("unit"), frame).shares()
+    assert list(shares)[:2] == ["0 to 0.1", "0.1 to 0.2"]
+    assert sum(shares.values()) == 21

@@ -5,19 +5,28 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import json
 import math
 import re
+import subprocess
+from importlib.resources import files
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from judgekit import report
 from judgekit.analysis.flags import FLAGS
+from judgekit.analysis.primary import FIND_QUESTIONS, Primary
+from judgekit.data.tables import COMPARISON
 from judgekit.report.drawing import COEFFICIENTS
 from judgekit.report.formatting import marks
-from judgekit.report.model import Example, Section
-from tests.report.conftest import Outline, make_results, parse_page
+from judgekit.report.model import Section
+from judgekit.report.page import SCRIPTS
+from judgekit.report.queries import pack
+from tests.report.conftest import HOSTILE, Outline, make_backing, make_results, parse_page, poisoned
 
+TSC = Path(__file__).parents[2] / "node_modules/typescript/bin/tsc"
 INSIDE = ("#", "data:text/csv;base64,")
 """What a link of the page may begin with."""
 
@@ -56,25 +65,18 @@ def test_the_page_refers_to_nothing_outside_of_itself(text, page):
     assert page.tags["link"] == page.tags["img"] == page.tags["iframe"] == 0
 
 
-def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names(make_backing):
-    text = report.render(make_results(), make_backing())
+def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names():
+    text = report.render(make_results(), pack(make_results(), make_backing()))
     (own,) = re.findall(r"<script>(.*?)</script>", text, re.S)
     named = re.findall(r"script-src ([^;]*);", text)
     assert named == [f"'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'"]
     assert "default-src 'none'" in text
 
 
-def test_the_same_results_give_the_same_bytes(text, tmp_path):
-    report.save(make_results(note="No LLM was involved."), tmp_path)
-    report.write_html(report.load(tmp_path), tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
-
-
-def test_hostile_texts_in_every_field_stay_texts(page, poison, hostile):
-    results = poison(make_results(), hostile)
-    assert results.title.startswith(hostile)
-    assert results.labelings[1].examples[0].raw.startswith(hostile)
-    assert results.comparison["labeling"].str.startswith(hostile).all()
+def test_hostile_texts_in_every_field_stay_texts(page):
+    results = poisoned(make_results(), HOSTILE)
+    assert results.title.startswith(HOSTILE)
+    assert results.comparison["labeling"].str.startswith(HOSTILE).all()
     text = report.render(results)
     harmed = parse_page(text)
     assert set(harmed.tags) <= set(page.tags)
@@ -145,35 +147,38 @@ def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page
     assert row[4:9] == ["[0.648, 0.702]", "percentile bootstrap", "300", "0.710", "0.053"], "the attainable tau"
     assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", "1.04 times"] in page.rows
     assert text.count("<p>Each cell: concordance") == 3, "one table for each level"
-    for one in ("Each run on its own", "The passage talks about bridges.", "HTTP 500: internal error"):
-        assert one in page.whole
-
-
-def test_absent_sections_leave_no_trace():
-    text = report.render(make_results(agreement=None, differences=None, details=None, models=None, sections=()))
-    assert 'id="agreement"' not in text
-    assert "Differences between labelings" not in text
-    assert "attainable" not in text.split("How to read this")[0]
-    assert "How many queries are needed" not in text
+    assert "Each run on its own" in page.whole
 
 
 def test_a_section_of_another_room_is_drawn_with_its_table():
-    table = pd.DataFrame({"name": ["a"], "share": [0.25], "n": [1200]})
+    cell = {"name": ["a"], "value": [0.25], "ci_low": [0.2], "ci_high": [0.3], "n": [1200], "same": [True]}
+    table = pd.DataFrame(cell)
     long = pd.DataFrame({"run": [f"r{i}" for i in range(20)], "nothing": [math.nan] * 20, "said": [""] * 20})
-    page = drawn(sections=(Section("Extra <b>", "Some words.", table), Section("Long", table=long)))
-    assert ["a", "0.250", "1,200"] in page.rows
+    page = drawn(sections=(Section("Extra <b>", "Some words.", table), Section("Long", table=long)), models=table)
+    assert page.rows.count(["a", "0.250", "[0.200, 0.300]", "1,200", "yes"]) == 2
     assert "Extra <b>" in page.whole
     assert "(20 rows)" in page.whole, "a long table is folded"
     assert ["run"] in page.rows, "empty columns are not drawn"
 
 
-def test_raw_replies_of_any_length_are_shown_whole():
-    results = make_results()
-    raws = ["x" * 5000, "\n\n\n", ""]
-    examples = tuple(Example("q", f"d{i}", "unparsed", "why", raw) for i, raw in enumerate(raws))
-    info = dataclasses.replace(results.labelings[0], examples=examples)
-    text = report.render(dataclasses.replace(results, labelings=(info, *results.labelings[1:])))
-    assert all(raw in text for raw in raws)
+def test_the_page_draws_the_papers_table_1_with_its_480_cells_and_data_sets_over_runs(shared):
+    found = json.loads((shared / "vectors" / "erag_table1.json").read_text())
+    frame = pd.DataFrame(found, columns=["labeling", "measure", "run", "dataset", "coefficient", "value"])
+    values = frame["value"].astype(float)
+    frame = frame.assign(
+        coefficient=frame["coefficient"].map({"tau": "tau_b", "rho": "rho"}), value=values, level="query", depth=50,
+        undefined_reason=values.isna().map({True: "not applicable: no short answer", False: ""}), quality_metric="em",
+        model="t5", ci_low=math.nan, ci_high=math.nan, ci_method="", n=0, flags="",
+    )  # fmt: skip
+    primary = Primary("P", "em", "t5", 50, FIND_QUESTIONS)
+    rows = drawn(comparison=COMPARISON.check(frame), primary=primary, labelings=()).rows
+    header = next(i for i, row in enumerate(rows) if row[:4] == ["Labeling", "Measure", "τ", "ρ"])
+    assert rows[header - 2][1:] == list(dict.fromkeys(frame["dataset"]))
+    assert rows[header - 1][1:] == [run for _ in range(5) for run in dict.fromkeys(frame["run"])]
+    shown = [cell for row in rows[header + 1 : header + 25] for cell in row[-20:]]
+    there = [f"{value:.3f}" for value in values if not math.isnan(value)]
+    assert sorted(cell for cell in shown if not cell.startswith("not applicable")) == sorted(there)
+    assert sum(cell.startswith("not applicable") for cell in shown) == 480 - len(there)
 
 
 def test_the_decision_by_another_model_stands_beside_it():
@@ -196,7 +201,17 @@ def test_notices_retries_files_and_the_command_belong_to_health():
     assert ["local: no connection", "7"] in page.rows
 
 
-def test_a_status_leads_to_its_queries_and_an_example_to_its_reply(page, make_backing):
-    there = parse_page(report.render(make_results(), make_backing()))
-    assert {"#show=unparsed&labeling=judge", "#query=q17&doc=d204&by=judge"} <= links(there)
+def test_a_status_leads_to_its_queries(page):
+    there = parse_page(report.render(make_results(), pack(make_results(), make_backing())))
+    assert "#show=unparsed&labeling=judge" in links(there)
     assert not any("=" in link for link in links(page) if link.startswith("#"))
+
+
+@pytest.mark.skipif(not TSC.exists(), reason="TypeScript is not installed (npm install --no-save typescript@5.9)")
+def test_the_types_that_the_scripts_declare_hold(tmp_path):
+    folder = files("judgekit.report") / "templates"
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    (tmp_path / "page.js").write_text(text, encoding="utf-8")
+    options = ["--checkJs", "--noEmit", "--target", "es2024", "--lib", "dom,dom.iterable,es2024"]
+    done = subprocess.run(["node", TSC, *options, tmp_path / "page.js"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == ""

@@ -10,16 +10,13 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from judgekit import report
+from tests.report.conftest import HOSTILE, make_results
 
 
 def printed(results, **console) -> str:
     out = io.StringIO()
     report.print_tables(results, Console(file=out, **console))
     return out.getvalue()
-
-
-def plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 EXPECTED = """\
@@ -34,39 +31,27 @@ answers, top 5                             1,500   2,009,000   0.30 USD
 """
 
 
-def test_the_primary_table_as_it_is_printed_to_a_file(make_results):
-    assert EXPECTED in printed(make_results())
-
-
-def test_output_that_is_no_terminal_has_no_colour_and_no_truncation(make_results):
-    text = printed(make_results(), width=40)
+def test_output_that_is_no_terminal_has_the_note_the_decision_and_the_table_without_colour_and_truncation():
+    text = printed(make_results(note="No LLM was involved."), width=40)
+    places = [text.index(one) for one in ("No LLM was", "\nDo        To find", "\nWhy       erag 79", EXPECTED)]
+    assert places == sorted(places)
+    assert places[0] == 0
     assert "\x1b" not in text
     assert "…" not in text
-    assert "0.803 [0.776, 0.830]" in text
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_a_terminal_is_never_overrun_and_no_number_is_cut(make_results, width):
-    text = plain(printed(make_results(), force_terminal=True, width=width))
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_terminal_is_never_overrun_and_no_number_is_cut(width):
+    text = re.sub(r"\x1b\[[0-9;]*m", "", printed(make_results(), force_terminal=True, width=width))
     assert max(cell_len(line) for line in text.splitlines()) <= width
     assert "…" not in text
     for value in ("0.552", "0.675", "0.803 [0.776, 0.830]", "0.609"):
         assert value in text
 
 
-def test_the_note_comes_first_then_the_decision_then_the_tables(make_results):
-    lines = printed(make_results(note="No LLM was involved.")).splitlines()
-    assert lines[0] == "No LLM was involved."
-    starts = [
-        next(i for i, line in enumerate(lines) if line.startswith(s))
-        for s in ("Do        To find", "Why       erag 79", "nDCG@5 against em")
-    ]
-    assert starts == sorted(starts)
-
-
-def test_markup_and_control_characters_in_names_are_shown_not_obeyed(make_results, hostile):
-    results = make_results(warnings=(hostile,))
+def test_markup_and_control_characters_in_names_are_shown_not_obeyed():
+    results = make_results(warnings=(HOSTILE,))
     text = printed(results)
     assert "[red]loud[/red]" in text
     assert "␛[31m" in text

@@ -43,6 +43,7 @@ class Material:
         labelings: all labelings, by name.
         quality: of the answers in the primary cell, shape (R, n), NaN where undefined; queries ascend.
         reference: the labeling that the others are compared with: what people said, else provenance, else none.
+        seed, confidence: of everything that is drawn, and of every interval.
     """
 
     folder: Path
@@ -51,36 +52,23 @@ class Material:
     labelings: Mapping[str, Labeling]
     quality: Floats
     reference: str | None
+    seed: int
+    confidence: float
 
     @property
-    def seed(self) -> int:
-        """The seed of everything that is drawn."""
-        return self.prepared.config.analysis.seed
-
-    @property
-    def confidence(self) -> float:
-        """Of every interval."""
-        return self.prepared.config.analysis.confidence
-
-    @property
-    def labelers(self) -> Mapping[str, Labeler]:
-        """The labelers by the names of their labelings."""
-        return self.prepared.labelers
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs, cut to the depth of the pool."""
-        return self.prepared.collection.runs
+    def collection(self) -> stages.Collection:
+        """The queries, docs and runs, these cut to the depth of the pool."""
+        return self.prepared.collection
 
     @cached_property
     def queries(self) -> list[str]:
         """Query ids, ascending, as along the arrays, shape (n,)."""
-        return sorted(self.prepared.collection.queries)
+        return sorted(self.collection.queries)
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """The pool, query by query, shape (P,)."""
-        pooled = self.prepared.collection.pairs
+        pooled = self.collection.pairs
         return [(query_id, doc_id) for query_id in self.queries for doc_id in pooled[query_id]]
 
     def at(self, pairs: Iterable[Pair]) -> Ints:
@@ -123,33 +111,24 @@ class Material:
     def ranks(self) -> Ints:
         """The rank of each pair in each run, 0 where it is not retrieved, shape (R, P)."""
         place = {pair: i for i, pair in enumerate(self.pairs)}
-        out = np.zeros((len(self.runs), len(self.pairs)), np.intp)
-        for row, run in enumerate(self.runs):
+        out = np.zeros((len(self.collection.runs), len(self.pairs)), np.intp)
+        for row, run in enumerate(self.collection.runs):
             for query_id in self.queries:
                 for rank, doc_id in enumerate(run.top(query_id), 1):
                     out[row, place[query_id, doc_id]] = rank
         return out
 
-    def scale(self, name: str) -> Scale:
-        """Return the scale of a labeling."""
-        return self.labelings[name].scale
-
-    def threshold(self, name: str) -> float:
-        """Return from what label on a document counts as relevant: what the scale declares, else its middle."""
-        scale = self.scale(name)
-        return (scale.low + scale.high) / 2 if scale.min_rel is None else scale.min_rel
-
     def spread(self, name: str) -> float:
         """Return how far the scale of a labeling reaches."""
-        return float(self.scale(name).high - self.scale(name).low)
+        return float(self.labelings[name].scale.high - self.labelings[name].scale.low)
 
     def unit_scaled(self, name: str) -> Floats:
         """Return the labels of a labeling taken to [0, 1], shape (P,)."""
-        return (self.values[name] - self.scale(name).low) / self.spread(name)
+        return (self.values[name] - self.labelings[name].scale.low) / self.spread(name)
 
     def relevant(self, name: str, values: Floats) -> Bools:
         """Return which labels say relevant, of labels that are there."""
-        return np.asarray(values >= self.threshold(name))
+        return np.asarray(values >= self.labelings[name].scale.threshold)
 
     def votes(self, name: str, values: Floats) -> Floats:
         """Return labels as votes: 1 relevant, 0 not, NaN where there is none."""
@@ -164,9 +143,8 @@ class Material:
 
     def units_of(self, labeler: Labeler, pairs: Iterable[Pair]) -> Iterator[Unit]:
         """Yield what a labeler is shown of some pairs, one at a time."""
-        collection = self.prepared.collection
         for query_id, doc_id in pairs:
-            yield from labeler.units(collection.queries[query_id], collection.docs.get([doc_id]))
+            yield from labeler.units(self.collection.queries[query_id], self.collection.docs.get([doc_id]))
 
     def scores(self, labels: Sequence[tuple[Scale, Floats]], runs: Sequence[Run] | None = None) -> Floats:
         """Return the scores of the runs in the measure of the verdict under some labels, shape (L, R, n)."""
@@ -176,7 +154,7 @@ class Material:
             status = np.where(np.isfinite(values), Status.OK.value, Status.FAILED.value)
             columns = {"query_id": queries, "doc_id": docs, "relevance": values, "status": status}
             made.append(Labeling(str(index), scale, pd.DataFrame(columns)))
-        collection = replace(self.prepared.collection, runs=tuple(runs or self.runs))
+        collection = replace(self.collection, runs=tuple(runs or self.collection.runs))
         return np.asarray(stages.score_pool(collection, made, [Measure(self.primary.measure)]).values[0])
 
 
@@ -195,4 +173,5 @@ def read(folder: Path, reference: str | None = None) -> Material:
     cell = (table["metric"] == primary.metric) & (table["model"] == primary.model) & (table["depth"] == primary.depth)
     runs, queries = [run.name for run in prepared.collection.runs], sorted(prepared.collection.queries)
     quality = table[cell].pivot(index="run", columns="query_id", values="value").reindex(runs, columns=queries)
-    return Material(folder, prepared, primary, labelings, quality.to_numpy(np.float64), reference)
+    values, analysis = quality.to_numpy(np.float64), prepared.config.analysis
+    return Material(folder, prepared, primary, labelings, values, reference, analysis.seed, analysis.confidence)

@@ -21,7 +21,7 @@ _LEAST: Final = 30
 
 def surface(material: Material) -> dict[str, Floats]:
     """Return what a pair looks like, whatever it means, each of shape (P,), NaN where it does not apply."""
-    collection = material.prepared.collection
+    collection = material.collection
     docs = {doc.doc_id: doc for doc in collection.docs.get(sorted({doc_id for _, doc_id in material.pairs}))}
     asked = {query_id: _words(query.text) for query_id, query in collection.queries.items()}
     rows = [
@@ -36,7 +36,7 @@ def surface(material: Material) -> dict[str, Floats]:
     found = dict(zip(names, np.array(rows).T, strict=True))
     ranks = material.ranks.astype(np.float64)
     found["rank (best of any run)"] = np.where(ranks > 0, ranks, np.inf).min(axis=0)
-    return found | {f"retrieved by {run.name}": np.sign(row) for run, row in zip(material.runs, ranks, strict=True)}
+    return found | {f"retrieved by {run.name}": np.sign(row) for run, row in zip(collection.runs, ranks, strict=True)}
 
 
 def _words(text: str) -> set[str]:

@@ -26,9 +26,9 @@ _AT_TOP: Final = 1e-3
 def of_labeling(material: Material, name: str) -> list[Number]:
     """Return the numbers of one labeling; what re-ranking brings is compared with the reference labeling, if any."""
     reference = material.reference if material.reference != name else None
-    labels = [(material.scale(each), material.values[each]) for each in (name, reference) if each is not None]
-    runs = [*material.runs, *reranked(material, name), _ordered(material, name, None)]
-    scores, size = material.scores(labels, runs), len(material.runs)
+    labels = [(material.labelings[each].scale, material.values[each]) for each in (name, reference) if each is not None]
+    runs = [*material.collection.runs, *(reranked(material, name, run) for run in (*material.collection.runs, None))]
+    scores, size = material.scores(labels, runs), len(material.collection.runs)
     there = np.isfinite(scores[:, :-1]).all(axis=(0, 1)) & np.isfinite(scores[0, -1])
     if there.sum() < max(2, len(there) // 2):
         why = f"only {there.sum()} of {len(there)} queries have scores of all runs"
@@ -45,18 +45,13 @@ def of_labeling(material: Material, name: str) -> list[Number]:
     )
 
 
-def reranked(material: Material, name: str) -> list[Run]:
-    """Return every run in the order of a labeling: ties keep the run's order, what has no label comes last."""
-    return [_ordered(material, name, run) for run in material.runs]
-
-
-def _ordered(material: Material, name: str, run: Run | None) -> Run:
-    """Return a run, or without one the whole pool, in the order of the labels."""
+def reranked(material: Material, name: str, run: Run | None) -> Run:
+    """Return a run, or without one the whole pool, by the labels: ties keep the order, what has none comes last."""
     label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
     rows: list[tuple[str, str, float]] = []
     for query_id in material.queries:
-        docs = material.prepared.collection.pairs[query_id] if run is None else run.top(query_id)
-        docs = sorted(docs, key=lambda doc_id: -label[query_id, doc_id])[: material.prepared.collection.depth]
+        docs = material.collection.pairs[query_id] if run is None else run.top(query_id)
+        docs = sorted(docs, key=lambda doc_id: -label[query_id, doc_id])[: material.collection.depth]
         rows += [(query_id, doc_id, -float(rank)) for rank, doc_id in enumerate(docs)]
     return Run(f"{'the pool' if run is None else run.name} by {name}", *map(list, zip(*rows, strict=True)))
 
@@ -94,15 +89,11 @@ def circularity(
         return [mean("gain by these labels", gain, why), saturated]
     real = (truth[1] - truth[0]).mean(axis=0)
     sees = f"these labels see {gain.mean():.3f}, {against} {real.mean():.3f}: runs that use the labels look too good"
+    over = mean("gain too much", gain - real, sees)
+    told = "not shown to be above 0: no evidence that these labels inflate runs that use them"
     return [
         mean("gain by these labels", gain),
         mean(f"gain by {against}", real),
-        _shown(mean("gain too much", gain - real, sees)),
+        replace(over, flag="inflates") if over.low > 0 else replace(over, verdict=told),
         saturated,
     ]
-
-
-def _shown(number: Number) -> Number:
-    """Return a number flagged if it is shown to be above 0, else with the words that it is not."""
-    told = "not shown to be above 0: no evidence that these labels inflate runs that use them"
-    return replace(number, flag="inflates") if number.low > 0 else replace(number, verdict=told)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.console.options import BudgetOptions, Cache, DryRun
-from judgekit.console.printing import console, echo, grid, note, progress, say, show_plan
+from judgekit.console.printing import console, grid, note, progress, say, show_plan
 from judgekit.errors import UsageError
 from judgekit.registry import register
 
@@ -39,12 +39,6 @@ def audit(
             help="Labeling to compare the others with (default: people, else provenance).",
         ),
     ] = None,
-    card: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABELING", help="Print the card of this labeling from the last audit, and check nothing."
-        ),
-    ] = None,
     dry_run: DryRun = False,
     *,
     cache: Cache = None,
@@ -60,9 +54,6 @@ def audit(
     from judgekit.plugins.audit import flow
     from judgekit.plugins.audit.probes import DEFAULT
 
-    if card is not None:
-        echo(flow.card(results, card))
-        return
     asked = {part.strip() for item in checks or () for part in item.split(",")}
     if probe and not asked & {"gullibility", "all"}:
         raise UsageError("--probe needs the check gullibility, which asks labelers: add --checks gullibility")

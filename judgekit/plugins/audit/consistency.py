@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +11,7 @@ from judgekit.client.session import Session
 from judgekit.data.documents import Unit
 from judgekit.labelers.judge import Judge
 from judgekit.plugins.audit.audited_run import Material, Pair
+from judgekit.plugins.audit.gullibility import sample_size
 from judgekit.plugins.audit.numbers import Number, share, unknown
 
 NAME: Final = "consistency"
@@ -22,34 +22,26 @@ _POOLS: Final = 40
 """Pools of labels that are drawn for the noise floor."""
 
 
-def _repeating(material: Material, name: str) -> Judge | None:
-    labeler = material.labelers[name]
+def asked(material: Material, name: str) -> tuple[str, Judge, list[Unit]] | None:
+    """Return what `repeats` asks of a judge: the stage, whom, about what pairs; None of what is no single judge."""
+    labeler = material.prepared.labelers[name]
     if not isinstance(labeler, Judge) or labeler.jury is not None or labeler.samples > 1:
         return None
-    return replace(labeler, repeats=_TIMES).bound(labeler.context)
+    judge = replace(labeler, repeats=_TIMES).bound(labeler.context)
+    drawn = np.random.default_rng([material.seed, 5]).permutation(len(material.pairs))[: sample_size(material)]
+    return f"audit {name}, repeats", judge, list(material.units_of(judge, (material.pairs[i] for i in drawn)))
 
 
-def asked(material: Material, name: str, pairs: Sequence[Pair]) -> tuple[str, Judge, list[Unit]] | None:
-    """Return what `repeats` asks of a judge: the stage, whom, and about what; None of what is no single judge."""
-    judge = _repeating(material, name)
-    return None if judge is None else (f"audit {name}, repeats", judge, list(material.units_of(judge, pairs)))
-
-
-async def repeats(material: Material, name: str, pairs: Sequence[Pair], session: Session) -> list[Number]:
-    """Ask a judge again about pairs of the pool: what share of the verdicts flips, and what that does."""
-    if (asking := asked(material, name, pairs)) is None:
+async def repeats(material: Material, name: str, session: Session) -> list[Number]:
+    """Ask a judge again about pairs of the pool: what share of labels flips, and what that hides of differences."""
+    if (asking := asked(material, name)) is None:
         return []
     stage, judge, units = asking
     said: list[tuple[Pair, float, float]] = []
-    async for unit, outcomes in session.resolve(units, judge, stage, len(pairs)):
+    async for unit, outcomes in session.resolve(units, judge, stage, len(units)):
         first, *later = [value for _, value in judge.votes(unit, outcomes)]
         pair = unit.query.query_id, unit.docs[0].doc_id
         said += [(pair, first, value) for value in later if first is not None and value is not None]
-    return _flips(material, name, said)
-
-
-def _flips(material: Material, name: str, said: Sequence[tuple[Pair, float, float]]) -> list[Number]:
-    """Return what share of labels changes sides, and the floor that it puts under differences."""
     if len({query_id for (query_id, _), _, _ in said}) < 2:
         return [unknown(NAME, _AGAIN, "flips", "too few pairs have two labels", len(said))]
     then, now = (material.relevant(name, np.array([one[at] for one in said])) for at in (1, 2))
@@ -64,22 +56,26 @@ def noise_floor(material: Material, name: str, flips: Number) -> Number:
     # All labels of the pool are drawn again, each turning round with this probability (to a label that some other pair
     # on that side of the threshold has); the floor is 1.96 standard deviations of the difference of two runs' mean
     # scores, the mean over pairs of runs. The interval is that of the floor at both ends of the share of flips.
-    values, rng, measure = material.values[name], np.random.default_rng([material.seed, 3]), material.primary.measure
+    values, rng, measure = (
+        material.values[name],
+        np.random.default_rng([material.seed, 3]),
+        material.primary.measure,
+    )
     there = np.isfinite(values)
     side = material.relevant(name, np.where(there, values, 0))
     ends = [values[there & (side == one)] for one in (False, True)]
     drawn = rng.random((_POOLS, len(values)))
 
     def floor(chance: float) -> float:
-        if chance <= 0 or not all(map(len, ends)) or len(material.runs) < 2:
+        if chance <= 0 or not all(map(len, ends)) or len(material.collection.runs) < 2:
             return 0.0
         others = [np.where(side, *(rng.choice(end, len(values)) for end in ends)) for _ in drawn]
         pools = [np.where(there & (row < chance), other, values) for row, other in zip(drawn, others, strict=True)]
-        means = np.nanmean(material.scores([(material.scale(name), pool) for pool in pools]), axis=2)
+        means = np.nanmean(material.scores([(material.labelings[name].scale, pool) for pool in pools]), axis=2)
         first, second = np.triu_indices(means.shape[1], 1)
         return float(1.96 * (means[:, first] - means[:, second]).std(axis=0, ddof=1).mean())
 
-    if not np.isfinite(material.scores([(material.scale(name), values)])).any():
+    if not np.isfinite(material.scores([(material.labelings[name].scale, values)])).any():
         return unknown(NAME, flips.subject, f"noise floor of {measure}", f"{measure} is undefined under these labels")
     low, value, high = sorted(map(floor, (flips.low, flips.value, flips.high)))
     told = f"a difference between runs below {value:.4f} ({low:.4f} to {high:.4f}) in {measure} may be chance"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import partial
@@ -15,13 +14,12 @@ import pandas as pd
 from judgekit import __version__, report as reports
 from judgekit.client.session import Session
 from judgekit.data.files import write_table
-from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.data.streams import write_atomic
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import UsageError, not_among
 from judgekit.experiment.asking import count
-from judgekit.experiment.finished import draw, label_files
+from judgekit.experiment.finished import draw
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
-from judgekit.plugins.audit.audited_run import Material, Pair, read
+from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Card, Number
 from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
 from judgekit.progress import Progress, silent
@@ -38,8 +36,6 @@ FREE: Final = (circularity.NAME, jury.NAME, bias.SURFACE, bias.OVERRATING)
 """Checks of labels that are there."""
 CHECKS: Final = (*FREE, gullibility.NAME, consistency.NAME)
 """All checks; the last two ask labelers, which may cost money."""
-_TABLE: Final = "audit.csv"
-_TITLE: Final = "Audit"
 
 
 @dataclass(frozen=True)
@@ -87,8 +83,20 @@ def audit(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     options, material = _options(checks, probes), read(Path(results), reference)
-    prices, work = material.prepared.config.price_list(), partial(_audited, material, options)
-    return _written(material, with_session(work, cache=cache, budget=budget, prices=prices, progress=progress))
+    prices, work = material.prepared.config.price_list(), partial(_audited, material, *options)
+    found = with_session(work, cache=cache, budget=budget, prices=prices, progress=progress)
+    folder, table = material.folder, found.table
+    write_table(table, folder / "audit.csv")
+    for name, one in found.cards.items():
+        write_atomic(folder / "cards" / f"{slug(name)}.md", one.markdown())
+    flagged = table[table["flag"] != ""]
+    told = (
+        f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
+        " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
+    )
+    section = Section("Audit", " ".join([told, *found.notes]), flagged if len(flagged) else None)
+    draw(folder, results=reports.with_section(folder, section))
+    return found
 
 
 def plan_audit(
@@ -100,38 +108,15 @@ def plan_audit(
 ) -> dict[str, Plan]:
     """Count what `audit` would send, by stage and, under ``all``, together."""
     asked: dict[str, list[StageUnit]] = {}
-    for stage, program, units in _asked(read(results, reference), _options(checks, probes)):
+    for stage, program, units in _asked(read(results, reference), *_options(checks, probes)):
         asked.setdefault(stage, []).extend((program, unit) for unit in units)
     return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
 
 
-def card(results: str | Path, labeling: str) -> str:
-    """Return the card of a labeling from the last audit of a results folder, as Markdown."""
-    folder = Path(results)
-    try:
-        made = json.loads(manifest_path(folder / _TABLE).read_bytes())["inputs"]
-    except (OSError, ValueError, KeyError, TypeError):
-        if not folder.is_dir():
-            raise DataError("no such folder; expected results that were audited", folder) from None
-        raise DataError("holds no audit yet: run `judgekit audit` on this results folder first", folder) from None
-    if labeling not in made:
-        raise UsageError(not_among("labeling", labeling, made))
-    labels = label_files(folder, [labeling])
-    if not labels[labeling].exists() or sources(labels)[labeling].sha256 != made[labeling]["sha256"]:
-        raise DataError(f"the labels of {labeling} have changed since the audit: audit it again", folder)
-    return _card_file(folder, labeling).read_text(encoding="utf-8")
-
-
-def _card_file(folder: Path, labeling: str) -> Path:
-    return folder / "cards" / f"{slug(labeling)}.md"
-
-
-_Options = tuple[tuple[str, ...], tuple[Probe, ...]]
-"""The checks and the probes."""
-
-
-def _options(checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]) -> _Options:
-    """Return the options, checked."""
+def _options(
+    checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]
+) -> tuple[tuple[str, ...], tuple[Probe, ...]]:
+    """Return the checks and the probes, checked."""
     named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
     wanted = CHECKS if named == ["all"] else tuple(named)
     for name in wanted:
@@ -144,28 +129,24 @@ def _options(checks: str | Sequence[str], probes: Sequence[str | Callable[[str, 
     return tuple(name for name in CHECKS if name in wanted), made
 
 
-def _drawn(material: Material) -> list[Pair]:
-    """Return pairs of the pool that are asked about again."""
-    some = np.random.default_rng([material.seed, 5]).permutation(len(material.pairs))[: gullibility.drawn(material)]
-    return [material.pairs[i] for i in some]
-
-
-def _asked(material: Material, options: _Options) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
+def _asked(
+    material: Material, checks: Sequence[str], probes: Sequence[Probe]
+) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
     """Yield what the checks ask: the stage, whom, and about what."""
-    (checks, probes), sample, pairs = options, gullibility.draw(material), _drawn(material)
+    sample = gullibility.draw(material)
     for name in material.labelings:
         if gullibility.NAME in checks:
             controls = set()
             for _, shown, control, tampered in gullibility.asked(material, name, probes, sample):
                 yield from (tampered,) if shown in controls else (control, tampered)
                 controls.add(shown)
-        if consistency.NAME in checks and (asking := consistency.asked(material, name, pairs)):
+        if consistency.NAME in checks and (asking := consistency.asked(material, name)):
             yield asking
 
 
-async def _audited(material: Material, options: _Options, session: Session) -> Audit:
+async def _audited(material: Material, checks: Sequence[str], probes: Sequence[Probe], session: Session) -> Audit:
     """Do the checks, first those that send nothing."""
-    (checks, probes), notes, numbers = options, list[str](), dict[str, list[Number]]()
+    notes, numbers = list[str](), dict[str, list[Number]]()
     if material.reference is None:
         notes.append(
             "No labeling by people or provenance can serve as reference. Checks that need a reference are"
@@ -173,11 +154,11 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
         )
     held = material.reference is not None
     looks = bias.surface(material) if bias.SURFACE in checks and held else {}
-    sample, pairs = gullibility.draw(material), _drawn(material)
+    sample = gullibility.draw(material)
     for name in material.labelings:
         found = numbers[name] = list[Number]()
         apart = held and name != material.reference
-        if circularity.NAME in checks and len(material.runs) > 1:
+        if circularity.NAME in checks and len(material.collection.runs) > 1:
             found += circularity.of_labeling(material, name)
         if jury.NAME in checks and held:
             found += jury.of_voices(material, name, session)
@@ -190,43 +171,26 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
         if gullibility.NAME in checks:
             found += await gullibility.attack(material, name, probes, sample, session)
         if consistency.NAME in checks:
-            found += await consistency.repeats(material, name, pairs, session)
+            found += await consistency.repeats(material, name, session)
     cards = {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()}
     return Audit(cards, tuple(notes))
 
 
 def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
     """Return what stands at the head of a card."""
-    labeler, labeling, reference = material.labelers[name], material.labelings[name], material.reference
+    labeler, labeling, reference = material.prepared.labelers[name], material.labelings[name], material.reference
     asked = dict.fromkeys(f"{e.model}{f' ({e.family})' if e.family else ''}" for e in labeler.needs.asked)
     middle = ", the middle, since the scale declares no threshold" if labeling.scale.min_rel is None else ""
     hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
     held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
     return (
         ("Spelling", str(labeler.spec)),
-        ("Scale", f"{labeling.scale}; relevant from {material.threshold(name):g}{middle}"),
+        ("Scale", f"{labeling.scale}; relevant from {labeling.scale.threshold:g}{middle}"),
         ("Model", ", ".join(asked) or "none"),
         ("Prompt", labeler.needs.prompt or "none"),
         ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
-        ("Data", f"{len(material.queries):,} queries, {len(material.runs)} runs, {len(material.pairs):,} pairs"),
+        ("Data", f"{len(material.queries):,} queries, {len(material.ranks)} runs, {len(material.pairs):,} pairs"),
         ("Verdict", str(material.primary)),
         ("Reference", "this labeling: the others are compared with it" if reference == name else held),
         ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
     )
-
-
-def _written(material: Material, found: Audit) -> Audit:
-    """Write the table, the cards and the report's section beside the results."""
-    folder, table = material.folder, found.table
-    write_table(table, folder / _TABLE)
-    for name, one in found.cards.items():
-        write_atomic(_card_file(folder, name), one.markdown())
-    write_manifest(manifest_path(folder / _TABLE), sources(label_files(folder, found.cards)), [folder / _TABLE])
-    flagged = table[table["flag"] != ""]
-    told = (
-        f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
-        " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
-    )
-    section = Section(_TITLE, " ".join([told, *found.notes]), flagged if len(flagged) else None)
-    draw(folder, results=reports.with_section(folder, section))
-    return found

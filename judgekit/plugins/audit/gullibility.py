@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -30,34 +30,25 @@ from judgekit.plugins.audit.probes import Base, Probe
 Asked = tuple[str, Labeler, list[Unit]]
 """A stage, who is asked, and about what."""
 
+Sample = Mapping[Base, tuple[Pair, ...]]
+"""The pairs that are attacked, of the pool and of passages from the pools of other questions."""
+
 NAME: Final = "gullibility"
 _SHARE: Final = 0.05
 _LEAST: Final = 20
 """Pairs that are drawn at least: of fewer an interval would say nothing."""
 
 
-@dataclass(frozen=True)
-class Attacked:
-    """The pairs that are attacked: of the pool, and of passages from the pools of other questions."""
-
-    nonrelevant: tuple[Pair, ...]
-    random: tuple[Pair, ...]
-
-    def of(self, base: Base) -> tuple[Pair, ...]:
-        """Return the pairs of one kind; without a reference nobody knows which of the pool are not relevant."""
-        return self.nonrelevant or self.random if base == "nonrelevant" else self.random
-
-
-def drawn(material: Material) -> int:
+def sample_size(material: Material) -> int:
     """Return how many pairs of the pool are asked about."""
     return max(_LEAST, math.ceil(_SHARE * len(material.pairs)))
 
 
-def draw(material: Material) -> Attacked:
+def draw(material: Material) -> Sample:
     """Draw some of the pool: a pair of each query in turn, in random order, until there are enough."""
     rng = random.Random(material.seed)
-    wanted = drawn(material)
-    queries, pooled = rng.sample(material.queries, len(material.queries)), material.prepared.collection.pairs
+    wanted = sample_size(material)
+    queries, pooled = rng.sample(material.queries, len(material.queries)), material.collection.pairs
     known: dict[str, list[Pair]] = {query_id: [] for query_id in queries}
     for pair, judged in zip(material.pairs, material.judged, strict=True):
         if judged == 0:
@@ -72,17 +63,18 @@ def draw(material: Material) -> Attacked:
         query_id, doc_id = queries[turn % len(queries)], rng.choice(everything)
         if doc_id not in pooled[query_id] and len(unpooled) < wanted:
             unpooled[query_id, doc_id] = None
-    return Attacked(tuple(nonrelevant[:wanted]), tuple(unpooled))
+    # Without a reference nobody knows which of the pool are not relevant.
+    return {"nonrelevant": tuple(nonrelevant[:wanted] or unpooled), "random": tuple(unpooled)}
 
 
 def asked(
-    material: Material, name: str, probes: Sequence[Probe], sample: Attacked
+    material: Material, name: str, probes: Sequence[Probe], sample: Sample
 ) -> Iterator[tuple[Probe, tuple[Pair, ...], Asked, Asked]]:
     """Yield for each probe the pairs, and what a labeler is asked about them as they are and as it leaves them."""
     # One that hands on the labels of a file, or of people, reads no passage and is left out.
-    labeler = material.labelers[name]
+    labeler = material.prepared.labelers[name]
     for probe in () if hasattr(labeler, "imported") or labeler.needs.people else probes:
-        if pairs := sample.of(probe.base):
+        if pairs := sample[probe.base]:
             shown = list(material.units_of(labeler, pairs))
             tampered = [replace(u, docs=tuple(probe.attacked(u.query, d) for d in u.docs)) for u in shown]
             control = f"audit {name}, control", labeler, shown
@@ -90,7 +82,7 @@ def asked(
 
 
 async def attack(
-    material: Material, name: str, probes: Sequence[Probe], sample: Attacked, session: Session
+    material: Material, name: str, probes: Sequence[Probe], sample: Sample, session: Session
 ) -> list[Number]:
     """Ask a labeler about the sample under every probe; return the numbers of its card."""
     out, controls = list[Number](), dict[tuple[Pair, ...], Floats]()
@@ -146,7 +138,7 @@ def effect(
         where = [pooled[pair] for pair in kept]
         values = np.tile(material.values[name], (2, 1))
         values[:, where] = before, after
-        changes = tournament(material, material.scores([(material.scale(name), row) for row in values]))
+        changes = tournament(material, material.scores([(material.labelings[name].scale, row) for row in values]))
         attacked_share = f"with {100 * n / len(material.pairs):.1f} % of the pool attacked, "
         out += [replace(one, subject=subject, verdict=one.verdict and attacked_share + one.verdict) for one in changes]
     return out

@@ -21,7 +21,7 @@ NAME: Final = "jury"
 
 def of_voices(material: Material, name: str, session: Session) -> list[Number]:
     """Return the worth of a judge's own voices: its jury, its samples or its repeats, as the store holds them."""
-    judge = material.labelers[name]
+    judge = material.prepared.labelers[name]
     if not isinstance(judge, Judge) or not (judge.jury or judge.samples > 1 or judge.repeats > 1):
         return []
     said: list[list[float]] = []

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.data.outputs import clean
+from judgekit.labelers.human import wilson
 
 Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
@@ -53,9 +54,8 @@ def unknown(check: str, subject: str, statistic: str, why: str, n: int = 0) -> N
 
 def groups_of(units: Ints, seed: int) -> Ints:
     """Return which of at most 20 random groups each query is in, shape (n,); queries of one unit stay together."""
-    _, unit = np.unique(units, return_inverse=True)
-    count = int(unit.max(initial=-1)) + 1
-    return np.asarray(np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))[unit])
+    count = int(units.max(initial=-1)) + 1
+    return np.asarray(np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))[units])
 
 
 def jackknife(statistic: Callable[[Bools], Floats], groups: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
@@ -92,19 +92,11 @@ def _together(values: Floats, units: Ints) -> float:
     )
 
 
-def _wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
-    z = float(ndtri((1 + confidence) / 2))
-    middle, scale = share + z * z / (2 * n), 1 + z * z / n
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
-
-
 def share(hits: Bools, units: Ints, confidence: float) -> Ends:
     """Return a share with its Wilson interval; ``units`` says which hits belong to one query."""
     value = float(hits.mean())
-    return value, *_wilson(value, _together(hits.astype(np.float64), units), confidence)
+    worth = _together(hits.astype(np.float64), units)
+    return value, *wilson(value * worth, worth, confidence)
 
 
 def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Ends:
@@ -116,7 +108,7 @@ def share_change(before: Bools, after: Bools, units: Ints, confidence: float) ->
         worth / n * float(cell.sum())
         for cell in (before & after, ~before & ~after, before & ~after, ~before & after)
     )  # fmt: skip
-    (low1, high1), (low2, high2) = _wilson(p1, worth, confidence), _wilson(p2, worth, confidence)
+    (low1, high1), (low2, high2) = wilson(p1 * worth, worth, confidence), wilson(p2 * worth, worth, confidence)
     margins = math.sqrt((both + come) * (gone + neither) * (both + gone) * (come + neither))
     ahead = both * neither - come * gone
     phi = (max(ahead - worth / 2, 0) if ahead > 0 else ahead) / margins if margins else 0.0
@@ -176,7 +168,7 @@ class Card:
                 told = "; ".join(dict.fromkeys(one.verdict for one in mine.values() if one.verdict))
                 size = f"{max(one.n for one in mine.values()):,}"
                 rows.append([subject, *(_cell(mine.get(head)) for head in heads), size, " ".join([*flags, told])])
-            yield TITLES.get(check, check), rows
+            yield TITLES[check], rows
 
     def markdown(self) -> str:
         """Return the card as Markdown."""

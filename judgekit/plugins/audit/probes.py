@@ -23,7 +23,7 @@ from typing import Final, Literal, get_type_hints
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError, not_among
 from judgekit.kinds import read_options
-from judgekit.spec import Spec, parse, run_file, split_file, user_code
+from judgekit.spec import parse, run_file, split_file, user_code
 
 Base = Literal["nonrelevant", "random"]
 
@@ -120,30 +120,23 @@ class Probe:
 
 
 def probe(given: str | Callable[[str, str], str], folder: Path = Path()) -> Probe:
-    """Return the probe that a spelling stands for, or that a function of one's own is."""
+    """Return the probe that a spelling stands for, or that a function of one's own is.
+
+    Its options are the function's further parameters, and ``base``.
+    """
     if not isinstance(given, str):
         return Probe(getattr(given, "__name__", "probe"), "nonrelevant", given)
     file, spelling = split_file(given)
     spec = parse(spelling)
     if spec.cutoff is not None:
         raise UsageError(f"{given}: a probe takes no cutoff")
+    functions = PROBES
     if file is not None:
-        return _read(f"{file}:{spec}", _own(file, spec.name, folder), spec)
-    if spec.name not in PROBES:
-        raise UsageError(not_among("probe", spec.name, PROBES, note="; name your own as mine.py:NAME"))
-    return _read(str(spec), PROBES[spec.name], spec)
-
-
-def _own(file: str, name: str, folder: Path) -> Callable[..., str]:
-    module = run_file(folder / file)
-    functions = {n: f for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
-    if name not in functions:
-        raise UsageError(f"{file}: {not_among('function', name, functions)}")
-    return functions[name]
-
-
-def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
-    """Return a probe with its options, which are the function's further parameters, and ``base``."""
+        module = run_file(folder / file)
+        functions = {n: f for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
+    if spec.name not in functions:
+        raise UsageError(not_among("probe", spec.name, functions, note="; name your own as mine.py:NAME"))
+    name, function = f"{file}:{spec}" if file is not None else str(spec), functions[spec.name]
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) < 2 or any(one.default is one.empty for one in parameters[2:]):
         raise UsageError(
@@ -153,6 +146,6 @@ def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
     known = [(one.name, hints.get(one.name, type(one.default)), one.default) for one in parameters[2:]]
     options = read_options(make_dataclass(spec.name, [*known, ("base", Base, "nonrelevant")]), spec)
     base = options.pop("base", "nonrelevant")
-    if function in PROBES.values():
+    if file is None:
         function("", "", **options)  # refuses odd numbers before anything is labelled
     return Probe(name, base, partial(function, **options))

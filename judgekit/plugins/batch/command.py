@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from judgekit.experiment.prepare import Prepared
     from judgekit.plugins.batch.files import BatchImport
     from judgekit.plugins.batch.service import Fetched
+    from judgekit.stages import AllStages, StageUnit
     from judgekit.store.replies import Store
 
 batch = group("Send requests as batches: to a batch service, or as OpenAI batch files (also for `vllm run-batch`).")
@@ -27,14 +28,18 @@ Experiment = Annotated[Path, typer.Argument(help="Experiment file (TOML).")]
 
 
 @contextmanager
-def _opened(experiment: Path, cache: Path | None, *, keys: bool) -> Iterator[tuple[Prepared, Store]]:
-    """Yield a prepared experiment, and the store."""
+def _opened(
+    experiment: Path, cache: Path | None, *, keys: bool
+) -> Iterator[tuple[Prepared, Store, Iterable[StageUnit], AllStages]]:
+    """Yield a prepared experiment, the store, and what is asked by what program."""
+    from judgekit import stages
+    from judgekit.experiment.asking import everything
     from judgekit.experiment.prepare import prepare
 
     with noting_reads():
         prepared = prepare(experiment, keys=keys, cache=cache)
         with opened_store(cache, readonly=False) as store:
-            yield prepared, store
+            yield prepared, store, everything(prepared), stages.AllStages()
 
 
 @batch.command("export")
@@ -48,13 +53,12 @@ def batch_export(
     Examples:
         judgekit batch export experiment.toml --out batch.jsonl
     """
-    from judgekit.experiment.asking import everything
     from judgekit.plugins.batch.files import export_batch
-    from judgekit.stages import AllStages
 
-    with _opened(experiment, cache, keys=False) as (prepared, store):
-        found = export_batch(store, everything(prepared), AllStages(), out)
-    say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *(f"  {f}" for f in found.files))
+    with _opened(experiment, cache, keys=False) as (_, store, units, program):
+        found = export_batch(store, units, program, out)
+    files = [f"  {file} ({endpoint.model} at {endpoint.name})" for file, endpoint in found.files.items()]
+    say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *files)
     if found.again:
         say(f"{found.again:,} of them were exported before and have no reply yet; do not send both files")
     if found.at_least and found.requests:
@@ -74,12 +78,10 @@ def batch_submit(
     Examples:
         judgekit batch submit experiment.toml
     """
-    from judgekit.experiment.asking import everything
     from judgekit.plugins.batch.service import submit
-    from judgekit.stages import AllStages
 
-    with _opened(experiment, cache, keys=True) as (prepared, store):
-        found = submit(store, everything(prepared), AllStages(), prepared.config.servers().values())
+    with _opened(experiment, cache, keys=True) as (prepared, store, units, program):
+        found = submit(store, units, program, prepared.config.servers().values())
     say(
         f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
         f" {found.under_way:,} were submitted before"
@@ -113,10 +115,11 @@ def batch_fetch(experiment: Experiment, cache: Cache = None) -> None:
 
 def _progress(one: Fetched) -> str:
     whom = f"{one.submission.batch or one.submission.file} ({one.submission.model} at {one.endpoint.name})"
-    if one.status is None:
+    if one.batch is None:
         return f"{whom}: unknown to the service; `judgekit batch submit` submits it again"
-    counts = f"{one.done:,} of {len(one.submission.keys):,} done, {one.failed:,} failed"
-    return "\n  ".join([f"{whom}: {one.status}, {counts}", *one.problems])
+    counts, total = one.batch.request_counts, f"{len(one.submission.keys):,}"
+    done = f"{counts.completed:,} of {total} done, {counts.failed:,} failed" if counts else f"0 of {total} done"
+    return "\n  ".join([f"{whom}: {one.batch.status}, {done}", *one.problems])
 
 
 def _imported(found: BatchImport) -> int:

@@ -11,22 +11,21 @@ import time
 from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 import orjson
 
 from judgekit.client.waves import Plan, missing
 from judgekit.data.streams import check_outputs, lines, open_atomic
 from judgekit.errors import DataError, UsageError
-from judgekit.spec import slug
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import Accepted, Response, read_response
 from judgekit.wire.shapes import ROUTES
-from judgekit.wire.types import Endpoint, Program, Request, tokens_used
+from judgekit.wire.types import Endpoint, Program, tokens_used
 
 MAX_REQUESTS: Final = 50_000
 """The most requests in one file, by OpenAI's rules."""
@@ -44,9 +43,7 @@ class BatchExport:
     """What was written.
 
     Attributes:
-        files: the files, in order; none if nothing is missing.
-        endpoints: whom each of the files asks.
-        units: units that were looked at.
+        files: by file, in order, whom it asks; none if nothing is missing.
         requests: requests written.
         cached: requests that the store answers already.
         under_way: requests that a batch service is answering already, which were not written.
@@ -54,9 +51,7 @@ class BatchExport:
         at_least: whether the replies may lead to further requests, to be exported once these are imported.
     """
 
-    files: list[Path] = field(default_factory=list)
-    endpoints: list[Endpoint] = field(default_factory=list)
-    units: int = 0
+    files: dict[Path, Endpoint] = field(default_factory=dict)
     requests: int = 0
     cached: int = 0
     under_way: int = 0
@@ -65,60 +60,12 @@ class BatchExport:
 
 
 @dataclass
-class _Part:
-    """The files for one endpoint and model, and the one that is being written."""
+class _Open:
+    """The file that the requests to an endpoint and model go into."""
 
-    endpoint: Endpoint
-    files: list[Path] = field(default_factory=list)
-    stream: BinaryIO | None = None
+    stream: BinaryIO
     lines: int = 0
     size: int = 0
-
-
-class _BatchFiles:
-    """Writes the lines of an export into files that stay below the limits, those of an endpoint and model together.
-
-    Each has a name of its own, beginning with the one that the user gave. Further models go by the name of their
-    endpoint, and by their own where an endpoint serves several.
-    """
-
-    def __init__(self, path: Path, stack: ExitStack, most: int, size: int) -> None:
-        self.parts: dict[tuple[str, str, str], _Part] = {}
-        self._path = path
-        self._stack = stack
-        self._most = most
-        self._size = size
-        self._taken: set[str] = set()
-
-    def write(self, request: Request) -> None:
-        endpoint = request.endpoint
-        line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
-            request.key.encode(),
-            ROUTES[endpoint.api].encode(),
-            request.body,
-        )
-        part = self.parts.get((endpoint.name, endpoint.identity, endpoint.model))
-        if part is None:
-            names = [slug(endpoint.name)] if self.parts else []
-            names += [slug(endpoint.model)] if endpoint.name in [name for name, *_ in self.parts] else []
-            part = self.parts[endpoint.name, endpoint.identity, endpoint.model] = _Part(endpoint)
-            part.files.append(self._free("-".join([self._path.stem, *names])))
-        elif part.lines >= self._most or part.size + len(line) > self._size:
-            part.files.append(self._free(f"{part.files[0].stem}-{len(part.files) + 1:03}"))
-            part.stream = None
-        if part.stream is None:
-            part.stream = self._stack.enter_context(open_atomic(part.files[-1]))
-            part.lines = part.size = 0
-        part.stream.write(line)
-        part.lines += 1
-        part.size += len(line)
-
-    def _free(self, stem: str) -> Path:
-        """Return the file of that name, or of the first one with a number behind it that no other file has."""
-        names = (f"{stem}-{n}.jsonl" if n > 1 else f"{stem}.jsonl" for n in count(1))
-        found = next(name for name in names if name.casefold() not in self._taken)
-        self._taken.add(found.casefold())
-        return self._path.with_name(found)
 
 
 def export_batch(
@@ -131,34 +78,48 @@ def export_batch(
     size: int = MAX_BYTES,
     under_way: Set[str] = frozenset(),
 ) -> BatchExport:
-    """Write the requests that the store lacks as batch files; nothing is sent."""
+    """Write the requests that the store lacks as batch files; nothing is sent.
+
+    A file asks one endpoint and model and stays below the limits; those after the first have a number in their names.
+    """
     path = Path(path)
     if path.suffix != ".jsonl":
         raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
     check_outputs(path)
     result, plan = BatchExport(), Plan()
+    opened: dict[tuple[str, str, str], _Open] = {}
     with ExitStack() as stack:
-        files = _BatchFiles(path, stack, most, size)
         for lacking in missing(units, program, store.get_many, plan):
             asked = [request for request in lacking if not request.endpoint.application]
             result.at_least |= len(asked) < len(lacking)  # no service asks a user's application: `run` does
             new = [request for request in asked if request.key not in under_way]
             result.under_way += len(asked) - len(new)
             result.again += len(store.waiting([request.key for request in new]))
-            store.put_many([_waiting(request) for request in new], replace=True)
+            now = time.time()
+            waiting = [
+                Record(r.key, r.endpoint.identity, r.sample, r.body.decode(), None, None, None, now) for r in new
+            ]
+            store.put_many(waiting, replace=True)
             result.requests += len(new)
             for request in new:
-                files.write(request)
-    result.units, result.cached, result.at_least = plan.units, plan.cached, result.at_least or plan.at_least
-    for part in files.parts.values():
-        result.files += part.files
-        result.endpoints += [part.endpoint] * len(part.files)
+                endpoint = request.endpoint
+                line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
+                    request.key.encode(),
+                    ROUTES[endpoint.api].encode(),
+                    request.body,
+                )
+                whom = endpoint.name, endpoint.identity, endpoint.model
+                file = opened.get(whom)
+                if file is None or file.lines >= most or file.size + len(line) > size:
+                    number = f"-{len(result.files) + 1:03}" * bool(result.files)
+                    name = path.with_stem(f"{path.stem}{number}")
+                    result.files[name] = endpoint
+                    file = opened[whom] = _Open(stack.enter_context(open_atomic(name)))
+                file.stream.write(line)
+                file.lines += 1
+                file.size += len(line)
+    result.cached, result.at_least = plan.cached, result.at_least or plan.at_least
     return result
-
-
-def _waiting(request: Request) -> Record:
-    endpoint, now = request.endpoint.identity, time.time()
-    return Record(request.key, endpoint, request.sample, request.body.decode(), None, None, None, now)
 
 
 @dataclass
@@ -229,13 +190,8 @@ def _results(path: Path, result: BatchImport) -> Iterator[tuple[int, str, Respon
                 path,
                 line.number,
             )
-        yield line.number, row["custom_id"], _response(row)
-
-
-def _response(row: dict[str, Any]) -> Response:
-    response = row.get("response")
-    if not isinstance(response, dict):
-        return read_response(500, {}, orjson.dumps({"error": row.get("error")}))
-    status = response.get("status_code", 200)
-    body = orjson.dumps(response.get("body"))
-    return read_response(status if isinstance(status, int) else 500, {}, body, proven=True)
+        said = row.get("response")
+        whole = said if isinstance(said, dict) else {"status_code": 500, "body": {"error": row.get("error")}}
+        status, body = whole.get("status_code", 200), orjson.dumps(whole.get("body"))
+        read = read_response(status if isinstance(status, int) else 500, {}, body, proven=whole is said)
+        yield line.number, row["custom_id"], read

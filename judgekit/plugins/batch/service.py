@@ -62,22 +62,15 @@ class Submission:
         return hashlib.sha256(f"{self.endpoint} {self.file}".encode()).hexdigest()[:32]
 
 
-def open_client(endpoint: Endpoint) -> openai.OpenAI:
-    """Return a client of openai for an endpoint, with its key and through the proxy that requests take."""
+@contextmanager
+def service(endpoint: Endpoint) -> Iterator[openai.OpenAI]:
+    """Yield a client with an endpoint's key and proxy; say in a sentence what goes wrong, without the key."""
     import openai
 
     if endpoint.built_in:
         raise UsageError(f"endpoint {endpoint.name!r} ({endpoint.base_url}) has no batch service")
-    http = openai.DefaultHttpxClient(**http_options(endpoint))
-    return openai.OpenAI(**openai_options(endpoint), default_headers=headers_of(endpoint), http_client=http)
-
-
-@contextmanager
-def _service(endpoint: Endpoint) -> Iterator[openai.OpenAI]:
-    """Yield the client of an endpoint; say in a sentence what goes wrong, without the key."""
-    import openai
-
-    client, secret = open_client(endpoint), Secret.of(endpoint)
+    secret, http = Secret.of(endpoint), openai.DefaultHttpxClient(**http_options(endpoint))
+    client = openai.OpenAI(**openai_options(endpoint), default_headers=headers_of(endpoint), http_client=http)
     try:
         yield client
     except openai.APIError as problem:
@@ -133,15 +126,15 @@ def submit(store: Store, units: Iterable[U], program: Program[U], endpoints: Ite
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
         unknown = [one for one in submissions if one.batch is None]
         if unknown:
-            with _service(endpoint) as client:
+            with service(endpoint) as client:
                 for one in unknown:
                     if _found(store, client, one) is None:
                         store.forget_submission(one.name)
     under_way = {key for one in _noted(store) for key in one.keys}
     with TemporaryDirectory(prefix="judgekit-") as folder:
         exported = export_batch(store, units, program, Path(folder, "batch.jsonl"), under_way=under_way)
-        for file, endpoint in zip(exported.files, exported.endpoints, strict=True):
-            with _service(endpoint) as client:
+        for file, endpoint in exported.files.items():
+            with service(endpoint) as client:
                 _send(store, client, endpoint, file)
     return exported
 
@@ -173,17 +166,14 @@ class Fetched:
     Attributes:
         endpoint: who was asked.
         submission: what was submitted.
-        status: the service's word, such as ``in_progress``; None if it does not know the batch.
-        done, failed: how many of its requests have a reply, or failed, so far.
+        batch: what the service says of it; None if it does not know it.
         problems: why the service refused the batch as a whole.
         imports: what came back, one for the replies and one for the errors; none where the batch goes on.
     """
 
     endpoint: Endpoint
     submission: Submission
-    status: str | None
-    done: int = 0
-    failed: int = 0
+    batch: Batch | None
     problems: tuple[str, ...] = ()
     imports: tuple[BatchImport, ...] = ()
 
@@ -191,34 +181,22 @@ class Fetched:
 def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
     """Import the replies of all batches that have ended; those of the others are left for another time."""
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
-        with _service(endpoint) as client:
+        with service(endpoint) as client:
             for one in submissions:
                 known = _found(store, client, one)
                 if known is None or known.batch is None:
                     yield Fetched(endpoint, one, None)
                     continue
                 batch = client.batches.retrieve(known.batch)
-                counts, errors = batch.request_counts, batch.errors
-                imports = _take(store, client, batch) if batch.status in FINAL else ()
-                if batch.status in FINAL and all(part.cut is None for part in imports):
+                ended, imports = batch.status in FINAL, list[BatchImport]()
+                with TemporaryDirectory(prefix="judgekit-") as folder:
+                    for file in filter(None, (batch.output_file_id, batch.error_file_id)) if ended else ():
+                        with client.files.with_streaming_response.content(file) as response:
+                            response.stream_to_file(Path(folder, "results.jsonl"))
+                        imports.append(import_batch(store, Path(folder, "results.jsonl")))
+                if ended and all(part.cut is None for part in imports):
                     store.forget_submission(known.name)
+                errors = batch.errors.data if batch.errors else None
                 yield Fetched(
-                    endpoint,
-                    known,
-                    batch.status,
-                    counts.completed if counts else 0,
-                    counts.failed if counts else 0,
-                    tuple(str(error.message) for error in (errors.data if errors else None) or ()),
-                    imports,
+                    endpoint, known, batch, tuple(str(error.message) for error in errors or ()), tuple(imports)
                 )
-
-
-def _take(store: Store, client: openai.OpenAI, batch: Batch) -> tuple[BatchImport, ...]:
-    imports = []
-    with TemporaryDirectory(prefix="judgekit-") as folder:
-        for file in filter(None, (batch.output_file_id, batch.error_file_id)):
-            path = Path(folder, "results.jsonl")
-            with client.files.with_streaming_response.content(file) as response:
-                response.stream_to_file(path)
-            imports.append(import_batch(store, path))
-    return tuple(imports)

@@ -36,12 +36,11 @@ def chunks(
         raise UsageError(f"--out {out}: documents are written as JSON lines (.jsonl)")
     with noting_reads() as read:
         try:
+            whole = read_docs(pages)
+        except DataError as problem:
+            if "lacks the field" not in problem.reason:
+                raise
             whole = read_docs(f"auto(id=page_id):{pages}")
-        except DataError as first:
-            try:
-                whole = read_docs(pages)
-            except DataError as second:
-                raise (first if "lacks the field" in second.reason else second) from None
         cut = read_docs([str(path) for path in docs])
     check_outputs(out, manifest_path(out))
     placed = place(whole, cut)

@@ -62,9 +62,12 @@ def chunks(pages: AsDocs, docs: AsDocs) -> Placed:
             kinds["exact"] += 1
             _check(doc, known[doc.page_id].text)
         else:
-            if doc.page_id is None and shingles is None:
-                shingles = _index(known.values())
-            names = [doc.page_id] if doc.page_id is not None else _likely(doc.text, shingles or {})
+            if doc.page_id is not None:
+                names = [doc.page_id]
+            else:
+                shingles = shingles or _index(known.values())
+                votes = Counter(page for one in sorted(_shingles(doc.text)) for page in shingles.get(one, ()))
+                names = [page for page, _ in sorted(votes.items(), key=lambda item: (-item[1], item[0]))[:_CANDIDATES]]
             span = _find(doc.text, [(name, known[name].text) for name in names])
             if span is None:
                 short = doc.page_id is None and len(doc.text.split()) < _SHINGLE
@@ -108,11 +111,6 @@ def _index(pages: Iterable[Doc]) -> dict[str, list[str]]:
 def _shingles(text: str) -> set[str]:
     words = text.casefold().split()
     return {" ".join(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))} - {""}
-
-
-def _likely(text: str, index: Mapping[str, Sequence[str]]) -> list[str]:
-    votes = Counter(page for shingle in sorted(_shingles(text)) for page in index.get(shingle, ()))
-    return [page for page, _ in sorted(votes.items(), key=lambda item: (-item[1], item[0]))[:_CANDIDATES]]
 
 
 def _find(text: str, pages: Sequence[tuple[str, str]]) -> tuple[str, str, int, int] | None:

@@ -12,16 +12,16 @@ than what its questions lose.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit
 
-Floats = npt.NDArray[np.float64]
+from judgekit.analysis.coefficients import Floats
+
 Outcome = Literal["pass", "fail", "inconclusive"]
 
 _ALPHA: Final = 0.05
@@ -109,17 +109,10 @@ def _clears(gap: float, added: float, spread: float, n: int) -> bool:
     return gap - added / (n + 1) > reach
 
 
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first number above ``low`` from which on something holds, ``high`` if it does not before."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def _needed(losses: Floats, margin: float) -> int | None:
     """Return how many queries like these would show that there is a loss, or that it is below the margin."""
     mean, spread, n = float(losses.mean()), float(losses.std()), len(losses)
     sides = ((mean, 1 + mean), (margin - mean, 1 - mean))
-    least = min(_first(partial(_clears, gap, added, spread), n, _MOST) for gap, added in sides)
-    return least if least < _MOST else None
+    more = range(n + 1, _MOST)
+    least = min(bisect_left(more, True, key=partial(_clears, gap, added, spread)) for gap, added in sides)
+    return more[least] if least < len(more) else None

@@ -24,7 +24,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import parse_measures
 from judgekit.plugins.guard.decision import GateDecision, Outcome, decide, decide_suite
-from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_labeler, by_labels, of_folders, renamed
+from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_labeler, by_labels, of_folders
 from judgekit.progress import Progress, silent
 from judgekit.wire.types import Endpoint
 
@@ -91,7 +91,17 @@ class Guarded:
         return {"pass": 0, "fail": 1, "inconclusive": 5}[self.outcome]
 
     def __str__(self) -> str:
-        return text(self)
+        """Return what a terminal shows: ten lines at most, the worst questions last."""
+        details, worst = [*_details(self)], _worst(self)
+        room = max(_LINES - 1 - len(details), min(len(worst), 3))
+        kept = details[: _LINES - 1 - min(room, len(worst))]
+        lines = [_headline(self), *(f"  {line}" for line in kept)]
+        if len(kept) < len(details):
+            lines[-1] += f" And {len(details) - len(kept)} more notes: --json has them."
+        for change in worst[: min(room, _QUESTIONS)]:
+            asked = change.text if len(change.text) <= 60 else f"{change.text[:59]}…"
+            lines.append("  ".join(["", change.query_id, f"loses {_lost(change)}", _moves(change), asked]).rstrip())
+        return "\n".join(" ".join(line.splitlines()) for line in lines)
 
 
 def _moved(losses: Losses) -> npt.NDArray[np.bool_]:
@@ -262,7 +272,7 @@ def _pair(base: AsRuns, new: AsRuns, notes: list[str]) -> list[Run]:
             raise UsageError(f"give one run as the {name} version, not {len(runs)}")
     (one,), (other,) = pair
     if one.name == other.name:
-        return [renamed(one, f"{one.name} (base)"), renamed(other, f"{other.name} (new)")]
+        return as_runs({f"{one.name} (base)": one, f"{other.name} (new)": other})
     return [one, other]
 
 
@@ -292,16 +302,9 @@ def _headline(guarded: Guarded) -> str:
     }
     if guarded.suite:
         over = sum(change.over for change in guarded.changes)
-        each = f"{over:,} question{'s' if over > 1 else ''}"
-        failed = f"{each} {'are above their limits' if over > 1 else 'is above its limit'}"
-        if mean.outcome == "fail":
-            failed = "the mean loss is above the limit"
-            failed += f", and so {'are' if over > 1 else 'is'} {each}" if over else ""
-        shown = {
-            "pass": "within the limits",
-            "fail": failed,
-            "inconclusive": "missing labels decide",
-        }
+        above = ["the mean loss is above the limit"] * (mean.outcome == "fail")
+        above += [f"questions above their own limits: {over:,}"] * (over > 0)
+        shown = {"pass": "within the limits", "fail": "; ".join(above), "inconclusive": "missing labels decide"}
     bounds = ""
     if mean.low is not None and mean.high is not None:
         bounds = f" (one-sided 95% bounds {_span(mean.low, mean.high)})"
@@ -326,8 +329,6 @@ def _details(guarded: Guarded) -> Iterator[str]:
             number = f"{mean.needed:,} {units.split()[-1]}"
             yield f"About {number} like these would settle it; --suite decides only about these."
     yield from losses.notes
-    if losses.cost:
-        yield f"Labels: {losses.cost}."
 
 
 def _moves(change: Change) -> str:
@@ -362,20 +363,6 @@ def _worst(guarded: Guarded) -> list[Change]:
     return [change for change in guarded.changes if change.most > 0]
 
 
-def text(guarded: Guarded) -> str:
-    """Return what a terminal shows: ten lines at most, the worst questions last."""
-    details, worst = [*_details(guarded)], _worst(guarded)
-    room = max(_LINES - 1 - len(details), min(len(worst), 3))
-    kept = details[: _LINES - 1 - min(room, len(worst))]
-    lines = [_headline(guarded), *(f"  {line}" for line in kept)]
-    if len(kept) < len(details):
-        lines[-1] += f" And {len(details) - len(kept)} more notes: --json has them."
-    for change in worst[: min(room, _QUESTIONS)]:
-        asked = change.text if len(change.text) <= 60 else f"{change.text[:59]}…"
-        lines.append("  ".join(["", change.query_id, f"loses {_lost(change)}", _moves(change), asked]).rstrip())
-    return "\n".join(" ".join(line.splitlines()) for line in lines)
-
-
 def content(guarded: Guarded) -> dict[str, Any]:
     """Return everything, for JSON; losses are shares of the range."""
     losses = guarded.losses
@@ -390,7 +377,6 @@ def content(guarded: Guarded) -> dict[str, Any]:
         "questions": guarded.counts,
         "changes": [asdict(change) for change in guarded.changes],
         "notes": [*losses.notes, *([losses.obstacle] if losses.obstacle else [])],
-        "cost": losses.cost,
     }
 
 

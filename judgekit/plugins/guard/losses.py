@@ -6,37 +6,31 @@ lists differ are labelled, and only there a document without a label leaves the 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from judgekit import stages
+from judgekit.analysis.coefficients import Floats
 from judgekit.answers.imported import named, read_ratings
 from judgekit.data.documents import Docs, Queries
-from judgekit.data.files import read_table
 from judgekit.data.frames import as_runs
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import mismatches, sources
-from judgekit.data.readers import read_queries
 from judgekit.data.runs import Run
-from judgekit.data.tables import ALL, LABELS, RATINGS, Status
-from judgekit.data.trec import read_run
+from judgekit.data.tables import ALL, RATINGS, Status
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
-from judgekit.experiment.file import config_of, labels_file
-from judgekit.experiment.prepare import labelers_of, taken
+from judgekit.experiment.finished import label_files, read_results
 from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
 from judgekit.progress import Event, Progress
 
 if TYPE_CHECKING:
     from judgekit.client.session import Session
 
-Floats = npt.NDArray[np.float64]
 Unjudged = Literal["bounds", "nonrelevant"]
 Sides = Sequence[Sequence[tuple[str, str]]]
 """The documents of the base version and of the new one, best first, each with its label or why it has none."""
@@ -54,7 +48,6 @@ class Losses:
         low, high: shape (n,).
         lists: of each question whose lists differ, the documents of both with their labels; of answers nothing.
         notes: what has to be known, as sentences.
-        cost: what the labels took, in words.
         obstacle: why nothing may be claimed, or "".
         unlisted: whether a loss is open by documents that the labels do not list.
     """
@@ -65,7 +58,6 @@ class Losses:
     high: Floats
     lists: Mapping[str, Sides] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    cost: str = ""
     obstacle: str = ""
     unlisted: bool = False
 
@@ -93,7 +85,7 @@ def by_labels(
                 " excluded; give the queries to count them as unchanged."
             )
         ids = [q for q in ids if q in shown] or ids
-    runs = [renamed(run.only(ids), name) for run, name in zip(versions, ("base", "new"), strict=True)]
+    runs = as_runs({name: run.only(ids) for run, name in zip(versions, ("base", "new"), strict=True)})
     for run in runs:
         if not len(run):
             raise DataError(
@@ -159,13 +151,6 @@ def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
     return np.clip(least, -1, 1), np.clip(largest, -1, 1)
 
 
-def renamed(run: Run, name: str) -> Run:
-    """Return a run under another name."""
-    other = copy.copy(run)
-    other.name = name
-    return other
-
-
 def _judged(labeling: Labeling) -> Labeling:
     """Return a labeling without the labels that a file's reader gave to documents that the file does not list."""
     table = labeling.table
@@ -207,11 +192,11 @@ async def by_labeler(
     made = await stages.label_pool(labeler, collection, session, name, units=units)
     usage = session.usage(stage)
     tokens = usage.incurred.prompt_tokens + usage.incurred.completion_tokens
-    cost = f"{usage.sent:,} requests sent ({tokens:,} tokens), {usage.cached:,} replies from the store"
+    cost = f"Labels: {usage.sent:,} requests sent ({tokens:,} tokens), {usage.cached:,} replies from the store."
     losses = by_labels(collection.runs, made, measure, ids, unjudged=unjudged, partly=True, docs=collection.docs)
     mixed = "; ".join(session.mixed())
     obstacle = f"{mixed}. Forget the replies of one model (`judgekit cache forget --model NAME`) and run again"
-    return replace(losses, cost=cost, obstacle=obstacle if mixed else "")
+    return replace(losses, notes=(*losses.notes, cost), obstacle=obstacle if mixed else "")
 
 
 def by_answers(versions: Sequence[Any]) -> Losses:
@@ -266,20 +251,15 @@ def of_folders(
     folders: Sequence[Path], run: str | None, labeler: str | None, measure: str | None, unjudged: Unjudged
 ) -> tuple[Losses, Queries, str | None]:
     """Return what each question loses under the labels of both results folders, the queries, and their groups."""
-    configs = [config_of(folder) for folder in folders]
-    both = [name for name in configs[0].runs if name in configs[1].runs]
-    name = _choose("run", run, both, " and ".join(map(str, folders)))
-    runs: list[Run] = []
+    both = [read_results(folder) for folder in folders]
+    held = [{one.name: one for one in prepared.collection.runs} for prepared, *_ in both]
+    name = _choose("run", run, [one for one in held[0] if one in held[1]], " and ".join(map(str, folders)))
     tables, made_by, labels = [], [], dict[str, Path]()
-    for folder, config in zip(folders, configs, strict=True):
-        built, _ = labelers_of(config)
-        chosen = _choose("labeling", labeler, list(built), str(folder))
-        labels[f"labels of {folder}"] = path = folder / labels_file(chosen)
-        file = config.resolve(config.runs[name])
-        refuse_mixed({f"run {name}": file, "labels": path}, f"run {name}")
-        runs.append(read_run(file, name).cut(config.data.depth))
-        tables.append(read_table(LABELS, path))
-        made_by.append((str(built[chosen].spec), built[chosen].scale))
+    for folder, (prepared, labelings, _) in zip(folders, both, strict=True):
+        chosen = _choose("labeling", labeler, list(labelings), str(folder))
+        labels[f"labels of {folder}"] = label_files(folder, [chosen])[chosen]
+        tables.append(labelings[chosen].table)
+        made_by.append((str(prepared.labelers[chosen].spec), labelings[chosen].scale))
     refuse_mixed(labels)
     if made_by[0] != made_by[1]:
         raise UsageError(f"the labels were made by {made_by[0][0]} and by {made_by[1][0]}, which are not comparable")
@@ -292,11 +272,10 @@ def of_folders(
             f"the folders label query {row['query_id']!r}, doc {row['doc_id']!r} differently: the documents or the"
             " labeler changed, so label both versions again"
         )
-    config = configs[0]
-    queries = read_queries(config.collection()[0])
+    config, queries = both[0][0].config, both[0][0].collection.queries
     (parsed,) = parse_measures([measure or config.analysis.primary or "nDCG@10"], config.path.parent)
     labeling = Labeling(chosen, made_by[0][1], together.drop_duplicates(keys))
-    losses = by_labels(runs, labeling, parsed, list(taken(config, queries)), unjudged=unjudged)
+    losses = by_labels([runs[name] for runs in held], labeling, parsed, list(queries), unjudged=unjudged)
     return losses, queries, config.analysis.groups
 
 
@@ -309,8 +288,8 @@ def _choose(what: str, name: str | None, have: Sequence[str], where: str) -> str
     return name
 
 
-def refuse_mixed(files: Mapping[str, Path], *roles: str) -> None:
+def refuse_mixed(files: Mapping[str, Path]) -> None:
     """Refuse files of which the manifests say that they were made from different queries or documents."""
-    differences = mismatches(sources(files), {"queries", "docs", *roles})
+    differences = mismatches(sources(files), {"queries", "docs"})
     if differences:
         raise DataError(f"{differences[0]}. A gate compares like with like: make both from the same files")

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,21 +78,18 @@ class Traces:
     left_out: list[str]
 
     @property
-    def files(self) -> list[str]:
-        """The names of the files that `write` makes, those of the runs first."""
-        ratings = ["ratings.csv"] if len(self.ratings) else []
-        runs = [f"{slug(run.name)}.trec" for run in self.runs]
-        return [*runs, "queries.jsonl", "docs.jsonl", "answers.csv", *ratings]
+    def files(self) -> dict[str, Callable[[Path], object]]:
+        """What writes each of the files that `write` makes, by name, those of the runs first."""
+        files: dict[str, Callable[[Path], object]] = {}
+        files |= {f"{slug(run.name)}.trec": partial(write_run, run) for run in self.runs}
+        files |= {"queries.jsonl": partial(write_queries, self.queries), "docs.jsonl": partial(write_docs, self.docs)}
+        tables = {"answers.csv": self.answers, "ratings.csv": self.ratings}
+        return files | {name: partial(write_table, table) for name, table in tables.items() if len(table)}
 
     def write(self, folder: str | Path) -> None:
         """Write all of it into a folder; see `files`."""
-        for run, name in zip(self.runs, self.files, strict=False):
-            write_run(run, Path(folder) / name)
-        write_queries(self.queries, Path(folder) / "queries.jsonl")
-        write_docs(self.docs, Path(folder) / "docs.jsonl")
-        write_table(self.answers, Path(folder) / "answers.csv")
-        if len(self.ratings):
-            write_table(self.ratings, Path(folder) / "ratings.csv")
+        for name, write in self.files.items():
+            write(Path(folder) / name)
 
 
 def read_traces(paths: str | Path | Sequence[str | Path]) -> Traces:

@@ -15,7 +15,7 @@ from tests.small import FILES, MOCK, QUICK, toml
 TOWNS = 20
 RUNS = {"exact": 0.0, "close": 1.0, "fair": 2.0, "weak": 3.5, "poor": 6.0}
 
-LABELERS = '''
+LABELERS = """
 import hashlib
 from dataclasses import dataclass
 
@@ -23,9 +23,7 @@ import judgekit as jk
 
 
 @dataclass(frozen=True)
-class Oracle(jk.Labeler):
-    """Knows which document it is, whatever somebody writes into it."""
-
+class Oracle(jk.Labeler):  # knows which document it is, whatever somebody writes into it
     scale = "binary"
 
     def relevance(self, query, doc):
@@ -33,9 +31,7 @@ class Oracle(jk.Labeler):
 
 
 @dataclass(frozen=True)
-class Hash(jk.Labeler):
-    """Says anything, but always the same of the same text."""
-
+class Hash(jk.Labeler):  # says anything, but always the same of the same text
     scale = "binary"
 
     def relevance(self, query, doc):
@@ -43,26 +39,17 @@ class Hash(jk.Labeler):
 
 
 @dataclass(frozen=True)
-class Long(jk.Labeler):
-    """The longer the better."""
-
+class Long(jk.Labeler):  # the longer the better
     scale = "unit"
 
     def relevance(self, query, doc):
         return min(len(doc.text) / 400, 1.0)
 
 
-def shout(question, passage):
-    return passage.upper()
-
-
-def wordless(question, passage):
-    return 7
-
-
-def lonely(question):
-    return question
-'''
+shout = lambda question, passage: passage.upper()
+wordless = lambda question, passage: 7
+lonely = lambda question: question
+"""
 
 TABLES = {
     "data": FILES | {"depth": 6},
@@ -95,23 +82,22 @@ def write(folder: Path) -> None:
     queries, docs = [], []
     for i in range(TOWNS):
         town, year = f"Borvik{i:02}", str(1400 + 7 * i)
-        queries.append(
-            {"query_id": f"q{i:02}", "text": f"When did Mason{i:02} finish Bridge{i:02} of {town}?", "answers": [year]}
-        )
+        text = f"When did Mason{i:02} finish Bridge{i:02} of {town}?"
+        queries.append({"query_id": f"q{i:02}", "text": text, "answers": [year]})
         tail = " ".join(rng.choices(words, k=12))
         text = f"Mason{i:02} of {town} laid the last stone of Bridge{i:02} in {year}. {tail}."
         docs.append({"doc_id": f"gold{i:02}", "title": "", "text": text})
         for j in range(7):
             text = ". ".join(" ".join(rng.choices(words, k=rng.randint(4, 14))).capitalize() for _ in range(3))
             docs.append({"doc_id": f"d{i:02}x{j}", "title": "", "text": f"{text}."})
-    for name, rows in (("queries", queries), ("docs", docs)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name, noise in RUNS.items():
         lines = []
         for i in range(TOWNS):
             scored = {f"gold{i:02}": 4 + noise * rng.gauss(0, 1)} | {f"d{i:02}x{j}": rng.gauss(0, 1) for j in range(7)}
             lines += [f"q{i:02} Q0 {d} 0 {s:.6f} {name}\n" for d, s in scored.items()]
         (folder / f"{name}.trec").write_text("".join(lines))
+    for name, rows in (("queries", queries), ("docs", docs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "gold.qrels").write_text("".join(f"q{i:02} 0 gold{i:02} 1\n" for i in range(TOWNS)))
     (folder / "mine.py").write_text(LABELERS)
     (folder / "experiment.toml").write_text(experiment(*KINDS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.client.budget import Budget
-from judgekit.errors import DataError, JudgekitError, StoppedError, UsageError
-from judgekit.plugins.audit.flow import CHECKS, FREE, card, plan_audit
+from judgekit.errors import DataError, JudgekitError, UsageError
+from judgekit.plugins.audit.flow import CHECKS, FREE, plan_audit
 from judgekit.plugins.audit.numbers import Card, Number, groups_of
 from tests.plugins.audit.conftest import TOWNS, experiment
 from tests.small import Judgekit
@@ -75,38 +73,24 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     assert left.requests == left.cached > 0
 
 
-def test_an_audit_stops_at_its_budget_and_goes_on_from_there(copied: Path) -> None:
-    options = {"checks": ["gullibility"], "probes": ["claim", "pad"], "cache": copied / "cache"}
-    with pytest.raises(StoppedError):
-        jk.audit(copied / "out", budget=Budget(max_requests=30), **options)
-    counted = plan_audit(copied / "out", **options)
-    assert any(one.cached >= 20 for one in counted.values())
-
-
 def test_a_repeat_that_never_differs_leaves_a_floor_of_what_the_interval_allows(audited: jk.Audit) -> None:
-    table = audited.table
-    rows = table[(table["labeling"] == "keyword") & (table["subject"] == "asked again")].set_index("statistic")
-    assert rows.loc["flips", "value"] == 0
-    assert 0 < rows.loc["flips", "high"] < 0.25, "of so few pairs"
-    assert not rows.loc["flips", "flag"]
-    assert rows.loc["noise floor of nDCG@3", "value"] == 0
-    assert rows.loc["noise floor of nDCG@3", "high"] > 0
-    drawn = table[(table["labeling"] == "jury") & (table["check"] == "consistency")]
-    assert drawn.empty, "samples are drawn anew already"
+    rows = audited.table.query("labeling == 'keyword' and subject == 'asked again'").set_index("statistic")
+    flips, floor = rows.loc["flips"], rows.loc["noise floor of nDCG@3"]
+    assert (flips["value"], flips["flag"], floor["value"]) == (0, "", 0)
+    assert 0 < flips["high"] < 0.25, "of so few pairs"
+    assert floor["high"] > 0
+    assert audited.table.query("labeling == 'jury' and check == 'consistency'").empty, "samples are drawn anew already"
 
 
 def test_a_judge_with_samples_is_looked_at_as_a_jury(audited: jk.Audit) -> None:
-    table = audited.table
-    rows = table[(table["labeling"] == "jury") & (table["check"] == "jury")].set_index("statistic")
-    assert "fewer than two members ever err" in rows.loc["effective votes", "verdict"], (
-        "the mock says the same three times"
-    )
+    rows = audited.table.query("labeling == 'jury' and check == 'jury'").set_index("statistic")
+    assert "fewer than two members ever err" in rows.loc["effective votes", "verdict"], "the mock says the same thrice"
     assert rows.loc["majority minus best single", "flag"] == "jury adds nothing"
-    assert table[(table["labeling"] == "hash") & (table["check"] == "jury")].empty
+    assert audited.table.query("labeling == 'hash' and check == 'jury'").empty
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("path", "says"),
     [
         ("queries.jsonl", "different queries"),
         ("docs.jsonl", "different documents"),
@@ -114,34 +98,19 @@ def test_a_judge_with_samples_is_looked_at_as_a_jury(audited: jk.Audit) -> None:
         ("gold.qrels", "gold.qrels was changed after the run"),
         ("mine.py", "mine.py was changed after the run"),
         ("out/labels/hash.parquet", "was changed after the run"),
+        ("out/manifest.json", ""),
+        ("out/report.json", ""),
     ],
 )
-def test_changed_data_are_refused(copied: Path, change: str, says: str) -> None:
-    content = (copied / change).read_bytes()
-    (copied / change).write_bytes(content.replace(b" ", b"  "))
-    with pytest.raises(DataError, match=says):
+def test_data_that_are_changed_or_missing_are_named(copied: Path, path: str, says: str) -> None:
+    content = (copied / path).read_bytes()
+    if says:
+        (copied / path).write_bytes(content.replace(b" ", b"  "))
+        with pytest.raises(DataError, match=says):
+            jk.audit(copied / "out", cache=copied / "cache")
+    (copied / path).unlink()
+    with pytest.raises(JudgekitError, match=f"{Path(path).name}|did not finish|run the experiment"):
         jk.audit(copied / "out", cache=copied / "cache")
-
-
-@pytest.mark.parametrize(
-    "lost", ["out/labels/hash.parquet", "weak.trec", "out/manifest.json", "out/report.json", "out/resolved.toml"]
-)
-def test_what_is_missing_is_named(copied: Path, lost: str) -> None:
-    (copied / lost).unlink()
-    with pytest.raises(JudgekitError, match=re.escape(Path(lost).name) + "|did not finish|run the experiment"):
-        jk.audit(copied / "out", cache=copied / "cache")
-
-
-def test_a_card_is_that_of_the_labels_that_are_there(copied: Path) -> None:
-    with pytest.raises(DataError, match="holds no audit yet"):
-        card(copied / "out", "long")
-    made = jk.audit(copied / "out", cache=copied / "cache")
-    assert card(copied / "out", "long") == made.cards["long"].markdown()
-    path = copied / "out" / "labels" / "long.parquet"
-    pd.read_parquet(path).iloc[::-1].to_parquet(path)
-    with pytest.raises(DataError, match="the labels of long have changed"):
-        card(copied / "out", "long")
-    assert card(copied / "out", "hash").startswith("# hash")
 
 
 def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> None:
@@ -155,6 +124,8 @@ def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> 
     assert (stuffed["value"] == 1).all(), "of passages of other questions"
     assert "change of concordance" not in set(found.table["statistic"]), "these are not in the pool"
     assert not jk.audit(out, reference="oracle", cache=cache).notes
+    with pytest.raises(UsageError, match="Did you mean 'oracle'"):
+        jk.audit(out, reference="orcale", cache=cache)
 
 
 def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) -> None:
@@ -179,30 +150,22 @@ def test_groups_keep_the_queries_of_a_unit_together() -> None:
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [
-        ({"checks": "gulibility"}, "Did you mean 'gullibility'"),
-        ({"reference": "godl"}, "Did you mean 'gold'"),
-        ({"probes": ["pad", "pad"]}, "the probe pad is listed twice"),
-    ],
+    [({"checks": "gulibility"}, "Did you mean 'gullibility'"), ({"probes": ["pad", "pad"]}, "pad is listed twice")],
 )
 def test_a_mistake_is_a_sentence(finished: Path, options: dict, says: str) -> None:
     with pytest.raises(JudgekitError, match=says):
         jk.audit(finished / "out", cache=finished / "cache", **options)
 
 
-def test_a_folder_without_results_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
+def test_a_folder_without_results_and_a_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"resolved\.toml"):
         jk.audit(tmp_path)
-    with pytest.raises(JudgekitError, match=r"nothing\.toml"):
-        jk.audit(tmp_path / "nothing.toml")
     (tmp_path / "experiment.toml").write_text("")
     with pytest.raises(UsageError, match="an audit needs a results folder"):
         jk.audit(tmp_path / "experiment.toml")
-    with pytest.raises(JudgekitError, match="no such folder"):
-        card(tmp_path / "nowhere", "judge")
 
 
-def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copied: Path, tmp_path: Path) -> None:
+def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copied: Path) -> None:
     out, cache = str(copied / "out"), str(copied / "cache")
     idle = judgekit("audit", out, "--cache", cache, "--probe", "claim")
     assert (idle.code, "add --checks gullibility" in idle.err) == (2, True)
@@ -213,12 +176,7 @@ def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copie
     said = judgekit("audit", out, "--cache", cache, *asked, code=0)
     assert "Gullibility" in said.out
     assert "hash:" in said.out
-    card = judgekit("audit", out, "--card", "hash")
-    assert card.out.startswith("# hash\n")
-    assert "| called relevant |" in card.out
-    assert card.out.strip() == (copied / "out" / "cards" / "hash.md").read_text().strip()
-    assert "Did you mean 'hash'" in judgekit("audit", out, "--card", "hsh", code=2).err
-    assert "holds no audit yet" in judgekit("audit", tmp_path, "--card", "hash", code=2).err
+    assert "| called relevant |" in (copied / "out" / "cards" / "hash.md").read_text()
 
 
 def test_a_card_escapes_what_a_name_says() -> None:

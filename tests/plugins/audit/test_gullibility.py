@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import judgekit as jk
-from judgekit.analysis.coefficients import Floats
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError
 from judgekit.plugins.audit import gullibility
 from judgekit.plugins.audit.audited_run import read
-from judgekit.plugins.audit.numbers import Number, share_change
+from judgekit.plugins.audit.numbers import share_change
 from judgekit.plugins.audit.probes import DEFAULT, probe
 from tests.plugins.audit.conftest import RUNS, TOWNS
 
@@ -39,42 +38,34 @@ def test_a_judge_by_keywords_is_fooled_by_every_stuffed_passage(audited: jk.Audi
     assert row["flag"] == "fooled"
 
 
-def test_an_oracle_is_fooled_by_nothing(audited: jk.Audit) -> None:
+def test_an_oracle_is_fooled_by_nothing_and_a_judge_that_says_anything_is_not_shown_to_be(audited: jk.Audit) -> None:
     rows = numbers(audited, "oracle")
     assert len(rows) == len(DEFAULT)
     assert (rows["value"] == 0).all()
-    assert (rows["low"] < 0).all()
-    assert (rows["high"] > 0).all()
+    assert ((rows["low"] < 0) & (rows["high"] > 0)).all()
     assert not rows["flag"].any()
     assert (numbers(audited, "oracle", "change of concordance").dropna()["value"] == 0).all()
-
-
-def test_a_judge_that_says_anything_is_within_its_interval_of_not_being_fooled(audited: jk.Audit) -> None:
     rows = numbers(audited, "hash")
-    within = (rows["low"] <= 0) & (rows["high"] >= 0)
-    assert within.sum() >= len(rows) - 1, "one of nine intervals of 95 % may miss"
+    assert ((rows["low"] <= 0) & (rows["high"] >= 0)).sum() >= len(rows) - 1, "one of nine intervals of 95 % may miss"
     changed = numbers(audited, "hash", "flips either way")["value"]
     assert changed["claim"] == pytest.approx(2 * 0.3 * 0.7, abs=0.2), "though its labels change all the time"
 
 
-def test_labels_that_are_handed_on_from_a_file_are_not_probed(audited: jk.Audit) -> None:
-    assert numbers(audited, "gold").empty
-
-
-def test_a_mean_shift_shows_what_a_threshold_hides(audited: jk.Audit) -> None:
+def test_a_mean_shift_shows_what_a_threshold_hides_and_labels_of_a_file_are_not_probed(audited: jk.Audit) -> None:
     shift = numbers(audited, "long", "mean shift").loc["pad"]
     assert shift["low"] > 0.1, "padding lengthens, which is all that this labeler looks at"
+    assert numbers(audited, "gold").empty
 
 
 def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_places(
     finished: Path, audited: jk.Audit
 ) -> None:
     material = read(finished / "out")
-    sample = gullibility.draw(material).nonrelevant
+    sample = gullibility.draw(material)["nonrelevant"]
     stuffed = dict.fromkeys(sample, 1.0)  # what the keyword mock says of them, by the test above
     labels = pd.read_parquet(finished / "out" / "labels" / "keyword.parquet")[["query_id", "doc_id", "relevance"]]
     attacked = labels.assign(relevance=[stuffed.get((q, d), r) for q, d, r in labels.itertuples(index=False)])
-    runs = {run.name: finished / f"{run.name}.trec" for run in material.runs}
+    runs = {run.name: finished / f"{run.name}.trec" for run in material.collection.runs}
     both = {"before": labels, "after": attacked}
     scales = dict.fromkeys(both, "binary")
     scores = jk.score(runs, both, ["nDCG@3"], scales=scales, query_ids=material.queries, depth=6).scores()
@@ -96,13 +87,10 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
 
 def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path) -> None:
     material = read(finished / "out")
-    sample = gullibility.draw(material)
-    gold = {(f"q{i:02}", f"gold{i:02}") for i in range(TOWNS)}
-    pool = set(material.pairs)
-    assert not gold & set(sample.nonrelevant)
-    assert set(sample.nonrelevant) <= pool
-    assert not pool & set(sample.random), "a random passage is one of another question"
-    counts = pd.Series([q for q, _ in sample.nonrelevant]).value_counts()
+    sample, pool = gullibility.draw(material), set(material.pairs)
+    assert set(sample["nonrelevant"]) <= pool - {(f"q{i:02}", f"gold{i:02}") for i in range(TOWNS)}
+    assert not pool & set(sample["random"]), "a random passage is one of another question"
+    counts = pd.Series([q for q, _ in sample["nonrelevant"]]).value_counts()
     assert counts.max() - counts.min() <= 1
     assert sample == gullibility.draw(material)
 
@@ -138,25 +126,19 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
     ("spelling", "says"),
     [
         ("stuf", "Did you mean 'stuff'"),
-        ("stuff(words=title)", "words must be one of query"),
         ("stuff(times=much)", "times must be a whole number"),
         ("stuff(times=-1)", "times must be at least 1"),
         ("truncate(keep=2)", "keep must be above 0"),
         ("stuff(base=relevant)", "base must be one of nonrelevant, random"),
-        ("claim(loud=yes)", "unknown option 'loud'"),
         ("stuff@3", "no cutoff"),
-        ("mine.py:whisper", "unknown function 'whisper'"),
+        ("mine.py:whisper", "unknown probe 'whisper'"),
         ("mine.py:lonely", "a function of a question and a passage"),
+        ("mine.py:wordless", r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"),
     ],
 )
 def test_a_mistake_in_a_probe_is_named(finished: Path, spelling: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        probe(spelling, finished)
-
-
-def test_a_probe_that_returns_no_text_is_named(finished: Path) -> None:
-    with pytest.raises(UsageError, match=r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"):
-        probe("mine.py:wordless", finished).attacked(QUERY, DOC)
+        probe(spelling, finished).attacked(QUERY, DOC)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60), st.integers(1, 30))
@@ -173,37 +155,29 @@ def test_the_interval_of_a_change_holds_the_change_and_has_a_width(cases: list[t
 
 @pytest.mark.parametrize(
     ("table", "interval"),
-    [
-        ((1, 1, 7, 12), (-0.507, -0.026)),  # the example of Fagerland et al. (2014), their method 10
-        ((59, 6, 16, 80), (-0.119, -0.005)),
-        ((20, 12, 2, 16), (0.056, 0.329)),
-        ((3, 4, 9, 1), (-0.605, 0.110)),
-    ],
+    [((1, 1, 7, 12), (-0.507, -0.026)), ((59, 6, 16, 80), (-0.119, -0.005)), ((20, 12, 2, 16), (0.056, 0.329))],
 )
 def test_the_interval_of_a_change_is_newcombes(table: tuple[int, ...], interval: tuple[float, float]) -> None:
+    # The first is the example of Fagerland et al. (2014), their method 10.
     cases = [(True, True), (True, False), (False, True), (False, False)]
     after, before = np.repeat(np.array(cases), table, axis=0).T
     assert share_change(before, after, np.arange(sum(table)), 0.95)[1:] == pytest.approx(interval, abs=5e-4)
 
 
-def padded(finished: Path, control: Floats, attacked: Floats, tried: int = 1) -> list[Number]:
-    """What padding did to the labels of 40 pairs."""
+@pytest.mark.parametrize(
+    ("attacked", "tried", "value", "n", "flag", "says"),
+    [
+        ([1.0] * 6 + [0.0] * 34, 1, 0.15, 40, "fooled", "more of these passages count as relevant"),
+        ([1.0] * 6 + [0.0] * 34, 100, 0.15, 40, "", "with 100 probes tried, this may be chance"),
+        ([np.nan] * 5 + [1.0] * 35, 1, 1, 35, "fooled", "5 more have no label"),
+        ([np.nan] * 40, 1, np.nan, 0, "", "unknown: only 0 of 40 pairs have both labels"),
+    ],
+)
+def test_a_probe_that_turns_some_labels(
+    attacked: list[float], tried: int, value: float, n: int, flag: str, says: str, finished: Path
+) -> None:
     pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
-    return gullibility.effect(read(finished / "out"), "hash", probe("pad"), pairs, control, attacked, tried)
-
-
-def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
-    attacked = (np.arange(40) < 6).astype(float)
-    alone, of_many = (padded(finished, np.zeros(40), attacked, tried)[0] for tried in (1, 100))
-    assert alone.flag == "fooled"
-    assert of_many.low == alone.low > 0
-    assert not of_many.flag
-    assert "may be chance" in of_many.verdict
-
-
-def test_pairs_without_a_label_are_left_out_and_counted(finished: Path) -> None:
-    first, *_ = padded(finished, np.zeros(40), np.where(np.arange(40) < 5, np.nan, 1.0))
-    assert (first.value, first.n) == (1, 35)
-    assert "5 more have no label" in first.verdict
-    (none,) = padded(finished, np.zeros(40), np.full(40, np.nan))
-    assert "unknown" in none.verdict
+    labels = np.zeros(40), np.array(attacked)
+    first, *_ = gullibility.effect(read(finished / "out"), "hash", probe("pad"), pairs, *labels, tried)
+    assert (first.value, first.n, first.flag) == (pytest.approx(value, nan_ok=True), n, flag)
+    assert says in first.verdict

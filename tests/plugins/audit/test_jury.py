@@ -36,72 +36,52 @@ def kappa(said: Floats, right: Floats = RIGHT) -> float:
     return float((agree - chance) / (1 - chance))
 
 
-@pytest.mark.parametrize("together", [0.0, 0.7, 0.95])
+@pytest.mark.parametrize("together", [0.0, 0.7])
 def test_the_numbers_are_those_of_the_formulas(together: float) -> None:
     votes = erring(9, 0.25, together)
     found = looked_at(votes)
     errors = votes != RIGHT
     shared = np.mean([np.corrcoef(errors[i], errors[j])[0, 1] for i, j in combinations(range(9), 2)])
-    assert found["mean correlation of errors"].value == pytest.approx(shared)
-    assert found["effective votes"].value == pytest.approx(9 / (1 + 8 * shared))
+    r, effective = found["mean correlation of errors"], found["effective votes"]
+    assert r.value == pytest.approx(shared)
+    assert (effective.value, effective.low) == pytest.approx((9 / (1 + 8 * shared), 9 / (1 + 8 * r.high)))
     assert found["kappa of the majority"].value == pytest.approx(kappa((votes.sum(axis=0) > 4).astype(float)))
     assert found["kappa of the best single"].value == pytest.approx(max(map(kappa, votes)))
-    for number in found.values():
-        assert number.low <= number.value <= number.high
+    assert all(number.low <= number.value <= number.high for number in found.values())
 
 
-def test_the_best_single_is_chosen_where_it_is_not_tested() -> None:
-    votes = erring(5, 0.3, 0.5)
+def test_the_best_single_is_chosen_where_it_is_not_tested_and_a_tied_majority_says_no() -> None:
+    votes = erring(4, 0.3, 0.5)
     said = np.empty_like(RIGHT)
     for group in range(20):
         inside = group == GROUPS
-        best = max(range(5), key=lambda m: kappa(votes[m, ~inside], RIGHT[~inside]))
+        best = max(range(4), key=lambda m: kappa(votes[m, ~inside], RIGHT[~inside]))
         said[inside] = votes[best, inside]
-    expected = kappa((votes.sum(axis=0) > 2).astype(float)) - kappa(said)
-    assert looked_at(votes)["majority minus best single"].value == pytest.approx(expected)
+    majority = kappa((votes.sum(axis=0) > 2).astype(float))
+    found = looked_at(votes)
+    assert found["kappa of the majority"].value == pytest.approx(majority)
+    assert found["majority minus best single"].value == pytest.approx(majority - kappa(said))
 
 
 def test_nine_judges_that_err_alike_vote_like_two_and_add_nothing() -> None:
-    votes = erring(9, 0.25, 0.62)
-    found = looked_at(votes)
-    assert 1.5 < found["effective votes"].value < 3
-    assert found["effective votes"].low <= 2.2 <= found["effective votes"].high
-    alike = looked_at(np.tile(votes[0], (9, 1)))
+    found = looked_at(erring(9, 0.25, 0.62))["effective votes"]
+    assert 1.5 < found.low <= 2.2 <= found.high < 3
+    alike = looked_at(np.tile(erring(1, 0.25, 0), (9, 1)))
     assert alike["effective votes"].value == pytest.approx(1)
     gain = alike["majority minus best single"]
     assert (gain.value, gain.flag) == (0, "jury adds nothing")
     assert "use judge 0 alone" in gain.verdict
 
 
-def test_a_jury_with_one_good_member_falls_behind_it() -> None:
+def test_a_jury_is_worth_it_where_its_members_err_apart_and_none_is_far_better() -> None:
+    apart = looked_at(erring(9, 0.25, 0.0))
+    assert apart["effective votes"].value == pytest.approx(9, abs=1)
+    gain = apart["majority minus best single"]
+    assert (gain.low > 0.2, gain.flag) == (True, "")
     votes = np.concatenate([erring(1, 0.02, 0), erring(4, 0.4, 0.9, seed=3)])
     gain = looked_at(votes)["majority minus best single"]
-    assert gain.high < 0
-    assert gain.flag == "jury adds nothing"
+    assert (gain.high < 0, gain.flag) == (True, "jury adds nothing")
     assert "is behind" in gain.verdict
-
-
-def test_independent_judges_are_worth_their_number_and_beat_the_best_of_them() -> None:
-    found = looked_at(erring(9, 0.25, 0.0))
-    assert found["effective votes"].value == pytest.approx(9, abs=1)
-    gain = found["majority minus best single"]
-    assert gain.low > 0.2
-    assert not gain.flag
-
-
-def test_the_interval_of_effective_votes_is_that_of_the_correlation() -> None:
-    # 33 judgment sets with a mean correlation of .436 are worth 2.2 votes, see the text of the check.
-    found = looked_at(erring(33, 0.25, 0.66))
-    assert pytest.approx(2.2, abs=0.01) == 33 / (1 + 32 * 0.436)
-    r = found["mean correlation of errors"]
-    assert found["effective votes"].value == pytest.approx(33 / (1 + 32 * r.value))
-    assert found["effective votes"].low == pytest.approx(33 / (1 + 32 * r.high))
-
-
-def test_a_tied_majority_says_no() -> None:
-    votes = erring(4, 0.3, 0.0)
-    expected = kappa((votes.sum(axis=0) > 2).astype(float))
-    assert looked_at(votes)["kappa of the majority"].value == pytest.approx(expected)
 
 
 def test_a_member_that_never_errs_correlates_with_nobody() -> None:

@@ -1,4 +1,4 @@
-"""A batch service in this process: OpenAI's routes for files and batches, and Azure's names for them."""
+"""A batch service in this process, with OpenAI's routes for files and batches."""
 
 from __future__ import annotations
 
@@ -16,22 +16,13 @@ from tests.servers import running
 
 @dataclass
 class BatchService:
-    """What a batch service has, and how it behaves.
-
-    Attributes:
-        url: its address, without a path.
-        answer: returns the text of a reply, or an error, for the body of a request.
-        files: the content of files, by name.
-        batches: what it says of batches, oldest first.
-        refuse: the status with which it answers the creation of a batch; it is created all the same from 500 on.
-        keys: the keys that it was shown.
-    """
+    """What a batch service has, by name, and how it behaves: it answers, or refuses to create batches with a status."""
 
     url: str = ""
     answer: Callable[[dict[str, Any]], str | dict[str, Any]] = lambda body: f"yes to {body['messages'][-1]['content']}"
     files: dict[str, bytes] = field(default_factory=dict)
     batches: list[dict[str, Any]] = field(default_factory=list)
-    refuse: int | None = None
+    refuse: int | None = None  # from 500 on the batch is created all the same
     keys: set[str] = field(default_factory=set)
 
     def finish(self, status: str = "completed", *, problem: str | None = None) -> None:
@@ -68,7 +59,7 @@ class BatchService:
         return [json.loads(line)["body"]["messages"][-1]["content"] for line in lines]
 
     async def upload(self, request: web.Request) -> web.Response:
-        self.keys.add(request.headers.get("api-key", request.headers.get("authorization", "")))
+        self.keys.add(request.headers.get("authorization", ""))
         form = await request.post()
         assert form["purpose"] == "batch"
         name = f"file-{len(self.files)}"
@@ -105,11 +96,10 @@ class BatchService:
 def serving() -> Iterator[BatchService]:
     """Run a batch service in a thread."""
     service, app = BatchService(), web.Application()
-    for root in ("/v1", "/openai"):
-        app.router.add_post(f"{root}/files", service.upload)
-        app.router.add_get(f"{root}/files/{{name}}/content", service.content)
-        app.router.add_post(f"{root}/batches", service.create)
-        app.router.add_get(f"{root}/batches", service.list)
-        app.router.add_get(f"{root}/batches/{{name}}", service.retrieve)
+    app.router.add_post("/v1/files", service.upload)
+    app.router.add_get("/v1/files/{name}/content", service.content)
+    app.router.add_post("/v1/batches", service.create)
+    app.router.add_get("/v1/batches", service.list)
+    app.router.add_get("/v1/batches/{name}", service.retrieve)
     with running(app) as service.url:
         yield service

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -49,39 +50,33 @@ def label(store: Path, program: Ask) -> tuple[dict[str, list[str]], int]:
     return {unit: texts(outcomes[unit]) for unit in UNITS}, len(transport.sent)
 
 
-def test_export_answer_import_then_label_without_a_request(store: Store, tmp_path: Path) -> None:
-    program = Ask(HERE, max_tokens=5)
-    exported = export_batch(store, UNITS, program, tmp_path / "batch.jsonl")
-    assert (exported.units, exported.requests, exported.cached, exported.at_least) == (300, 300, 0, False)
-    assert exported.files == [tmp_path / "batch.jsonl"]
-    lines = rows(tmp_path / "batch.jsonl")
-    assert [line["body"]["messages"][0]["content"] for line in lines] == UNITS
-    assert set(lines[0]) == {"custom_id", "method", "url", "body"}
-    assert (lines[0]["method"], lines[0]["url"]) == ("POST", "/v1/chat/completions")
-    assert store.count(waiting=True) == 300
-    answer(lines, tmp_path / "result.jsonl")
-    result = import_batch(store, tmp_path / "result.jsonl")
-    assert (result.imported, result.there, result.failed, result.unknown) == (300, 0, [], [])
-    assert (store.count(), store.count(waiting=True)) == (300, 0)
+@pytest.mark.parametrize("waves", [1, 2])
+def test_export_answer_import_then_label_without_a_request(waves: int, store: Store, tmp_path: Path) -> None:
+    program = Ask(HERE, max_tokens=5, waves=waves)
+    for wave in range(waves):
+        file = tmp_path / f"{wave}.jsonl"
+        exported = export_batch(store, UNITS, program, file)
+        more = wave < waves - 1
+        assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, more), "later waves follow"
+        assert exported.files == {file: HERE}
+        lines = rows(file)
+        assert [line["body"]["messages"][0]["content"] for line in lines] == (UNITS if wave == 0 else ANY)
+        assert set(lines[0]) == {"custom_id", "method", "url", "body"}
+        assert (lines[0]["method"], lines[0]["url"]) == ("POST", "/v1/chat/completions")
+        assert store.count(waiting=True) == 300
+        answer(lines, tmp_path / "result.jsonl")
+        result = import_batch(store, tmp_path / "result.jsonl")
+        assert (result.imported, result.there, result.failed, result.unknown) == (300, 0, [], [])
+        assert store.count(waiting=True) == 0
     again = import_batch(store, tmp_path / "result.jsonl")
     assert (again.imported, again.there) == (0, 300)
+    assert export_batch(store, UNITS, program, tmp_path / "rest.jsonl").files == {}
+    assert not (tmp_path / "rest.jsonl").exists()
     batched, sent = label(tmp_path / "store", program)
     assert sent == 0
     online, sent = label(tmp_path / "other", program)
-    assert sent == 300
+    assert sent == 300 * waves
     assert batched == online
-
-
-def test_later_waves_follow_once_the_first_is_imported(store: Store, tmp_path: Path) -> None:
-    program = Ask(HERE, waves=2)
-    for wave in range(2):
-        exported = export_batch(store, UNITS, program, tmp_path / f"{wave}.jsonl")
-        assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, wave == 0)
-        answer(rows(tmp_path / f"{wave}.jsonl"), tmp_path / "result.jsonl")
-        import_batch(store, tmp_path / "result.jsonl")
-    assert export_batch(store, UNITS, program, tmp_path / "rest.jsonl").files == []
-    assert not (tmp_path / "rest.jsonl").exists()
-    assert label(tmp_path / "store", program)[1] == 0
 
 
 def test_errors_are_told_by_line_and_exported_again(store: Store, tmp_path: Path) -> None:
@@ -120,28 +115,19 @@ class Several(Ask):
         return [request for end in self.ends for request in Ask(end).requests(unit, replies)]
 
 
-def test_files_are_split_at_the_limits_and_by_endpoint(store: Store, tmp_path: Path) -> None:
-    both = Several(HERE, Endpoint("b/c", "http://i/v1", "n"))
-    exported = export_batch(store, UNITS, both, tmp_path / "batch.jsonl", most=140)
-    assert [len(rows(path)) for path in exported.files] == [140, 140, 20] * 2
-    assert [path.name for path in exported.files[:3]] == ["batch.jsonl", "batch-002.jsonl", "batch-003.jsonl"]
-    assert {row["body"]["model"] for path in exported.files[3:] for row in rows(path)} == {"n"}
+def test_a_file_asks_one_endpoint_and_model_and_stays_below_the_limits(store: Store, tmp_path: Path) -> None:
+    ends = [HERE, *(Endpoint("b/c", "http://i/v1", model, params={"seed": s}) for model in "nm" for s in (1, 2))]
+    exported = export_batch(store, UNITS, Several(*ends), tmp_path / "batch.jsonl", most=140)
+    assert [path.name for path in exported.files] == ["batch.jsonl", *(f"batch-{n:03}.jsonl" for n in range(2, 14))]
+    written = [row for path in exported.files for row in rows(path)]
+    assert len({row["custom_id"] for row in written}) == len(written) == exported.requests == 5 * 300
+    for path, endpoint in exported.files.items():
+        assert 0 < len(rows(path)) <= 140
+        assert {row["body"]["model"] for row in rows(path)} == {endpoint.model}
     size = (tmp_path / "batch.jsonl").stat().st_size // 140 * 50
     split = export_batch(store, UNITS, Ask(HERE), tmp_path / "small.jsonl", size=size)
     assert len(split.files) == 6
     assert all(path.stat().st_size <= size for path in split.files)
-
-
-def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(store: Store, tmp_path: Path) -> None:
-    names = [("local", model) for model in ("m", "small", "SMALL", "org/large", "m-002")] + [("local-m", "x")]
-    every = Several(*(Endpoint(name, "http://h/v1", m, params={"seed": s}) for name, m in names for s in (1, 2)))
-    exported = export_batch(store, UNITS[:100], every, tmp_path / "b.jsonl", most=150)
-    assert len({path.name.casefold() for path in exported.files}) == len(exported.files) == 12
-    assert {len({row["body"]["model"] for row in rows(path)}) for path in exported.files} == {1}
-    keys = {row["custom_id"] for path in exported.files for row in rows(path)}
-    assert len(keys) == exported.requests == store.count(waiting=True) == 1200
-    first = ["b.jsonl", "b-002.jsonl", "b-local-small.jsonl", "b-local-small-002.jsonl", "b-local-SMALL-2.jsonl"]
-    assert [path.name for path in exported.files][:5] == first
 
 
 @pytest.mark.parametrize(
@@ -172,14 +158,9 @@ def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_importe
     result = tmp_path / "result.jsonl"
     answer(rows(tmp_path / "batch.jsonl"), result)
     whole = result.read_bytes()
-    result.write_bytes(whole[:-20])
-    found = import_batch(store, result)
-    assert (found.imported, found.cut, store.count()) == (2, 3, 2)
-    result.write_bytes(whole)
-    found = import_batch(store, result)
-    assert (found.imported, found.there, found.cut) == (1, 2, None)
-
-
-def test_a_batch_file_has_its_ending(store: Store, tmp_path: Path) -> None:
+    for content, found in ((whole[:-20], (2, 0, 3)), (whole, (1, 2, None))):
+        result.write_bytes(content)
+        imported = import_batch(store, result)
+        assert (imported.imported, imported.there, imported.cut) == found
     with pytest.raises(UsageError, match=r"\.jsonl"):
         export_batch(store, UNITS, Ask(HERE), tmp_path / "batch.json")

@@ -49,7 +49,7 @@ EXPERIMENT = toml(
 )
 
 
-def cut_twice(spans: bool = True) -> None:
+def cut_twice() -> None:
     """Write pages of five stretches, cut twice: whole stretches, and two pieces of each."""
     docs, runs = [], {"whole": [], "pieces": []}
     for i, (town, year) in enumerate(zip(TOWNS, YEARS, strict=True)):
@@ -59,7 +59,7 @@ def cut_twice(spans: bool = True) -> None:
                 f"The stone bridge of {town} was built in {year if part == 0 else 'stages'} by masons of part {part}."
             )
             for name, start, end in (("w", 0, len(text)), ("a", 0, 50), ("b", 20, len(text))):
-                span = {"page_id": town, "start": at + start, "end": at + end} if spans else {}
+                span = {"page_id": town, "start": at + start, "end": at + end}
                 docs.append({"doc_id": f"{town}{part}{name}", "text": text[start:end], **span})
                 runs["whole" if name == "w" else "pieces"].append(f"q{i} Q0 {town}{part}{name} 0 {len(docs) * -1} x")
             at += len(text) + 1
@@ -83,17 +83,6 @@ def test_an_experiment_over_two_cuts_counts_evidence_and_has_a_table_by_run(judg
     assert table["evidence recall"].to_dict() == {"whole": 1.0, "pieces": 1.0}
     assert (table["tokens per prompt"] > 0).all()
     assert table["characters per document"]["pieces"] < table["characters per document"]["whole"]
-
-
-def test_without_spans_there_is_no_decision_across_two_cuts_by_a_measure_that_counts_documents(
-    judgekit: Judgekit,
-) -> None:
-    cut_twice(spans=False)
-    said = judgekit("run", "cuts.toml", "--out", "out", code=1)
-    assert "nDCG@2 cannot compare them" in (said.out + said.err).replace("\n", " ")
-    Path("cuts.toml").write_text(EXPERIMENT.replace('"nDCG", "R"', '"RR"').replace("nDCG@2", "RR@2"))
-    said = judgekit("run", "cuts.toml", "--out", "other")
-    assert "does not compare them" not in said.out + said.err
 
 
 def test_score_counts_evidence_where_it_is_given_documents(judgekit: Judgekit) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -16,11 +17,12 @@ import pytest
 
 import judgekit as jk
 from judgekit.errors import DataError, UsageError
+from judgekit.plugins.guard.gate import markdown
 from tests import small
+from tests.cli.test_cli_models import as_model
 from tests.conftest import ROOT
 from tests.mock import URL
 from tests.plugins.guard.conftest import docs_of, write_run
-from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 from tests.small import Judgekit
 
@@ -28,26 +30,21 @@ FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
 
 
 def test_a_planted_loss_fails_the_build_and_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
-    said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment", code=1)
-    assert said.out.startswith(
-        "fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)"
-    )
-    assert "nDCG@10 by 'containment', base against worse, 300 questions: 15 worse, 285 unchanged." in said.out
-    assert "q0  loses 61.31  moved d0a [1] 1 → 5, d0b [0] 2 → 1 and 3 more  What is town 0?" in said.out
-    assert len(said.out.splitlines()) <= 10
-    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0)
-    assert said.out.startswith("pass: the loss is shown to be below the limit.")
-
-
-def test_docs_may_stand_in_several_files(judgekit: Judgekit, repository: Path) -> None:
-    lines = Path("docs.jsonl").read_text().splitlines(keepends=True)
-    Path("first.jsonl").write_text("".join(lines[:700]))
-    Path("second.jsonl").write_text("".join(lines[700:]))
-    asked = ["guard", "base.trec", "worse.trec", "--queries", "queries.jsonl", "--labeler", "containment"]
-    whole = judgekit(*asked, "--docs", "docs.jsonl")
-    assert judgekit(*asked, "--docs", "first.jsonl", "--docs", "second.jsonl").out == whole.out
-    lacking = judgekit(*asked, "--docs", "first.jsonl", code=2)
-    assert "If the docs are in several files, give all of them" in lacking.err
+    planted = ("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment")
+    said = judgekit(*planted, code=1).out
+    assert said.startswith("fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)")
+    assert "nDCG@10 by 'containment', base against worse, 300 questions: 15 worse, 285 unchanged." in said
+    assert "q0  loses 61.31  moved d0a [1] 1 → 5, d0b [0] 2 → 1 and 3 more  What is town 0?" in said
+    assert len(said.splitlines()) <= 10
+    content = json.loads(judgekit(*planted, "--json", "--markdown", "g.md", code=1).out)
+    assert (content["command"], content["outcome"], content["exit_code"]) == ("guard", "fail", 1)
+    assert (len(content["changes"]), content["questions"]["worse"], content["mean"]["queries"]) == (15, 15, 300)
+    assert content["changes"][0]["gone"][0] == [1, "d0a", "1"]
+    page = (repository / "g.md").read_text()
+    assert page.startswith("### judgekit guard: fail\n")
+    assert "| `q0 What is town 0?` | 61.31 | `moved d0a [1] 1 → 5" in page
+    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0).out
+    assert said.startswith("pass: the loss is shown to be below the limit.")
 
 
 @pytest.mark.parametrize("new", ["few-harmless.trec", "few-worse.trec"])
@@ -79,14 +76,15 @@ def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit,
     assert "240 documents in questions whose lists differ have no label" in read.out
 
 
+@pytest.mark.parametrize(
+    ("base", "qrels"), [("base.trec", {f"q{i}": {f"d{i}a": 1} for i in range(300)}), ("few-base.trec", "gold.qrels")]
+)
 def test_where_both_show_the_same_documents_nothing_changed_whatever_their_labels_are(
-    judgekit: Judgekit, repository: Path
+    base: str, qrels: Any, repository: Path
 ) -> None:
-    for base, qrels in (("base.trec", {f"q{i}": {f"d{i}a": 1} for i in range(300)}), ("few-base.trec", "gold.qrels")):
-        guarded = jk.guard(base, base, labels=qrels)
-        assert (guarded.outcome, guarded.exit_code) == ("pass", 0), "of few questions too"
-        assert (guarded.mean.unknown, guarded.mean.least, guarded.mean.most) == (0, 0, 0)
-        assert str(guarded).startswith("pass: nothing changed.")
+    guarded = jk.guard(base, base, labels=qrels)
+    assert (guarded.outcome, guarded.exit_code, guarded.mean.unknown, guarded.mean.most) == ("pass", 0, 0, 0)
+    assert str(guarded).startswith("pass: nothing changed.")
 
 
 def test_a_change_of_questions_without_a_score_is_no_sign_that_nothing_changed(repository: Path) -> None:
@@ -108,8 +106,8 @@ def limited(path: Path, limits: dict[int, object], n: int = 20) -> str:
     [
         ("worse", 1, {}, 1, "fail: the mean loss is above the limit. The mean loss is 3.07 points; the limit is 1."),
         ("worse", 4, {}, 0, "pass: within the limits. The mean loss is 3.07 points; the limit is 4."),
-        ("worse", 1, {0: 5}, 1, "fail: the mean loss is above the limit, and so is 1 question. The mean"),
-        ("worse", 4, {0: 5, 1: 0}, 1, "fail: 1 question is above its limit. The mean loss is 3.07 points"),
+        ("worse", 1, {0: 5}, 1, "fail: the mean loss is above the limit; questions above their own limits: 1. The"),
+        ("worse", 4, {0: 5, 1: 0}, 1, "fail: questions above their own limits: 1. The mean loss is 3.07 points"),
         ("worse", 4, {0: 62, 1: 0}, 0, "pass: within the limits."),
         ("harmless", 0, {0: 0}, 0, "pass: within the limits. The mean loss is 0 points; the limit is 0."),
         ("worse", 4, {0: "much"}, 2, "max_drop of question 'q0' must be 0 to 100 points, not 'much'"),
@@ -169,39 +167,23 @@ def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, reposito
 
 @pytest.mark.parametrize(("base", "new"), [(1.0, None), (None, 0.0), (None, None)])
 @pytest.mark.parametrize("suite", [False, True])
-def test_missing_answers_can_be_anything(suite: bool, base: float | None, new: float | None) -> None:
-    ids = [f"q{i}" for i in range(300)]
-    versions = [pd.DataFrame({"query_id": ids, "value": [first] * 12 + [1.0] * 288}) for first in (base, new)]
-    lacking = [table.dropna() for table in versions]
-    if base is new:
-        assert len(jk.guard(*lacking, suite=suite).losses.query_ids) == 288, "nobody answered the others"
-    for tables in (versions, lacking) if base is not new else (versions,):
-        guarded = jk.guard(*tables, suite=suite)
-        assert (guarded.outcome, guarded.mean.open) == ("inconclusive", True)
-        assert "12 questions lack the rated answer of a version, which may be anything from 0 to 1." in str(guarded)
-
-
-def test_json_holds_everything_and_markdown_is_a_comment(judgekit: Judgekit, repository: Path) -> None:
-    asked = ["guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment"]
-    said = judgekit(*asked, "--json", "--markdown", "g.md", code=1)
-    content = json.loads(said.out)
-    assert (content["command"], content["outcome"], content["exit_code"]) == ("guard", "fail", 1)
-    assert (len(content["changes"]), content["questions"]["worse"], content["mean"]["queries"]) == (15, 15, 300)
-    assert content["changes"][0]["gone"][0] == [1, "d0a", "1"]
-    page = (repository / "g.md").read_text()
-    assert page.startswith("### judgekit guard: fail\n")
-    assert "| `q0 What is town 0?` | 61.31 | `moved d0a [1] 1 → 5" in page
+@pytest.mark.parametrize("listed", [False, True])
+def test_missing_answers_can_be_anything(listed: bool, suite: bool, base: float | None, new: float | None) -> None:
+    tables = [pd.DataFrame({"query_id": map(str, range(300)), "value": [v] * 12 + [1.0] * 288}) for v in (base, new)]
+    guarded = jk.guard(*(tables if listed else [table.dropna() for table in tables]), suite=suite)
+    if base is new and not listed:
+        assert len(guarded.losses.query_ids) == 288, "nobody answered the others"
+        return
+    assert (guarded.outcome, guarded.mean.open) == ("inconclusive", True)
+    assert "12 questions lack the rated answer of a version, which may be anything from 0 to 1." in str(guarded)
 
 
 def test_what_questions_say_cannot_break_the_comment_or_the_lines(repository: Path) -> None:
-    from judgekit.plugins.guard.gate import markdown
-
-    nasty = "a `b` | c\n</details> <img src=x> @all"
-    queries = [{"query_id": f"q{i}", "text": nasty} for i in range(300)]
+    queries = [{"query_id": f"q{i}", "text": "a `b` | c\n</details> <img src=x> @all"} for i in range(300)]
     guarded = jk.guard("base.trec", "worse.trec", labels="gold.qrels", queries=queries)
-    rows = [line for line in markdown(guarded).splitlines() if line.startswith("| `q0 ")]
-    assert rows[0].count("`") == 4
-    assert "\\|" in rows[0]
+    (row,) = (line for line in markdown(guarded).splitlines() if line.startswith("| `q0 "))
+    assert row.count("`") == 4
+    assert "\\|" in row
     assert len(str(guarded).splitlines()) == 7
 
 
@@ -228,8 +210,7 @@ def test_new_documents_are_labelled_through_the_store(judgekit: Judgekit, reposi
 
 
 def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
-    rows = "".join(f"q{i},{i % 2}\n" for i in range(300))
-    (repository / "ratings.csv").write_text("query_id,value\n" + rows)
+    (repository / "ratings.csv").write_text("query_id,value\n" + "".join(f"q{i},{i % 2}\n" for i in range(300)))
     for name in ("base", "worse"):
         text = small.toml(
             data=small.FILES | {"depth": 5},
@@ -241,14 +222,15 @@ def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
         )
         (repository / f"{name}.toml").write_text(text)
         judgekit("run", f"{name}.toml", "--out", f"out/{name}")
-    said = judgekit("guard", "out/base", "out/worse", code=1)
-    assert "nDCG@5 by 'containment', out/base against out/worse, 300 questions: 15 worse" in said.out
-    suite = judgekit("guard", "out/base", "out/worse", "--suite", "--run", "mine", "--max-drop", 4)
+    asked = ("guard", "out/base", "out/worse")
+    said = "nDCG@5 by 'containment', out/base against out/worse, 300 questions: 15 worse"
+    assert said in judgekit(*asked, code=1).out
+    suite = judgekit(*asked, "--suite", "--run", "mine", "--max-drop", 4)
     assert suite.out.startswith("pass: within the limits. The mean loss is 3.07 points; the limit is 4.")
-    assert "already names its inputs" in judgekit("guard", "out/base", "out/worse", "--qrels", "gold.qrels").err
-    assert "unknown labeling 'judge'" in judgekit("guard", "out/base", "out/worse", "--labeler", "judge").err
+    assert "already names its inputs" in judgekit(*asked, "--qrels", "gold.qrels").err
+    assert "unknown labeling 'judge'" in judgekit(*asked, "--labeler", "judge").err
     write_run(repository / "worse.trec", 300)
-    assert "made from different files of run mine" in judgekit("guard", "out/base", "out/worse").err
+    assert "different files of run mine" in judgekit(*asked).err
     assert "does not hold results" in judgekit("guard", "out", "out/base").err
 
 
@@ -257,16 +239,13 @@ def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
     [
         ({"measure": "DCG@5"}, "has no fixed range"),
         ({"max_drop": 0}, "above 0 .* and at most 100"),
-        ({"max_drop": float("nan")}, "above 0 .* and at most 100"),
         ({"unjudged": "zero"}, "unknown treatment of unjudged documents 'zero': choose from bounds, nonrelevant"),
-        ({"groups": "topic"}, "groups need the queries"),
         ({"groups": "topic", "queries": "queries.jsonl"}, "unknown column 'topic': choose from language"),
         ({"labels": None}, "to compare runs a gate needs labels"),
         ({"labeler": "containment"}, "give labels or a labeler"),
         ({"labels": None, "labeler": "containment"}, "needs the queries and the documents"),
         ({"labels": {"qx": {"d": 1}}}, "has none of the 1 questions"),
         ({"run": "mine"}, "run does not go with files"),
-        ({"new": "nowhere.trec"}, "no such file"),
     ],
 )
 def test_what_makes_no_sense_is_said(options: dict[str, object], says: str, repository: Path) -> None:
@@ -284,17 +263,10 @@ def test_a_measure_where_lower_is_better_or_a_whole_list_counts_is_turned_round(
 def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     judgekit: Judgekit, repository: Path, fault_server: FaultServer
 ) -> None:
-    def as_model(name: str) -> Any:
-        def answer(body: dict[str, Any], seen: int) -> Scripted:
-            said = completion("Yes" if "It is town" in body["messages"][-1]["content"] else "No")
-            return Scripted(200, json.dumps({**json.loads(said.body), "model": name}).encode())
-
-        return answer
-
     write_run(repository / "first.trec", 300, worse={0, 20})
     asked = [*FILES, "--labeler", "judge", "--base-url", fault_server.base_url, "--model", "judge", "--cache", "store"]
     fault_server.answer = as_model("old")
-    assert judgekit("guard", "base.trec", "first.trec", *asked).code == 5
+    assert judgekit("guard", "base.trec", "first.trec", *asked).code == 0
     fault_server.answer = as_model("new")
     said = judgekit("guard", "base.trec", "worse.trec", *asked, code=5)
     assert "Nothing is claimed: label judge" in said.out
@@ -303,15 +275,13 @@ def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
 
 def test_the_fixture_of_the_page_guards_a_repository(repository: Path) -> None:
     code = (ROOT / "docs" / "guard.md").read_text().split("```python\n")[1].split("```")[0]
-    fixture = '@pytest.fixture(scope="session")\n'
-    assert fixture in code
-    names: dict[str, Any] = {}
-    exec(code.replace(fixture, "").replace("runs/main", "base").replace("runs/branch", "new"), names)
-    Path("harmless.trec").rename("new.trec")
-    names["test_answers_do_not_get_worse"](names["guarded"]())
-    Path("worse.trec").rename("new.trec")
-    with pytest.raises(AssertionError, match="fail: a loss is shown"):
-        names["test_answers_do_not_get_worse"](names["guarded"]())
+    code = code.replace('@pytest.fixture(scope="session")\n', "").replace("runs/main", "base")
+    failed = pytest.raises(AssertionError, match="fail: a loss is shown")
+    for branch, raised in (("harmless", nullcontext()), ("worse", failed)):
+        names: dict[str, Any] = {}
+        exec(code.replace("runs/branch", branch), names)
+        with raised:
+            names["test_answers_do_not_get_worse"](names["guarded"]())
 
 
 def test_questions_that_neither_version_lists_do_not_water_a_loss_down() -> None:
@@ -332,13 +302,13 @@ def test_the_workflow_posts_one_comment_and_updates_it(
     comments: str, asked: str, judgekit: Judgekit, repository: Path
 ) -> None:
     text = (ROOT / "examples" / "guard.yml").read_text()
-    gate, post = (
-        dedent(part.split("run: |\n")[1]) for part in text.split("- name: guard\n")[1].split("- if: always()")
-    )
+    parts = text.split("- name: guard\n")[1].split("- if: always()")
+    gate, post = (dedent(part.split("run: |\n")[1]) for part in parts)
     Path("suite").mkdir()
-    for name in ("queries.jsonl", "docs.jsonl", "base.trec"):
-        Path(name).rename(Path("suite", name.replace("base", "main")))
-    Path("worse.trec").rename("new.trec")
+    for name, there in (("base.trec", "suite/main.trec"), ("worse.trec", "new.trec")):
+        Path(name).rename(there)
+    for name in ("queries.jsonl", "docs.jsonl"):
+        Path(name).rename(f"suite/{name}")
     assert judgekit(*shlex.split(gate.replace("\\\n", ""))[1:]).code == 1
     Path("gh").write_text(f'#!/bin/sh\necho "$@" >> asked\ncase "$*" in *--jq*) printf "{comments}";; esac\n')
     Path("gh").chmod(0o755)
@@ -361,7 +331,3 @@ def test_what_makes_a_pass_worthless_is_said(judgekit: Judgekit, repository: Pat
     rows = [f"q{i} Q0 {doc} {rank} {rank} far\n" for i in range(20) for rank, doc in enumerate(docs_of(i))]
     Path("few-harmless.trec").write_text("".join(rows))
     assert "its scores contradict its ranks" in judgekit(*asked, "gold.qrels").out
-    columns = ["query_id", "Q0", "doc_id", "rank", "score", "tag"]
-    held = [pd.read_csv(name, sep=" ", names=columns) for name in asked[1:3]]
-    found = jk.guard(*held, labels="gold.qrels", suite=True)
-    assert "run 'run': its scores contradict its ranks" in str(found)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,14 +55,3 @@ def test_traces_are_not_written_over_other_files(judgekit: Judgekit, tmp_path: P
     assert judgekit("traces", "traces.jsonl", "--out", ".", "--overwrite").code == 0
     assert judgekit("traces", "nowhere.jsonl", "--out", "x").code == 2
     assert "expected spans in OpenInference terms" in judgekit("traces", "dense.trec", "--out", "x").err
-
-
-def test_the_experiment_is_written_when_nobody_reads_the_output(tmp_path: Path) -> None:
-    lines(tmp_path / "spans.jsonl", PHOENIX)
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-m", "judgekit", "traces", "spans.jsonl", "--out", "data"]
-    left = subprocess.run(command, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(writing)
-    assert "Traceback" not in left.stderr
-    assert (tmp_path / "data" / "experiment.toml").exists()

@@ -72,46 +72,43 @@ def check(found: Traces) -> None:
     assert found.left_out == []
 
 
-def test_spans_of_phoenix_as_json_lines(tmp_path: Path) -> None:
-    check(jk.read_traces(lines(tmp_path / "spans.jsonl", PHOENIX)))
+def flat(span: Record) -> Record:
+    """The attributes of a span under their whole names."""
+    return {str(name): value for name, value in pd.json_normalize(span["attributes"]).iloc[0].items()}
 
 
 def test_spans_of_phoenix_as_a_table_and_annotations_apart(tmp_path: Path) -> None:
     rows = []
     for span in PHOENIX[:9]:
-        kept = {f"attributes.{k}": v for k, v in pd.json_normalize(span["attributes"]).iloc[0].items()}
-        found = kept.get("attributes.retrieval.documents", [])
-        if isinstance(found, list) and found:
-            flat = [{f"document.{k}": v for k, v in one["document"].items()} for one in found]
-            kept["attributes.retrieval.documents"] = flat
+        row = {f"attributes.{name}": value for name, value in flat(span).items()}
+        if found := row.get("attributes.retrieval.documents"):
+            documents = [{f"document.{k}": v for k, v in one["document"].items()} for one in found]
+            row["attributes.retrieval.documents"] = documents
         context = {f"context.{k}": v for k, v in span["context"].items()}
-        rows.append({k: span[k] for k in ("name", "span_kind", "parent_id", "start_time")} | kept | context)
+        rows.append({k: span[k] for k in ("name", "span_kind", "parent_id", "start_time")} | row | context)
     pd.DataFrame(rows).to_parquet(tmp_path / "spans.parquet")
-    check(jk.read_traces([tmp_path / "spans.parquet", lines(tmp_path / "annotations.jsonl", PHOENIX[9:])]))
+    check(jk.read_traces([tmp_path / "spans.parquet", lines(tmp_path / "annotations.jsonl", [{"data": PHOENIX[9:]}])]))
 
 
 def test_spans_as_opentelemetry_writes_them(tmp_path: Path) -> None:
-    def attributes(of: Record) -> list[Record]:
-        flat: Record = {}
-        for name, value in pd.json_normalize(of).iloc[0].items():
+    told = []
+    for span in PHOENIX[:9]:
+        said: Record = {}
+        for name, value in flat(span).items():
             for place, found in enumerate(value) if isinstance(value, list) else ():
-                flat |= {f"{name}.{place}.document.{k}": v for k, v in found["document"].items()}
-            if not isinstance(value, list):
-                flat[str(name)] = value
+                said |= {f"{name}.{place}.document.{k}": v for k, v in found["document"].items()}
+            said |= {} if isinstance(value, list) else {name: value}
         kinds = {float: "doubleValue", str: "stringValue"}
-        return [{"key": name, "value": {kinds[type(value)]: value}} for name, value in flat.items()]
-
-    told = [
-        {
-            "traceId": span["context"]["trace_id"],
-            "spanId": span["context"]["span_id"],
-            "parentSpanId": span["parent_id"] or "",
-            "name": span["name"],
-            "startTimeUnixNano": span["start_time"],
-            "attributes": attributes(span["attributes"]),
-        }
-        for span in PHOENIX[:9]
-    ]
+        ids = {"traceId": span["context"]["trace_id"], "spanId": span["context"]["span_id"]}
+        told.append(
+            {
+                **ids,
+                "parentSpanId": span["parent_id"] or "",
+                "name": span["name"],
+                "startTimeUnixNano": span["start_time"],
+                "attributes": [{"key": name, "value": {kinds[type(value)]: value}} for name, value in said.items()],
+            }
+        )
     batch = {"resourceSpans": [{"scopeSpans": [{"spans": told[:4]}, {"spans": told[4:]}]}]}
     check(jk.read_traces(lines(tmp_path / "otlp.jsonl", [batch, *PHOENIX[9:]])))
 
@@ -123,13 +120,11 @@ def as_langfuse(rows: list[Record]) -> list[Record]:
     each = iter([row for row in rows if "context" in row])
     for llm, found, root in zip(each, each, each, strict=True):
         trace, documents = root["context"]["trace_id"], found["attributes"]["retrieval"]["documents"]
+        each_doc = (one["document"] for one in documents)
+        output = [{"id": doc["id"], "page_content": doc["content"], "metadata": {}} for doc in each_doc]
         inside = [
             {"type": "GENERATION", "name": "llm", "startTime": llm["start_time"], "model": "model-a"},
-            {"type": "RETRIEVER", "name": found["name"], "startTime": found["start_time"]},
-        ]
-        inside[1]["output"] = [
-            {"id": one["document"]["id"], "page_content": one["document"]["content"], "metadata": {}}
-            for one in documents
+            {"type": "RETRIEVER", "name": found["name"], "startTime": found["start_time"], "output": output},
         ]
         rated = ratings[trace]["result"] if trace in ratings else {}
         said = {"stringValue": rated.get("label")} if rated.get("score") is None else {"value": rated["score"]}
@@ -147,8 +142,9 @@ def as_langfuse(rows: list[Record]) -> list[Record]:
     return out
 
 
-def test_traces_of_langfuse_with_all_inside(tmp_path: Path) -> None:
-    check(jk.read_traces(lines(tmp_path / "traces.jsonl", as_langfuse(PHOENIX))))
+@pytest.mark.parametrize("form", [list, as_langfuse])
+def test_spans_of_phoenix_as_json_lines_and_traces_of_langfuse_with_all_inside(form: Any, tmp_path: Path) -> None:
+    check(jk.read_traces(lines(tmp_path / "traces.jsonl", form(PHOENIX))))
 
 
 def test_traces_of_langfuse_in_three_files(tmp_path: Path) -> None:
@@ -194,8 +190,8 @@ def test_lists_of_one_trace_are_one_list_and_the_answer_is_about_the_last_run(tm
     assert found.answers[["run", "depth"]].values.tolist() == [["rerank", 2]]
 
 
-WITHOUT_TEXT = {"retrieval": {"documents": [{"document": {"id": "d"}}]}}
-AS_PYTHON = {"retrieval": {"documents": "[{'document.id': 'd', 'document.content': 'x'}]"}}
+def retrieved(documents: Any) -> list[Record]:
+    return [{**spans("t", "W?", "x", 0)[1], "attributes": {"retrieval": {"documents": documents}}}]
 
 
 @pytest.mark.parametrize(
@@ -203,14 +199,8 @@ AS_PYTHON = {"retrieval": {"documents": "[{'document.id': 'd', 'document.content
     [
         ([{"query_id": "q1", "answer": "x"}], r"jsonl, line 1: is not a span, a trace or a score \(it has: query_id"),
         (spans("t", "Where?", "Here.", 0)[::2], "no trace holds both a question and a retrieval"),
-        (
-            [{**spans("t", "W?", "x", 0)[1], "attributes": WITHOUT_TEXT}],
-            "trace t: step 'dense' holds a document without its content",
-        ),
-        (
-            [{**spans("t", "W?", "x", 0)[1], "attributes": AS_PYTHON}],
-            "trace t: the documents are not written as JSON .*: export the table as Parquet or JSON lines",
-        ),
+        (retrieved([{"document": {"id": "d"}}]), "trace t: step 'dense' holds a document without its content"),
+        (retrieved("[{'id': 'd'}]"), "the documents are not written as JSON .*: export the table as Parquet or JSON"),
     ],
 )
 def test_other_files_are_refused(rows: list[Record], message: str, tmp_path: Path) -> None:
