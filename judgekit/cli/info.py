@@ -32,7 +32,19 @@ def list_(
         judgekit list measures nDCG
         judgekit list prompts binary
     """
-    {"measures": _measures, "labelers": _labelers, "metrics": _metrics, "prompts": _prompts}[what](name)
+    match what:
+        case "measures":
+            _measures(name)
+        case "labelers":
+            from judgekit.labelers.base import catalog as labelers
+
+            _plugins("labeler", labelers(), name)
+        case "metrics":
+            from judgekit.answers.quality import catalog as metrics
+
+            _plugins("answer metric", metrics(), name)
+        case "prompts":
+            _prompts(name)
 
 
 def _measures(name: str | None) -> None:
@@ -57,18 +69,6 @@ def _measures(name: str | None) -> None:
             lines.append(f"  aliases   {', '.join(entry.aliases)}")
         lines += [f"  {key + '=':<9} {param.what}" for key, param in entry.params.items()]
         say(*lines, "")
-
-
-def _labelers(name: str | None) -> None:
-    from judgekit.labelers.base import catalog
-
-    _plugins("labeler", catalog(), name)
-
-
-def _metrics(name: str | None) -> None:
-    from judgekit.answers.quality import catalog
-
-    _plugins("answer metric", catalog(), name)
 
 
 def _plugins(what: str, entries: dict[str, About], chosen: str | None) -> None:

@@ -18,7 +18,6 @@ from judgekit.console.options import (
     QueriesFile,
     Runs,
     ScaleOption,
-    inputs_of,
     named,
     scales_of,
 )
@@ -34,7 +33,7 @@ from judgekit.console.printing import (
     show,
     usage_of,
 )
-from judgekit.data.manifest import has_manifest, manifest_path, write_manifest
+from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import split_named
@@ -73,7 +72,7 @@ def label(
     check_target(out)
     asked.prices()
     endpoints = asked.endpoints()
-    queries, docs, runs, files = inputs_of(queries, docs, run)
+    docs, runs = docs or [], named(run, "--run")
     with noting_reads() as read:
         pool = stages.PoolLabeler.make(
             spec, queries, docs, runs, depth, endpoints=endpoints.values(), limit=asked.limit, cache=asked.cache
@@ -85,7 +84,7 @@ def label(
     if asked.dry_run:
         asked.count("label", pool.asked())
         return
-    inputs = made_from(files, read)
+    inputs = made_from(by_role(queries, docs, runs), read)
     labeling, usage = asked.session(pool.label)
     write_qrels(labeling, out)
     write_labels(labeling, table)
@@ -152,7 +151,7 @@ def answer(
     from judgekit.kinds import Context
 
     check_target(out, table=True)
-    queries, docs, runs, files = inputs_of(queries, docs, run)
+    docs, runs = docs or [], named(run, "--run")
     given = {"--docs": docs, "--run": runs, "--depth": depth}
     lacking = [name for name, value in given.items() if not value]
     if imported is None and lacking:
@@ -184,7 +183,7 @@ def answer(
         about = (collection, depths, closed_book)
         asked.count("answer", {n: partial(outcomes.answers_asked, one, *about) for n, one in by_stage.items()})
         return
-    inputs = made_from(files, read)
+    inputs = made_from(by_role(queries, docs, runs), read)
     work = partial(outcomes.answer_modes, ways, collection, depths, closed_book=closed_book)
     table, usage = asked.session(work)
     save_table(table, out, inputs)

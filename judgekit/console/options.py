@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 import typer
 
 from judgekit.console.printing import progress, show_plan
-from judgekit.data.manifest import by_role
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form, split_named
 
@@ -290,23 +289,12 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
             raise UsageError(f"{what} {item}: the file name is missing after '='")
         path = Path(file)
         name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
-        same = next((one for one, file in out.items() if file == path), None)
-        if same is not None and same != name:
-            raise UsageError(f"{what} {item}: {same!r} is the same file; leave one out")
         if name in out:
             raise UsageError(
                 f"two {what}s are named {name!r} ({out[name]} and {path}): give each a name, {what}=NAME=FILE"
             )
         out[name] = path
     return out
-
-
-def inputs_of(
-    queries: Path, docs: list[Path] | None, run: list[str] | None
-) -> tuple[Path, list[Path], dict[str, Path], dict[str, Path]]:
-    """Return queries, docs, runs by name, and all of them by role."""
-    runs = named(run, "--run")
-    return queries, docs or [], runs, by_role(queries, docs or (), runs)
 
 
 def scales_of(items: list[str] | None, files: Mapping[str, Path]) -> dict[str, str]:

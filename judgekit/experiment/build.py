@@ -55,7 +55,6 @@ class Built:
             confidence, cost``.
         agreement: with people on held-out queries, as in `judgekit.agree`; empty without people.
         card: the text of ``card.md``.
-        changes: how many labels are new, gone or changed since they were built there before; empty the first time.
         missing: how many pairs have no label.
         notes: what a reader has to know, as sentences.
     """
@@ -65,7 +64,6 @@ class Built:
     labels: pd.DataFrame = field(repr=False)
     agreement: pd.DataFrame = field(repr=False)
     card: str = field(repr=False)
-    changes: dict[str, int]
     missing: int
     notes: tuple[str, ...]
 
@@ -151,7 +149,6 @@ def build(
         job = _prepared(experiment, labeling, people, cache)
         check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD], overwrite=overwrite)
         inputs = sources(job.config.files(), read)
-    before = _earlier(folder / LABELS)
 
     async def labelled(session: Session) -> tuple[Labeling, Amount]:
         made = await stages.label_pool(job.labeler, job.collection, session, labeling)
@@ -174,8 +171,7 @@ def build(
     write_atomic(folder / CARD, card)
     names = [QRELS, LABELS, CARD, *([str(missing_path(QRELS))] if missing else [])]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names])
-    changes = {} if before is None else _changes(before, table)
-    return Built(folder, final.labeling, table, final.agreement, card, changes, missing, notes)
+    return Built(folder, final.labeling, table, final.agreement, card, missing, notes)
 
 
 def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
@@ -191,31 +187,6 @@ def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     columns = ["relevance", "status", "source", "machine", "confidence"]
     out = pd.concat([table[["query_id", "doc_id"]], texts, table[columns]], axis=1)
     return out.assign(cost=np.where(out["source"] == job.name, each, np.nan))
-
-
-_KEYS: Final = ["query_id", "doc_id"]
-
-
-def _earlier(path: Path) -> pd.DataFrame | None:
-    """Return the labels that were built there before, if there are some."""
-    # Not as an input: it is written again below.
-    return pd.read_parquet(path, columns=[*_KEYS, "relevance", "source"]) if path.is_file() else None
-
-
-def _changes(before: pd.DataFrame, now: pd.DataFrame) -> dict[str, int]:
-    same = before.merge(now[before.columns], on=_KEYS, suffixes=("_before", ""))
-    # A label that is missing twice did not change: NaN is not equal to itself.
-    other = (same["relevance"] != same["relevance_before"]) & same[["relevance", "relevance_before"]].notna().any(
-        axis=1
-    )
-    by_people = other & (same["source"] == "people")
-    found = {
-        "new": len(now) - len(same),
-        "gone": len(before) - len(same),
-        "changed by people": int(by_people.sum()),
-        "changed otherwise": int((other & ~by_people).sum()),
-    }
-    return {what: n for what, n in found.items() if n}
 
 
 def _card(

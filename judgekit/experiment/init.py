@@ -86,9 +86,6 @@ def schema() -> dict[str, Any]:
     """Return the JSON schema of an experiment file."""
     found: dict[str, Any] = Config.model_json_schema()
     del found["properties"]["path"]
-    data = found["$defs"]["DataConfig"]
-    data["properties"]["data"] = {"type": "string"}
-    data["required"] = ["depth"]
     return found
 
 
@@ -167,7 +164,7 @@ class _Survey:
         if not (queries and docs and self.runs):
             kinds = {"questions": queries, "passages": docs, "runs": self.runs}
             return self._incomplete([what for what, there in kinds.items() if not there], traces)
-        asked, limit = self._asked(queries[1], ids)
+        asked = self._asked(queries[1], ids)
         if not asked or not self._check_runs(asked, docs[1]):
             return self._incomplete(["runs about these questions and passages"], traces)
         self._take_qrels(asked, docs[1], depth)
@@ -176,9 +173,9 @@ class _Survey:
         self._look(asked, docs[1], depth)
         for file in self.files:
             file.why = file.why or not_used(file, "no other file needs it")
-        pilot = list(asked.values()) if len(asked) < len(queries[1]) and limit is None else None
+        pilot = list(asked.values()) if len(asked) < len(queries[1]) else None
         source = queries[0].source if pilot is None else PILOT_FILE
-        text, asks = self._toml(source, docs[0], asked, limit, depth, outcome)
+        text, asks = self._toml(source, docs[0], asked, depth, outcome)
         # With all questions: those of the pilot are not written yet.
         config = parse_config(tomllib.loads(text), self.folder / "experiment.toml")
         checked = prepare(config.updated(data={"queries": queries[0].source}), keys=False)
@@ -269,24 +266,23 @@ class _Survey:
             return chosen, next(docs for _, file, docs in found if file is chosen[0])
         return chosen, read_docs([file.path for file in chosen])
 
-    def _asked(self, queries: Queries, ids: set[str]) -> tuple[Queries, int | None]:
-        """Return the questions of the experiment, and how many if they are the first of the file."""
-        there = [query for query_id, query in queries.items() if query_id in ids]
-        if 2 * len(there) >= len(queries) or not there:
-            lost = len(queries) - len(there)
-            if lost and there:
-                self.cautions.append(f"{lost:,} of {len(queries):,} questions are in no run and score 0")
-            if not there:
-                self.cautions.append(
-                    f"no run holds one of the questions: theirs are {min(ids)!r} and so on, those of the questions"
-                    f" {next(iter(queries))!r}"
-                )
-            return (queries if there else {}), None
-        self.cautions.append(
-            f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
-        )
-        asked = {query.query_id: query for query in there}
-        return asked, (len(asked) if list(asked) == list(queries)[: len(asked)] else None)
+    def _asked(self, queries: Queries, ids: set[str]) -> Queries:
+        """Return the questions of the experiment: those that runs hold, or all where that is at least half of them."""
+        there = {query_id: query for query_id, query in queries.items() if query_id in ids}
+        lost = len(queries) - len(there)
+        if not there:
+            self.cautions.append(
+                f"no run holds one of the questions: theirs are {min(ids)!r} and so on, those of the questions"
+                f" {next(iter(queries))!r}"
+            )
+        elif lost > len(there):
+            self.cautions.append(
+                f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
+            )
+        elif lost:
+            self.cautions.append(f"{lost:,} of {len(queries):,} questions are in no run and score 0")
+            return queries
+        return there
 
     def _check_runs(self, asked: Queries, docs: Docs) -> bool:
         """Keep the runs that join with questions and passages, and say of the others why they do not."""
@@ -404,7 +400,6 @@ class _Survey:
         queries: str,
         docs: list[Input],
         asked: Queries,
-        limit: int | None,
         depth: int,
         outcome: _Outcome,
     ) -> tuple[str, bool]:
@@ -421,7 +416,6 @@ class _Survey:
             f"queries = {_quoted(queries)}",
             f"docs = {passages[0] if len(passages) == 1 else '[' + ', '.join(passages) + ']'}",
             _with_comment(f"depth = {depth}", f"the first {depth} documents of each run are labelled, each once"),
-            *([_with_comment(f"limit = {limit}", "the runs hold the first questions only")] if limit else []),
             "",
             "[runs]",
             *(f"{_key(name)} = {_quoted(file.source)}" for name, (file, _) in self.runs.items()),

@@ -168,11 +168,10 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
     if not answers.metrics:
         return {}
     built = []
-    if answers.imported is not None:
-        files = [answers.imported] if isinstance(answers.imported, str) else answers.imported
+    if answers.imported:
         of_run = {config.resolve(file): name for name, file in config.runs.items()}
         built = outcomes.import_answers(
-            [(path, of_run.get(path)) for path in map(config.resolve, files)],
+            [(path, of_run.get(path)) for path in map(config.resolve, answers.imported)],
             collection.queries,
             resources,
             answers.metrics,

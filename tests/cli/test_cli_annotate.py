@@ -6,18 +6,13 @@ import csv
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis.money import Money
-from judgekit.cli.annotate import _spent
-from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.trec import read_qrels
-from judgekit.people.reading import People
 from judgekit.people.tasks import Sample
 from tests.small import edited
 
@@ -88,17 +83,6 @@ def test_people_decide_which_run_is_best(finished, judgekit):
     assert "sample whole queries" in partly.err
     for wrong in (["--people", "people.qrels"], ["--quality", "q.csv", "--people", "people.qrels"], []):
         assert "--people" in judgekit("compare", "--scores", "out/scores.parquet", *wrong, code=2).err
-
-
-def test_what_judgments_took_stands_beside_what_was_planned():
-    labels = pd.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "relevance": [1.0]})
-    people = People(Labeling("people", Scale("binary"), labels), pd.DataFrame({"judgments": [90, 90]}), seconds=12)
-    assert " ".join(_spent(people, Money(currency="EUR", wage=30, minutes=0.5))) == (
-        "A judgment took 12 seconds (median of the last files read). [money] plans 30 seconds. At its wage 180"
-        " judgments cost 18.00 EUR by the clock, 45.00 as planned."
-    )
-    assert len(list(_spent(people, Money(judgment=1)))) == 1
-    assert not list(_spent(replace(people, seconds=0), Money(wage=30, minutes=0.5)))
 
 
 def test_answers_of_two_runs_become_quality(finished, judgekit):

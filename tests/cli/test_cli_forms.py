@@ -42,7 +42,7 @@ def beir(folder: Path) -> Path:
 
 
 EXPERIMENT = toml(
-    data={"data": "beir:beir", "depth": 3},
+    data={"queries": "beir:beir", "docs": "beir:beir", "depth": 3},
     runs={"near": "near.csv", "far": "far.tsv"},
     labelers=[{"kind": "containment"}, {"kind": "provenance", "qrels": "beir:beir"}],
     answers={"ratings": ["rated.csv"], "depths": [3]},
