@@ -267,10 +267,9 @@ def make_answerer(
             raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
         return Application(endpoint, fields=context.fields, options=given)
     closed, merge = (
-        find_prompt(name, context.path, context.prompts) if name else None
-        for name in (given.closed_prompt, given.merge_prompt)
+        find_prompt(name, context.path) if name else None for name in (given.closed_prompt, given.merge_prompt)
     )
-    found = find_prompt(prompt, context.path, context.prompts)
+    found = find_prompt(prompt, context.path)
     return Answerer(endpoint, found, context.fields, given, closed, merge)
 
 

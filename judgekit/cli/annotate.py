@@ -92,7 +92,7 @@ def sample(
     collection, config = opened.prepared.collection, opened.prepared.config
     drawn = vars(tasks) | {"assessors": [name.strip() for name in tasks.assessors.split(",")]}
     drawn |= {"n": tasks.n or 100, "seed": config.analysis.seed}
-    about: dict[str, Any] = {"form": form, "prompt": prompt, "prompts": config.prompt_folder()}
+    about: dict[str, Any] = {"form": form, "prompt": prompt}
     if design == "decision" or people is not None:
         if tasks.n is not None or answers is not None:
             raise UsageError("design 'decision' plans its own number of pairs of the pool: leave out --n and --answers")
@@ -206,7 +206,7 @@ def ask(
     made = Sample.read(sample)
     config = config_of(source) if source.is_dir() else load(source)
     asked = Context(config.servers()).endpoint(endpoint)
-    asker = Asker(asked.llm, find_prompt(prompt, Path, config.prompt_folder()))
+    asker = Asker(asked.llm, find_prompt(prompt, Path))
     with progress() as draw:
         text, counts = with_session(lambda session: prefer(made, asker, session), cache=cache, progress=draw)
     write_atomic(out, text)

@@ -127,7 +127,7 @@ def plan(
         check_outputs(out)
     made = made.write(out)
     if not as_json:
-        say(made.text)
+        say(str(made))
         return
     tables = {"costs": made.costs, "power": made.power, "left": made.left}
     about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "warning", "file")

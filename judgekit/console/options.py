@@ -289,6 +289,9 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
             raise UsageError(f"{what} {item}: the file name is missing after '='")
         path = Path(file)
         name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
+        same = next((one for one, file in out.items() if file == path), None)
+        if same is not None and same != name:
+            raise UsageError(f"{what} {item}: {same!r} is the same file; leave one out")
         if name in out:
             raise UsageError(
                 f"two {what}s are named {name!r} ({out[name]} and {path}): give each a name, {what}=NAME=FILE"

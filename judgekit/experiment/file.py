@@ -202,16 +202,6 @@ class AnswersConfig(_Section):
         return sorted(set(depths))
 
 
-class PromptsConfig(_Section):
-    """``[prompts]``: prompts of your own.
-
-    Attributes:
-        folder: folder of prompts, NAME.toml; short names are searched for here first.
-    """
-
-    folder: str | None = None
-
-
 class MetricsConfig(_Section):
     """``[metrics]``: how runs are scored.
 
@@ -277,7 +267,6 @@ class Config(_Section):
     endpoints: dict[str, EndpointConfig] = {}
     labelers: list[LabelerConfig] = []
     answers: AnswersConfig = AnswersConfig()
-    prompts: PromptsConfig = PromptsConfig()
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
     report: ReportConfig = ReportConfig()
@@ -322,10 +311,6 @@ class Config(_Section):
             if file is not None:
                 table["transport"] = f"{self.resolve(file)}:{carrier}"
         return {name: Endpoint(name=name, **table) for name, table in tables.items()}
-
-    def prompt_folder(self) -> Path | None:
-        """Return the folder of the user's prompts, if there is one."""
-        return None if self.prompts.folder is None else self.resolve(self.prompts.folder)
 
     def costs(self) -> Money:
         """Return what things cost that no endpoint's price tells."""
@@ -420,7 +405,6 @@ _CORE: Final[dict[str, type[BaseModel]]] = {
     "endpoints": EndpointConfig,
     "labelers": LabelerConfig,
     "answers": AnswersConfig,
-    "prompts": PromptsConfig,
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,
     "report": ReportConfig,
@@ -502,6 +486,8 @@ def config_of(folder: Path) -> Config:
         first, _, rest = path.read_text(encoding="utf-8").partition("\n")
         if not first.startswith(ANCHOR):
             raise ValueError
-        return parse_config(tomllib.loads(rest), Path(first.removeprefix(ANCHOR)) / path.name)
+        content = tomllib.loads(rest)
+        content.pop("prompts", None)  # a table that 0.2.0 was first written with
+        return parse_config(content, Path(first.removeprefix(ANCHOR)) / path.name)
     except (OSError, ValueError):
         raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.answers.imported import read_ratings
-from judgekit.data.checks import check_runs, contradictions
+from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
@@ -27,7 +27,7 @@ from judgekit.data.streams import stem, write_atomic
 from judgekit.data.tables import ALL, ANSWERS
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
-from judgekit.experiment.file import Config, parse_config
+from judgekit.experiment.file import parse_config
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.recognise import KINDS, RATED, Input, is_docs, not_used, recognise, seen
 from judgekit.spec import Spec, split_form
@@ -35,7 +35,6 @@ from judgekit.spec import Spec, split_form
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_FILE: Final = ".judgekit.schema.json"
 PILOT_FILE: Final = "pilot.jsonl"
 _MOST: Final = 200
 """Files of a folder: more are somebody's disk, not an experiment."""
@@ -74,19 +73,11 @@ class Draft:
         return [self.folder / "experiment.toml", *([self.folder / PILOT_FILE] if self.pilot else [])]
 
     def write(self) -> None:
-        """Write the experiment file, its JSON schema, which editors complete it by, and a pilot's questions."""
+        """Write the experiment file, and a pilot's questions."""
         path, *pilot = self.files_written
         if self.pilot:
             write_queries(self.pilot, *pilot)
-        write_atomic(self.folder / SCHEMA_FILE, json.dumps(schema(), separators=(",", ":")))
         write_atomic(path, self.toml)
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of an experiment file."""
-    found: dict[str, Any] = Config.model_json_schema()
-    del found["properties"]["path"]
-    return found
 
 
 def draft(paths: Sequence[Path], out: Path | None = None) -> Draft:
@@ -208,37 +199,28 @@ class _Survey:
             number, first = 2, name
             while name in self.runs:
                 name, number = f"{first}-{number}", number + 1
-            run = self.read(file, "run", partial(read_run, name=name))
-            if run is None:
-                continue
-            self.runs[name] = (file, run)
+            if (run := self.read(file, "run", partial(read_run, name=name))) is not None:
+                self.runs[name] = (file, run)
 
     def _take_queries(self, ids: set[str], doc_ids: set[str]) -> tuple[Input, Queries] | None:
-        best: tuple[tuple[float, ...], Input, Queries] | None = None
+        found: list[tuple[Input, Queries]] = []
         for file in self.of("query"):
             if file.kinds == ["query", "doc"] and is_docs(file, ids, doc_ids):
                 file.kinds = ["doc"]
-                continue
-            queries = self.read(file, "query", read_queries)
-            if queries is None:
-                continue
-            held = len(ids & set(queries))
-            rank = (
-                held,
-                not ("answer" in file.kinds and not file.form),
-                any(q.answers for q in queries.values()),
-                not file.form,
-            )
-            if best is None or rank > best[0]:
-                best = (rank, file, queries)
-        if best is None:
+            elif (queries := self.read(file, "query", read_queries)) is not None:
+                found.append((file, queries))
+        if not found:
             return None
-        _, file, queries = best
+
+        def fits(one: tuple[Input, Queries]) -> tuple[float, ...]:
+            file, queries = one
+            referenced = any(query.answers for query in queries.values())
+            return len(ids & set(queries)), bool(file.form) or "answer" not in file.kinds, referenced, not file.form
+
+        file, queries = max(found, key=fits)
         queries = _of_split(file, queries, ids)
-        if "doc" in file.kinds and not file.form:
-            file.kinds.remove("doc")
-        if "answer" in file.kinds and not file.form:
-            file.kinds.remove("answer")
+        if not file.form:
+            file.kinds = [kind for kind in file.kinds if kind not in ("doc", "answer")]
         referenced = sum(bool(query.answers) for query in queries.values())
         counted = f"{len(queries):,}, {f'{referenced:,}' if referenced else 'none'} with reference answers"
         file.taken.append(f"questions: {counted} ({seen(file, 'query')})")
@@ -300,7 +282,6 @@ class _Survey:
                     f"run {name!r} returns nothing for {len(absent):,} of {len(asked):,} questions, which score 0"
                 )
             file.taken.append(f"run {name!r}: {shape} ({seen(file, 'run')})")
-            self.cautions += contradictions({name: file.path})
         return bool(self.runs)
 
     def _take_qrels(self, asked: Queries, docs: Docs, depth: int) -> None:
@@ -409,7 +390,6 @@ class _Survey:
         asks = not free or not (outcome.metrics or (outcome.files and referenced))
         passages = [_quoted(file.source) for file in docs]
         out = [
-            f"#:schema {SCHEMA_FILE}",
             "# Written by `judgekit init`. Paths are relative to this file.",
             "",
             "[data]",

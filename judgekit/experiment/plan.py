@@ -7,12 +7,12 @@ requests are those to any model.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.asking import asked, count
-from judgekit.experiment.file import Config, EndpointConfig, load, parse_config
+from judgekit.experiment.file import Config, EndpointConfig, load
 from judgekit.experiment.likeness import read_log, unlike
 from judgekit.experiment.prepare import Prepared, programs
 from judgekit.metrics import parse_measures
@@ -142,16 +142,11 @@ class PilotPlan:
         write_table(self.sample, path)
         return replace(self, file=path, replaced=lost)
 
-    @property
-    def text(self) -> str:
-        """The plan in plain lines."""
+    def __str__(self) -> str:
         return "\n".join([*self._about(), "", *self._table(), *self._money()])
 
-    def __str__(self) -> str:
-        return self.text
-
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text)}</pre>"
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _about(self) -> Iterable[str]:
         """Yield which questions, and what they can show."""
@@ -242,7 +237,7 @@ def _count(value: float) -> str:
 
 
 def plan(
-    experiment: Config | Mapping[str, Any] | str | Path,
+    experiment: Config | str | Path,
     *,
     questions: int | None = None,
     results: str | Path | None = None,
@@ -253,7 +248,7 @@ def plan(
     """Plan a pilot: which questions, what they take, what they can show. Nothing is asked, nothing is written.
 
     Args:
-        experiment: the experiment file, its content, or what `load` returned; runs and questions are enough. Its
+        experiment: the experiment file, or what `load` returned; runs and questions are enough. Its
             ``sample`` and ``limit`` are left aside.
         questions: how many to propose, by default 200 or all of which the lists differ; with ``results`` further ones.
         results: the folder of a run: the questions that it asked are part of the sample and are not proposed again.
@@ -268,7 +263,9 @@ def plan(
         ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given
             and prices are not.
     """
-    config, own = _config(experiment)
+    config = experiment if isinstance(experiment, Config) else load(experiment, whole=False)
+    own = None if config.data.sample is None else config.resolve(config.data.sample)
+    config = config.updated(data={"sample": None, "limit": None})
     prepared = _prepared(config, cache)
     collection, money = prepared.collection, config.costs()
     depth, ids = _depth(config), list(collection.queries)
@@ -316,16 +313,6 @@ def plan(
         budget=budget,
         warning="" if query_log is None else unlike([q.text for q in collection.queries.values()], read_log(query_log)),
     )
-
-
-def _config(experiment: Config | Mapping[str, Any] | str | Path) -> tuple[Config, Path | None]:
-    """Return the experiment on all of its questions, and the sample that it names."""
-    if isinstance(experiment, Mapping):
-        config = parse_config(dict(experiment), Path("experiment.toml"), whole=False)
-    else:
-        config = experiment if isinstance(experiment, Config) else load(experiment, whole=False)
-    own = None if config.data.sample is None else config.resolve(config.data.sample)
-    return config.updated(data={"sample": None, "limit": None}), own
 
 
 def _depth(config: Config) -> int:

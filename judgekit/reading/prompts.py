@@ -232,16 +232,9 @@ def prompt_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "prompts"
 
 
-def list_prompts(folder: Path | None = None) -> list[Prompt]:
-    """Return all shipped prompts by name, with those of a folder, if one is given, in their places."""
-    found = {path.stem: path.stem for path in prompt_folder().glob("*.toml")}
-    if folder is not None:
-        own = {path.stem: str(path) for path in folder.glob("*.toml")}
-        if not own:
-            what = "has no prompt in it (NAME.toml)" if folder.is_dir() else "is not a folder"
-            raise ConfigError(f"{what}: name one with prompt files", folder)
-        found |= own
-    return [replace(load_prompt(found[name]), name=name) for name in sorted(found)]
+def list_prompts() -> list[Prompt]:
+    """Return all shipped prompts by name."""
+    return [load_prompt(name) for name in sorted(path.stem for path in prompt_folder().glob("*.toml"))]
 
 
 def load_prompt(name_or_path: str | Path) -> Prompt:
@@ -258,16 +251,9 @@ def load_prompt(name_or_path: str | Path) -> Prompt:
     return _read(path, name)
 
 
-def find_prompt(name: str, path: Callable[[str], Path], folder: Path | None = None) -> Prompt:
-    """Read the prompt that a spelling names, short names in the user's folder first, as of its closed-book sibling."""
-
-    def own(short: str) -> Path | None:
-        mine = folder / f"{short}.toml" if folder and short and not _is_path(short) else None
-        return mine if mine is not None and mine.is_file() else None
-
-    file = own(name) or (path(name) if _is_path(name) else None)
-    prompt = load_prompt(name) if file is None else replace(load_prompt(file), name=name)
-    return replace(prompt, closed_book=str(own(prompt.closed_book) or prompt.closed_book))
+def find_prompt(name: str, path: Callable[[str], Path]) -> Prompt:
+    """Read the prompt that a spelling names: a shipped one, or a file where ``path`` finds it."""
+    return replace(load_prompt(path(name)), name=name) if _is_path(name) else load_prompt(name)
 
 
 def _is_path(name: str) -> bool:

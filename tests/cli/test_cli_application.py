@@ -52,7 +52,7 @@ def test_an_experiment_on_imported_answers_asks_for_no_answer_and_for_who_gave_t
     assert UNDECLARED not in said.out
     assert "the model whose answers it predicts" in said.out
     resolved = (answered / "declared" / "resolved.toml").read_text()
-    assert 'import = "app.csv"' in resolved
+    assert 'import = [\n    "app.csv",\n]' in resolved
     (answered / "again.toml").write_text(resolved)
     judgekit("run", "again.toml", "--dry-run", code=0)
 

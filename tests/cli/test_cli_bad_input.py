@@ -62,7 +62,6 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "an unknown key": (_in_experiment("depths =", "depth ="), RUN, ["answers.depth", "Did you mean 'depths'?"]),
     "one pair of brackets": (_write("experiment.toml", EXPERIMENT.split("[[labelers]]")[0] + '[labelers]\nkind = "containment"\n'), RUN, ["experiment.toml: [labelers] write [[labelers]], with two brackets"]),
     "no reference answers": (_no_references, RUN, ["answers.metrics", "no query has any"]),
-    "one file under two names": (_in_experiment("poor.trec", "good.trec"), RUN, ["[runs] 'good' and 'poor' are the same file, good.trec: leave out one"]),
     "results into a file": (_nothing, [*RUN[:3], "gold.qrels"], ["gold.qrels", "need a folder"]),
     "a limit without prices": (_nothing, [*RUN, "--max-cost", "1"], ["a cost limit needs the price of the model 'mock'", "[prices.'mock']"]),
     "a dry run with a limit without prices": (_nothing, [*DRY, "--max-cost", "1"], ["a cost limit needs the price of the model 'mock'"]),

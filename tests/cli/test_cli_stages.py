@@ -235,7 +235,7 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
     ("ratings", "primary", "metric", "told"),
     [
         (["thumbs.csv"], "nDCG@4", "thumb", "unknown answer metric 'thumb'"),
-        (["thumbs.csv"], "nDCG@1", "thumbs", "ratings of answers from the top 4 only"),
+        (["thumbs.csv"], "nDCG@1", "thumbs", "those from the top 4 only"),
         (["em.csv"], "nDCG@4", "em", "which the experiment computes itself"),
         (["thumbs.csv", "thumbs.csv"], "nDCG@4", "thumbs", "two of the files rate 'thumbs'"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from judgekit.cli.app import app_for
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
-from judgekit.experiment.init import draft, schema
+from judgekit.experiment.init import draft
 from tests.plugins.traces.test_reading import PHOENIX, as_langfuse, lines, spans
 from tests.small import RUNS, edited
 
@@ -192,7 +191,7 @@ def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data, judgekit):
     (data / "apps" / "good.json").write_text(json.dumps(good))
     (data / "apps" / "poor.json").write_text(json.dumps([*poor, {**poor[-1], "user_input": "And then?"}]))
     assert "the answers of good.json are not used: query 'q" in judgekit("init", "apps", code=0).err
-    assert load(data / "apps" / "experiment.toml").answers.imported == "poor.json"
+    assert load(data / "apps" / "experiment.toml").answers.imported == ["poor.json"]
 
 
 def test_init_says_which_run_has_no_answers(data, judgekit):
@@ -305,19 +304,6 @@ def test_what_is_lacking_is_said(names, words, data, judgekit):
     said = judgekit("init", *names, code=2)
     assert all(word in said.out + said.err for word in words), said.err
     assert not list(data.rglob("experiment.toml"))
-
-
-def test_the_schema_names_every_key_and_holds_what_init_writes(data, judgekit):
-    assert judgekit("init").code == 0
-    text = (data / "experiment.toml").read_text()
-    beside = text.split("\n", 1)[0].removeprefix("#:schema ")
-    known = json.loads((data / beside).read_text())
-    assert known == schema()
-    assert "path" not in known["properties"]
-    for name, value in tomllib.loads(text).items():
-        assert name in known["properties"]
-        form = known["properties"][name].get("$ref", "").split("/")[-1]
-        assert not form or set(value) <= set(known["$defs"][form]["properties"])
 
 
 def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,8 @@ def experiment(folder: Path) -> Path:
     return path
 
 
-def planned(experiment: Path | dict[str, Any], **options: Any) -> PilotPlan:
-    folder = experiment.parent if isinstance(experiment, Path) else Path("/nowhere")
-    return jk.plan(experiment, cache=folder / "cache", **options)
+def planned(experiment: Path, **options: Any) -> PilotPlan:
+    return jk.plan(experiment, cache=experiment.parent / "cache", **options)
 
 
 def costs(plan: PilotPlan, column: str, questions: str = "pilot") -> dict[str, float]:
@@ -105,8 +105,8 @@ def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment, tmp_path):
             "answers": requests["answer"],
             "pilot together": requests["all"],
         }
-    assert f"{found['pilot']['judge']:.0f} / {found['all']['judge']:.0f}" in plan.text
-    assert " 0 / 0" not in plan.text, "equal numbers stand there once"
+    assert f"{found['pilot']['judge']:.0f} / {found['all']['judge']:.0f}" in str(plan)
+    assert " 0 / 0" not in str(plan), "equal numbers stand there once"
     assert costs(plan, "judgments", "all")["people"] == counted["label judge"].units
 
 
@@ -153,19 +153,19 @@ def test_the_sample_of_an_experiment_is_never_replaced_by_one_that_lacks_its_que
 
 
 def test_runs_and_questions_are_enough(tmp_path):
-    data = {"queries": f"{SAMPLE}/queries.jsonl", "depth": 5}
-    runs = {name: f"{SAMPLE}/runs/{name}.trec" for name in ("bm25", "rrf")}
-    bare = planned({"data": data, "runs": runs}, questions=20)
-    with_docs = planned({"data": {**data, "docs": f"{SAMPLE}/docs.jsonl"}, "runs": runs}, questions=20)
+    whole = DATA.replace("depth = 3", "depth = 5")
+    made = {}
+    for name, text in (("whole", whole), ("bare", re.sub("docs = .*", "", whole))):
+        (tmp_path / f"{name}.toml").write_text(text)
+        made[name] = planned(tmp_path / f"{name}.toml", questions=20)
+    bare, with_docs = made["bare"], made["whole"]
     assert bare.sample.equals(with_docs.sample)
     for column in ("requests", "judgments"):
         assert costs(bare, column, "all") == costs(with_docs, column, "all")
     assert np.isnan(costs(bare, "prompt_tokens")["answers"])
     assert costs(with_docs, "prompt_tokens")["answers"] > 0
-    (tmp_path / "experiment.toml").write_text(DATA.replace("depth = 3", "depth = 5"))
     with pytest.raises(ConfigError, match=r"labelers.*name at least one"):
-        load(tmp_path / "experiment.toml")
-    assert planned(tmp_path / "experiment.toml", questions=20).sample.equals(bare.sample)
+        load(tmp_path / "whole.toml")
 
 
 def test_references_that_are_not_there_are_counted_once(experiment, tmp_path):
@@ -188,7 +188,7 @@ def test_references_that_are_not_there_are_counted_once(experiment, tmp_path):
     assert money["containment"] == pytest.approx(pairs * 0.25 + half * 2)
     assert money["erag"] == pytest.approx(tokens["erag"] / 1e6 + half * 2)
     assert money["pilot together"] == pytest.approx(tokens["pilot together"] / 1e6 + half * 2 + pairs * 0.25)
-    assert "Money in USD" in plan.text
+    assert "Money in USD" in str(plan)
 
 
 def test_a_budget_pays_for_a_pilot_of_half_of_it_and_for_labels(experiment):
@@ -201,8 +201,8 @@ def test_a_budget_pays_for_a_pilot_of_half_of_it_and_for_labels(experiment):
     left = dict(zip(plan.left["strategy"], plan.left["questions"], strict=True))
     assert left["judge"] * plan.left.set_index("strategy")["money"]["judge"] <= spent - taken
     assert set(left) == {"judge", "erag", "answers"}
-    assert "is left." in plan.text
-    assert "does not pay" in planned(experiment, budget=spent / 9, questions=50).text
+    assert "is left." in str(plan)
+    assert "does not pay" in str(planned(experiment, budget=spent / 9, questions=50))
     experiment.write_text((DATA + REST).partition("[prices")[0])
     with pytest.raises(UsageError, match="a budget needs prices"):
         planned(experiment, budget=10)
@@ -214,7 +214,7 @@ def test_one_run_has_nothing_to_choose_between(experiment):
     plan = planned(experiment, questions=10)
     assert len(plan.power) == 0
     assert plan.sample["weight"].tolist() == pytest.approx([10.4] * 10)
-    assert "nothing to choose between" in plan.text
+    assert "nothing to choose between" in str(plan)
 
 
 def test_equal_lists_and_wrong_numbers_are_said(experiment, tmp_path, judgekit):
