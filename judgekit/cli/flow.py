@@ -92,7 +92,7 @@ def plan(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="MONEY", help="Budget: plan a pilot for half of it, and show what the rest buys."),
+        typer.Option(metavar="MONEY", help="Budget: plan a pilot for half of it."),
     ] = None,
     query_log: Annotated[
         Path | None,
@@ -129,13 +129,13 @@ def plan(
     if not as_json:
         say(str(made))
         return
-    tables = {"costs": made.costs, "power": made.power, "left": made.left}
+    tables = {"costs": made.costs, "power": made.power}
     about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "warning", "file")
     emit(
         "plan",
         **{name: getattr(made, name) for name in about},
         pilot=len(made.sample),
-        **{name: None if table is None else records(table) for name, table in tables.items()},
+        **{name: records(table) for name, table in tables.items()},
     )
 
 
@@ -192,7 +192,7 @@ def run(
         note(*prepared.collection.notes)
         for endpoint in prepared.endpoints:
             Spending(flow.budget(), config.price_list()).check(endpoint)
-        show_plan(asking.plan(prepared, cache=flow.cache), config.price_list(), "run", as_json=flow.as_json)
+        show_plan(asking.count(asking.asked(prepared), flow.cache), config.price_list(), "run", as_json=flow.as_json)
         return
     out, budget = out or Path("judgekit-out") / experiment.stem, flow.budget()
     with progress() as draw:

@@ -14,14 +14,13 @@ from pathlib import Path
 
 from judgekit.client.budget import Budget, Usage
 from judgekit.client.session import Session
-from judgekit.client.sync import synchronous
 from judgekit.client.waves import Plan
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.run import steps
 from judgekit.progress import Progress, silent
-from judgekit.stages import AllStages, StageUnit
+from judgekit.stages import AllStages, StageUnit, with_session
 from judgekit.store.replies import default_store_path, has_store
 
 
@@ -35,14 +34,8 @@ def everything(prepared: Prepared) -> Iterator[StageUnit]:
     return chain.from_iterable(units() for units in asked(prepared).values())
 
 
-def plan(experiment: Prepared | Config | str | Path, cache: str | Path | None = None) -> dict[str, Plan]:
-    """Count what an experiment would take, by stage and, under ``all``, together, without sending anything."""
-    prepared = experiment if isinstance(experiment, Prepared) else prepare(experiment, cache=cache)
-    return count(asked(prepared), cache)
-
-
 def count(asked: Mapping[str, Callable[[], Iterator[StageUnit]]], cache: str | Path | None = None) -> dict[str, Plan]:
-    """Count what stages would take against the store in a folder, by name and, under ``all``, together; see `plan`."""
+    """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent."""
     store = default_store_path() if cache is None else cache
     with Session(store if has_store(store) else None, mode="read-only") as session:
         plans = {name: session.plan(units(), AllStages()) for name, units in asked.items()}
@@ -94,7 +87,7 @@ def _piece(whole: int, number: int, of: int) -> int:
     return whole // of + (number <= whole % of)
 
 
-async def warm_async(
+def warm(
     experiment: Config | str | Path,
     number: int,
     of: int,
@@ -107,11 +100,10 @@ async def warm_async(
     """Have a part of what the steps ask answered into the store, with its share of rates and concurrency."""
     config = _share(experiment if isinstance(experiment, Config) else load(experiment), number, of)
     prepared, prices = prepare(config, cache=cache), config.price_list()
-    store = default_store_path() if cache is None else cache
-    async with Session(store, "on", budget, prices, progress, wait_s=wait_s) as session:
+
+    async def answered(session: Session) -> dict[str, Usage]:
         async for _ in session.resolve(part(prepared, number, of), AllStages(), f"part {number} of {of}"):
             pass
         return session.totals()
 
-
-warm = synchronous(warm_async)
+    return with_session(answered, cache=cache, budget=budget, prices=prices, progress=progress, wait_s=wait_s)

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pandas as pd
 
 from judgekit.answers.imported import read_ratings
 from judgekit.data.checks import check_runs
@@ -31,9 +33,6 @@ from judgekit.experiment.file import parse_config
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.recognise import KINDS, RATED, Input, is_docs, not_used, recognise, seen
 from judgekit.spec import Spec, split_form
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PILOT_FILE: Final = "pilot.jsonl"
 _MOST: Final = 200
@@ -504,8 +503,7 @@ def _formed(file: Input, path: Path) -> str | Path:
     }
     if not told:
         return path
-    syntax = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".json": "json"}.get(path.suffix, "jsonl")
-    form = str(Spec(syntax, tuple(told.items())))
+    form = str(Spec(file.syntax, tuple(told.items())))
     if not file.source.startswith(form):
         file.source = f"{form}:{file.source}"
     return f"{form}:{path}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ import pandas as pd
 from judgekit import stages
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
-from judgekit.client.budget import Budget, Spending
+from judgekit.client.budget import Budget, Prices, Spending
 from judgekit.client.waves import Plan
 from judgekit.data.documents import Doc, MemoryDocs, Queries
 from judgekit.data.files import read_table, write_table
@@ -36,9 +36,6 @@ from judgekit.experiment.prepare import Prepared, programs
 from judgekit.metrics import parse_measures
 from judgekit.people.sampling import systematic
 from judgekit.reading.asker import GROWTH
-
-if TYPE_CHECKING:
-    from judgekit.client.budget import Prices
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,7 +89,6 @@ class PilotPlan:
             people, ``references`` to write, ``prompt_tokens`` (estimated) and the least ``money``; NaN is unknown.
         power: for the pilot and for twice its questions: the smallest ``r``, that of ``variants`` of one retriever, and
             the smallest difference in points where 10, 20 and 40 % of the answers differ. Empty with one run.
-        left: by strategy the money of a further question and how many of them the rest of the budget pays for.
         currency: of all money.
         budget: as given.
         warning: what speaks against these questions, "" for nothing.
@@ -110,7 +106,6 @@ class PilotPlan:
     sample: pd.DataFrame = field(repr=False)
     costs: pd.DataFrame = field(repr=False)
     power: pd.DataFrame = field(repr=False)
-    left: pd.DataFrame | None = field(default=None, repr=False)
     currency: str = ""
     budget: float | None = None
     warning: str = ""
@@ -204,23 +199,15 @@ class PilotPlan:
         return [*lines, f"Pilot / all questions. Nothing was asked{more}.", *[unit] * ("money" in shown)]
 
     def _money(self) -> Iterable[str]:
-        """Yield what is left of the budget, and what that pays for."""
-        if self.budget is None or self.left is None:
+        """Yield what is left of the budget."""
+        if self.budget is None:
             return
         spent = _together(self.costs)
         if spent > self.budget:
             yield f"Budget    {_count(self.budget)} does not pay for this pilot ({_count(spent)}): ask fewer questions."
-            return
-        rest = self.questions - len(self.sample)
-        pays = [
-            f"{strategy} {'all' if number >= rest else _count(number)}"
-            for strategy, number in zip(self.left["strategy"], self.left["questions"], strict=True)
-        ]
-        rest_of = _count(self.budget - spent)
-        yield f"Budget    {_count(self.budget)}: the pilot takes at least {_count(spent)}, {rest_of} is left."
-        if rest:
-            bought = ", ".join(pays) or "unknown, without prices"
-            yield f"          For the other {rest:,} questions that pays: {bought}."
+        else:
+            rest = _count(self.budget - spent)
+            yield f"Budget    {_count(self.budget)}: the pilot takes at least {_count(spent)}, {rest} is left."
 
 
 _TITLES: Final = {name: name.replace("_", " ") for name in _COUNTS}
@@ -306,7 +293,6 @@ def plan(
         sample=sample,
         costs=costs,
         power=_power(int((far[np.isin(ids, sample["query_id"])] > 0).sum()), len(collection.runs)),
-        left=None if budget is None else _left(costs, budget - _together(costs), len(ids), len(sample)),
         currency=money.currency,
         own=own,
         folder=config.path.parent,
@@ -431,12 +417,3 @@ def _power(n: int, runs: int) -> pd.DataFrame:
         points = {f"points_{share:.0%}".rstrip("%"): smallest_difference(questions, share) for share in _DIFFER}
         rows.append({"questions": questions, "r": r, "variants": variants, **points})
     return pd.DataFrame(rows)
-
-
-def _left(costs: pd.DataFrame, rest: float, questions: int, pilot: int) -> pd.DataFrame:
-    """Return what a further question costs by strategy, and how many the rest of the budget pays for."""
-    money = costs[costs["strategy"] != TOGETHER].pivot(index="strategy", columns="questions", values="money")
-    each = (money["all"] - money["pilot"]) / max(questions - pilot, 1)
-    each = each[each > 0]
-    paid = {"money": each.to_numpy(), "questions": np.floor(rest / each.to_numpy())}
-    return pd.DataFrame({"strategy": each.index, **paid})

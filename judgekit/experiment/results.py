@@ -8,25 +8,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from judgekit import __version__, outcomes, stages
-from judgekit.analysis import AnsweredBy, kinship, model_matrix
+from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
+from judgekit.analysis.agreement import Agreement
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
 from judgekit.analysis.unread import unread
 from judgekit.answers.imported import Imported
 from judgekit.answers.text import is_foreign
-from judgekit.client.budget import Amount
+from judgekit.client.budget import Amount, Usage
+from judgekit.client.session import Session
 from judgekit.data.checks import judges_nothing, remarks
 from judgekit.data.documents import render
+from judgekit.data.labelings import Labeling
 from judgekit.data.spans import where
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure
+from judgekit.experiment.prepare import Prepared
+from judgekit.experiment.step import State
+from judgekit.labelers.base import Labeler, Needs
+from judgekit.metrics import Evaluation, Measure
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -41,19 +46,8 @@ from judgekit.report.model import (
 )
 from judgekit.report.queries import Backing
 from judgekit.spec import Spec
+from judgekit.stages import Collection
 from judgekit.wire.access import RECORDED_URL
-
-if TYPE_CHECKING:
-    from judgekit.analysis import ModelMatrix, Primary
-    from judgekit.analysis.agreement import Agreement
-    from judgekit.client.budget import Usage
-    from judgekit.client.session import Session
-    from judgekit.data.labelings import Labeling
-    from judgekit.experiment.prepare import Prepared
-    from judgekit.experiment.step import State
-    from judgekit.labelers.base import Labeler, Needs
-    from judgekit.metrics import Evaluation
-    from judgekit.stages import Collection
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")

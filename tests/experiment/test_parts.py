@@ -18,7 +18,7 @@ import pytest
 
 from judgekit.client.budget import Budget
 from judgekit.errors import ConfigError, UsageError
-from judgekit.experiment.asking import _share, budget_of, part, part_of, plan, warm
+from judgekit.experiment.asking import _share, asked as stages, budget_of, count, part, part_of, warm
 from judgekit.experiment.file import load
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import Finished, run
@@ -142,11 +142,11 @@ def test_parts_ask_what_steps_ask_each_once_however_many_there_are(tmp_path, fau
 def test_a_dry_run_counts_the_ratings_of_answers_that_are_there(tmp_path, fault_server):
     path, store = experiment(tmp_path, fault_server), tmp_path / "store"
     fault_server.answer = by_content()
-    before = plan(path, store)["all"]
+    before = count(stages(prepare(path)), store)["all"]
     _, sent = plain(path, fault_server, tmp_path / "out", store)
     assert before.at_least
     assert before.requests < sent <= (before.up_to or 0)
-    after = plan(path, store)["all"]
+    after = count(stages(prepare(path)), store)["all"]
     assert (after.requests, after.cached, after.at_least) == (sent, sent, False)
 
 

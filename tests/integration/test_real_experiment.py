@@ -14,7 +14,7 @@ import pytest
 import judgekit
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON, SCORES
-from judgekit.experiment.asking import plan as plan_of
+from judgekit.experiment.asking import asked as stages, count
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import Finished
 from tests.small import FILES, QUICK, toml
@@ -49,7 +49,7 @@ def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
 ) -> None:
     server = real_endpoint()
     path = _experiment(tmp_path, shared, server.base_url)
-    plan = plan_of(path, tmp_path / "store")["all"]
+    plan = count(stages(prepare(path)), tmp_path / "store")["all"]
     asked = sum(server.get("/stats")["requests"].values())
     first = judgekit.run(path, out=tmp_path / "first", cache=tmp_path / "store")
     sent = sum(server.get("/stats")["requests"].values()) - asked
