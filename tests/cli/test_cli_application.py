@@ -9,7 +9,7 @@ import pytest
 from judgekit.data.files import read_table
 from judgekit.data.tables import QUALITY
 from tests.cli.test_cli_stages import DATA, MOCK
-from tests.small import EXPERIMENT, RUNS, Judgekit, toml
+from tests.small import EXPERIMENT, Judgekit, toml
 
 UNDECLARED = "Which model answered is not declared"
 IMPORT = '[answers]\nimport = "app.csv"\ndepths = [4]\nmetrics = ["em", "correct"]\n'
@@ -128,21 +128,3 @@ def test_answers_that_an_import_leaves_out_or_leaves_empty_are_counted_as_answer
     assert "1 answer is missing" in said.err
     assert "add the missing entries to the file" in said.err
     assert "asked for again" not in said.err
-
-
-@pytest.mark.parametrize("asked", [True, False])
-def test_ratings_are_the_outcome_whatever_endpoints_there_are(asked, judgekit, folder):
-    rows = [f"q{i},{run},1,{'up' if (i + at) % 3 else 'down'}" for i in range(6) for at, run in enumerate(RUNS)]
-    (folder / "thumbs.csv").write_text("\n".join(["query_id,run,depth,value", *rows]) + "\n")
-    table = '[answers]\nratings = ["thumbs.csv"]\ndepths = [1, 4]\n' + ('metrics = ["em"]\n' if asked else "")
-    (folder / "rated.toml").write_text(EXPERIMENT.replace("[answers]\ndepths = [1, 4]\n", table))
-    counted = judgekit("run", "rated.toml", "--dry-run")
-    assert ("\nanswer " in counted.out) is asked
-    judgekit("run", "rated.toml", "--out", "results", code=0)
-    settled = (folder / "results" / "resolved.toml").read_text()
-    assert 'primary = "nDCG@1"' in settled
-    assert 'primary_metric = "rating"' in settled
-    odd = (folder / "rated.toml").read_text().replace("[analysis]\n", '[analysis]\nprimary_metric = "thumb"\n')
-    (folder / "odd.toml").write_text(odd)
-    refused = judgekit("run", "odd.toml", "--out", "odd", code=2)
-    assert f"unknown answer metric 'thumb': choose from {'em, ' if asked else ''}rating" in refused.err

@@ -127,18 +127,6 @@ def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(ju
     assert "brief" in (folder / "results/report.json").read_text()
 
 
-def test_a_command_takes_files_of_your_own(judgekit, folder):
-    (folder / "labelers.py").write_text(MINE)
-    (folder / "metrics.py").write_text(METRIC)
-    said = judgekit("label", "labelers.py:Longest(least=55)", *DATA, "--out", "long.qrels", code=0)
-    assert "longest(least=55): " in said.out
-    read = manifest(folder / "long.qrels.manifest.json")["inputs"]
-    assert read["labelers.py"]["sha256"] == sha256(folder / "labelers.py")
-    brief = ["--metric", "metrics.py:Brief", "--out", "quality.csv"]
-    judgekit("answer", *DATA, *MOCK, "--depth", "1", *brief, code=0)
-    assert "metrics.py" in manifest(folder / "quality.csv.manifest.json")["inputs"]
-
-
 def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(judgekit, folder):
     judgekit("label", "containment", *DATA, "--out", "c.qrels", code=0)
     other_queries(folder)

@@ -206,18 +206,6 @@ def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit
     assert said in judgekit("run", "free.toml", "--dry-run", code=2).err
 
 
-def test_a_judge_can_be_compared_with_ratings_alone(judgekit, folder):
-    thumbs(folder)
-    ratings = 'depths = [4]\nmetrics = []\nratings = ["thumbs.csv"]'
-    edited(folder / "experiment.toml", "depths = [1, 4]", ratings)
-    judgekit("run", "experiment.toml", "--out", "results", code=0)
-    comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
-    assert set(comparison["labeling"]) == {"containment", "judge", "erag"}
-    assert set(comparison["quality_metric"]) == {"rating"}
-    edited(folder / "thumbs.csv", "poor", "other")
-    assert "'other'" in judgekit("run", "experiment.toml", "--out", "results", code=2).err
-
-
 def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
     text = EXPERIMENT.replace("[1, 4]", '[1, 4]\nendpoint = ["local", "other"]')
     for kind, endpoint in (("judge", "local"), ("utility", "other")):
