@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgekit.cli.app import app_for
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
 from judgekit.experiment.init import draft
-from tests.plugins.traces.test_reading import PHOENIX, as_langfuse, lines, spans
+from tests.plugins.traces.test_reading import lines, spans
 from tests.small import RUNS, edited
 
 
@@ -120,25 +120,18 @@ def test_init_writes_an_experiment_whose_dry_run_counts(make, taken, data, judge
     assert judgekit("init", "--overwrite").code == 0
 
 
-def answers(folder: Path, *columns: str) -> None:
-    known = {q["query_id"]: q["answers"][0] for q in rows(folder / "queries.jsonl")}
-    body = [
-        {"qid": q, "run": name, "response": text if (i + len(name)) % 3 else "no", "stars": (i * len(name)) % 5 + 1}
-        for name, shift in (("good", 0), ("poor", 1))
-        for i, (q, text) in enumerate(known.items(), shift)
-    ]
-    table(folder / "app.csv", columns, [[row[column] for column in columns] for row in body])
-
-
 @pytest.mark.parametrize(
-    ("columns", "line", "outcome"),
+    ("column", "cells", "line", "outcome"),
     [
-        (("qid", "run", "response"), "answers of your application (fields qid, response, run)", "em"),
-        (("qid", "run", "stars"), "ratings of answers (fields qid, run, stars)", "rating"),
+        ("response", ["1412", "no"], "answers of your application (fields qid, response, run)", "em"),
+        ("stars", [5, 2], "ratings of answers (fields qid, run, stars)", "rating"),
     ],
 )
-def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(columns, line, outcome, data, judgekit):
-    answers(data, *columns)
+def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
+    column, cells, line, outcome, data, judgekit
+):
+    told = [(f"q{i}", name, cells[(i + at) % 2]) for at, name in enumerate(RUNS) for i in range(6)]
+    table(data / "app.csv", ["qid", "run", column], told)
     said = judgekit("init", ".", code=0)
     assert f"app.csv        {line}" in said.out
     assert said.out.endswith("It needs no server. Run it:\n\n  judgekit run experiment.toml\n")
@@ -212,20 +205,6 @@ def _distances(folder: Path) -> None:
     (folder / "poor.trec").write_text(body)
 
 
-def _no_text(folder: Path) -> None:
-    docs = [{**d, "text": ""} if d["doc_id"] in ("d0a", "d1a") else d for d in rows(folder / "docs.jsonl")]
-    lines(folder / "docs.jsonl", docs)
-
-
-def _copies(folder: Path) -> None:
-    first, *docs = rows(folder / "docs.jsonl")
-    lines(folder / "docs.jsonl", [first, *docs[:2], {**first, "doc_id": docs[2]["doc_id"]}, *docs[3:]])
-
-
-def _same(folder: Path) -> None:
-    (folder / "copy.trec").write_text((folder / "good.trec").read_text())
-
-
 def _pilot(folder: Path) -> None:
     more = [{"query_id": f"x{i}", "text": f"What else {i}?", "answers": ["1"]} for i in range(10)]
     lines(folder / "queries.jsonl", [*more, *rows(folder / "queries.jsonl")])
@@ -233,9 +212,18 @@ def _pilot(folder: Path) -> None:
 
 CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
     "distances": (_distances, "run 'poor' (poor.trec): its scores contradict its ranks (always"),
-    "empty": (_no_text, "2 of the 18 passages that runs found have no text, first 'd0a'"),
-    "copies": (_copies, "1 of the 18 passages that runs found repeat the text of another"),
-    "same run": (_same, "runs 'copy' and 'good' hold the same lists: leave out one"),
+    "empty": (
+        lambda folder: edited(folder / "docs.jsonl", "The stone bridge of Arlen was built in 1412 by masons.", ""),
+        "1 of the 18 passages that runs found have no text, first 'd0a'",
+    ),
+    "copies": (
+        lambda folder: edited(folder / "docs.jsonl", "flood in 1533", "flood in 1412"),
+        "1 of the 18 passages that runs found repeat the text of another",
+    ),
+    "same run": (
+        lambda folder: shutil.copy(folder / "good.trec", folder / "copy.trec"),
+        "runs 'copy' and 'good' hold the same lists: leave out one",
+    ),
     "pilot": (_pilot, "the runs hold 6 of 16 questions: the experiment uses only these"),
     "unknown doc": (
         lambda folder: edited(folder / "poor.trec", "d0b", "z9"),
@@ -280,25 +268,19 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
     ("names", "words"),
     [
         (["docs.jsonl"], ["no questions and no runs here"]),
-        (["queries.jsonl", "docs.jsonl"], ["no runs here"]),
         (["nowhere"], ["nowhere: no such file or folder"]),
         (["empty"], ["holds no files of data"]),
-        (["good.trec", "poor.trec"], ["no questions and no passages"]),
         (["traces.jsonl"], ["judgekit traces traces.jsonl --out data"]),
         (["results"], ["holds results of judgekit"]),
-        (["langfuse.jsonl"], ["judgekit traces langfuse.jsonl --out data"]),
         (["gold.qrels"], ["gold.qrels  not used: it looks like judgments, but there are no questions and no passages"]),
         (["fragen.csv"], ['queries = "csv(id=…,text=…):fragen.csv"', "with (query=…,doc=…,score=…)"]),
-        (["halb.csv"], ['queries = "csv(id=…,text=…):halb.csv"']),
     ],
 )
 def test_what_is_lacking_is_said(names, words, data, judgekit):
     (data / "empty").mkdir()
     lines(data / "traces.jsonl", spans("t0", "When was mill 0 burnt?", "1850", 0))
-    lines(data / "langfuse.jsonl", as_langfuse(PHOENIX))
     (data / "gold.qrels").write_text("q0 0 d0a 1\n")
     (data / "fragen.csv").write_text("Nr,Frage\nq0,Wer?\n")
-    (data / "halb.csv").write_bytes(b"Nr;Frage\r\nq0;Wer?\r\n")
     (data / "results").mkdir()
     (data / "results" / "resolved.toml").write_text("# Paths are relative to /\n")
     said = judgekit("init", *names, code=2)
@@ -314,12 +296,6 @@ def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
     taken = dict(draft([data]).files)
     assert taken["a.jsonl"].startswith("questions: 6, none")
     assert taken["b.jsonl"].startswith("passages: 18")
-
-
-def test_init_has_no_more_options_than_it_needs():
-    command = next(one for one in app_for(["init"]).registered_commands)
-    assert command.callback is not None
-    assert len(command.callback.__annotations__) <= 4
 
 
 def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit, tmp_path):
