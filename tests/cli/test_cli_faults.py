@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from tests.servers import FaultServer
 from tests.small import edited
 
 LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--depth", 3]
-Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]
 
 
 def _label(judgekit: Judgekit, server: FaultServer, code: int | None = None) -> Said:
@@ -37,19 +35,18 @@ def test_a_server_that_is_down_says_how_it_was_reached(judgekit):
     assert "Traceback" not in said.err
 
 
-REFUSAL = {"content": None, "refusal": "No."}
-VERDICTS: dict[str, list[Answer]] = {
-    "unparsed": [lambda body, seen: "", lambda body, seen: "It depends on the reader."],
-    "truncated": [lambda body, seen: completion("Let me", finish_reason="length")],
-    "refused": [lambda body, seen: completion(None, message=REFUSAL)],
+VERDICTS = {
+    "unparsed": "It depends on the reader.",
+    "truncated": completion("Let me", finish_reason="length"),
+    "refused": completion(None, message={"content": None, "refusal": "No."}),
 }
 
 
-@pytest.mark.parametrize(("status", "answer"), [(status, one) for status, some in VERDICTS.items() for one in some])
+@pytest.mark.parametrize(("status", "answer"), VERDICTS.items(), ids=VERDICTS)
 def test_a_label_that_could_not_be_had_is_missing_and_the_exit_code_says_so(
     judgekit, folder, fault_server, status, answer
 ):
-    fault_server.answer = lambda body, seen: answer(body, seen) if "market of Arlen" in str(body) else "Yes"
+    fault_server.answer = lambda body, seen: answer if "market of Arlen" in str(body) else "Yes"
     said = _label(judgekit, fault_server, code=1)
     assert f"17 ok, 1 {status}" in said.out
     assert "1 label is missing" in said.err
@@ -155,9 +152,6 @@ def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(judgekit
     edited(folder / "docs.jsonl", "is held on the square", "is held " * 200)
     said = judgekit("run", "experiment.toml", "--dry-run", code=0)
     assert fault_server.seen == [], "no model was asked"
-    if fits:
-        assert "will not fit" not in said.err
-    else:
-        assert re.search(r"answer: about \d+ requests will not fit: .* local takes 700 .max_model_len", said.err)
-        assert "or set context_tokens under [answers.options]" in said.err
-        assert re.search(r"note: label judge: about [1-9]\d* requests will not fit", said.err)
+    assert ("will not fit" not in said.err) == fits
+    told = r"answer: about \d+ requests will not fit: .* local takes 700 .* or set context_tokens under \[answers"
+    assert fits or re.search(told, said.err)

@@ -43,19 +43,11 @@ def leaks(folder: Path, *names: str) -> set[str]:
 def test_a_report_without_texts_holds_none(judgekit, folder, run):
     judgekit(*run, code=1)
     assert leaks(folder, *FILES) >= {"harbour-7731", "refused-4410"}
-    with_texts = json.loads((folder / "out" / "report.json").read_text())
-    assert judgekit("report", "out", "--no-texts").code == 0
+    judgekit("report", "out", "--no-texts", code=0)
     assert leaks(folder, "report.html") == set()
-    assert judgekit("report", "out").code == 0
-    assert leaks(folder, "report.html")
-
     with (folder / "models.toml").open("a") as file:
         file.write("[report]\ntexts = false\n")
     assert judgekit(*run).code == 1
     assert leaks(folder, *FILES) == set()
-    without = json.loads((folder / "out" / "report.json").read_text())
-    one, other = (r["labelings"][1]["examples"] for r in (with_texts, without))
-    assert [(e["query_id"], e["doc_id"], e["status"]) for e in one] == [
-        (e["query_id"], e["doc_id"], e["status"]) for e in other
-    ]
-    assert {e["raw"] for e in other} <= {"left out", ""}
+    examples = json.loads((folder / "out" / "report.json").read_text())["labelings"][1]["examples"]
+    assert {example["raw"] for example in examples} == {"left out", ""}

@@ -76,15 +76,6 @@ def test_no_command_writes_over_what_it_reads(judgekit, inputs, command, kept):
     assert files(inputs) == before
 
 
-def test_the_store_is_not_replaced_by_its_own_export(judgekit, folder):
-    assert judgekit("label", "judge", *DATA, *MOCK, "--out", "judge.qrels").code == 0
-    store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
-    before = store.read_bytes()
-    inside = store.with_name("all.jsonl")
-    assert "folder of the store" in judgekit("cache", "export", inside, "--cache", "store", code=2).err
-    assert store.read_bytes() == before
-
-
 def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit, folder):
     edited(folder / "experiment.toml", "[data]", "# my notes\n[data]")
     before = files(folder)
