@@ -133,10 +133,7 @@ def test_parts_ask_what_steps_ask_each_once_however_many_there_are(tmp_path, fau
         found = [Counter(unit.query.query_id for _, unit in part(prepared, number, of)) for number in range(1, of + 1)]
         assert sum(found, Counter()) == whole
         assert all(found)
-        assert (
-            len({number for number, one in enumerate(found) for query in ("q1", f"q{QUERIES - 1}") if query in one})
-            == 1
-        )
+        (_,) = {number for number, one in enumerate(found) for query in ("q1", f"q{QUERIES - 1}") if query in one}
 
 
 def test_a_dry_run_counts_the_ratings_of_answers_that_are_there(tmp_path, fault_server):
@@ -169,14 +166,10 @@ def test_a_part_has_its_share_of_the_budget(tmp_path, fault_server, judgekit):
     assert len(fault_server.seen) == 4
 
 
-def test_more_parts_than_requests_at_once_are_refused(tmp_path, fault_server):
+def test_more_parts_than_requests_at_once_and_a_part_that_is_none_are_refused(tmp_path, fault_server):
     path = experiment(tmp_path, fault_server)
     with pytest.raises(ConfigError, match=r"\[endpoints\.here\.concurrency\] is 6, which 7 parts cannot share"):
         warm(path, 1, 7, cache=tmp_path / "store")
-    assert not fault_server.seen
-
-
-@pytest.mark.parametrize("said", ["3/2", "0/2", "2", "a/b", "1/", "/2", "-1/2"])
-def test_a_part_that_is_none_is_refused(said):
-    with pytest.raises(UsageError, match=r"e\.g\. 2/8"):
-        part_of(said)
+    for said in ("3/2", "0/2", "2", "a/b", "1/", "/2", "-1/2"):
+        with pytest.raises(UsageError, match=r"e\.g\. 2/8"):
+            part_of(said)
