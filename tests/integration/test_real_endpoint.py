@@ -92,12 +92,6 @@ def test_a_rate_limit_is_kept_to_and_a_key_and_a_small_context_are_what_they_are
     assert len(failures) < 10
 
 
-def test_an_unknown_model_stops_the_run(real_endpoint: Callable[..., Any], questions: list[str]) -> None:
-    run = ask(real_endpoint(), questions, model="gpt-x")
-    assert "404: The model `gpt-x` does not exist" in str(run.error)
-    assert run.usage.incurred.requests <= 16
-
-
 def test_the_check_says_what_it_can_do(real_endpoint: Callable[..., Any]) -> None:
     found = run_sync(check_endpoint(Endpoint("real", real_endpoint().base_url, MODEL)))
     works = {check.name.split(" (")[0]: check.works for check in found}
