@@ -172,10 +172,9 @@ def run(
         judgekit run experiment.toml --out results --max-cost 5
     """
     from judgekit.client.budget import Spending
-    from judgekit.experiment import asking
     from judgekit.experiment.file import load
     from judgekit.experiment.prepare import prepare
-    from judgekit.experiment.run import run as run_experiment
+    from judgekit.experiment.run import asked, count, part_of, run as run_experiment
 
     config = load(experiment)
     if flow.limit is not None:
@@ -185,14 +184,14 @@ def run(
             "--part and --executor fill the store: use only one of them, without --dry-run or --cache-mode"
         )
     if part is not None:
-        _part(config, *asking.part_of(part), flow, wait)
+        _part(config, *part_of(part), flow, wait)
         return
     if flow.dry_run:
         prepared = prepare(config, cache=flow.cache)
         note(*prepared.collection.notes)
         for endpoint in prepared.endpoints:
             Spending(flow.budget(), config.price_list()).check(endpoint)
-        show_plan(asking.count(asking.asked(prepared), flow.cache), config.price_list(), "run", as_json=flow.as_json)
+        show_plan(count(asked(prepared), flow.cache), config.price_list(), "run", as_json=flow.as_json)
         return
     out, budget = out or Path("judgekit-out") / experiment.stem, flow.budget()
     with progress() as draw:
@@ -215,7 +214,7 @@ def run(
 
 def _part(config: Config, number: int, of: int, flow: RunOptions, wait: float) -> None:
     """Fetch the replies of a part of an experiment into the store, and print the usage."""
-    from judgekit.experiment.asking import budget_of, warm
+    from judgekit.experiment.run import budget_of, warm
 
     with progress() as draw:
         budget = budget_of(flow.budget(), number, of)

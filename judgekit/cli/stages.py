@@ -406,9 +406,6 @@ def compare(
             help="Labels written by `judgekit annotate read`; scores by them replace --quality as the outcome.",
         ),
     ] = None,
-    level: Annotated[
-        list[str] | None, typer.Option(help="Show only this level: query, within-query or system; repeat.")
-    ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="Compare only these measures; repeat.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Compare only these answer metrics; repeat.")] = None,
     depth: Annotated[list[int] | None, typer.Option(help="Compare only these answer depths; repeat.")] = None,
@@ -439,15 +436,12 @@ def compare(
     """
     import pandas as pd
 
-    from judgekit.analysis import LEVELS, Background, Rules, compare as compare_tables
+    from judgekit.analysis import Background, Rules, compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, other_form, read_table
     from judgekit.data.tables import RATINGS, SCORES
 
-    for name in level or ():
-        if name not in LEVELS:
-            raise UsageError(not_among("level", name, LEVELS))
     if out is not None:
         check_target(out, table=True)
     if (people is None) == (not quality):
@@ -480,11 +474,6 @@ def compare(
     if out is not None:
         save_table(comparison.table, out, inputs)
     table = comparison.table if as_json else comparison.wide()
-    if level:
-        have = ", ".join(dict.fromkeys(table["level"]))
-        table = table[table["level"].isin(level)]
-        if table.empty:
-            raise UsageError(f"the {level[0]} level needs values per query; the table has: {have}")
     if as_json:
         decision, warnings = comparison.decision.record(), list(comparison.warnings)
         emit("compare", decision=decision, comparison=records(table), file=out, warnings=warnings)
@@ -498,7 +487,7 @@ def compare(
     if comparison.modes is not None:
         echo("\nmodes of answering, on the questions with a value in every mode:")
         modes = comparison.modes.table
-        shown = modes[(modes["coefficient"] == "concordance") & modes["level"].isin(level or LEVELS)]
+        shown = modes[modes["coefficient"] == "concordance"]
         show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
 
 

@@ -216,8 +216,8 @@ class AskOptions(RunOptions, ModelOptions):
         return {"default": Price(prompt, completion)}
 
     def count(self, command: str, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
-        """Show what stages would send; see `judgekit.experiment.asking.count`."""
-        from judgekit.experiment.asking import count
+        """Show what stages would send; see `judgekit.experiment.run.count`."""
+        from judgekit.experiment.run import count
         from judgekit.wire.access import Secret
 
         for endpoint in self.endpoints().values():

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from judgekit import __version__, stages
-from judgekit.client.applications import function_of
 from judgekit.client.budget import Amount, Budget, Prices
 from judgekit.client.session import Session
 from judgekit.client.waves import Plan
@@ -28,16 +27,15 @@ from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import Status
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
-from judgekit.experiment.asking import count
 from judgekit.experiment.file import Config, config_of, load
-from judgekit.experiment.prepare import labelers_of
+from judgekit.experiment.prepare import check_access, labelers_of
+from judgekit.experiment.run import count
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels
 from judgekit.people.reading import People, read_people
 from judgekit.progress import Progress, silent
 from judgekit.report import load as load_results
 from judgekit.stages import Collection, StageUnit
-from judgekit.wire.access import Secret
 
 QRELS: Final = "final.qrels"
 LABELS: Final = "labels.parquet"
@@ -90,10 +88,7 @@ def _prepared(experiment: str | Path, labeling: str, people: str | Path | None, 
     labelers = labelers_of(config, collection.docs)[0]
     if labeling not in labelers:
         raise UsageError(not_among("labeling", labeling, labelers))
-    for endpoint in labelers[labeling].needs.asked:
-        Secret.of(endpoint)
-        if endpoint.kind == "callable":
-            function_of(endpoint)
+    check_access(labelers[labeling].needs.asked)
     if labeling == "people" and people is not None:
         raise UsageError("the labeling is named 'people', which is reserved for labels by people: rename it")
     judged = None if people is None else read_people(Path(people), collection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -57,7 +57,10 @@ class Prepared:
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Every endpoint that may be asked, by labelers, for answers or to rate them."""
-        return tuple(_endpoints(self.labelers, self.answering.values()))
+        asked = [one for labeler in self.labelers.values() for one in labeler.needs.asked]
+        for one in self.answering.values():
+            asked += [each for each in (one.answerer.endpoint, *(m.endpoint for m in one.metrics)) if each]
+        return tuple(asked)
 
     @property
     def primary_metric(self) -> tuple[str, bool]:
@@ -83,11 +86,6 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
         if deep is not None:
             raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
-    if keys:
-        for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
-            Secret.of(endpoint)
-            if endpoint.kind == "callable":
-                function_of(endpoint)
     with located(config.path, "answers.ratings"):
         files = map(config.resolve, config.answers.ratings)
         ratings = outcomes.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)
@@ -104,7 +102,18 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
             outcomes.check_references(collection.queries, next(iter(answering.values())))
     sampled = None if data.sample is None else weights
     groups, kinds = columns
-    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, groups, kinds, sampled)
+    made = Prepared(config, collection, labelers, answering, tuple(measures), ratings, groups, kinds, sampled)
+    if keys:
+        check_access(made.endpoints)
+    return made
+
+
+def check_access(endpoints: Iterable[Endpoint]) -> None:
+    """Refuse endpoints whose key or function is not there."""
+    for endpoint in {one.name: one for one in endpoints}.values():
+        Secret.of(endpoint)
+        if endpoint.kind == "callable":
+            function_of(endpoint)
 
 
 def taken(config: Config, queries: Queries) -> dict[str, float]:
@@ -187,14 +196,6 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
             f"two of the endpoints that answer have the model {twice!r}; their answers need different names"
         )
     return dict(zip(named, built, strict=True))
-
-
-def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[outcomes.Answering]) -> Iterator[Endpoint]:
-    """Yield every endpoint that may be asked."""
-    for labeler in labelers.values():
-        yield from labeler.needs.asked
-    for one in answering:
-        yield from (e for e in (one.answerer.endpoint, *(metric.endpoint for metric in one.metrics)) if e)
 
 
 def _with_primary(

@@ -18,10 +18,9 @@ import pytest
 
 from judgekit.client.budget import Budget
 from judgekit.errors import ConfigError, UsageError
-from judgekit.experiment.asking import _share, asked as stages, budget_of, count, part, part_of, warm
 from judgekit.experiment.file import load
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.run import Finished, run
+from judgekit.experiment.run import Finished, _share, asked as stages, budget_of, count, part, part_of, run, warm
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 from tests.small import FILES, QUICK, toml

@@ -15,11 +15,11 @@ import pytest
 import judgekit as jk
 from judgekit.data.runs import Run
 from judgekit.errors import ConfigError, DataError, UsageError
-from judgekit.experiment import asking, plan as planning
+from judgekit.experiment import plan as planning
 from judgekit.experiment.file import load
-from judgekit.experiment.likeness import unlike
-from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r
+from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r, unlike
 from judgekit.experiment.prepare import prepare
+from judgekit.experiment.run import asked, count
 from judgekit.sample import EXPERIMENT as SAMPLED
 from tests.small import MOCK, QUICK, edited, toml
 
@@ -99,7 +99,7 @@ def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment, tmp_path):
     found = {"pilot": costs(plan, "requests"), "all": costs(plan, "requests", "all")}
     for questions, sample in (("pilot", "pilot.csv"), ("all", None)):
         prepared = prepare(load(experiment).updated(data={"sample": sample}))
-        counted = asking.count(asking.asked(prepared), tmp_path / "cache")
+        counted = count(asked(prepared), tmp_path / "cache")
         requests = {name: one.requests for name, one in counted.items()}
         assert found[questions] == {
             **{name: requests[f"label {name}"] for name in ("containment", "judge", "erag")},

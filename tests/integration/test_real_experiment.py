@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import judgekit
-from judgekit.experiment.asking import asked as stages, count
 from judgekit.experiment.prepare import prepare
+from judgekit.experiment.run import asked as stages, count
 from tests.small import FILES, QUICK, toml
 
 QUERIES, DEPTH = 8, 4

@@ -18,8 +18,8 @@ from judgekit.data.files import write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.data.streams import write_atomic
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.experiment.asking import count
 from judgekit.experiment.finished import draw, label_files
+from judgekit.experiment.run import count
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
 from judgekit.plugins.audit.audited_run import Material, Pair, read
 from judgekit.plugins.audit.numbers import Card, Number

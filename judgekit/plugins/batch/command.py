@@ -48,7 +48,7 @@ def batch_export(
     Examples:
         judgekit batch export experiment.toml --out batch.jsonl
     """
-    from judgekit.experiment.asking import everything
+    from judgekit.experiment.run import everything
     from judgekit.plugins.batch.files import export_batch
     from judgekit.stages import AllStages
 
@@ -74,7 +74,7 @@ def batch_submit(
     Examples:
         judgekit batch submit experiment.toml
     """
-    from judgekit.experiment.asking import everything
+    from judgekit.experiment.run import everything
     from judgekit.plugins.batch.service import submit
     from judgekit.stages import AllStages
 
