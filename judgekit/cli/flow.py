@@ -21,7 +21,7 @@ from judgekit.console.printing import (
     usage_of,
     write_draft,
 )
-from judgekit.data.streams import check_outputs, noting_reads
+from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,12 +119,9 @@ def plan(
     """
     from judgekit.experiment.plan import plan as planned
 
-    with noting_reads():
-        made = planned(
-            experiment, questions=questions, results=results, budget=budget, query_log=query_log, cache=cache
-        )
-        out = out or made.own or experiment.parent / "pilot.csv"
-        check_outputs(out)
+    made = planned(experiment, questions=questions, results=results, budget=budget, query_log=query_log, cache=cache)
+    out = out or made.own or experiment.parent / "pilot.csv"
+    check_outputs(out)
     made = made.write(out)
     if not as_json:
         say(str(made))

@@ -82,7 +82,7 @@ def label(
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
     if asked.dry_run:
-        asked.count("label", pool.asked())
+        asked.count("label", {f"label {pool.name}": partial(stages.labels_asked, labeler, pool.collection)})
         return
     inputs = made_from(by_role(queries, docs, runs), read)
     labeling, usage = asked.session(pool.label)

@@ -10,7 +10,7 @@ import typer
 
 from judgekit.console.options import BASE_URL, MODEL, Api, ApiKeyEnv, Cache, Transport, Wait
 from judgekit.console.printing import console, grid, group, note, opened_store, say
-from judgekit.data.streams import check_outputs, note_read, noting_reads
+from judgekit.data.streams import check_outputs, note_read
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form
 
@@ -145,15 +145,14 @@ def convert(
     from judgekit.data.streams import stem
     from judgekit.data.trec import convert as convert_data, kind_of
 
-    with noting_reads():
-        note_read(Path(split_form(source)[1]))
-        check_outputs(out)
-        device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
-        if out.is_file() and not (device or force):
-            raise UsageError(f"{out} already exists: choose another name, or replace it with --force")
-        written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
-        if kind_of(out, kind) == "run":
-            note(*contradictions({stem(split_form(source)[1]): source}))
+    note_read(Path(split_form(source)[1]))
+    check_outputs(out)
+    device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
+    if out.is_file() and not (device or force):
+        raise UsageError(f"{out} already exists: choose another name, or replace it with --force")
+    written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
+    if kind_of(out, kind) == "run":
+        note(*contradictions({stem(split_form(source)[1]): source}))
     console(stderr=device).print(f"{written}: {out}", markup=False, highlight=False)
 
 

@@ -220,20 +220,16 @@ def _card(
     yield "- Passages that none of the runs holds are not labelled. A run that finds them is scored too low."
     yield from ("", "## How it was made", "")
     yield f"- judgekit {__version__}, labeler `{labeler.spec}`"
+    models = sorted({*map(str, machine.table.get("reply_model", ()))} - {""})  # as the server said
+    replied = f" (replies by {_line(', '.join(models))})" if models else ""
     for endpoint in labeler.needs.asked:
-        yield f"- {_line(endpoint.name)}: {_line(endpoint.model)}{_replied(machine)}"
+        yield f"- {_line(endpoint.name)}: {_line(endpoint.model)}{replied}"
     money = "" if cost.money is None or not cost.requests else f", {cost.money:,.2f} in the currency of the prices"
     yield f"- {_line(job.name)}, all of it anew: {cost.requests:,} requests{money}"
     yield from (f"- {_line(file)}" for file in files)
     yield from ("", "## How to cite", "")
     yield f"> {_line(title)}: {len(table):,} relevance labels, {by_people:,} of them by people and {by_machine:,} by"
     yield f"> {_line(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {sha256}"
-
-
-def _replied(machine: Labeling) -> str:
-    """Return which models the server said that it replied with."""
-    names = set(machine.table["reply_model"]) - {""} if "reply_model" in machine.table else set()
-    return f" (replies by {_line(', '.join(sorted(map(str, names))))})" if names else ""
 
 
 def _agreed(final: FinalLabels) -> Iterator[str]:

@@ -21,7 +21,6 @@ from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
-from judgekit.data.labelings import Labeling
 from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.runs import Run, pool
@@ -33,6 +32,7 @@ from judgekit.experiment.file import parse_config
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.recognise import KINDS, RATED, Input, is_docs, not_used, recognise, seen
 from judgekit.spec import Spec, split_form
+from judgekit.stages import lacking
 
 PILOT_FILE: Final = "pilot.jsonl"
 _MOST: Final = 200
@@ -168,8 +168,8 @@ class _Survey:
         text, asks = self._toml(source, docs[0], asked, depth, outcome)
         # With all questions: those of the pilot are not written yet.
         config = parse_config(tomllib.loads(text), self.folder / "experiment.toml")
-        checked = prepare(config.updated(data={"queries": queries[0].source}), keys=False)
-        self.cautions += [note for note in checked.collection.notes if note not in self.cautions]
+        checked = prepare(config.updated(data={"queries": queries[0].source}), keys=False).collection.only(asked)
+        self.cautions += [note for note in (*lacking(checked), *checked.notes) if note not in self.cautions]
         return Draft(self.folder, self._lines(), tuple(self.cautions), "", text, asks, pilot)
 
     def _incomplete(self, lacking: list[str], traces: list[str]) -> Draft:
@@ -270,16 +270,12 @@ class _Survey:
         for name, (file, run) in list(self.runs.items()):
             shape = f"{len(run.query_ids):,} questions, up to {int(run.counts.max(initial=0)):,} documents each"
             try:
-                absent = check_runs([run], asked, docs)[name]
+                check_runs([run], asked, docs)
             except DataError as error:
                 file.why = f"not used: {error.reason}"
                 self.cautions.append(f"{file.name} does not join: {error.reason}")
                 del self.runs[name]
                 continue
-            if absent:
-                self.cautions.append(
-                    f"run {name!r} returns nothing for {len(absent):,} of {len(asked):,} questions, which score 0"
-                )
             file.taken.append(f"run {name!r}: {shape} ({seen(file, 'run')})")
         return bool(self.runs)
 
@@ -289,7 +285,7 @@ class _Survey:
             labeling = self.read(file, "qrels", lambda path: read_qrels(path))
             if labeling is None:
                 continue
-            judged = _judged(labeling)
+            judged = labeling.table.groupby("query_id")["doc_id"].agg(set).to_dict()
             of = [query_id for query_id in asked if query_id in judged]
             if not of:
                 file.why = "not used: it judges none of the questions"
@@ -512,13 +508,6 @@ def _formed(file: Input, path: Path) -> str | Path:
 def _rows(file: Input, kind: str, path: Path) -> pd.DataFrame:
     source = _formed(file, path)
     return read_ratings(source) if kind == "ratings" else read_table(ANSWERS, source)
-
-
-def _judged(labeling: Labeling) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for query_id, doc_id in zip(labeling.query_ids, labeling.doc_ids, strict=True):
-        found.setdefault(query_id, set()).add(doc_id)
-    return found
 
 
 def _expanded(judged: Mapping[str, set[str]], pooled: Mapping[str, list[str]], of: Iterable[str], docs: Docs) -> str:

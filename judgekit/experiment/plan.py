@@ -267,7 +267,9 @@ def plan(
     config = config.updated(data={"sample": None, "limit": None})
     prepared = _prepared(config, cache)
     collection, money = prepared.collection, config.costs()
-    depth, ids = _depth(config), list(collection.queries)
+    primary, ids = config.analysis.primary, list(collection.queries)
+    cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
+    depth = min(cutoff or max(config.answers.depths), config.data.depth)
     far = distances(collection.runs, ids, depth) if len(collection.runs) > 1 else np.ones(len(ids))
     if not far.any():
         raise UsageError(f"all runs have the same lists at depth {depth} for every question: no pilot tells them apart")
@@ -311,12 +313,6 @@ def plan(
         budget=budget,
         warning="" if query_log is None else unlike([q.text for q in collection.queries.values()], read_log(query_log)),
     )
-
-
-def _depth(config: Config) -> int:
-    primary = config.analysis.primary
-    cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
-    return min(cutoff or max(config.answers.depths), config.data.depth)
 
 
 def _prepared(config: Config, cache: str | Path | None) -> Prepared:
@@ -376,9 +372,11 @@ def _strategies(
     prepared: Prepared, money: Money, prices: Prices, cache: str | Path | None
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield what each strategy takes on the questions of the collection."""
-    price, pairs = Spending(Budget(), prices).price, prepared.collection.n_pairs
-    lacking = sum(not query.answers for query in prepared.collection.queries.values())
-    plans = _counted(prepared, cache)
+    collection, price = prepared.collection, Spending(Budget(), prices).price
+    pairs, lacking = collection.n_pairs, sum(not query.answers for query in collection.queries.values())
+    # Once every question has a reference answer.
+    queries = {i: query if query.answers else replace(query, answers=("?",)) for i, query in collection.queries.items()}
+    plans = count(asked(replace(prepared, collection=replace(collection, queries=queries))), cache)
 
     def taken(
         asked: Plan | None, references: bool = False, judgments: int = 0, labels: float = 0.0
@@ -403,14 +401,6 @@ def _strategies(
             yield ANSWERS if len(rated) == 1 else stage, taken(plans[stage], rated[stage])
     every = any(rated.values()) or any(need.references for need in needs.values())
     yield TOGETHER, taken(plans["all"], every, labels=sum(own.values()))
-
-
-def _counted(prepared: Prepared, cache: str | Path | None) -> dict[str, Plan]:
-    """Count what the stages would send, once every question has a reference answer."""
-    collection = prepared.collection
-    queries = {i: query if query.answers else replace(query, answers=("?",)) for i, query in collection.queries.items()}
-    prepared = replace(prepared, collection=replace(collection, queries=queries))
-    return count(asked(prepared), cache)
 
 
 def _times(number: float, price: float | None) -> float:

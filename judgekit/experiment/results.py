@@ -14,7 +14,6 @@ import pandas as pd
 
 from judgekit import __version__, outcomes, stages
 from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
-from judgekit.analysis.agreement import Agreement
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
 from judgekit.analysis.unread import unread
@@ -46,7 +45,7 @@ from judgekit.report.model import (
 )
 from judgekit.report.queries import Backing
 from judgekit.spec import Spec
-from judgekit.stages import Collection
+from judgekit.stages import Collection, lacking
 from judgekit.wire.access import RECORDED_URL
 
 _EXAMPLES = 5
@@ -299,18 +298,6 @@ def _answers(stage: str, made: State) -> Answers:
     )
 
 
-def _lacking(prepared: Prepared) -> Iterator[str]:
-    """Yield a sentence for every run without documents for some queries: its low scores are not its ranking's."""
-    queries = prepared.collection.queries
-    for run in prepared.collection.runs:
-        lacking = len(set(queries) - set(run.query_ids))
-        if lacking:
-            yield (
-                f"{run.name} returns nothing for {lacking:,} of {len(queries):,} queries. They score 0 and are answered"
-                " without documents."
-            )
-
-
 def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     collection, config = prepared.collection, prepared.config
     runs = []
@@ -371,13 +358,6 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
         seed=prepared.config.analysis.seed,
         confidence=prepared.config.analysis.confidence,
     )
-
-
-def _kappas(agreed: Agreement) -> pd.DataFrame | None:
-    """Return Cohen's kappa of what counts as relevant, for the report; all coefficients are in agreement.csv."""
-    table = agreed.table
-    rows = table[(table["coefficient"] == "kappa") & (table["on"] == "relevance")]
-    return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
 
 
 def sections(made: State) -> Iterator[Section]:
@@ -498,8 +478,11 @@ def summarise(made: State) -> Results:
     prepared, comparison, session = made.prepared, made.comparison, made.session
     config, decision, matrix, modes = prepared.config, comparison.decision, made.matrix, comparison.modes
     urls = {endpoint.base_url for endpoint in prepared.endpoints}
+    agreed = made.agreed.table
+    kappas = agreed[(agreed["coefficient"] == "kappa") & (agreed["on"] == "relevance")]
+    kappas = kappas.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"})
     warnings = (
-        *_lacking(prepared),
+        *lacking(prepared.collection),
         *(remark for labeling in made.labelings.values() for remark in remarks(labeling)),
         *made.evaluation.warnings,
         *comparison.warnings,
@@ -521,7 +504,7 @@ def summarise(made: State) -> Results:
         facts=_facts(prepared, made.evaluation),
         scores=score_means(made.evaluation, prepared.weights),
         quality=quality_means(made.quality, prepared.weights),
-        agreement=_kappas(made.agreed),
+        agreement=kappas if len(kappas) else None,  # all coefficients are in agreement.csv
         models=None if matrix is None else matrix.table,
         modes=None if modes is None else modes.table,
         gains=comparison.gains if len(comparison.gains) else None,
