@@ -23,7 +23,7 @@ from judgekit.data.labelings import LabelFile, Labeling, Scale
 from judgekit.data.readers import check_numbers
 from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
-from judgekit.data.tables import SCORES, Status
+from judgekit.data.tables import SCORES
 from judgekit.errors import UsageError
 from judgekit.kinds import context_of
 from judgekit.labelers.base import Label, Labeler, build, checked
@@ -352,8 +352,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
 
 def question_mean(labeling: Labeling) -> dict[str, float]:
     """Return a labeling's question-only twin: the mean label per query over its pool, of the labels that there are."""
-    table = labeling.table
-    means = table[table["status"] == Status.OK.value].groupby("query_id")["relevance"].mean()
+    means = labeling.table.groupby("query_id")["relevance"].mean().dropna()
     return {str(query_id): float(value) for query_id, value in means.items()}
 
 

@@ -319,6 +319,5 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
         for info in outcome.results.labelings:
             (asked if info.endpoint else read).update(info.counts)
         listed = (f"  {line}" for line in outcome.missing)
-        said = "\n".join(["\nFinished, but some results are missing:", *listed, advice(asked, read)])
-        console(stderr=True).print(said, markup=False)
+        say("\nFinished, but some results are missing:", *listed, advice(asked, read), err=True)
         raise typer.Exit(1)

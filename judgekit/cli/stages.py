@@ -22,7 +22,6 @@ from judgekit.console.options import (
     scales_of,
 )
 from judgekit.console.printing import (
-    echo,
     emit,
     leave,
     made_from,
@@ -307,16 +306,15 @@ def score(
         if out is None:
             show(table)
     if out is not None or not per_query:
-        echo(evaluation.means_text())
+        say(evaluation.means_text())
     if changes is not None:
-        echo(f"\nagainst {baseline}:")
+        say(f"\nagainst {baseline}:")
         show(changes)
         if changes["ci_low"].isna().any():
-            echo("Runs that differ on fewer than five queries have no interval.")
+            say("Runs that differ on fewer than five queries have no interval.")
     if out is not None:
-        echo(f"scores: {out} ({len(table):,} rows)")
-    for line in warnings:
-        echo(f"note: {line}", err=True)
+        say(f"scores: {out} ({len(table):,} rows)")
+    note(*warnings)
 
 
 def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
@@ -485,7 +483,7 @@ def compare(
     say(f"{comparison.decision.text}\n")
     show(table)
     if comparison.modes is not None:
-        echo("\nmodes of answering, on the questions with a value in every mode:")
+        say("\nmodes of answering, on the questions with a value in every mode:")
         modes = comparison.modes.table
         shown = modes[modes["coefficient"] == "concordance"]
         show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
@@ -576,7 +574,7 @@ def agree(
     for row in table[table["undefined_reason"] != ""].itertuples():
         note(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
     if not found.confusion.empty:
-        echo("")
+        say("")
         show(found.confusion)
     for row in found.coverage.itertuples():
         note(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from judgekit.console.options import BASE_URL, MODEL, Api, ApiKeyEnv, Cache, Transport, Wait
-from judgekit.console.printing import console, grid, group, note, opened_store, say
+from judgekit.console.printing import grid, group, note, opened_store, say
 from judgekit.data.streams import check_outputs, note_read
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form
@@ -153,7 +153,7 @@ def convert(
     written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
     if kind_of(out, kind) == "run":
         note(*contradictions({stem(split_form(source)[1]): source}))
-    console(stderr=device).print(f"{written}: {out}", markup=False, highlight=False)
+    say(f"{written}: {out}", err=device)
 
 
 cache = group(
@@ -235,7 +235,7 @@ def export(
         count = export_store(store, out)
         if lost := store.count() - count:
             note(f"{lost:,} damaged replies are left out; `judgekit cache verify` names them")
-    console(stderr=device).print(f"{count:,} replies: {out}", markup=False, highlight=False)
+    say(f"{count:,} replies: {out}", err=device)
 
 
 @cache.command("import")

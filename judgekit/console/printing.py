@@ -215,25 +215,20 @@ def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | No
     console().print(table)
 
 
-def say(*lines: str) -> None:
-    """Print lines as they are."""
-    console().print("\n".join(lines), markup=False, highlight=False)
-
-
-def echo(text: str, *, err: bool = False) -> None:
-    """Print a text of any width as it is, on standard output or error."""
-    typer.echo(clean(text), err=err)
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines of any width as they are, on standard output or error."""
+    typer.echo(clean("\n".join(lines)), err=err)
 
 
 def note(*lines: str) -> None:
     """Print notes on standard error: what a reader of the output has to know."""
     for line in lines:
-        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+        say(f"note: {line}", err=True)
 
 
 def show(table: pd.DataFrame) -> None:
     """Print a table, aligned; `--json` and files have all digits."""
-    echo(table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-"))
+    say(table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-"))
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -293,7 +288,7 @@ def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) ->
         verb = "is" if missing == 1 else "are"
         noun = what.removesuffix("s") if missing == 1 else what
         told = advice(counts if asked else {}, {} if asked else counts)
-        echo(f"judgekit: {missing:,} {noun} {verb} missing: {reasons(table)} (all are in {where}). {told}", err=True)
+        say(f"judgekit: {missing:,} {noun} {verb} missing: {reasons(table)} (all are in {where}). {told}", err=True)
         raise typer.Exit(1)
 
 
@@ -510,13 +505,13 @@ class _Lines(_Told):
         now = time.monotonic()
         started = self.started.setdefault(event.stage, now)
         if new := self.note(event):
-            echo(f"note: {new}", err=True)
+            say(f"note: {new}", err=True)
         if event.total is not None and event.done >= event.total and event.stage not in self.finished:
             self.finished.add(event.stage)
             details = _details(event)
-            echo(f"{event.stage}: {event.done:,} in {now - started:.1f} s{', ' * bool(details)}{details}", err=True)
+            say(f"{event.stage}: {event.done:,} in {now - started:.1f} s{', ' * bool(details)}{details}", err=True)
         elif now - self.told_at >= _LINE_EVERY_S and (told := self.course.told()):
             self.told_at = now
             of = "" if event.total is None else f" of {event.total:,}"
-            echo(f"{told}; {event.stage}: {event.done:,}{of}", err=True)
+            say(f"{told}; {event.stage}: {event.done:,}{of}", err=True)
         sys.stderr.flush()

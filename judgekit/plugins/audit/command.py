@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.console.options import BudgetOptions, Cache, DryRun
-from judgekit.console.printing import console, echo, grid, note, progress, say, show_plan
+from judgekit.console.printing import console, grid, note, progress, say, show_plan
 from judgekit.errors import UsageError
 from judgekit.registry import register
 
@@ -61,7 +61,7 @@ def audit(
     from judgekit.plugins.audit.probes import DEFAULT
 
     if card is not None:
-        echo(flow.card(results, card))
+        say(flow.card(results, card))
         return
     asked = {part.strip() for item in checks or () for part in item.split(",")}
     if probe and not asked & {"gullibility", "all"}:
