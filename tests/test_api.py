@@ -1,5 +1,3 @@
-"""The public names are what they say they are, and are there without importing anything slow."""
-
 from __future__ import annotations
 
 import subprocess

@@ -49,9 +49,6 @@ RELAYS = {
 """The modules that catch everything and go on, and in how many places."""
 
 LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
-SUPPRESSIONS = re.compile(
-    r"#\s*(?:noqa|type:\s*ignore)(?::\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*|\[[a-z, -]+\])?(?P<reason>.*)"
-)
 
 
 def name_of(path: Path) -> str:
@@ -185,14 +182,3 @@ def test_nothing_swallows_every_exception() -> None:
     texts = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in MODULES}
     assert {module: text.count("BLE001") for module, text in texts.items() if "BLE001" in text} == RELAYS
     assert not [module for module, text in texts.items() if re.search(r"suppress\((Base)?Exception\b", text)]
-
-
-def test_what_is_hidden_from_the_checkers_has_its_reason_beside_it() -> None:
-    def problems() -> Iterator[str]:
-        for path in MODULES:
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                match = SUPPRESSIONS.search(line)
-                if match and not match["reason"].strip(" -#:"):
-                    yield f"{path.relative_to(PACKAGE.parent)}, line {number}: {match[0]}"
-
-    found(problems())

@@ -1,5 +1,3 @@
-"""One spelling for measures and labelers: ``parse(str(x)) == x``."""
-
 from __future__ import annotations
 
 import pytest

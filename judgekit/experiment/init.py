@@ -38,8 +38,6 @@ PILOT_FILE: Final = "pilot.jsonl"
 _MOST: Final = 200
 """Files of a folder: more are somebody's disk, not an experiment."""
 _NO_DATA: Final = (".toml", ".py", ".md", ".html", ".ipynb", ".png", ".svg", ".pdf", ".log", ".sh", ".yaml", ".yml")
-_OF_ARROW: Final = ("dataset_info.json", "state.json")
-"""What lies beside the Arrow files of a data set that Hugging Face's library saved."""
 _DEPTH: Final = 10
 _ANSWERED: Final = 5
 
@@ -106,7 +104,7 @@ def _files_of(paths: Sequence[Path]) -> Iterator[Path]:
             found += [Path(folder, name) for name in sorted(names) if not name.startswith((".", "_"))]
             if len(found) > _MOST:
                 raise DataError(f"holds more than {_MOST} files: name those of the experiment", path)
-        yield from (one for one in found if not one.name.endswith((*_NO_DATA, *_OF_ARROW)))
+        yield from (one for one in found if not one.name.endswith(_NO_DATA))
 
 
 class _Survey:

@@ -1,5 +1,3 @@
-"""``judgekit annotate``, from a run's results to corrected run differences, and what it says to wrong input."""
-
 from __future__ import annotations
 
 import csv
@@ -82,14 +80,6 @@ def test_people_decide_which_run_is_best(finished, judgekit):
     assert "sample whole queries" in partly.err
     for wrong in (["--people", "people.qrels"], ["--quality", "q.csv", "--people", "people.qrels"], []):
         assert "--people" in judgekit("compare", "--scores", "out/scores.parquet", *wrong, code=2).err
-
-
-def test_answers_of_two_runs_become_quality(finished, judgekit):
-    sample = ["--answers", "good,poor", "--n", "3", "--sheet", "csv", "-o", "s.jsonl"]
-    judgekit("annotate", "sample", "out", *sample, code=0)
-    filled = rated(finished / "s.csv", lambda row: "good")
-    read = judgekit("annotate", "read", "s.jsonl", filled, "-o", "people.csv", code=0)
-    assert "good: 100.0% of the preferences" in read.out
 
 
 @pytest.mark.parametrize(

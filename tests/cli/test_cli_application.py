@@ -1,5 +1,3 @@
-"""The outcome is what the user's own application answered: imported, or asked through a function or a route."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Whatever a server does wrong ends in a sentence and the right exit code, and what was paid for is kept."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""What there is, and whether a server will do."""
-
 from __future__ import annotations
 
 from judgekit.metrics import catalog

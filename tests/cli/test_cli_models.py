@@ -1,5 +1,3 @@
-"""A server that changes its model under one name, seen from the command line."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""``cache`` and ``batch`` from the command line: replies can be looked at, moved, and had by way of files."""
-
 from __future__ import annotations
 
 import asyncio

@@ -81,17 +81,9 @@ def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(judge
     assert _printed(scored) == {"good": 1.0, "poor": 0.3333}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["label", "provenance(qrels='half.qrels')", *DATA, "--out", "again.qrels"],
-        ["run", "half.toml", "--out", "results"],
-    ],
-)
-def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit, half, command):
+def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit, half):
     (half / "half.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\nq1\td1b\tunparsed\n")
-    said = judgekit(*command, code=1)
-    assert "asked for again" not in said.err
+    said = judgekit("run", "half.toml", "--out", "results", code=1)
     assert "try another prompt" not in said.err
     assert "running again changes nothing" in _flat(said.err)
 

@@ -1,5 +1,3 @@
-"""What a run costs before it is paid for, every setting of an endpoint on the command line, and output for machines."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""``judgekit build``: from a pilot on a sample of the questions to qrels of all of them."""
-
 from __future__ import annotations
 
 import json

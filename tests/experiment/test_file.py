@@ -1,5 +1,3 @@
-"""The experiment file is read strictly: a mistake is a sentence that names the file, the key and the nearest word."""
-
 from __future__ import annotations
 
 import tomllib

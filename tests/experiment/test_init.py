@@ -296,8 +296,3 @@ def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
     taken = dict(draft([data]).files)
     assert taken["a.jsonl"].startswith("questions: 6, none")
     assert taken["b.jsonl"].startswith("passages: 18")
-
-
-def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit, tmp_path):
-    (tmp_path / "data-00000-of-00001.arrow").write_bytes(b"\xff\xff\xff\xff\x00")
-    assert f"datasets.load_from_disk({str(tmp_path)!r}).to_parquet('" in judgekit("init", tmp_path, code=2).out

@@ -1,5 +1,3 @@
-"""What is unknown about a cost stays unknown on its way from the session to the decision and the report."""
-
 import math
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""An experiment on a sample of its questions: weights serve the means of runs, the rest is about those asked."""
-
 from __future__ import annotations
 
 from pathlib import Path
