@@ -26,13 +26,6 @@ def _label(judgekit: Judgekit, server: FaultServer, code: int | None = None) -> 
     return judgekit(*LABEL, "--out", "judge.qrels", *endpoint, code=code)
 
 
-def test_a_server_that_is_down_says_how_it_was_reached(judgekit):
-    down = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--cache", "store"]
-    said = judgekit(*LABEL, "--out", "x.qrels", *down, code=3)
-    assert "127.0.0.1:9" in said.err
-    assert "Traceback" not in said.err
-
-
 VERDICTS = {
     "unparsed": "It depends on the reader.",
     "truncated": completion("Let me", finish_reason="length"),

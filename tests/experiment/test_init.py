@@ -162,9 +162,7 @@ def test_a_table_of_each_application_holds_the_answers_of_its_run(named, data, j
         answered = application(data, name, right, **({"run": name} if named else {}))
         (data / "apps" / f"{name}.json").write_text(json.dumps(answered))
     said = judgekit("init", "apps", code=0)
-    assert said.err == ""
-    assert load(data / "apps" / "experiment.toml").answers.imported == ["good.json", "poor.json"]
-    assert "It needs no server" in said.out
+    assert (said.err, "It needs no server" in said.out) == ("", True)
     judgekit("run", "apps/experiment.toml", "--out", "results", code=0)
     answered = pd.read_parquet(data / "results" / "answers" / "answer-short.parquet")
     means = answered[answered["metric"] == "em"].groupby("run")["value"].mean()

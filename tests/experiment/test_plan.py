@@ -150,12 +150,10 @@ def test_the_sample_of_an_experiment_is_never_replaced_by_one_that_lacks_its_que
 
 
 def test_runs_and_questions_are_enough(tmp_path):
-    whole = DATA.replace("depth = 3", "depth = 5")
-    made = {}
-    for name, text in (("whole", whole), ("bare", re.sub("docs = .*", "", whole))):
-        (tmp_path / f"{name}.toml").write_text(text)
-        made[name] = planned(tmp_path / f"{name}.toml", questions=20)
-    bare, with_docs = made["bare"], made["whole"]
+    data = DATA.replace("depth = 3", "depth = 5")
+    (tmp_path / "whole.toml").write_text(data)
+    (tmp_path / "bare.toml").write_text(re.sub("docs = .*", "", data))
+    bare, with_docs = (planned(tmp_path / f"{name}.toml", questions=20) for name in ("bare", "whole"))
     assert bare.sample.equals(with_docs.sample)
     for column in ("requests", "judgments"):
         assert costs(bare, column, "all") == costs(with_docs, column, "all")
