@@ -168,7 +168,6 @@ def run(
         judgekit run experiment.toml --limit 5 --out trial
         judgekit run experiment.toml --out results --max-cost 5
     """
-    from judgekit.client.budget import Spending
     from judgekit.experiment.file import load
     from judgekit.experiment.prepare import prepare
     from judgekit.experiment.run import asked, count, part_of, run as run_experiment
@@ -186,8 +185,6 @@ def run(
     if flow.dry_run:
         prepared = prepare(config, cache=flow.cache)
         note(*prepared.collection.notes)
-        for endpoint in prepared.endpoints:
-            Spending(flow.budget(), config.price_list()).check(endpoint)
         show_plan(count(asked(prepared), flow.cache), config.price_list(), "run", as_json=flow.as_json)
         return
     out, budget = out or Path("judgekit-out") / experiment.stem, flow.budget()

@@ -217,11 +217,10 @@ class AskOptions(RunOptions, ModelOptions):
 
     def count(self, command: str, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
         """Show what stages would send; see `judgekit.experiment.run.count`."""
+        from judgekit.experiment.prepare import check_access
         from judgekit.experiment.run import count
-        from judgekit.wire.access import Secret
 
-        for endpoint in self.endpoints().values():
-            Secret.of(endpoint)
+        check_access(self.endpoints().values())
         show_plan(count(units, self.cache), self.prices(), command, as_json=self.as_json)
 
     def session(self, work: Callable[[Session], Awaitable[T]]) -> tuple[T, dict[str, Usage]]:

@@ -445,8 +445,6 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
         return ConfigError("is missing", path, key)
     if location == ["labelers"] and kind == "list_type":
         return ConfigError("write [[labelers]], with two brackets, above each labeler", path, key)
-    if kind == "too_short":
-        return ConfigError("is empty: name at least one", path, key)
     message = problem["msg"].removeprefix("Value error, ")
     given = "" if kind == "value_error" else f"; got {problem['input']!r}"
     return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)

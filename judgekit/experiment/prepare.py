@@ -62,13 +62,6 @@ class Prepared:
             asked += [each for each in (one.answerer.endpoint, *(m.endpoint for m in one.metrics)) if each]
         return tuple(asked)
 
-    @property
-    def primary_metric(self) -> tuple[str, bool]:
-        """The canonical spelling of the metric that the decision is about, and whether answers are rated by it here."""
-        given, first = str(self.config.analysis.primary_metric), next(iter(self.answering.values()), None)
-        rated = dict(zip(self.config.answers.metrics, first.metrics, strict=True)) if first else {}
-        return (rated[given].name, True) if given in rated else (given, False)
-
 
 def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | Path | None = None) -> Prepared:
     """Read and check everything that an experiment needs."""
@@ -213,8 +206,8 @@ def _with_primary(
     metric = analysis.primary_metric or [*rated, *answers.metrics][0]
     with located(config.path, "analysis.primary_metric"):
         if metric not in (known := [*answers.metrics, *rated]):
-            where = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
-            raise UsageError(not_among("answer metric", metric, known, note=f" ({where})"))
+            note = " (answers.metrics and the metrics of answers.ratings)"
+            raise UsageError(not_among("answer metric", metric, known, note=note))
     depths, runs = list(answers.depths), set(config.runs)
     if metric not in answers.metrics and ratings is not None:
         of = ratings[ratings["metric"] == metric]

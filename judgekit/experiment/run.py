@@ -189,14 +189,15 @@ def _compared(state: State) -> Comparison:
     collection, analysis = prepared.collection, prepared.config.analysis
     primary, mix = str(analysis.primary), state.mix
     first = next(iter(prepared.answering.values()), None)
-    metric, own = prepared.primary_metric
+    metric, names = str(analysis.primary_metric), prepared.config.answers.metrics
+    own = dict(zip(names, first.metrics, strict=True)).get(metric) if first else None  # rated here, if it is
     several = modes_of(quality)
     return compare(
         pd.concat([state.scores, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
         use=analysis.use,
         primary=analysis.primary,
-        primary_metric=metric,
+        primary_metric=own.name if own else metric,
         primary_model=first.model if first and own else None,
         mode=first.mode or several[0] if first and len(several) > 1 else None,
         by=prepared.kinds,
