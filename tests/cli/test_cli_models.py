@@ -100,13 +100,3 @@ def test_a_canary_keeps_to_the_budget_and_sends_nothing_in_a_dry_run(judgekit, f
     assert judgekit(*run, "--dry-run").code == 0
     assert "budget" in judgekit(*run, "--max-requests", 4, code=3).err
     assert len(fault_server.seen) == sent + 4
-
-
-def test_a_revision_makes_all_requests_new(judgekit, folder, fault_server):
-    fault_server.answer = as_model("judge")
-    assert judgekit(*experiment(folder, fault_server)).code == 0
-    sent = len(fault_server.seen)
-    run = experiment(folder, fault_server, ('model = "judge"', 'model = "judge"\nrevision = "2026-09"'))
-    assert judgekit(*run).code == 0
-    assert len(fault_server.seen) == 2 * sent
-    assert f"{fault_server.base_url} (revision 2026-09)" in judgekit("cache", "stats", "--cache", "store").out
