@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 from pydantic_core import PydanticUndefined
 
 from judgekit.analysis.flags import FLAGS
@@ -105,7 +105,8 @@ def _keys(model: type[BaseModel], told: Mapping[str, str], names: Iterable[str] 
         if not told.get(key):
             raise LookupError(f"{model.__name__}: its docstring does not say, under Attributes, what {key} is")
         default = "" if info.default is PydanticUndefined else _value(info.default)
-        kind = _kind(info.annotation, info.metadata)
+        taken = (one.json_schema_input_type for one in info.metadata if isinstance(one, BeforeValidator))
+        kind = _kind(next(taken, info.annotation), info.metadata)
         rows.append((f"`{key}`", kind, "needed" if info.is_required() else default, told[key]))
     return _table(_KEYS, rows)
 
@@ -116,8 +117,9 @@ def _experiment() -> str:
         bases = [model, *register.tables.get(name, object).__mro__]
         told = {"endpoints": attributes(Endpoint), "money": attributes(Money)}.get(name, {})
         told = told | {key: text for base in bases for key, text in attributes(base).items()}
+        first = (model.__doc__ or "").partition("\n")[0]
         about = (
-            (model.__doc__ or "").partition("\n")[0].partition(": ")[2]
+            first.partition(": ")[2] or first
             if name != "endpoints"
             else ("An OpenAI-compatible server and the model to ask there, or an application that answers.")
         )

@@ -55,14 +55,12 @@ class Context:
         base: what files named in a spelling are relative to: the experiment file's folder, or the working directory.
         fields: how documents are rendered unless a spelling says otherwise.
         docs: the collection, for what has to look up documents outside of the pool; None without one.
-        prompts: the folder of the user's prompts, in which short names are looked for first; None without one.
     """
 
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     base: Path = Path()
     fields: Fields = "title+text"
     docs: Docs | None = None
-    prompts: Path | None = None
 
     def endpoint(self, name: str | None) -> Endpoint:
         """Return the endpoint of that name, or the only one if ``name`` is None."""

@@ -22,7 +22,7 @@ from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries,
 from judgekit.data.labelings import LabelFile, Labeling, Scale
 from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
-from judgekit.data.tables import SCORES, Status
+from judgekit.data.tables import SCORES
 from judgekit.errors import UsageError
 from judgekit.kinds import context_of
 from judgekit.labelers.base import Label, Labeler, build, checked
@@ -41,9 +41,9 @@ T = TypeVar("T")
 
 _ORIGIN: Final = ("reply_model", "fingerprint")
 _KEPT: Final = 1 << 16
+"""Labels that a stage keeps as objects before they go to disk."""
 _LOOKED_AT: Final = 200
 """Queries whose pooled passages are looked at before anything is labelled."""
-"""Labels that a stage keeps as objects before they go to disk."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,16 @@ class Collection:
     def n_pairs(self) -> int:
         """The number of pooled pairs."""
         return sum(len(doc_ids) for _, doc_ids in self.pooled())
+
+
+def lacking(collection: Collection) -> Iterator[str]:
+    """Yield a sentence for every run without documents for some queries: its low scores are not its ranking's."""
+    for run in collection.runs:
+        if n := len(set(collection.queries) - set(run.query_ids)):
+            yield (
+                f"{run.name} returns nothing for {n:,} of {len(collection.queries):,} queries. They score 0 and are"
+                " answered without documents."
+            )
 
 
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
@@ -221,10 +231,6 @@ class PoolLabeler:
         collection = Collection.make(queries, docs, runs, depth, limit, cache=cache)
         labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
         return cls(collection, labeler, name or str(labeler.spec))
-
-    def asked(self) -> dict[str, Callable[[], Iterator[StageUnit]]]:
-        """Return what is asked, by stage, for a dry run."""
-        return {f"label {self.name}": lambda: labels_asked(self.labeler, self.collection)}
 
     async def label(self, session: Session) -> Labeling:
         """Label the pool; see `label_pool`."""
@@ -341,8 +347,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
 
 def question_mean(labeling: Labeling) -> dict[str, float]:
     """Return a labeling's question-only twin: the mean label per query over its pool, of the labels that there are."""
-    table = labeling.table
-    means = table[table["status"] == Status.OK.value].groupby("query_id")["relevance"].mean()
+    means = labeling.table.groupby("query_id")["relevance"].mean().dropna()
     return {str(query_id): float(value) for query_id, value in means.items()}
 
 

@@ -47,10 +47,7 @@ def texts(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 class Run:
-    """One run against a server: its outcomes, its usage, what the user was told, how long it took.
-
-    ``options`` are those of the endpoint, or ``params`` of the requests, or ``session`` for the session's.
-    """
+    """A run against a server; options are the endpoint's, ``params`` of its requests, or ``session``'s."""
 
     def __init__(self, base_url: str, units: Sequence[str], store: Path | None = None, **options: Any) -> None:
         params = options.pop("params", {})

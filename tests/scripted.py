@@ -22,14 +22,7 @@ from judgekit.wire.types import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """One answer of a scripted server.
-
-    Attributes:
-        status: the HTTP status.
-        body: the response body.
-        headers: response headers with lower-case names.
-        delay_s: seconds before the answer.
-    """
+    """One answer of a scripted server, after a delay; header names are in lower case."""
 
     status: int
     body: bytes
@@ -42,10 +35,7 @@ Step = str | Scripted | Exception
 
 
 def completion(text: str | None, *, finish_reason: str = "stop", delay_s: float = 0.0, **choice: Any) -> Scripted:
-    """Return a 200 with one choice; ``choice`` adds or replaces its fields (``logprobs=...``, ``message=...``).
-
-    Usage is reported as one prompt token and one completion token per word of ``text``.
-    """
+    """Return a 200 with one choice, whose fields ``choice`` adds or replaces, and a completion token for each word."""
     message = {"role": "assistant", "content": text, "refusal": None}
     words = len((text or "").split())
     body = {
@@ -71,12 +61,7 @@ def error(
 
 
 class ScriptedTransport:
-    """A transport that answers from a script and remembers what it was sent.
-
-    Attributes:
-        sent: the parsed request bodies, in the order they came.
-        closed: how often `aclose` was called.
-    """
+    """A transport that answers from a script and remembers the bodies that it was sent, and how often it was closed."""
 
     def __init__(self, script: Step | Sequence[Step] | Callable[[dict[str, Any]], Step]) -> None:
         self.sent: list[dict[str, Any]] = []

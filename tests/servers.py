@@ -33,16 +33,7 @@ class Stream:
 
 @dataclass
 class FaultServer:
-    """Answers ``POST /v1/chat/completions``, and the routes of the other APIs, by ``answer``.
-
-    Attributes:
-        other: the status and the JSON of every other route, from its path and the parsed body (None for a GET).
-        seen: the parsed bodies, in the order they came.
-        headers: the request headers, likewise.
-        active, most_active: how many requests are being answered now, and at most were.
-        paths: the routes that they came to, likewise.
-        times: when they came, in the server's own clock.
-    """
+    """Answers the routes of all APIs by ``answer``, and every other by ``other`` (path, body); keeps what came."""
 
     base_url: str = ""
     answer: Answer = lambda body, seen: "yes"

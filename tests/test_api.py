@@ -1,5 +1,3 @@
-"""The public names are what they say they are, and are there without importing anything slow."""
-
 from __future__ import annotations
 
 import subprocess
@@ -12,13 +10,7 @@ def test_the_public_names_are_sorted_and_all_there() -> None:
     assert judgekit.__all__ == sorted(judgekit.__all__)
     for name in judgekit.__all__:
         assert getattr(judgekit, name) is not None
-
-
-def test_only_public_names_are_listed_whatever_was_imported() -> None:
-    from judgekit import labelers
-
-    assert labelers
-    assert set(dir(judgekit)) == {*judgekit.__all__, "__version__"}
+    assert set(dir(judgekit)) == {*judgekit.__all__, "__version__"}, "whatever was imported"
 
 
 def test_importing_judgekit_imports_nothing_slow() -> None:
@@ -41,6 +33,4 @@ def test_sections_of_the_experiment_file_are_those_of_the_core_and_of_plugins() 
     from judgekit.experiment.file import SECTIONS
 
     assert [*SECTIONS][:3] == ["data", "endpoints", "labelers"]
-    assert "canary" in {*SECTIONS}
-    assert len(SECTIONS) == len([*SECTIONS])
     assert "pairs" in SECTIONS["canary"].model_fields

@@ -327,10 +327,6 @@ def test_every_command_in_the_text_of_the_page_exists(page: Path) -> None:
         _exists(shlex.split(found[1].replace("\n", " "))[1:])
 
 
-def test_the_drawing_of_the_concepts_is_what_its_script_draws() -> None:
-    assert script(ROOT / "docs" / "draw.py").concepts() == (ROOT / "docs" / "_static" / "concepts.svg").read_text()
-
-
 def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
     generate = script(ROOT / "docs" / "generate.py")
     taken = set()
@@ -340,6 +336,7 @@ def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
         assert generate.made(text) == text, f"{page.name}: run `python docs/generate.py`"
     assert taken == set(generate.MADE)
     assert "## judgekit annotate correct" in generate.command_line()
+    assert script(ROOT / "docs" / "draw.py").concepts() == (ROOT / "docs" / "_static" / "concepts.svg").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -372,20 +369,7 @@ def test_every_link_inside_of_the_project_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in _anchors(target), link
 
 
-def test_the_first_commands_stand_on_the_first_screen_and_the_readme_is_read_in_one_go() -> None:
-    lines = (ROOT / "README.md").read_text().splitlines()
-    for command in ("$ pip install .", "$ make demo", "$ make test"):
-        assert next(i for i, line in enumerate(lines) if line.startswith(command)) < 20
-    assert len(lines) <= 170
+def test_the_readme_shows_what_the_demo_prints() -> None:
     shown = next(block.text for block in _blocks(ROOT / "README.md") if block.language == "text")
     assert max(map(len, shown.splitlines())) <= 100, "the output does not fit 100 columns"
     assert shown in [block.text for block in _blocks(ROOT / "docs" / "index.md")], "which the README's demo prints"
-
-
-def test_a_gate_errs_as_rarely_as_its_page_promises() -> None:
-    found = pd.read_csv(ROOT / "benchmarks" / "guard.csv")
-    plain = found[found["kind"].isin(["no loss", "clusters, no loss"])]
-    assert plain["fail"].max() <= 0.065
-    assert (plain["fail"] > 0.055).sum() <= 3, "only where many lose little and few win all"
-    at_margin = found[found["kind"].isin(["margin", "clusters, margin"])]
-    assert at_margin["pass"].max() <= 0.06

@@ -55,14 +55,6 @@ def test_the_experiment_is_planned(kilt: Path, name: str, capfd: pytest.CaptureF
     assert ("containment" in requests) == (name in ("nq", "triviaqa", "hotpotqa")), "answers are short there alone"
 
 
-def test_the_page_of_the_provenance_makes_its_passages_relevant(kilt: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    files = ["--queries", kilt / "nq-dev-kilt.jsonl", "--docs", kilt / "passages.jsonl", "--out", kilt / "found.qrels"]
-    run = kilt / tomllib.loads((kilt / "nq.toml").read_text())["runs"]["BM25"]
-    labeler = f"provenance(qrels={kilt / 'nq-dev-kilt.jsonl'},expand=page)"
-    in_process(capfd)("label", labeler, *files, "--run", run, code=0)
-    assert (kilt / "found.qrels").read_text() == "nq_1 0 0 0\nnq_1 0 1 0\nnq_1 0 2 1\n"
-
-
 def test_the_480_cells_of_the_paper_stand_beside_ones_own(tmp_path: Path, shared: Path) -> None:
     beside = script(KILT / "beside.py")
     published = json.loads((shared / "vectors" / "erag_table1.json").read_text())

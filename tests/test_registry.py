@@ -53,11 +53,6 @@ def test_steps_stand_where_they_say_and_a_cell_run_again_replaces_its_own() -> N
         register.step(after="label")(Named)
         register.step(after="named")(type("Third", (), {"name": "third"}))
     assert [step.name for step in register.steps()] == ["label", "named", "third", "answer", "last", "report"]
-
-
-def test_a_step_beside_one_that_is_not_there_is_refused() -> None:
-    register = Register()
-    register.step()(Named)
     register.step(before="nmed")(type("Lost", (), {"name": "lost"}))
     with pytest.raises(UsageError, match="the step 'lost' stands beside another: unknown step 'nmed'"):
         register.steps()

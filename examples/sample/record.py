@@ -21,8 +21,8 @@ from judgekit.client.sync import run_sync
 from judgekit.client.transports import HttpTransport
 from judgekit.data.streams import write_atomic
 from judgekit.errors import EndpointError
-from judgekit.experiment.asking import everything
 from judgekit.experiment.prepare import prepare
+from judgekit.experiment.run import everything
 from judgekit.progress import Event
 from judgekit.sample import EXPERIMENT
 from judgekit.stages import AllStages

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from judgekit.answers.reading import Answer, read_answer
@@ -76,14 +75,12 @@ class Answerer:
         prompt: an answer prompt with ``{passages}``.
         fields: how documents are rendered.
         options: how they are shown. The order of two documents depends on nothing but seed, query and themselves.
-        folder: of the user's prompts, where the one for merging answers is looked for first.
     """
 
     endpoint: Endpoint
     prompt: Prompt
     fields: Fields = "title+text"
     options: Options = Options()
-    folder: Path | None = None
 
     def __post_init__(self) -> None:
         prompt = self.prompt
@@ -115,7 +112,7 @@ class Answerer:
             return None
         if type_ not in _MERGING:
             raise UsageError(f"answers of type {type_} are merged by mode=vote, not by a prompt")
-        return Asker(self.endpoint, find_prompt(_MERGING[type_], Path, self.folder))
+        return Asker(self.endpoint, load_prompt(self.prompt.merge or _MERGING[type_]))
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
@@ -251,8 +248,7 @@ def make_answerer(
             what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else "mode"
             raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
         return Application(endpoint, fields=context.fields, options=given)
-    found = find_prompt(prompt, context.path, context.prompts)
-    return Answerer(endpoint, found, context.fields, given, context.prompts)
+    return Answerer(endpoint, find_prompt(prompt, context.path), context.fields, given)
 
 
 @dataclass(frozen=True, slots=True)

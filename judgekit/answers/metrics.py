@@ -227,7 +227,7 @@ class _ByLLM(AnswerMetric):
 
     @cached_property
     def _asker(self) -> Asker:
-        prompt = find_prompt(self.prompt, self.context.path, self.context.prompts)
+        prompt = find_prompt(self.prompt, self.context.path)
         return Asker(self.context.endpoint(self.endpoint_name).llm, prompt)
 
     @property

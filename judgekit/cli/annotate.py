@@ -15,9 +15,6 @@ from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from judgekit.analysis.money import Money
     from judgekit.data.labelings import Labeling
     from judgekit.experiment.finished import Opened
     from judgekit.people.reading import People
@@ -94,7 +91,7 @@ def sample(
     collection, config = opened.prepared.collection, opened.prepared.config
     drawn = vars(tasks) | {"assessors": [name.strip() for name in tasks.assessors.split(",")]}
     drawn |= {"n": tasks.n or 100, "seed": config.analysis.seed}
-    about: dict[str, Any] = {"form": form, "prompt": prompt, "prompts": config.prompt_folder()}
+    about: dict[str, Any] = {"form": form, "prompt": prompt}
     if design == "decision" or people is not None:
         if tasks.n is not None or answers is not None:
             raise UsageError("design 'decision' plans its own number of pairs of the pool: leave out --n and --answers")
@@ -103,7 +100,7 @@ def sample(
             return
     elif answers is not None:
         runs = [name.strip() for name in answers.split(",")]
-        if len(runs) != 2 or opened.quality is None:
+        if len(runs) != 2 or opened.quality.empty:
             raise UsageError("--answers needs two runs of a results folder: --answers bm25,dense")
         made = draw_answers(
             collection,
@@ -195,7 +192,7 @@ def ask(
     made = Sample.read(sample)
     config = config_of(source) if source.is_dir() else load(source)
     asked = Context(config.servers()).endpoint(endpoint)
-    asker = Asker(asked.llm, find_prompt(prompt, Path, config.prompt_folder()))
+    asker = Asker(asked.llm, find_prompt(prompt, Path))
     with progress() as draw:
         text, counts = with_session(lambda session: prefer(made, asker, session), cache=cache, progress=draw)
     write_atomic(out, text)
@@ -279,20 +276,6 @@ def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opene
     return opened, read_people(people, opened.prepared.collection), {name: opened.labelings[name] for name in wanted}
 
 
-def _spent(people: People, money: Money) -> Iterator[str]:
-    """Yield how long a judgment took, and what all of them cost, beside what [money] says."""
-    if not people.seconds:
-        return
-    n = int(people.asked["judgments"].sum())
-    yield f"A judgment took {people.seconds:.0f} seconds (median of the last files read)."
-    if money.wage is not None and money.minutes is not None:
-        paid = money.wage * people.seconds / 3600 * n
-        yield (
-            f"[money] plans {60 * money.minutes:.0f} seconds. At its wage {n:,} judgments cost {paid:,.2f}"
-            f" {money.currency} by the clock, {money.wage * money.minutes / 60 * n:,.2f} as planned."
-        )
-
-
 @annotate.command()
 def correct(
     people: PeopleFile,
@@ -317,8 +300,6 @@ def correct(
         check_target(out, table=True)
     opened, said, machines = _opened(people, results, labeling)
     config = opened.prepared.config
-    if lines := list(_spent(said, config.costs())):
-        say(*lines)
     if decided_by(said.design) is not None:
         if measures is not None or labeling:
             raise UsageError("the sample fixes the measure and the labeling: leave out -m and -l")
@@ -393,8 +374,6 @@ def build(
     counts = built.labels["source"].value_counts().to_dict()
     told = [f"{counts[name]:,} by {name}" for name in ("people", labeling) if name in counts]
     say(f"{len(built.labels):,} pairs of {built.labels['query_id'].nunique():,} queries: {', '.join(told)}")
-    if built.changes:
-        say("Since the last build: " + ", ".join(f"{n:,} {what}" for what, n in built.changes.items()))
     shown = built.agreement
     if len(shown):
         say("Agreement with people on held-out queries:")

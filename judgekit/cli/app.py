@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from judgekit import __version__
-from judgekit.cli import flow, info, stages, store
+from judgekit.cli import flow, stages, tools
 from judgekit.cli.annotate import annotate, build
 from judgekit.console.options import expanded
 from judgekit.console.printing import group
@@ -21,7 +21,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
     "Journey": (flow.demo, flow.init, flow.plan, flow.run, flow.report, annotate, build),
     "Stages": (stages.label, stages.answer, stages.score, stages.compare, stages.agree),
     "Plug-ins": (),
-    "Tools": (info.check_endpoint, info.list_, info.convert, store.cache),
+    "Tools": (tools.check_endpoint, tools.list_, tools.convert, tools.cache),
 }
 """The commands, and groups of commands, under the headings of the help; those of plug-ins come from the register."""
 

@@ -21,7 +21,7 @@ from judgekit.console.printing import (
     usage_of,
     write_draft,
 )
-from judgekit.data.streams import check_outputs, noting_reads
+from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def plan(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="MONEY", help="Budget: plan a pilot for half of it, and show what the rest buys."),
+        typer.Option(metavar="MONEY", help="Budget: plan a pilot for half of it."),
     ] = None,
     query_log: Annotated[
         Path | None,
@@ -119,23 +119,20 @@ def plan(
     """
     from judgekit.experiment.plan import plan as planned
 
-    with noting_reads():
-        made = planned(
-            experiment, questions=questions, results=results, budget=budget, query_log=query_log, cache=cache
-        )
-        out = out or made.own or experiment.parent / "pilot.csv"
-        check_outputs(out)
+    made = planned(experiment, questions=questions, results=results, budget=budget, query_log=query_log, cache=cache)
+    out = out or made.own or experiment.parent / "pilot.csv"
+    check_outputs(out)
     made = made.write(out)
     if not as_json:
-        say(made.text)
+        say(str(made))
         return
-    tables = {"costs": made.costs, "power": made.power, "left": made.left}
+    tables = {"costs": made.costs, "power": made.power}
     about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "warning", "file")
     emit(
         "plan",
         **{name: getattr(made, name) for name in about},
         pilot=len(made.sample),
-        **{name: None if table is None else records(table) for name, table in tables.items()},
+        **{name: records(table) for name, table in tables.items()},
     )
 
 
@@ -171,11 +168,9 @@ def run(
         judgekit run experiment.toml --limit 5 --out trial
         judgekit run experiment.toml --out results --max-cost 5
     """
-    from judgekit.client.budget import Spending
-    from judgekit.experiment import asking
     from judgekit.experiment.file import load
     from judgekit.experiment.prepare import prepare
-    from judgekit.experiment.run import run as run_experiment
+    from judgekit.experiment.run import asked, count, part_of, run as run_experiment
 
     config = load(experiment)
     if flow.limit is not None:
@@ -185,14 +180,12 @@ def run(
             "--part and --executor fill the store: use only one of them, without --dry-run or --cache-mode"
         )
     if part is not None:
-        _part(config, *asking.part_of(part), flow, wait)
+        _part(config, *part_of(part), flow, wait)
         return
     if flow.dry_run:
         prepared = prepare(config, cache=flow.cache)
         note(*prepared.collection.notes)
-        for endpoint in prepared.endpoints:
-            Spending(flow.budget(), config.price_list()).check(endpoint)
-        show_plan(asking.plan(prepared, cache=flow.cache), config.price_list(), "run", as_json=flow.as_json)
+        show_plan(count(asked(prepared), flow.cache), config.price_list(), "run", as_json=flow.as_json)
         return
     out, budget = out or Path("judgekit-out") / experiment.stem, flow.budget()
     with progress() as draw:
@@ -215,7 +208,7 @@ def run(
 
 def _part(config: Config, number: int, of: int, flow: RunOptions, wait: float) -> None:
     """Fetch the replies of a part of an experiment into the store, and print the usage."""
-    from judgekit.experiment.asking import budget_of, warm
+    from judgekit.experiment.run import budget_of, warm
 
     with progress() as draw:
         budget = budget_of(flow.budget(), number, of)
@@ -323,6 +316,5 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
         for info in outcome.results.labelings:
             (asked if info.endpoint else read).update(info.counts)
         listed = (f"  {line}" for line in outcome.missing)
-        said = "\n".join(["\nFinished, but some results are missing:", *listed, advice(asked, read)])
-        console(stderr=True).print(said, markup=False)
+        say("\nFinished, but some results are missing:", *listed, advice(asked, read), err=True)
         raise typer.Exit(1)

@@ -18,12 +18,10 @@ from judgekit.console.options import (
     QueriesFile,
     Runs,
     ScaleOption,
-    inputs_of,
     named,
     scales_of,
 )
 from judgekit.console.printing import (
-    echo,
     emit,
     leave,
     made_from,
@@ -34,7 +32,7 @@ from judgekit.console.printing import (
     show,
     usage_of,
 )
-from judgekit.data.manifest import has_manifest, manifest_path, write_manifest
+from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import split_named
@@ -73,7 +71,7 @@ def label(
     check_target(out)
     asked.prices()
     endpoints = asked.endpoints()
-    queries, docs, runs, files = inputs_of(queries, docs, run)
+    docs, runs = docs or [], named(run, "--run")
     with noting_reads() as read:
         pool = stages.PoolLabeler.make(
             spec, queries, docs, runs, depth, endpoints=endpoints.values(), limit=asked.limit, cache=asked.cache
@@ -83,9 +81,9 @@ def label(
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
     if asked.dry_run:
-        asked.count("label", pool.asked())
+        asked.count("label", {f"label {pool.name}": partial(stages.labels_asked, labeler, pool.collection)})
         return
-    inputs = made_from(files, read)
+    inputs = made_from(by_role(queries, docs, runs), read)
     labeling, usage = asked.session(pool.label)
     write_qrels(labeling, out)
     write_labels(labeling, table)
@@ -152,7 +150,7 @@ def answer(
     from judgekit.kinds import Context
 
     check_target(out, table=True)
-    queries, docs, runs, files = inputs_of(queries, docs, run)
+    docs, runs = docs or [], named(run, "--run")
     given = {"--docs": docs, "--run": runs, "--depth": depth}
     lacking = [name for name, value in given.items() if not value]
     if imported is None and lacking:
@@ -184,7 +182,7 @@ def answer(
         about = (collection, depths, closed_book)
         asked.count("answer", {n: partial(outcomes.answers_asked, one, *about) for n, one in by_stage.items()})
         return
-    inputs = made_from(files, read)
+    inputs = made_from(by_role(queries, docs, runs), read)
     work = partial(outcomes.answer_modes, ways, collection, depths, closed_book=closed_book)
     table, usage = asked.session(work)
     save_table(table, out, inputs)
@@ -308,16 +306,15 @@ def score(
         if out is None:
             show(table)
     if out is not None or not per_query:
-        echo(evaluation.means_text())
+        say(evaluation.means_text())
     if changes is not None:
-        echo(f"\nagainst {baseline}:")
+        say(f"\nagainst {baseline}:")
         show(changes)
         if changes["ci_low"].isna().any():
-            echo("Runs that differ on fewer than five queries have no interval.")
+            say("Runs that differ on fewer than five queries have no interval.")
     if out is not None:
-        echo(f"scores: {out} ({len(table):,} rows)")
-    for line in warnings:
-        echo(f"note: {line}", err=True)
+        say(f"scores: {out} ({len(table):,} rows)")
+    note(*warnings)
 
 
 def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
@@ -407,9 +404,6 @@ def compare(
             help="Labels written by `judgekit annotate read`; scores by them replace --quality as the outcome.",
         ),
     ] = None,
-    level: Annotated[
-        list[str] | None, typer.Option(help="Show only this level: query, within-query or system; repeat.")
-    ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="Compare only these measures; repeat.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Compare only these answer metrics; repeat.")] = None,
     depth: Annotated[list[int] | None, typer.Option(help="Compare only these answer depths; repeat.")] = None,
@@ -440,15 +434,12 @@ def compare(
     """
     import pandas as pd
 
-    from judgekit.analysis import LEVELS, Background, Rules, compare as compare_tables
+    from judgekit.analysis import Background, Rules, compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, other_form, read_table
     from judgekit.data.tables import RATINGS, SCORES
 
-    for name in level or ():
-        if name not in LEVELS:
-            raise UsageError(not_among("level", name, LEVELS))
     if out is not None:
         check_target(out, table=True)
     if (people is None) == (not quality):
@@ -481,11 +472,6 @@ def compare(
     if out is not None:
         save_table(comparison.table, out, inputs)
     table = comparison.table if as_json else comparison.wide()
-    if level:
-        have = ", ".join(dict.fromkeys(table["level"]))
-        table = table[table["level"].isin(level)]
-        if table.empty:
-            raise UsageError(f"the {level[0]} level needs values per query; the table has: {have}")
     if as_json:
         decision, warnings = comparison.decision.record(), list(comparison.warnings)
         emit("compare", decision=decision, comparison=records(table), file=out, warnings=warnings)
@@ -497,9 +483,9 @@ def compare(
     say(f"{comparison.decision.text}\n")
     show(table)
     if comparison.modes is not None:
-        echo("\nmodes of answering, on the questions with a value in every mode:")
+        say("\nmodes of answering, on the questions with a value in every mode:")
         modes = comparison.modes.table
-        shown = modes[(modes["coefficient"] == "concordance") & modes["level"].isin(level or LEVELS)]
+        shown = modes[modes["coefficient"] == "concordance"]
         show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
 
 
@@ -588,7 +574,7 @@ def agree(
     for row in table[table["undefined_reason"] != ""].itertuples():
         note(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
     if not found.confusion.empty:
-        echo("")
+        say("")
         show(found.confusion)
     for row in found.coverage.itertuples():
         note(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
-from functools import wraps
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -47,14 +45,3 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
             ended.get()
         raise
     return task.result()
-
-
-def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Return a coroutine function for synchronous code, see `run_sync`, by its name without ``_async``."""
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(function(*args, **kwargs))
-
-    call.__name__ = call.__qualname__ = function.__name__.removesuffix("_async")
-    return call

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 import typer
 
 from judgekit.console.printing import progress, show_plan
-from judgekit.data.manifest import by_role
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form, split_named
 
@@ -134,45 +133,6 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
-class ServerOptions(ModelOptions):
-    """The model that is asked, and how."""
-
-    transport: Transport = "http"
-    api: Api = "chat"
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Largest number of requests in flight.", rich_help_panel=ENDPOINT)
-    ] = 16
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Another setting of the endpoint, as in an experiment file, e.g. timeout_s=300,"
-            " params.temperature=0.7 or tokens_per_minute=90000; repeat.",
-            rich_help_panel=ENDPOINT,
-        ),
-    ] = None
-
-
-@dataclass(frozen=True)
-class StoreOptions:
-    """Where replies are kept and looked up."""
-
-    cache: Cache = None
-    cache_mode: Annotated[
-        Literal["on", "off", "read-only", "refresh"],
-        typer.Option(
-            help="Use of the reply store: on, off, read-only or refresh (ask everything again).",
-            rich_help_panel=ENDPOINT,
-        ),
-    ] = "on"
-
-    def kept(self) -> dict[str, Any]:
-        """Return the options as the stages call them."""
-        return {"cache": self.cache, "mode": self.cache_mode}
-
-
-@dataclass(frozen=True)
 class BudgetOptions:
     """Where asking stops."""
 
@@ -192,9 +152,45 @@ class BudgetOptions:
 
 
 @dataclass(frozen=True)
-class PriceOptions(BudgetOptions):
-    """Where asking stops, and what the one endpoint costs."""
+class RunOptions(BudgetOptions):
+    """How a command that asks an LLM about many things goes about it."""
 
+    cache: Cache = None
+    cache_mode: Annotated[
+        Literal["on", "off", "read-only", "refresh"],
+        typer.Option(
+            help="Use of the reply store: on, off, read-only or refresh (ask everything again).",
+            rich_help_panel=ENDPOINT,
+        ),
+    ] = "on"
+    dry_run: DryRun = False
+    limit: Limit = None
+    as_json: AsJson = False
+
+    def kept(self) -> dict[str, Any]:
+        """Return where replies are kept and looked up, as the stages call it."""
+        return {"cache": self.cache, "mode": self.cache_mode}
+
+
+@dataclass(frozen=True)
+class AskOptions(RunOptions, ModelOptions):
+    """Everything that is said of one endpoint and of asking it."""
+
+    transport: Transport = "http"
+    api: Api = "chat"
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Largest number of requests in flight.", rich_help_panel=ENDPOINT)
+    ] = 16
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Another setting of the endpoint, as in an experiment file, e.g. timeout_s=300,"
+            " params.temperature=0.7 or tokens_per_minute=90000; repeat.",
+            rich_help_panel=ENDPOINT,
+        ),
+    ] = None
     price: Annotated[
         str | None,
         typer.Option(
@@ -219,27 +215,12 @@ class PriceOptions(BudgetOptions):
             raise UsageError(f"--price {self.price}: {reason}") from None
         return {"default": Price(prompt, completion)}
 
-
-@dataclass(frozen=True)
-class RunOptions(StoreOptions, BudgetOptions):
-    """How a command that asks an LLM about many things goes about it."""
-
-    dry_run: DryRun = False
-    limit: Limit = None
-    as_json: AsJson = False
-
-
-@dataclass(frozen=True)
-class AskOptions(RunOptions, PriceOptions, ServerOptions):
-    """Everything that is said of one endpoint and of asking it."""
-
     def count(self, command: str, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
-        """Show what stages would send; see `judgekit.experiment.asking.count`."""
-        from judgekit.experiment.asking import count
-        from judgekit.wire.access import Secret
+        """Show what stages would send; see `judgekit.experiment.run.count`."""
+        from judgekit.experiment.prepare import check_access
+        from judgekit.experiment.run import count
 
-        for endpoint in self.endpoints().values():
-            Secret.of(endpoint)
+        check_access(self.endpoints().values())
         show_plan(count(units, self.cache), self.prices(), command, as_json=self.as_json)
 
     def session(self, work: Callable[[Session], Awaitable[T]]) -> tuple[T, dict[str, Usage]]:
@@ -250,13 +231,7 @@ class AskOptions(RunOptions, PriceOptions, ServerOptions):
             return await work(session), session.totals()
 
         with progress() as draw:
-            return with_session(
-                inside,
-                **self.kept(),
-                budget=self.budget(),
-                prices=self.prices(),
-                progress=draw,
-            )
+            return with_session(inside, **self.kept(), budget=self.budget(), prices=self.prices(), progress=draw)
 
 
 def _table(settings: Iterable[str]) -> dict[str, Any]:
@@ -299,14 +274,6 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
             )
         out[name] = path
     return out
-
-
-def inputs_of(
-    queries: Path, docs: list[Path] | None, run: list[str] | None
-) -> tuple[Path, list[Path], dict[str, Path], dict[str, Path]]:
-    """Return queries, docs, runs by name, and all of them by role."""
-    runs = named(run, "--run")
-    return queries, docs or [], runs, by_role(queries, docs or (), runs)
 
 
 def scales_of(items: list[str] | None, files: Mapping[str, Path]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -215,34 +215,25 @@ def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | No
     console().print(table)
 
 
-def say(*lines: str) -> None:
-    """Print lines as they are."""
-    console().print("\n".join(lines), markup=False, highlight=False)
-
-
-def echo(text: str, *, err: bool = False) -> None:
-    """Print a text of any width as it is, on standard output or error."""
-    typer.echo(clean(text), err=err)
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines of any width as they are, on standard output or error."""
+    typer.echo(clean("\n".join(lines)), err=err)
 
 
 def note(*lines: str) -> None:
     """Print notes on standard error: what a reader of the output has to know."""
     for line in lines:
-        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+        say(f"note: {line}", err=True)
 
 
 def show(table: pd.DataFrame) -> None:
     """Print a table, aligned; `--json` and files have all digits."""
-    echo(table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-"))
-
-
-def _json(table: pd.DataFrame, indent: int | None = None) -> str:
-    return table.to_json(orient="records", double_precision=15, force_ascii=False, indent=indent)
+    say(table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-"))
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table, for `emit`; what is missing is None."""
-    rows: list[dict[str, Any]] = json.loads(_json(table))
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15, force_ascii=False))
     return rows
 
 
@@ -274,19 +265,12 @@ def usage_of(totals: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
     }
 
 
-def store_path(cache: Path | None) -> Path:
-    """Return the folder of the reply store: the option or variable, else the user's cache folder."""
-    from judgekit.store.replies import default_store_path
-
-    return default_store_path() if cache is None else cache
-
-
 @contextmanager
 def opened_store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
     """Open the reply store in a folder, and close it afterwards."""
-    from judgekit.store.replies import Store, has_store
+    from judgekit.store.replies import Store, default_store_path, has_store
 
-    path = store_path(folder)
+    path = folder or default_store_path()
     if readonly and not has_store(path):
         raise UsageError(f"{path} holds no store")
     with closing(Store(path, readonly=readonly, note=note)) as store:
@@ -304,7 +288,7 @@ def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) ->
         verb = "is" if missing == 1 else "are"
         noun = what.removesuffix("s") if missing == 1 else what
         told = advice(counts if asked else {}, {} if asked else counts)
-        echo(f"judgekit: {missing:,} {noun} {verb} missing: {reasons(table)} (all are in {where}). {told}", err=True)
+        say(f"judgekit: {missing:,} {noun} {verb} missing: {reasons(table)} (all are in {where}). {told}", err=True)
         raise typer.Exit(1)
 
 
@@ -363,17 +347,11 @@ _ENOUGH: Final = 5
 @contextmanager
 def progress() -> Iterator[Progress]:
     """Draw events: bars on a terminal; otherwise one line per finished stage, and now and then one for the whole."""
-    if sys.stderr.isatty():
-        bars = _Bars()
-        with bars.bars:
-            yield bars
-        course = bars.course
-    else:
-        lines = _Lines()
-        yield lines
-        course = lines.course
-    if course.spent is not None:
-        sys.stderr.write(f"spent: {course.spent:,.4g}\n")
+    drawn = _Bars() if sys.stderr.isatty() else _Lines()
+    with drawn.bars:
+        yield drawn
+    if drawn.course.spent is not None:
+        sys.stderr.write(f"spent: {drawn.course.spent:,.4g}\n")
 
 
 class Course:
@@ -465,10 +443,28 @@ def _details(event: Event) -> str:
     return ", ".join(parts) if event.sent or event.cached or event.failed else ""
 
 
-class _Bars:
+class _Told:
+    """How far the run is, and which notes were shown."""
+
+    bars: AbstractContextManager[object] = nullcontext()
+
+    def __init__(self) -> None:
+        self.course = Course()
+        self.notes = {""}
+
+    def note(self, event: Event) -> str:
+        """Take in an event; return its note where that is new."""
+        self.course.note(event)
+        new = event.note not in self.notes
+        self.notes.add(event.note)
+        return event.note * new
+
+
+class _Bars(_Told):
     def __init__(self) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bars, TextColumn, TimeElapsedColumn
 
+        super().__init__()
         self.bars: Bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -478,12 +474,11 @@ class _Bars:
             TextColumn("{task.fields[details]}"),
             console=console(stderr=True),
         )
-        self.course = Course()
         self.tasks: dict[str, TaskID] = {}
-        self.notes: set[str] = set()
 
     def __call__(self, event: Event) -> None:
-        self.course.note(event)
+        if new := self.note(event):
+            self.bars.console.print(f"note: {new}", markup=False)
         told = self.course.told()
         if told:
             done, total = self.course.units
@@ -492,9 +487,6 @@ class _Bars:
             seconds = self.course.seconds(event.stage)
             rate = f"{event.sent / seconds:,.1f}/s" if event.sent and seconds > 0.5 else ""
             self._draw(event.stage, event.done, event.total, rate, _details(event))
-        if event.note and event.note not in self.notes:
-            self.notes.add(event.note)
-            self.bars.console.print(f"note: {event.note}", markup=False)
 
     def _draw(self, name: str, done: int, total: int | None, rate: str, details: str) -> None:
         if name not in self.tasks:
@@ -502,27 +494,24 @@ class _Bars:
         self.bars.update(self.tasks[name], completed=done, total=total, rate=rate, details=details)
 
 
-class _Lines:
+class _Lines(_Told):
     def __init__(self) -> None:
-        self.course = Course()
+        super().__init__()
         self.started: dict[str, float] = {}
         self.finished: set[str] = set()
-        self.notes: set[str] = set()
         self.told_at = time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        self.course.note(event)
         now = time.monotonic()
         started = self.started.setdefault(event.stage, now)
-        if event.note and event.note not in self.notes:
-            self.notes.add(event.note)
-            echo(f"note: {event.note}", err=True)
+        if new := self.note(event):
+            say(f"note: {new}", err=True)
         if event.total is not None and event.done >= event.total and event.stage not in self.finished:
             self.finished.add(event.stage)
             details = _details(event)
-            echo(f"{event.stage}: {event.done:,} in {now - started:.1f} s{', ' * bool(details)}{details}", err=True)
+            say(f"{event.stage}: {event.done:,} in {now - started:.1f} s{', ' * bool(details)}{details}", err=True)
         elif now - self.told_at >= _LINE_EVERY_S and (told := self.course.told()):
             self.told_at = now
             of = "" if event.total is None else f" of {event.total:,}"
-            echo(f"{told}; {event.stage}: {event.done:,}{of}", err=True)
+            say(f"{told}; {event.stage}: {event.done:,}{of}", err=True)
         sys.stderr.flush()

@@ -96,12 +96,6 @@ def by_role(queries: T | None, docs: Iterable[T], runs: Mapping[str, T] | None =
     return files | {f"run {name}": file for name, file in (runs or {}).items()}
 
 
-def of_roles(files: Mapping[str, Path]) -> tuple[Path, list[Path], dict[str, Path]]:
-    """Return the files of queries, of docs, and of runs by name, from all of them by role."""
-    docs = [path for role, path in files.items() if role.split()[0] == "docs"]
-    return files["queries"], docs, {role[4:]: path for role, path in files.items() if role.startswith("run ")}
-
-
 def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, InputFile]:
     """Hash the inputs of a command."""
     places = {role: _place(role, path) for role, path in named.items()}

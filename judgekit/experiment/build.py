@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from judgekit import __version__, stages
-from judgekit.client.applications import function_of
 from judgekit.client.budget import Amount, Budget, Prices
 from judgekit.client.session import Session
 from judgekit.client.waves import Plan
@@ -28,16 +27,15 @@ from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import Status
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
-from judgekit.experiment.asking import count
 from judgekit.experiment.file import Config, config_of, load
-from judgekit.experiment.prepare import labelers_of
+from judgekit.experiment.prepare import check_access, labelers_of
+from judgekit.experiment.run import count
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels
 from judgekit.people.reading import People, read_people
 from judgekit.progress import Progress, silent
 from judgekit.report import load as load_results
 from judgekit.stages import Collection, StageUnit
-from judgekit.wire.access import Secret
 
 QRELS: Final = "final.qrels"
 LABELS: Final = "labels.parquet"
@@ -55,7 +53,6 @@ class Built:
             confidence, cost``.
         agreement: with people on held-out queries, as in `judgekit.agree`; empty without people.
         card: the text of ``card.md``.
-        changes: how many labels are new, gone or changed since they were built there before; empty the first time.
         missing: how many pairs have no label.
         notes: what a reader has to know, as sentences.
     """
@@ -65,7 +62,6 @@ class Built:
     labels: pd.DataFrame = field(repr=False)
     agreement: pd.DataFrame = field(repr=False)
     card: str = field(repr=False)
-    changes: dict[str, int]
     missing: int
     notes: tuple[str, ...]
 
@@ -92,10 +88,7 @@ def _prepared(experiment: str | Path, labeling: str, people: str | Path | None, 
     labelers = labelers_of(config, collection.docs)[0]
     if labeling not in labelers:
         raise UsageError(not_among("labeling", labeling, labelers))
-    for endpoint in labelers[labeling].needs.asked:
-        Secret.of(endpoint)
-        if endpoint.kind == "callable":
-            function_of(endpoint)
+    check_access(labelers[labeling].needs.asked)
     if labeling == "people" and people is not None:
         raise UsageError("the labeling is named 'people', which is reserved for labels by people: rename it")
     judged = None if people is None else read_people(Path(people), collection)
@@ -151,7 +144,6 @@ def build(
         job = _prepared(experiment, labeling, people, cache)
         check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD], overwrite=overwrite)
         inputs = sources(job.config.files(), read)
-    before = _earlier(folder / LABELS)
 
     async def labelled(session: Session) -> tuple[Labeling, Amount]:
         made = await stages.label_pool(job.labeler, job.collection, session, labeling)
@@ -174,8 +166,7 @@ def build(
     write_atomic(folder / CARD, card)
     names = [QRELS, LABELS, CARD, *([str(missing_path(QRELS))] if missing else [])]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names])
-    changes = {} if before is None else _changes(before, table)
-    return Built(folder, final.labeling, table, final.agreement, card, changes, missing, notes)
+    return Built(folder, final.labeling, table, final.agreement, card, missing, notes)
 
 
 def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
@@ -191,31 +182,6 @@ def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     columns = ["relevance", "status", "source", "machine", "confidence"]
     out = pd.concat([table[["query_id", "doc_id"]], texts, table[columns]], axis=1)
     return out.assign(cost=np.where(out["source"] == job.name, each, np.nan))
-
-
-_KEYS: Final = ["query_id", "doc_id"]
-
-
-def _earlier(path: Path) -> pd.DataFrame | None:
-    """Return the labels that were built there before, if there are some."""
-    # Not as an input: it is written again below.
-    return pd.read_parquet(path, columns=[*_KEYS, "relevance", "source"]) if path.is_file() else None
-
-
-def _changes(before: pd.DataFrame, now: pd.DataFrame) -> dict[str, int]:
-    same = before.merge(now[before.columns], on=_KEYS, suffixes=("_before", ""))
-    # A label that is missing twice did not change: NaN is not equal to itself.
-    other = (same["relevance"] != same["relevance_before"]) & same[["relevance", "relevance_before"]].notna().any(
-        axis=1
-    )
-    by_people = other & (same["source"] == "people")
-    found = {
-        "new": len(now) - len(same),
-        "gone": len(before) - len(same),
-        "changed by people": int(by_people.sum()),
-        "changed otherwise": int((other & ~by_people).sum()),
-    }
-    return {what: n for what, n in found.items() if n}
 
 
 def _card(
@@ -254,20 +220,16 @@ def _card(
     yield "- Passages that none of the runs holds are not labelled. A run that finds them is scored too low."
     yield from ("", "## How it was made", "")
     yield f"- judgekit {__version__}, labeler `{labeler.spec}`"
+    models = sorted({*map(str, machine.table.get("reply_model", ()))} - {""})  # as the server said
+    replied = f" (replies by {_line(', '.join(models))})" if models else ""
     for endpoint in labeler.needs.asked:
-        yield f"- {_line(endpoint.name)}: {_line(endpoint.model)}{_replied(machine)}"
+        yield f"- {_line(endpoint.name)}: {_line(endpoint.model)}{replied}"
     money = "" if cost.money is None or not cost.requests else f", {cost.money:,.2f} in the currency of the prices"
     yield f"- {_line(job.name)}, all of it anew: {cost.requests:,} requests{money}"
     yield from (f"- {_line(file)}" for file in files)
     yield from ("", "## How to cite", "")
     yield f"> {_line(title)}: {len(table):,} relevance labels, {by_people:,} of them by people and {by_machine:,} by"
     yield f"> {_line(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {sha256}"
-
-
-def _replied(machine: Labeling) -> str:
-    """Return which models the server said that it replied with."""
-    names = set(machine.table["reply_model"]) - {""} if "reply_model" in machine.table else set()
-    return f" (replies by {_line(', '.join(sorted(map(str, names))))})" if names else ""
 
 
 def _agreed(final: FinalLabels) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The parts of an experiment as tasks of a Ray cluster, one each; see `judgekit.experiment.asking.warm`.
+"""The parts of an experiment as tasks of a Ray cluster, one each; see `judgekit.experiment.run.warm`.
 
 A part keeps its replies in the results' folder, which all nodes see, where it finds them if its worker is killed.
 """
@@ -19,9 +19,9 @@ from judgekit.client.budget import Amount, Budget, Spending
 from judgekit.client.sync import run_sync
 from judgekit.client.waves import Plan, missing
 from judgekit.errors import JudgekitError, StoppedError, UsageError
-from judgekit.experiment.asking import budget_of, part, warm_async
 from judgekit.experiment.file import Config, parse_config
 from judgekit.experiment.prepare import Prepared, prepare
+from judgekit.experiment.run import budget_of, part, warm
 from judgekit.progress import Event, Progress
 from judgekit.stages import AllStages
 from judgekit.store.maintenance import records_of
@@ -112,7 +112,7 @@ def _part(
             if record is not None and record.time >= since:
                 earlier.add(record.usage, prices.get((record.endpoint, member(record.body, "model"))), record.seconds)
     try:
-        taken = run_sync(warm_async(config, number, of, cache=folder, budget=share.less(earlier), wait_s=wait_s))
+        taken = warm(config, number, of, cache=folder, budget=share.less(earlier), wait_s=wait_s)
     except JudgekitError as problem:
         return earlier, str(problem)
     return sum((usage.incurred for usage in taken.values()), earlier), ""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_o
 import tomli_w
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     Strict,
@@ -29,7 +30,7 @@ from pydantic import (
 from judgekit.analysis.money import Money
 from judgekit.client.budget import Price
 from judgekit.data.documents import Fields
-from judgekit.data.manifest import by_role, of_roles
+from judgekit.data.manifest import by_role
 from judgekit.data.sources import resolved
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
@@ -40,6 +41,10 @@ from judgekit.wire.types import Endpoint
 
 T = TypeVar("T")
 Positive = Annotated[int, Field(ge=1)]
+_Several = Annotated[
+    list[str],
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given, json_schema_input_type=str | list[str]),
+]
 
 
 class _Section(BaseModel):
@@ -48,8 +53,6 @@ class _Section(BaseModel):
 
 class DataConfig(_Section):
     """``[data]``: the collection and the depth of the pool.
-
-    ``data`` stands for queries and docs where one source holds both, such as ``beir:FOLDER``.
 
     Attributes:
         queries: the file of the questions.
@@ -62,19 +65,11 @@ class DataConfig(_Section):
     """
 
     queries: str
-    docs: str | list[str] = []
+    docs: _Several = []
     depth: Positive
     fields: Fields = "title+text"
     sample: str | None = None
     limit: Positive | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_source(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or "data" not in given:
-            return given
-        source = given["data"]
-        return {"queries": source, "docs": source, **{key: value for key, value in given.items() if key != "data"}}
 
 
 def _form_of(cls: type[Any], name: str) -> type[_Section]:
@@ -92,10 +87,10 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
 
 if TYPE_CHECKING:
     EndpointConfig = _Section
-    MoneyForm = _Section
+    MoneyConfig = _Section
 else:
     EndpointConfig = _form_of(Endpoint, "EndpointConfig")
-    MoneyForm = _form_of(Money, "MoneyForm")
+    MoneyConfig = _form_of(Money, "MoneyConfig")
 
 
 class _Endpoints(_Section):
@@ -121,10 +116,6 @@ class PriceConfig(_Section):
 
     prompt: Annotated[float, Field(ge=0)]
     completion: Annotated[float, Field(ge=0)]
-
-
-class MoneyConfig(MoneyForm):
-    """``[money]``: costs that are not prices of an endpoint."""
 
 
 class LabelerConfig(BaseModel):
@@ -173,9 +164,9 @@ class AnswersConfig(_Section):
         options: the table ``[answers.options]``, see below.
     """
 
-    imported: str | list[str] | None = Field(default=None, alias="import")
+    imported: _Several = Field(default=[], alias="import")
     answered_by: Annotated[str, Field(min_length=1)] = UNDECLARED
-    endpoint: str | list[str] | None = None
+    endpoint: _Several = []
     prompt: str = "answer-short"
     depths: Annotated[list[Positive], Field(min_length=1)] = [5]
     metrics: list[str] = ["em", "f1"]
@@ -187,23 +178,14 @@ class AnswersConfig(_Section):
     @property
     def endpoints(self) -> list[str | None]:
         """The names of the endpoints that answer; None stands for the only one."""
-        if self.endpoint is None and self.imported is not None:
-            return []
-        return list(self.endpoint) if isinstance(self.endpoint, list) else [self.endpoint]
+        return [*self.endpoint] or ([] if self.imported else [None])
 
-    @field_validator("imported")
+    @model_validator(mode="before")
     @classmethod
-    def _some_files(cls, imported: str | list[str] | None) -> str | list[str] | None:
-        if imported == []:
-            raise ValueError("names no file")
-        return imported
-
-    @field_validator("endpoint")
-    @classmethod
-    def _some(cls, endpoint: str | list[str] | None) -> str | list[str] | None:
-        if isinstance(endpoint, list) and (not endpoint or len(set(endpoint)) < len(endpoint)):
-            raise ValueError("names each endpoint once, and at least one")
-        return endpoint
+    def _ratings_need_no_llm(cls, given: Any) -> Any:
+        """Answer nothing where there are ratings and no wish for an answer: endpoints may be there for labelers."""
+        wished = isinstance(given, dict) and {"endpoint", "prompt", "metrics", "import"} & {*given}
+        return given | {"metrics": []} if isinstance(given, dict) and given.get("ratings") and not wished else given
 
     @model_validator(mode="after")
     def _some_quality(self) -> AnswersConfig:
@@ -218,16 +200,6 @@ class AnswersConfig(_Section):
     @classmethod
     def _distinct(cls, depths: list[int]) -> list[int]:
         return sorted(set(depths))
-
-
-class PromptsConfig(_Section):
-    """``[prompts]``: prompts of your own.
-
-    Attributes:
-        folder: folder of prompts, NAME.toml; short names are searched for here first.
-    """
-
-    folder: str | None = None
 
 
 class MetricsConfig(_Section):
@@ -295,7 +267,6 @@ class Config(_Section):
     endpoints: dict[str, EndpointConfig] = {}
     labelers: list[LabelerConfig] = []
     answers: AnswersConfig = AnswersConfig()
-    prompts: PromptsConfig = PromptsConfig()
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
     report: ReportConfig = ReportConfig()
@@ -308,26 +279,9 @@ class Config(_Section):
     def _run_names(cls, runs: dict[str, str]) -> dict[str, str]:
         if not all(name.strip() for name in runs):
             raise ValueError("the name of a run is empty")
-        for name, file in runs.items():
-            first = next(one for one, other in runs.items() if other == file)
-            if first != name:
-                raise ValueError(f"{first!r} and {name!r} are the same file, {file}: leave out one")
         if ALL in runs:
             raise ValueError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
         return runs
-
-    @model_validator(mode="before")
-    @classmethod
-    def _ratings_need_no_llm(cls, content: Any) -> Any:
-        """Answer nothing where there are ratings and no wish for an answer: endpoints may be there for labelers."""
-        answers = content.get("answers") if isinstance(content, dict) else None
-        if (
-            isinstance(answers, dict)
-            and answers.get("ratings")
-            and not {"endpoint", "prompt", "metrics", "import"} & set(answers)
-        ):
-            return {**content, "answers": {**answers, "metrics": []}}
-        return content
 
     @model_validator(mode="after")
     def _depth_covers_answers(self) -> Config:
@@ -358,10 +312,6 @@ class Config(_Section):
                 table["transport"] = f"{self.resolve(file)}:{carrier}"
         return {name: Endpoint(name=name, **table) for name, table in tables.items()}
 
-    def prompt_folder(self) -> Path | None:
-        """Return the folder of the user's prompts, if there is one."""
-        return None if self.prompts.folder is None else self.resolve(self.prompts.folder)
-
     def costs(self) -> Money:
         """Return what things cost that no endpoint's price tells."""
         return Money(**self.money.model_dump())
@@ -372,13 +322,12 @@ class Config(_Section):
 
     def files(self) -> dict[str, Path]:
         """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``docs 2``, ``run NAME``."""
-        docs = [self.data.docs] if isinstance(self.data.docs, str) else self.data.docs
-        named = by_role(self.data.queries, docs, self.runs)
-        return {role: self.resolve(file) for role, file in named.items()}
+        return by_role(*self.collection())
 
     def collection(self) -> tuple[Path, list[Path], dict[str, Path]]:
         """Return the files of queries, of docs, and of runs by name."""
-        return of_roles(self.files())
+        runs = {name: self.resolve(file) for name, file in self.runs.items()}
+        return self.resolve(self.data.queries), [self.resolve(file) for file in self.data.docs], runs
 
     def updated(self, **sections: Mapping[str, Any]) -> Config:
         """Return the experiment with other values of some keys, by section: ``config.updated(data={"limit": 10})``."""
@@ -456,7 +405,6 @@ _CORE: Final[dict[str, type[BaseModel]]] = {
     "endpoints": EndpointConfig,
     "labelers": LabelerConfig,
     "answers": AnswersConfig,
-    "prompts": PromptsConfig,
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,
     "report": ReportConfig,
@@ -497,8 +445,6 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
         return ConfigError("is missing", path, key)
     if location == ["labelers"] and kind == "list_type":
         return ConfigError("write [[labelers]], with two brackets, above each labeler", path, key)
-    if kind == "too_short":
-        return ConfigError("is empty: name at least one", path, key)
     message = problem["msg"].removeprefix("Value error, ")
     given = "" if kind == "value_error" else f"; got {problem['input']!r}"
     return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)
@@ -538,6 +484,8 @@ def config_of(folder: Path) -> Config:
         first, _, rest = path.read_text(encoding="utf-8").partition("\n")
         if not first.startswith(ANCHOR):
             raise ValueError
-        return parse_config(tomllib.loads(rest), Path(first.removeprefix(ANCHOR)) / path.name)
+        content = tomllib.loads(rest)
+        content.pop("prompts", None)  # a table that 0.2.0 was first written with
+        return parse_config(content, Path(first.removeprefix(ANCHOR)) / path.name)
     except (OSError, ValueError):
         raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None

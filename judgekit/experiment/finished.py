@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
 
 from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
@@ -25,35 +27,31 @@ from judgekit.experiment.run import answers_file
 from judgekit.report import Results, load, write_html
 from judgekit.report.queries import Backing
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 class Opened(NamedTuple):
     """An experiment, and what is there of its results: nothing of one that was not run."""
 
     prepared: Prepared
     labelings: dict[str, Labeling]
-    quality: pd.DataFrame | None
+    quality: pd.DataFrame
 
 
 def open_results(source: Path) -> Opened:
     """Return what an experiment file or a results folder holds."""
-    return Opened(*read_results(source)) if source.is_dir() else Opened(prepare(source, keys=False), {}, None)
+    return read_results(source) if source.is_dir() else Opened(prepare(source, keys=False), {}, pd.DataFrame())
 
 
-def read_results(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]:
+def read_results(folder: Path) -> Opened:
     """Return the experiment, its labelings by name and its quality table, of several modes that of the first."""
-    config = config_of(folder)
-    prepared = prepare(config, keys=False)
+    prepared = prepare(config_of(folder), keys=False)
     answers = folder / answers_file(prepared)
     files = label_files(folder, prepared.labelers)
-    _check(folder, config, [*files.values(), answers])
+    _check(folder, prepared.config, [*files.values(), answers])
     labelings = {
         name: Labeling(name, labeler.scale, read_table(LABELS, files[name]))
         for name, labeler in prepared.labelers.items()
     }
-    return prepared, labelings, of_mode(read_table(QUALITY, answers))
+    return Opened(prepared, labelings, of_mode(read_table(QUALITY, answers)))
 
 
 def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:

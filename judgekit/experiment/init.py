@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pandas as pd
 
 from judgekit.answers.imported import read_ratings
-from judgekit.data.checks import check_runs, contradictions
+from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
-from judgekit.data.labelings import Labeling
 from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.runs import Run, pool
@@ -27,21 +28,16 @@ from judgekit.data.streams import stem, write_atomic
 from judgekit.data.tables import ALL, ANSWERS
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
-from judgekit.experiment.file import Config, parse_config
+from judgekit.experiment.file import parse_config
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.recognise import KINDS, RATED, Input, is_docs, not_used, recognise, seen
 from judgekit.spec import Spec, split_form
+from judgekit.stages import lacking
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-SCHEMA_FILE: Final = ".judgekit.schema.json"
 PILOT_FILE: Final = "pilot.jsonl"
 _MOST: Final = 200
 """Files of a folder: more are somebody's disk, not an experiment."""
 _NO_DATA: Final = (".toml", ".py", ".md", ".html", ".ipynb", ".png", ".svg", ".pdf", ".log", ".sh", ".yaml", ".yml")
-_OF_ARROW: Final = ("dataset_info.json", "state.json")
-"""What lies beside the Arrow files of a data set that Hugging Face's library saved."""
 _DEPTH: Final = 10
 _ANSWERED: Final = 5
 
@@ -74,22 +70,11 @@ class Draft:
         return [self.folder / "experiment.toml", *([self.folder / PILOT_FILE] if self.pilot else [])]
 
     def write(self) -> None:
-        """Write the experiment file, its JSON schema, which editors complete it by, and a pilot's questions."""
+        """Write the experiment file, and a pilot's questions."""
         path, *pilot = self.files_written
         if self.pilot:
             write_queries(self.pilot, *pilot)
-        write_atomic(self.folder / SCHEMA_FILE, json.dumps(schema(), separators=(",", ":")))
         write_atomic(path, self.toml)
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of an experiment file."""
-    found: dict[str, Any] = Config.model_json_schema()
-    del found["properties"]["path"]
-    data = found["$defs"]["DataConfig"]
-    data["properties"]["data"] = {"type": "string"}
-    data["required"] = ["depth"]
-    return found
 
 
 def draft(paths: Sequence[Path], out: Path | None = None) -> Draft:
@@ -119,7 +104,7 @@ def _files_of(paths: Sequence[Path]) -> Iterator[Path]:
             found += [Path(folder, name) for name in sorted(names) if not name.startswith((".", "_"))]
             if len(found) > _MOST:
                 raise DataError(f"holds more than {_MOST} files: name those of the experiment", path)
-        yield from (one for one in found if not one.name.endswith((*_NO_DATA, *_OF_ARROW)))
+        yield from (one for one in found if not one.name.endswith(_NO_DATA))
 
 
 class _Survey:
@@ -167,7 +152,7 @@ class _Survey:
         if not (queries and docs and self.runs):
             kinds = {"questions": queries, "passages": docs, "runs": self.runs}
             return self._incomplete([what for what, there in kinds.items() if not there], traces)
-        asked, limit = self._asked(queries[1], ids)
+        asked = self._asked(queries[1], ids)
         if not asked or not self._check_runs(asked, docs[1]):
             return self._incomplete(["runs about these questions and passages"], traces)
         self._take_qrels(asked, docs[1], depth)
@@ -176,13 +161,13 @@ class _Survey:
         self._look(asked, docs[1], depth)
         for file in self.files:
             file.why = file.why or not_used(file, "no other file needs it")
-        pilot = list(asked.values()) if len(asked) < len(queries[1]) and limit is None else None
+        pilot = list(asked.values()) if len(asked) < len(queries[1]) else None
         source = queries[0].source if pilot is None else PILOT_FILE
-        text, asks = self._toml(source, docs[0], asked, limit, depth, outcome)
+        text, asks = self._toml(source, docs[0], asked, depth, outcome)
         # With all questions: those of the pilot are not written yet.
         config = parse_config(tomllib.loads(text), self.folder / "experiment.toml")
-        checked = prepare(config.updated(data={"queries": queries[0].source}), keys=False)
-        self.cautions += [note for note in checked.collection.notes if note not in self.cautions]
+        checked = prepare(config.updated(data={"queries": queries[0].source}), keys=False).collection.only(asked)
+        self.cautions += [note for note in (*lacking(checked), *checked.notes) if note not in self.cautions]
         return Draft(self.folder, self._lines(), tuple(self.cautions), "", text, asks, pilot)
 
     def _incomplete(self, lacking: list[str], traces: list[str]) -> Draft:
@@ -211,37 +196,28 @@ class _Survey:
             number, first = 2, name
             while name in self.runs:
                 name, number = f"{first}-{number}", number + 1
-            run = self.read(file, "run", partial(read_run, name=name))
-            if run is None:
-                continue
-            self.runs[name] = (file, run)
+            if (run := self.read(file, "run", partial(read_run, name=name))) is not None:
+                self.runs[name] = (file, run)
 
     def _take_queries(self, ids: set[str], doc_ids: set[str]) -> tuple[Input, Queries] | None:
-        best: tuple[tuple[float, ...], Input, Queries] | None = None
+        found: list[tuple[Input, Queries]] = []
         for file in self.of("query"):
             if file.kinds == ["query", "doc"] and is_docs(file, ids, doc_ids):
                 file.kinds = ["doc"]
-                continue
-            queries = self.read(file, "query", read_queries)
-            if queries is None:
-                continue
-            held = len(ids & set(queries))
-            rank = (
-                held,
-                not ("answer" in file.kinds and not file.form),
-                any(q.answers for q in queries.values()),
-                not file.form,
-            )
-            if best is None or rank > best[0]:
-                best = (rank, file, queries)
-        if best is None:
+            elif (queries := self.read(file, "query", read_queries)) is not None:
+                found.append((file, queries))
+        if not found:
             return None
-        _, file, queries = best
+
+        def fits(one: tuple[Input, Queries]) -> tuple[float, ...]:
+            file, queries = one
+            referenced = any(query.answers for query in queries.values())
+            return len(ids & set(queries)), bool(file.form) or "answer" not in file.kinds, referenced, not file.form
+
+        file, queries = max(found, key=fits)
         queries = _of_split(file, queries, ids)
-        if "doc" in file.kinds and not file.form:
-            file.kinds.remove("doc")
-        if "answer" in file.kinds and not file.form:
-            file.kinds.remove("answer")
+        if not file.form:
+            file.kinds = [kind for kind in file.kinds if kind not in ("doc", "answer")]
         referenced = sum(bool(query.answers) for query in queries.values())
         counted = f"{len(queries):,}, {f'{referenced:,}' if referenced else 'none'} with reference answers"
         file.taken.append(f"questions: {counted} ({seen(file, 'query')})")
@@ -269,42 +245,36 @@ class _Survey:
             return chosen, next(docs for _, file, docs in found if file is chosen[0])
         return chosen, read_docs([file.path for file in chosen])
 
-    def _asked(self, queries: Queries, ids: set[str]) -> tuple[Queries, int | None]:
-        """Return the questions of the experiment, and how many if they are the first of the file."""
-        there = [query for query_id, query in queries.items() if query_id in ids]
-        if 2 * len(there) >= len(queries) or not there:
-            lost = len(queries) - len(there)
-            if lost and there:
-                self.cautions.append(f"{lost:,} of {len(queries):,} questions are in no run and score 0")
-            if not there:
-                self.cautions.append(
-                    f"no run holds one of the questions: theirs are {min(ids)!r} and so on, those of the questions"
-                    f" {next(iter(queries))!r}"
-                )
-            return (queries if there else {}), None
-        self.cautions.append(
-            f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
-        )
-        asked = {query.query_id: query for query in there}
-        return asked, (len(asked) if list(asked) == list(queries)[: len(asked)] else None)
+    def _asked(self, queries: Queries, ids: set[str]) -> Queries:
+        """Return the questions of the experiment: those that runs hold, or all where that is at least half of them."""
+        there = {query_id: query for query_id, query in queries.items() if query_id in ids}
+        lost = len(queries) - len(there)
+        if not there:
+            self.cautions.append(
+                f"no run holds one of the questions: theirs are {min(ids)!r} and so on, those of the questions"
+                f" {next(iter(queries))!r}"
+            )
+        elif lost > len(there):
+            self.cautions.append(
+                f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
+            )
+        elif lost:
+            self.cautions.append(f"{lost:,} of {len(queries):,} questions are in no run and score 0")
+            return queries
+        return there
 
     def _check_runs(self, asked: Queries, docs: Docs) -> bool:
         """Keep the runs that join with questions and passages, and say of the others why they do not."""
         for name, (file, run) in list(self.runs.items()):
             shape = f"{len(run.query_ids):,} questions, up to {int(run.counts.max(initial=0)):,} documents each"
             try:
-                absent = check_runs([run], asked, docs)[name]
+                check_runs([run], asked, docs)
             except DataError as error:
                 file.why = f"not used: {error.reason}"
                 self.cautions.append(f"{file.name} does not join: {error.reason}")
                 del self.runs[name]
                 continue
-            if absent:
-                self.cautions.append(
-                    f"run {name!r} returns nothing for {len(absent):,} of {len(asked):,} questions, which score 0"
-                )
             file.taken.append(f"run {name!r}: {shape} ({seen(file, 'run')})")
-            self.cautions += contradictions({name: file.path})
         return bool(self.runs)
 
     def _take_qrels(self, asked: Queries, docs: Docs, depth: int) -> None:
@@ -313,7 +283,7 @@ class _Survey:
             labeling = self.read(file, "qrels", lambda path: read_qrels(path))
             if labeling is None:
                 continue
-            judged = _judged(labeling)
+            judged = labeling.table.groupby("query_id")["doc_id"].agg(set).to_dict()
             of = [query_id for query_id in asked if query_id in judged]
             if not of:
                 file.why = "not used: it judges none of the questions"
@@ -404,7 +374,6 @@ class _Survey:
         queries: str,
         docs: list[Input],
         asked: Queries,
-        limit: int | None,
         depth: int,
         outcome: _Outcome,
     ) -> tuple[str, bool]:
@@ -414,14 +383,12 @@ class _Survey:
         asks = not free or not (outcome.metrics or (outcome.files and referenced))
         passages = [_quoted(file.source) for file in docs]
         out = [
-            f"#:schema {SCHEMA_FILE}",
             "# Written by `judgekit init`. Paths are relative to this file.",
             "",
             "[data]",
             f"queries = {_quoted(queries)}",
             f"docs = {passages[0] if len(passages) == 1 else '[' + ', '.join(passages) + ']'}",
             _with_comment(f"depth = {depth}", f"the first {depth} documents of each run are labelled, each once"),
-            *([_with_comment(f"limit = {limit}", "the runs hold the first questions only")] if limit else []),
             "",
             "[runs]",
             *(f"{_key(name)} = {_quoted(file.source)}" for name, (file, _) in self.runs.items()),
@@ -530,8 +497,7 @@ def _formed(file: Input, path: Path) -> str | Path:
     }
     if not told:
         return path
-    syntax = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".json": "json"}.get(path.suffix, "jsonl")
-    form = str(Spec(syntax, tuple(told.items())))
+    form = str(Spec(file.syntax, tuple(told.items())))
     if not file.source.startswith(form):
         file.source = f"{form}:{file.source}"
     return f"{form}:{path}"
@@ -540,13 +506,6 @@ def _formed(file: Input, path: Path) -> str | Path:
 def _rows(file: Input, kind: str, path: Path) -> pd.DataFrame:
     source = _formed(file, path)
     return read_ratings(source) if kind == "ratings" else read_table(ANSWERS, source)
-
-
-def _judged(labeling: Labeling) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for query_id, doc_id in zip(labeling.table["query_id"], labeling.table["doc_id"], strict=True):
-        found.setdefault(query_id, set()).add(doc_id)
-    return found
 
 
 def _expanded(judged: Mapping[str, set[str]], pooled: Mapping[str, list[str]], of: Iterable[str], docs: Docs) -> str:

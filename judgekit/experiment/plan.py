@@ -7,12 +7,13 @@ requests are those to any model.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,24 +22,23 @@ import pandas as pd
 from judgekit import stages
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
-from judgekit.client.budget import Budget, Spending
+from judgekit.answers.text import apart, fold
+from judgekit.client.budget import Budget, Prices, Spending
 from judgekit.client.waves import Plan
 from judgekit.data.documents import Doc, MemoryDocs, Queries
 from judgekit.data.files import read_table, write_table
 from judgekit.data.frames import as_runs
+from judgekit.data.readers import read_queries
 from judgekit.data.runs import Run
+from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
-from judgekit.experiment.asking import asked, count
-from judgekit.experiment.file import Config, EndpointConfig, load, parse_config
-from judgekit.experiment.likeness import read_log, unlike
+from judgekit.experiment.file import Config, EndpointConfig, load
 from judgekit.experiment.prepare import Prepared, programs
+from judgekit.experiment.run import asked, count
 from judgekit.metrics import parse_measures
 from judgekit.people.sampling import systematic
 from judgekit.reading.asker import GROWTH
-
-if TYPE_CHECKING:
-    from judgekit.client.budget import Prices
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,6 +48,15 @@ PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
 _SHOWN, _VARIANTS, _POINTS = 3.5, 4.7, 280.0
 _DIFFER: Final = (0.1, 0.2, 0.4)
 _COUNTS: Final = ("requests", "judgments", "references", "prompt_tokens", "money")
+
+
+_ASKS: Final = re.compile(
+    r"(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|should|will)\b"
+)
+_MARKS: Final = ("?", "\u061f")
+_CERTAIN: Final = 0.05 / 3
+_EFFECT: Final = 0.1
+_COMPARED: Final = 5000
 
 
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
@@ -92,7 +101,6 @@ class PilotPlan:
             people, ``references`` to write, ``prompt_tokens`` (estimated) and the least ``money``; NaN is unknown.
         power: for the pilot and for twice its questions: the smallest ``r``, that of ``variants`` of one retriever, and
             the smallest difference in points where 10, 20 and 40 % of the answers differ. Empty with one run.
-        left: by strategy the money of a further question and how many of them the rest of the budget pays for.
         currency: of all money.
         budget: as given.
         warning: what speaks against these questions, "" for nothing.
@@ -110,7 +118,6 @@ class PilotPlan:
     sample: pd.DataFrame = field(repr=False)
     costs: pd.DataFrame = field(repr=False)
     power: pd.DataFrame = field(repr=False)
-    left: pd.DataFrame | None = field(default=None, repr=False)
     currency: str = ""
     budget: float | None = None
     warning: str = ""
@@ -142,16 +149,11 @@ class PilotPlan:
         write_table(self.sample, path)
         return replace(self, file=path, replaced=lost)
 
-    @property
-    def text(self) -> str:
-        """The plan in plain lines."""
+    def __str__(self) -> str:
         return "\n".join([*self._about(), "", *self._table(), *self._money()])
 
-    def __str__(self) -> str:
-        return self.text
-
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text)}</pre>"
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _about(self) -> Iterable[str]:
         """Yield which questions, and what they can show."""
@@ -209,23 +211,15 @@ class PilotPlan:
         return [*lines, f"Pilot / all questions. Nothing was asked{more}.", *[unit] * ("money" in shown)]
 
     def _money(self) -> Iterable[str]:
-        """Yield what is left of the budget, and what that pays for."""
-        if self.budget is None or self.left is None:
+        """Yield what is left of the budget."""
+        if self.budget is None:
             return
         spent = _together(self.costs)
         if spent > self.budget:
             yield f"Budget    {_count(self.budget)} does not pay for this pilot ({_count(spent)}): ask fewer questions."
-            return
-        rest = self.questions - len(self.sample)
-        pays = [
-            f"{strategy} {'all' if number >= rest else _count(number)}"
-            for strategy, number in zip(self.left["strategy"], self.left["questions"], strict=True)
-        ]
-        rest_of = _count(self.budget - spent)
-        yield f"Budget    {_count(self.budget)}: the pilot takes at least {_count(spent)}, {rest_of} is left."
-        if rest:
-            bought = ", ".join(pays) or "unknown, without prices"
-            yield f"          For the other {rest:,} questions that pays: {bought}."
+        else:
+            rest = _count(self.budget - spent)
+            yield f"Budget    {_count(self.budget)}: the pilot takes at least {_count(spent)}, {rest} is left."
 
 
 _TITLES: Final = {name: name.replace("_", " ") for name in _COUNTS}
@@ -242,7 +236,7 @@ def _count(value: float) -> str:
 
 
 def plan(
-    experiment: Config | Mapping[str, Any] | str | Path,
+    experiment: Config | str | Path,
     *,
     questions: int | None = None,
     results: str | Path | None = None,
@@ -253,7 +247,7 @@ def plan(
     """Plan a pilot: which questions, what they take, what they can show. Nothing is asked, nothing is written.
 
     Args:
-        experiment: the experiment file, its content, or what `load` returned; runs and questions are enough. Its
+        experiment: the experiment file, or what `load` returned; runs and questions are enough. Its
             ``sample`` and ``limit`` are left aside.
         questions: how many to propose, by default 200 or all of which the lists differ; with ``results`` further ones.
         results: the folder of a run: the questions that it asked are part of the sample and are not proposed again.
@@ -268,10 +262,14 @@ def plan(
         ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given
             and prices are not.
     """
-    config, own = _config(experiment)
+    config = experiment if isinstance(experiment, Config) else load(experiment, whole=False)
+    own = None if config.data.sample is None else config.resolve(config.data.sample)
+    config = config.updated(data={"sample": None, "limit": None})
     prepared = _prepared(config, cache)
     collection, money = prepared.collection, config.costs()
-    depth, ids = _depth(config), list(collection.queries)
+    primary, ids = config.analysis.primary, list(collection.queries)
+    cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
+    depth = min(cutoff or max(config.answers.depths), config.data.depth)
     far = distances(collection.runs, ids, depth) if len(collection.runs) > 1 else np.ones(len(ids))
     if not far.any():
         raise UsageError(f"all runs have the same lists at depth {depth} for every question: no pilot tells them apart")
@@ -309,29 +307,12 @@ def plan(
         sample=sample,
         costs=costs,
         power=_power(int((far[np.isin(ids, sample["query_id"])] > 0).sum()), len(collection.runs)),
-        left=None if budget is None else _left(costs, budget - _together(costs), len(ids), len(sample)),
         currency=money.currency,
         own=own,
         folder=config.path.parent,
         budget=budget,
         warning="" if query_log is None else unlike([q.text for q in collection.queries.values()], read_log(query_log)),
     )
-
-
-def _config(experiment: Config | Mapping[str, Any] | str | Path) -> tuple[Config, Path | None]:
-    """Return the experiment on all of its questions, and the sample that it names."""
-    if isinstance(experiment, Mapping):
-        config = parse_config(dict(experiment), Path("experiment.toml"), whole=False)
-    else:
-        config = experiment if isinstance(experiment, Config) else load(experiment, whole=False)
-    own = None if config.data.sample is None else config.resolve(config.data.sample)
-    return config.updated(data={"sample": None, "limit": None}), own
-
-
-def _depth(config: Config) -> int:
-    primary = config.analysis.primary
-    cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
-    return min(cutoff or max(config.answers.depths), config.data.depth)
 
 
 def _prepared(config: Config, cache: str | Path | None) -> Prepared:
@@ -391,9 +372,11 @@ def _strategies(
     prepared: Prepared, money: Money, prices: Prices, cache: str | Path | None
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield what each strategy takes on the questions of the collection."""
-    price, pairs = Spending(Budget(), prices).price, prepared.collection.n_pairs
-    lacking = sum(not query.answers for query in prepared.collection.queries.values())
-    plans = _counted(prepared, cache)
+    collection, price = prepared.collection, Spending(Budget(), prices).price
+    pairs, lacking = collection.n_pairs, sum(not query.answers for query in collection.queries.values())
+    # Once every question has a reference answer.
+    queries = {i: query if query.answers else replace(query, answers=("?",)) for i, query in collection.queries.items()}
+    plans = count(asked(replace(prepared, collection=replace(collection, queries=queries))), cache)
 
     def taken(
         asked: Plan | None, references: bool = False, judgments: int = 0, labels: float = 0.0
@@ -420,14 +403,6 @@ def _strategies(
     yield TOGETHER, taken(plans["all"], every, labels=sum(own.values()))
 
 
-def _counted(prepared: Prepared, cache: str | Path | None) -> dict[str, Plan]:
-    """Count what the stages would send, once every question has a reference answer."""
-    collection = prepared.collection
-    queries = {i: query if query.answers else replace(query, answers=("?",)) for i, query in collection.queries.items()}
-    prepared = replace(prepared, collection=replace(collection, queries=queries))
-    return count(asked(prepared), cache)
-
-
 def _times(number: float, price: float | None) -> float:
     return 0.0 if not number else math.nan if price is None else number * price
 
@@ -446,10 +421,48 @@ def _power(n: int, runs: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _left(costs: pd.DataFrame, rest: float, questions: int, pilot: int) -> pd.DataFrame:
-    """Return what a further question costs by strategy, and how many the rest of the budget pays for."""
-    money = costs[costs["strategy"] != TOGETHER].pivot(index="strategy", columns="questions", values="money")
-    each = (money["all"] - money["pilot"]) / max(questions - pilot, 1)
-    each = each[each > 0]
-    paid = {"money": each.to_numpy(), "questions": np.floor(rest / each.to_numpy())}
-    return pd.DataFrame({"strategy": each.index, **paid})
+def read_log(path: str | Path) -> list[str]:
+    """Return the queries of a log: a file of queries, or of one a line (``.txt``)."""
+    if Path(path).suffix == ".txt":
+        text = read_bytes(Path(path), "a query log").decode(errors="replace")
+        return [line for line in text.splitlines() if line.strip()]
+    return [query.text for query in read_queries(path).values()]
+
+
+def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
+    """Return a warning if questions do not look like those of a query log: their length, form or words; else ""."""
+    from scipy.stats import fisher_exact, mannwhitneyu
+
+    random = np.random.default_rng(1)
+    texts = [
+        [fold(some[i]) for i in random.permutation(len(some))[:_COMPARED]] for some in (list(questions), list(log))
+    ]
+    if min(map(len, texts)) < 20:
+        raise UsageError("a query log and the questions are compared with at least 20 of each")
+    words = [[re.findall(r"\w+", apart(text)) for text in some] for some in texts]
+
+    def shifted(one: Sequence[float], other: Sequence[float]) -> bool:
+        test = mannwhitneyu(one, other)
+        return bool(test.pvalue < _CERTAIN and abs(test.statistic / (len(one) * len(other)) - 0.5) > _EFFECT)
+
+    found = []
+    lengths = [[len(each) for each in some] for some in words]
+    if shifted(*lengths):
+        found.append(f"a median of {np.median(lengths[0]):.0f} words, in the log {np.median(lengths[1]):.0f}")
+    asks = [sum(bool(_ASKS.match(text)) or text.rstrip().endswith(_MARKS) for text in some) for some in texts]
+    shares = [asks[i] / len(texts[i]) for i in (0, 1)]
+    table = np.array([[asks[i], len(texts[i]) - asks[i]] for i in (0, 1)])
+    if abs(shares[0] - shares[1]) > _EFFECT and fisher_exact(table).pvalue < _CERTAIN:
+        found.append(f"{shares[0]:.0%} in the form of a question, in the log {shares[1]:.0%}")
+    half = len(words[1]) // 2
+    known = {word for each in words[1][:half] for word in each}
+    overlap = [
+        [sum(word in known for word in each) / max(len(each), 1) for each in some]
+        for some in (words[0], words[1][half:])
+    ]
+    if shifted(*overlap):
+        shared = [f"{np.mean(each):.0%}" for each in overlap]
+        found.append(f"half of the log holds {shared[0]} of their words, and {shared[1]} of those of its other half")
+    if not found:
+        return ""
+    return f"The questions do not look like the log's: {'; '.join(found)}. Results may not hold for your users."

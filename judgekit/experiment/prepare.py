@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,6 @@ from judgekit.experiment.file import Config, load, located
 from judgekit.kinds import Context
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, of_evidence, parse_measures, suited
-from judgekit.reading.prompts import list_prompts
 from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
@@ -57,14 +56,10 @@ class Prepared:
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Every endpoint that may be asked, by labelers, for answers or to rate them."""
-        return tuple(_endpoints(self.labelers, self.answering.values()))
-
-    @property
-    def primary_metric(self) -> tuple[str, bool]:
-        """The canonical spelling of the metric that the decision is about, and whether answers are rated by it here."""
-        given, first = str(self.config.analysis.primary_metric), next(iter(self.answering.values()), None)
-        rated = dict(zip(self.config.answers.metrics, first.metrics, strict=True)) if first else {}
-        return (rated[given].name, True) if given in rated else (given, False)
+        asked = [one for labeler in self.labelers.values() for one in labeler.needs.asked]
+        for one in self.answering.values():
+            asked += [each for each in (one.answerer.endpoint, *(m.endpoint for m in one.metrics)) if each]
+        return tuple(asked)
 
 
 def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | Path | None = None) -> Prepared:
@@ -83,11 +78,6 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
         if deep is not None:
             raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
-    if keys:
-        for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
-            Secret.of(endpoint)
-            if endpoint.kind == "callable":
-                function_of(endpoint)
     with located(config.path, "answers.ratings"):
         files = map(config.resolve, config.answers.ratings)
         ratings = outcomes.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)
@@ -99,15 +89,23 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     with located(config.path, "money"):
         config.costs()
     config = _with_primary(config, measures, ratings, next(iter(answering.values()), None))
-    if ratings is not None:
-        with located(config.path, "answers.ratings"):
-            _check_ratings(ratings, config, answering.values())
     if config.analysis.primary_metric in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             outcomes.check_references(collection.queries, next(iter(answering.values())))
     sampled = None if data.sample is None else weights
     groups, kinds = columns
-    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, groups, kinds, sampled)
+    made = Prepared(config, collection, labelers, answering, tuple(measures), ratings, groups, kinds, sampled)
+    if keys:
+        check_access(made.endpoints)
+    return made
+
+
+def check_access(endpoints: Iterable[Endpoint]) -> None:
+    """Refuse endpoints whose key or function is not there."""
+    for endpoint in {one.name: one for one in endpoints}.values():
+        Secret.of(endpoint)
+        if endpoint.kind == "callable":
+            function_of(endpoint)
 
 
 def taken(config: Config, queries: Queries) -> dict[str, float]:
@@ -130,22 +128,16 @@ def taken(config: Config, queries: Queries) -> dict[str, float]:
     return dict(islice(weights.items(), config.data.limit))
 
 
-def programs(
-    config: Config, collection: stages.Collection, *, answers: bool = True
-) -> tuple[dict[str, Labeler], dict[str, outcomes.Answering]]:
-    """Build what labels and what answers, by name and by stage; without ``answers`` nothing that answers."""
+def programs(config: Config, collection: stages.Collection) -> tuple[dict[str, Labeler], dict[str, outcomes.Answering]]:
+    """Build what labels and what answers, by name and by stage."""
     labelers, resources = labelers_of(config, collection.docs)
     with located(config.path, "answers"):
-        return labelers, _answering(config, resources, collection) if answers else {}
+        return labelers, _answering(config, resources, collection)
 
 
 def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Context]:
     """Build the labelers, by name, and return what they were built from, too."""
-    with located(config.path, "prompts.folder"):
-        folder = config.prompt_folder()
-        if folder is not None:
-            list_prompts(folder)
-        resources = Context(config.servers(), config.path.parent, config.data.fields, docs, folder)
+    resources = Context(config.servers(), config.path.parent, config.data.fields, docs)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
         with located(config.path, f"labelers.{position}"):
@@ -167,11 +159,10 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
     if not answers.metrics:
         return {}
     built = []
-    if answers.imported is not None:
-        files = [answers.imported] if isinstance(answers.imported, str) else answers.imported
+    if answers.imported:
         of_run = {config.resolve(file): name for name, file in config.runs.items()}
         built = outcomes.import_answers(
-            [(path, of_run.get(path)) for path in map(config.resolve, files)],
+            [(path, of_run.get(path)) for path in map(config.resolve, answers.imported)],
             collection.queries,
             resources,
             answers.metrics,
@@ -199,40 +190,6 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
     return dict(zip(named, built, strict=True))
 
 
-def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[outcomes.Answering]) -> Iterator[Endpoint]:
-    """Yield every endpoint that may be asked."""
-    for labeler in labelers.values():
-        yield from labeler.needs.asked
-    for one in answering:
-        yield from (e for e in (one.answerer.endpoint, *(metric.endpoint for metric in one.metrics)) if e)
-
-
-def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[outcomes.Answering]) -> None:
-    """Check that ratings do not stand beside the experiment's own of the same name, and that a decision can use them.
-
-    Raises:
-        UsageError: they do, or the decision is to be about ratings that are not there.
-    """
-    models = [one.model for one in answering]
-    own = ratings["model"].isin(models) & ratings["metric"].isin(config.answers.metrics)
-    if own.any():
-        row = ratings[own].iloc[0]
-        raise UsageError(
-            f"they hold {row['metric']!r} of the model {row['model']!r}, which the experiment computes"
-            " itself: rename the metric"
-        )
-    metric, cutoff = config.analysis.primary_metric, Measure(str(config.analysis.primary)).cutoff
-    if metric in config.answers.metrics:
-        return
-    depths = sorted({int(depth) for depth in ratings["depth"][ratings["metric"] == metric]})
-    if cutoff is not None and cutoff not in depths:
-        have = ", ".join(map(str, depths))
-        raise UsageError(
-            f"the decision is about {config.analysis.primary} against {metric!r}, and there are ratings of answers"
-            f" from the top {have} only: choose a measure at such a cutoff"
-        )
-
-
 def _with_primary(
     config: Config, measures: list[Measure], ratings: pd.DataFrame | None, answers_of: outcomes.Answering | None
 ) -> Config:
@@ -240,37 +197,38 @@ def _with_primary(
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
     rated = [] if ratings is None else sorted(set(ratings["metric"]))
-    known = [*answers.metrics, *rated]
     with located(config.path, "answers.ratings"):
-        if not known:
+        if not (answers.metrics or rated):
             raise UsageError("hold no rating of these queries, and there is no other outcome")
-    metric = analysis.primary_metric or (rated or known)[0]
+        if twice := next((metric for metric in answers.metrics if metric in rated), None):
+            raise UsageError(f"they hold {twice!r}, which the experiment computes itself: rename the metric")
+    metric = analysis.primary_metric or [*rated, *answers.metrics][0]
     with located(config.path, "analysis.primary_metric"):
-        if metric not in known:
-            where = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
-            raise UsageError(not_among("answer metric", metric, known, note=f" ({where})"))
+        if metric not in (known := [*answers.metrics, *rated]):
+            note = " (answers.metrics and the metrics of answers.ratings)"
+            raise UsageError(not_among("answer metric", metric, known, note=note))
+    depths, runs = list(answers.depths), set(config.runs)
+    if metric not in answers.metrics and ratings is not None:
+        of = ratings[ratings["metric"] == metric]
+        depths, runs = sorted({int(depth) for depth in of["depth"]}), set(of["run"][of["depth"] > 0])
+    elif answers_of and isinstance(answers_of.answerer, Imported):
+        runs = {run for places in answers_of.answerer.found.values() for run, depth in places if depth}
     with located(config.path, "analysis.primary"):
         alike = [name for name in names if name.split("@")[0] == names[0].split("@")[0]]
-        if metric not in answers.metrics and ratings is not None:
-            at = set(ratings["depth"][ratings["metric"] == metric])
-            alike = [name for name in alike if Measure(name).cutoff in {None, *at}] or alike
-        primary = alike[-1]
+        primary = ([name for name in alike if Measure(name).cutoff in {None, *depths}] or alike)[-1]
         if analysis.primary is not None:
             primary = str(parse_measures([analysis.primary], config.path.parent)[0])
             if primary not in names and (counted := str(of_evidence(Measure(primary)))) in names:
                 primary = counted  # as the measures, where documents are cut differently
         if primary not in names:
             raise UsageError(not_among("measure", primary, names, note=" (the measures at the answer depths)"))
-        cutoff, depths = Measure(primary).cutoff, ", ".join(map(str, answers.depths))
-        if metric in answers.metrics and cutoff not in (None, *answers.depths):
+        cutoff = Measure(primary).cutoff
+        if cutoff not in (None, *depths):
+            have = ", ".join(map(str, depths))
             raise UsageError(
-                f"{primary} is compared with answers from the top {cutoff}, and answers.depths has {depths} only"
+                f"{primary} is compared with {metric!r} of answers from the top {cutoff}, and it is known of those from"
+                f" the top {have} only"
             )
-    runs: set[str] = set(config.runs)
-    if metric not in answers.metrics and ratings is not None:
-        runs = set(ratings["run"][(ratings["metric"] == metric) & (ratings["depth"] > 0)])
-    elif answers_of and isinstance(answers_of.answerer, Imported):
-        runs = {run for places in answers_of.answerer.found.values() for run, depth in places if depth}
     with located(config.path, "analysis.use"):
         if analysis.use == CHOOSE_RUNS and len(runs) < 2:
             raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has answers")

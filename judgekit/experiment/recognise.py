@@ -71,11 +71,6 @@ def recognise(file: Input) -> None:
         if not file.path.is_file():
             file.why = "not used: it cannot be read as a file"
             return
-        if file.path.suffix == ".arrow":
-            folder = file.path.parent
-            how = f"datasets.load_from_disk({str(folder)!r}).to_parquet({f'{folder.name}.parquet'!r})"
-            file.why = f"not used: part of a data set of Hugging Face; write it as Parquet: {how}"
-            return
         trec = _trec(file.path)
         if trec:
             file.kinds, file.form = [trec], ""

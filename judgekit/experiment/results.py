@@ -8,25 +8,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from judgekit import __version__, outcomes, stages
-from judgekit.analysis import AnsweredBy, kinship, model_matrix
+from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
 from judgekit.analysis.unread import unread
 from judgekit.answers.imported import Imported
 from judgekit.answers.text import is_foreign
-from judgekit.client.budget import Amount
+from judgekit.client.budget import Amount, Usage
+from judgekit.client.session import Session
 from judgekit.data.checks import judges_nothing, remarks
 from judgekit.data.documents import render
+from judgekit.data.labelings import Labeling
 from judgekit.data.spans import where
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure
+from judgekit.experiment.prepare import Prepared
+from judgekit.experiment.step import State
+from judgekit.labelers.base import Labeler, Needs
+from judgekit.metrics import Evaluation, Measure
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -40,19 +44,8 @@ from judgekit.report.model import (
 )
 from judgekit.report.queries import Backing
 from judgekit.spec import Spec
+from judgekit.stages import Collection, lacking
 from judgekit.wire.access import RECORDED_URL
-
-if TYPE_CHECKING:
-    from judgekit.analysis import ModelMatrix, Primary
-    from judgekit.analysis.agreement import Agreement
-    from judgekit.client.budget import Usage
-    from judgekit.client.session import Session
-    from judgekit.data.labelings import Labeling
-    from judgekit.experiment.prepare import Prepared
-    from judgekit.experiment.step import State
-    from judgekit.labelers.base import Labeler, Needs
-    from judgekit.metrics import Evaluation
-    from judgekit.stages import Collection
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
 MIXED = (
@@ -294,18 +287,6 @@ def _answers(stage: str, made: State) -> Answers:
     )
 
 
-def _lacking(prepared: Prepared) -> Iterator[str]:
-    """Yield a sentence for every run without documents for some queries: its low scores are not its ranking's."""
-    queries = prepared.collection.queries
-    for run in prepared.collection.runs:
-        lacking = len(set(queries) - set(run.query_ids))
-        if lacking:
-            yield (
-                f"{run.name} returns nothing for {lacking:,} of {len(queries):,} queries. They score 0 and are answered"
-                " without documents."
-            )
-
-
 def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     collection, config = prepared.collection, prepared.config
     runs = []
@@ -366,13 +347,6 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
         seed=prepared.config.analysis.seed,
         confidence=prepared.config.analysis.confidence,
     )
-
-
-def _kappas(agreed: Agreement) -> pd.DataFrame | None:
-    """Return Cohen's kappa of what counts as relevant, for the report; all coefficients are in agreement.csv."""
-    table = agreed.table
-    rows = table[(table["coefficient"] == "kappa") & (table["on"] == "relevance")]
-    return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
 
 
 def sections(made: State) -> Iterator[Section]:
@@ -493,8 +467,11 @@ def summarise(made: State) -> Results:
     prepared, comparison, session = made.prepared, made.comparison, made.session
     config, decision, matrix, modes = prepared.config, comparison.decision, made.matrix, comparison.modes
     urls = {endpoint.base_url for endpoint in prepared.endpoints}
+    agreed = made.agreed.table
+    kappas = agreed[(agreed["coefficient"] == "kappa") & (agreed["on"] == "relevance")]
+    kappas = kappas.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"})
     warnings = (
-        *_lacking(prepared),
+        *lacking(prepared.collection),
         *(remark for labeling in made.labelings.values() for remark in remarks(labeling)),
         *made.evaluation.warnings,
         *comparison.warnings,
@@ -516,7 +493,7 @@ def summarise(made: State) -> Results:
         facts=_facts(prepared, made.evaluation),
         scores=score_means(made.evaluation, prepared.weights),
         quality=quality_means(made.quality, prepared.weights),
-        agreement=_kappas(made.agreed),
+        agreement=kappas if len(kappas) else None,  # all coefficients are in agreement.csv
         models=None if matrix is None else matrix.table,
         modes=None if modes is None else modes.table,
         cases=comparison.cases,

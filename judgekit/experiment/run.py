@@ -9,15 +9,20 @@
 What follows `prepare` are steps, and plug-ins put theirs between them. Labels and answers are written as soon as they
 are there. Whatever was paid for is in the store before anything is written, so a run that was stopped is finished by
 running it again.
+
+What the steps ask can be counted before they are walked, or answered into the store part by part: a plain run then
+finds every reply there. Parts share nothing but the store, so that any scheduler will do.
 """
 
 from __future__ import annotations
 
 import shlex
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -31,9 +36,9 @@ from judgekit.analysis.agreement import agreement
 from judgekit.analysis.findings import LENGTH, RETRIEVER
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
-from judgekit.client.budget import Budget
+from judgekit.client.budget import Budget, Usage
 from judgekit.client.session import Session
-from judgekit.client.sync import synchronous
+from judgekit.client.waves import Plan
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
 from judgekit.data.labelings import Labeling
@@ -42,9 +47,9 @@ from judgekit.data.outputs import check_folder
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import ALL
 from judgekit.data.trec import missing_path, write_qrels
-from judgekit.errors import UsageError
+from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment import results as shown
-from judgekit.experiment.file import Config, kept_of, labels_file, of_another
+from judgekit.experiment.file import Config, kept_of, labels_file, load, of_another
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.step import State, Step
 from judgekit.metrics import Measure, incomparable
@@ -56,7 +61,7 @@ from judgekit.report.model import Section
 from judgekit.spec import slug
 from judgekit.stages import StageUnit
 from judgekit.store.modes import Mode
-from judgekit.store.replies import default_store_path
+from judgekit.store.replies import default_store_path, has_store
 
 
 @register.step()
@@ -184,14 +189,15 @@ def _compared(state: State) -> Comparison:
     collection, analysis = prepared.collection, prepared.config.analysis
     primary, mix = str(analysis.primary), state.mix
     first = next(iter(prepared.answering.values()), None)
-    metric, own = prepared.primary_metric
+    metric, names = str(analysis.primary_metric), prepared.config.answers.metrics
+    own = dict(zip(names, first.metrics, strict=True)).get(metric) if first else None  # rated here, if it is
     several = modes_of(quality)
     return compare(
         pd.concat([state.scores, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
         use=analysis.use,
         primary=analysis.primary,
-        primary_metric=metric,
+        primary_metric=own.name if own else metric,
         primary_model=first.model if first and own else None,
         mode=first.mode or several[0] if first and len(several) > 1 else None,
         by=prepared.kinds,
@@ -249,6 +255,91 @@ def steps() -> list[Step]:
     return register.steps()
 
 
+def asked(prepared: Prepared) -> dict[str, Callable[[], Iterator[StageUnit]]]:
+    """Return what all steps ask, by stage."""
+    return {stage: units for step in steps() for stage, units in step.asks(prepared).items()}
+
+
+def everything(prepared: Prepared) -> Iterator[StageUnit]:
+    """Yield what all steps ask, one stage after the other."""
+    return chain.from_iterable(units() for units in asked(prepared).values())
+
+
+def count(asked: Mapping[str, Callable[[], Iterator[StageUnit]]], cache: str | Path | None = None) -> dict[str, Plan]:
+    """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent."""
+    store = default_store_path() if cache is None else cache
+    with Session(store if has_store(store) else None, mode="read-only") as session:
+        plans = {name: session.plan(units(), stages.AllStages()) for name, units in asked.items()}
+        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), stages.AllStages())
+    return plans
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """Read ``2/8``, the second of eight parts."""
+    number, slash, of = text.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise UsageError(f"--part {text}: give the part and the number of parts, e.g. 2/8; the first part is 1/8")
+    return int(number), int(of)
+
+
+def budget_of(budget: Budget, number: int, of: int) -> Budget:
+    """Return a part's share of a budget."""
+    requests, tokens, money = budget.limits
+    return Budget(
+        None if requests is None else _piece(requests, number, of),
+        None if tokens is None else _piece(tokens, number, of),
+        None if money is None else money / of,
+    )
+
+
+def part(prepared: Prepared, number: int, of: int) -> Iterator[StageUnit]:
+    """Yield a part of what all steps ask; questions of the same text, which share requests, are in the same part."""
+    texts = {query.text.encode(errors="surrogatepass") for query in prepared.collection.queries.values()}
+    mine = {text.decode(errors="surrogatepass") for text in texts if zlib.crc32(text) % of == number - 1}
+    return (unit for unit in everything(prepared) if unit[1].query.text in mine)
+
+
+def _share(config: Config, number: int, of: int) -> Config:
+    """Return the experiment with a part's share of each endpoint's limits."""
+    endpoints = {}
+    for name, endpoint in config.servers().items():
+        if endpoint.concurrency < of:
+            reason = f"is {endpoint.concurrency}, which {of} parts cannot share: raise it or use fewer parts"
+            raise ConfigError(reason, config.path, f"endpoints.{name}.concurrency")
+        rates = ("requests_per_minute", "tokens_per_minute")
+        less = {rate: limit / of for rate in rates if (limit := getattr(endpoint, rate)) is not None}
+        less["concurrency"] = _piece(endpoint.concurrency, number, of)
+        endpoints[name] = config.endpoints[name].model_copy(update=less)
+    return config.model_copy(update={"endpoints": endpoints})
+
+
+def _piece(whole: int, number: int, of: int) -> int:
+    """Return a part's piece of a whole number, so that all pieces make up the whole."""
+    return whole // of + (number <= whole % of)
+
+
+def warm(
+    experiment: Config | str | Path,
+    number: int,
+    of: int,
+    *,
+    cache: str | Path | None = None,
+    budget: Budget | None = None,
+    progress: Progress = silent,
+    wait_s: float = 0.0,
+) -> dict[str, Usage]:
+    """Have a part of what the steps ask answered into the store, with its share of rates and concurrency."""
+    config = _share(experiment if isinstance(experiment, Config) else load(experiment), number, of)
+    prepared, prices = prepare(config, cache=cache), config.price_list()
+
+    async def answered(session: Session) -> dict[str, Usage]:
+        async for _ in session.resolve(part(prepared, number, of), stages.AllStages(), f"part {number} of {of}"):
+            pass
+        return session.totals()
+
+    return stages.with_session(answered, cache=cache, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
+
+
 def result_files(prepared: Prepared) -> list[str]:
     """Return the names of all files that a run may write into its folder."""
     return [MANIFEST, "resolved.toml", *(name for step in steps() for name in step.files(prepared))]
@@ -284,7 +375,7 @@ class Finished(NotebookRepr):
     """
 
     folder: Path
-    # Not in the repr: asyncio's runner makes that of the result when it ends, and tables are slow to write out.
+    # Not in the repr: tables are slow to write out.
     results: Results = field(repr=False)
     labelings: Mapping[str, Labeling] = field(repr=False)
     quality: pd.DataFrame = field(repr=False)
@@ -307,7 +398,7 @@ def _ahead(prepared: Prepared) -> dict[str, int]:
     return found
 
 
-async def run_async(
+def run(
     experiment: Config | str | Path,
     *,
     out: str | Path,
@@ -318,7 +409,7 @@ async def run_async(
     progress: Progress = silent,
     wait_s: float = 0.0,
 ) -> Finished:
-    """Run an experiment from top to bottom; `run` does so in synchronous code, in a notebook too.
+    """Run an experiment from top to bottom, in a notebook too.
 
     Args:
         experiment: the experiment file, or what `load` returned.
@@ -345,14 +436,18 @@ async def run_async(
     warnings = [*mismatches(inputs), *prepared.collection.notes]
     for line in warnings:
         progress(Event("inputs", len(inputs), len(inputs), note=line))
-    store = default_store_path() if cache is None else Path(cache)
-    async with Session(store, mode, budget, config.price_list(), progress, wait_s=wait_s) as session:
+    state = State(prepared, folder, inputs, progress, warnings)
+
+    async def walked(session: Session) -> None:
+        state.session = session
         write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
         write_atomic(folder / "resolved.toml", kept_of(config))
         progress(Event("run", 0, None, ahead=_ahead(prepared)))
-        state = State(prepared, session, folder, inputs, progress, warnings)
         for step in steps():
             await step.do(state)
+
+    prices = config.price_list()
+    stages.with_session(walked, cache=cache, mode=mode, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report.", "queries"))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
@@ -363,6 +458,3 @@ async def run_async(
     missing = (*([f"the decision: {withheld}"] if withheld else []), *shown.missing(state.labelings, state.quality))
     labelings, quality = state.labelings, state.quality
     return Finished(folder, state.results, labelings, quality, state.scores, state.comparison, missing)
-
-
-run = synchronous(run_async)

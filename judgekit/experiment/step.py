@@ -42,11 +42,11 @@ class State:
     """
 
     prepared: Prepared
-    session: Session
     folder: Path
     inputs: Mapping[str, InputFile]
     progress: Progress
     warnings: list[str]
+    session: Session = field(init=False)
     labelings: dict[str, Labeling] = field(init=False)
     quality: pd.DataFrame = field(init=False)
     evaluation: Evaluation = field(init=False)

@@ -93,7 +93,7 @@ class Judge(Labeler):
 
     @cached_property
     def _prompt(self) -> Prompt:
-        return find_prompt(self.prompt, self.context.path, self.context.prompts)
+        return find_prompt(self.prompt, self.context.path)
 
     def _check_logprobs(self) -> None:
         """Refuse log-probabilities that would not be those of the verdict, or not the model's own."""

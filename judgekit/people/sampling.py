@@ -47,7 +47,6 @@ def draw(
     labelings: Mapping[str, Labeling] | None = None,
     by: str | None = None,
     prompt: str = "graded",
-    prompts: Path | None = None,
     assessors: Sequence[str] = ("1",),
     overlap: int = 1,
     duplicates: float = 0.0,
@@ -77,7 +76,7 @@ def draw(
         scale, grades, told = Scale("unit"), tuple[str, ...](), ""
     else:
         shown = [(query_id, (doc_id,)) for query_id, doc_id in wanted]
-        scale, grades, told = _rubric(prompt, prompts)
+        scale, grades, told = _rubric(prompt)
     tasks = [
         Task.of(f"t{number:05d}", collection.queries[query], collection.docs.get(docs), wanted[query, docs[0]])
         for number, (query, docs) in enumerate(shown, 1)
@@ -142,9 +141,9 @@ def _enough(n: int, there: int, what: str) -> None:
         raise UsageError(f"{n:,} {what} were asked for, but only {there:,} exist")
 
 
-def _rubric(prompt: str, prompts: Path | None) -> tuple[Scale, tuple[str, ...], str]:
+def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...], str]:
     """Return the scale, the names of the grades, and what people are told."""
-    found = find_prompt(prompt, Path, prompts)
+    found = find_prompt(prompt, Path)
     output = found.output
     if found.kind == "judge" and output.scale is not None:
         if output.type == "yes/no":

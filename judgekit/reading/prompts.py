@@ -7,6 +7,7 @@ is named by its path. A file says::
     about = "one sentence"
     max_tokens = 256                  # the room for a reply; asked again with more where it was cut off
     closed_book = "closed-book"       # answer prompts: the sibling that is used where there is no document
+    merge = "./my-merge.toml"         # answer prompts: the sibling by which answers are merged, in place of ours
     guideline = "…"                   # judges: what people are told who give the same grades (`annotate sample`)
     system = '...'                    # optional
     user = '... {question} ... {passages} ...'
@@ -76,7 +77,19 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], tuple[str, ...]]]] = {
 }
 """Per kind the placeholders that must be there (an answer prompt may show passages besides), and the types of reply."""
 _KEYS: Final = frozenset(
-    {"kind", "about", "max_tokens", "closed_book", "guideline", "system", "user", "passage", "output", "params"}
+    [
+        "kind",
+        "about",
+        "max_tokens",
+        "closed_book",
+        "merge",
+        "guideline",
+        "system",
+        "user",
+        "passage",
+        "output",
+        "params",
+    ]
 )
 _OURS: Final[Mapping[str, str]] = {
     "model": "the model is the endpoint's",
@@ -144,6 +157,7 @@ class Prompt:
         closed_book: the prompt for the same kind of answer without documents, for answer prompts with passages.
         passage: the template of each passage, "" for the rendered document alone.
         guideline: what people are told who give the same grades, or "".
+        merge: the prompt by which answers to this one are merged, for answer prompts with passages; "" for ours.
     """
 
     name: str
@@ -156,6 +170,7 @@ class Prompt:
     closed_book: str = ""
     passage: str = ""
     guideline: str = ""
+    merge: str = ""
 
     def values(self, query: Query, docs: Sequence[Doc] = (), fields: Fields = "title+text") -> dict[str, str]:
         """Return what of a query and of documents the prompt shows, `neutral`."""
@@ -212,16 +227,9 @@ def prompt_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "prompts"
 
 
-def list_prompts(folder: Path | None = None) -> list[Prompt]:
-    """Return all shipped prompts by name, with those of a folder, if one is given, in their places."""
-    found = {path.stem: path.stem for path in prompt_folder().glob("*.toml")}
-    if folder is not None:
-        own = {path.stem: str(path) for path in folder.glob("*.toml")}
-        if not own:
-            what = "has no prompt in it (NAME.toml)" if folder.is_dir() else "is not a folder"
-            raise ConfigError(f"{what}: name one with prompt files", folder)
-        found |= own
-    return [replace(load_prompt(found[name]), name=name) for name in sorted(found)]
+def list_prompts() -> list[Prompt]:
+    """Return all shipped prompts by name."""
+    return [load_prompt(name) for name in sorted(path.stem for path in prompt_folder().glob("*.toml"))]
 
 
 def load_prompt(name_or_path: str | Path) -> Prompt:
@@ -238,16 +246,9 @@ def load_prompt(name_or_path: str | Path) -> Prompt:
     return _read(path, name)
 
 
-def find_prompt(name: str, path: Callable[[str], Path], folder: Path | None = None) -> Prompt:
-    """Read the prompt that a spelling names, short names in the user's folder first, as of its closed-book sibling."""
-
-    def own(short: str) -> Path | None:
-        mine = folder / f"{short}.toml" if folder and short and not _is_path(short) else None
-        return mine if mine is not None and mine.is_file() else None
-
-    file = own(name) or (path(name) if _is_path(name) else None)
-    prompt = load_prompt(name) if file is None else replace(load_prompt(file), name=name)
-    return replace(prompt, closed_book=str(own(prompt.closed_book) or prompt.closed_book))
+def find_prompt(name: str, path: Callable[[str], Path]) -> Prompt:
+    """Read the prompt that a spelling names: a shipped one, or a file where ``path`` finds it."""
+    return replace(load_prompt(path(name)), name=name) if _is_path(name) else load_prompt(name)
 
 
 def _is_path(name: str) -> bool:
@@ -282,19 +283,19 @@ def _read(path: Path, name: str) -> Prompt:
     params = _params(_Table(reader.table("params", {}), path, "params."))
     if "max_tokens" in table:
         params["max_tokens"] = reader.whole("max_tokens", 1)
-    closed_book = reader.text("closed_book", "")
-    if closed_book and (kind != "answer" or not with_passages):
-        raise reader.error("makes sense only for an answer prompt with {passages}", "closed_book")
-    if kind == "answer" and with_passages and not closed_book:
+    siblings = {key: reader.text(key, "") for key in ("closed_book", "merge")}
+    for key, sibling in siblings.items():
+        if sibling and (kind != "answer" or not with_passages):
+            raise reader.error("makes sense only for an answer prompt with {passages}", key)
+        siblings[key] = str(path.parent / sibling) if _is_path(sibling) else sibling
+    if kind == "answer" and with_passages and not siblings["closed_book"]:
         raise reader.error("is missing: the prompt to use where there is no document, e.g. closed-book", "closed_book")
-    if _is_path(closed_book):
-        closed_book = str(path.parent / closed_book)
     guideline = " ".join(reader.text("guideline", "").split())
     if guideline and kind != "judge":
         raise reader.error("is for people who grade passages, so for a judge prompt", "guideline")
     output = _output(_Table(reader.table("output"), path, "output."), kind)
     about, user, system = reader.text("about", ""), user.strip(), system.strip()
-    return Prompt(name, kind, user, output, system, about, params, closed_book, passage, guideline)  # type: ignore[arg-type]  # kind is one of Kind
+    return Prompt(name, kind, user, output, system, about, params, passage=passage, guideline=guideline, **siblings)  # type: ignore[arg-type]  # kind is one of Kind
 
 
 def _params(reader: _Table) -> dict[str, Any]:

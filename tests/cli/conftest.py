@@ -1,5 +1,3 @@
-"""The small experiment, the command line in its folder, and its results."""
-
 from __future__ import annotations
 
 import shutil

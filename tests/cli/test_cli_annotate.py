@@ -1,23 +1,15 @@
-"""``judgekit annotate``, from a run's results to corrected run differences, and what it says to wrong input."""
-
 from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis.money import Money
-from judgekit.cli.annotate import _spent
-from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.trec import read_qrels
-from judgekit.people.reading import People
 from judgekit.people.tasks import Sample
 from tests.small import edited
 
@@ -88,25 +80,6 @@ def test_people_decide_which_run_is_best(finished, judgekit):
         assert "--people" in judgekit("compare", "--scores", "out/scores.parquet", *wrong, code=2).err
 
 
-def test_what_judgments_took_stands_beside_what_was_planned():
-    labels = pd.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "relevance": [1.0]})
-    people = People(Labeling("people", Scale("binary"), labels), pd.DataFrame({"judgments": [90, 90]}), seconds=12)
-    assert " ".join(_spent(people, Money(currency="EUR", wage=30, minutes=0.5))) == (
-        "A judgment took 12 seconds (median of the last files read). [money] plans 30 seconds. At its wage 180"
-        " judgments cost 18.00 EUR by the clock, 45.00 as planned."
-    )
-    assert len(list(_spent(people, Money(judgment=1)))) == 1
-    assert not list(_spent(replace(people, seconds=0), Money(wage=30, minutes=0.5)))
-
-
-def test_answers_of_two_runs_become_quality(finished, judgekit):
-    sample = ["--answers", "good,poor", "--n", "3", "--sheet", "csv", "-o", "s.jsonl"]
-    judgekit("annotate", "sample", "out", *sample, code=0)
-    filled = rated(finished / "s.csv", lambda row: "good")
-    read = judgekit("annotate", "read", "s.jsonl", filled, "-o", "people.csv", code=0)
-    assert "good: 100.0% of the preferences" in read.out
-
-
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -136,7 +109,7 @@ def test_results_whose_data_were_changed_are_refused(finished, judgekit):
     assert "different queries" in judgekit("annotate", "sample", "out", "--n", "2", "-o", "s.jsonl", code=2).err
 
 
-def test_what_assessors_leave_open_waits_is_decided_and_then_corrects(finished, judgekit):
+def test_what_assessors_leave_open_waits(finished, judgekit):
     judgekit("annotate", "sample", "out", "--n", "4", *TWO, "-o", "s.jsonl", code=0)
     rated(finished / "s.csv", lambda row: "Yes" if row["assessor"] == "bob" else own_town(row))
     waits = judgekit("annotate", "read", "s.jsonl", "s.csv", "-o", "people.qrels")
@@ -145,14 +118,8 @@ def test_what_assessors_leave_open_waits_is_decided_and_then_corrects(finished, 
     early = judgekit("annotate", "correct", "people.qrels", "out", "-m", "P@1", code=2)
     assert "read all files again" in early.err
     assert "Warning" not in early.err
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), re.S)[1])
-    said = {"value": 0, "skipped": "", "comment": "", "seconds": 1, "at": ""}
-    keys = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content", "key")
-    tasks = [{key: task[key] for key in keys} | said for task in data["tasks"]]
-    head = {key: data[key] for key in ("sample", "form", "design", "scale", "queries", "pairs", "assessor")}
-    lines = [{"judgekit": "judgments", **head, "tasks": len(tasks)}, *tasks, {"end": len(tasks)}]
-    (finished / "last.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = judgekit("annotate", "read", "s.jsonl", "s.csv", "last.jsonl", "-o", "people.qrels", code=0)
+    rated(finished / "s.csv")
+    done = judgekit("annotate", "read", "s.jsonl", "s.csv", "-o", "people.qrels", code=0)
     assert "wait for" not in done.out
     assert not page.exists()
     judgekit("annotate", "correct", "people.qrels", "out", "-m", "P@1", code=0)

@@ -1,14 +1,5 @@
-"""What there is, and whether a server will do."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
-import typer
-
-from judgekit.cli.app import app_for
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts, prompt_folder
 from tests.mock import URL
@@ -45,35 +36,6 @@ def test_labelers_and_answer_metrics_are_listed_with_what_they_are_and_one_is_sh
     assert {"em", "f1"} <= {line.split(":")[0] for line in said.out.splitlines()}
     assert judgekit("list", "metrics", "em").out.startswith("em: ")
     assert "answer metric 'nDCG'" in judgekit("list", "metrics", "nDCG").err
-
-
-def test_help_shows_every_word_of_its_source():
-    """What stands in square brackets is taken for markup, and lost."""
-    command = typer.main.get_command(app_for())
-
-    def texts(one: Any) -> Iterator[str]:
-        yield one.help or ""
-        yield from (getattr(param, "help", None) or "" for param in one.params)
-        for each in getattr(one, "commands", {}).values():
-            yield from texts(each)
-
-    found = list(texts(command))
-    assert len(found) > 100
-    assert [text for text in found if "[" in text] == []
-
-
-@pytest.mark.parametrize(
-    ("command", "own"),
-    [
-        ("label", {"docs", "depth"}),
-        ("answer", {"docs", "run", "depth", "imported", "metric", "mode", "closed_book"}),
-        ("guard", {"qrels", "measure", "max_drop"}),
-    ],
-)
-def test_help_tells_what_a_command_does_before_how_it_reaches_its_endpoint(command, own):
-    commands: Any = typer.main.get_command(app_for())
-    order = [param.name for param in commands.commands[command].params]
-    assert own <= set(order[: order.index("base_url")])
 
 
 def test_an_endpoint_is_checked_call_by_call(judgekit):

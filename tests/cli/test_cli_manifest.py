@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from judgekit.data.outputs import is_results_folder
 from tests.mock import URL
 from tests.small import Judgekit, edited
@@ -16,36 +18,32 @@ DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.tre
 RUN = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
 
 
-def manifest(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text())
-    return content
+def manifest(path: Path) -> Any:
+    return json.loads(path.read_text())
 
 
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def other_queries(folder: Path) -> None:
-    """Ask something else under the same ids."""
-    edited(folder / "queries.jsonl", "When was the bridge", "When was the tower")
-
-
-def stages(judgekit: Judgekit) -> None:
-    """From labels and answers to a table of each."""
+@pytest.fixture
+def stages(judgekit: Judgekit, folder: Path) -> Path:
+    """A folder with what the stages make of its files, from labels and answers to a comparison."""
     for command in (
         ["label", "containment", *DATA, "--out", "c.qrels"],
         ["answer", *DATA, *MOCK, "--depth", "1", "--out", "quality.csv"],
         ["score", "--run", "good.trec", "--qrels", "c.qrels", "-m", "P@1", "--per-query", "--out", "scores.csv"],
+        COMPARE,
     ):
         assert "different" not in judgekit(*command, code=0).err
+    return folder
 
 
 COMPARE = ["compare", "--scores", "scores.csv", "--quality", "quality.csv", "--resamples", "100", "--out", "c.csv"]
 
 
-def test_each_stage_writes_beside_its_result_what_it_was_made_from(judgekit, folder):
-    stages(judgekit)
-    assert judgekit(*COMPARE).code == 0
+def test_each_stage_writes_beside_its_result_what_it_was_made_from(stages):
+    folder = stages
     labels = manifest(folder / "c.qrels.manifest.json")
     assert {role: x["sha256"] for role, x in labels["inputs"].items()} == {
         role: sha256(folder / file)
@@ -59,16 +57,14 @@ def test_each_stage_writes_beside_its_result_what_it_was_made_from(judgekit, fol
     assert set(manifest(folder / "c.csv.manifest.json")["inputs"]) == {"scores.csv", "quality.csv"}
 
 
-def test_results_of_different_data_are_not_used_together_in_silence(judgekit, folder):
-    stages(judgekit)
-    assert "different" not in judgekit(*COMPARE).err
-    other_queries(folder)
+def test_results_of_different_data_are_not_used_together_in_silence(judgekit, stages):
+    edited(stages / "queries.jsonl", "When was the bridge", "When was the tower")
     judgekit("answer", *DATA, *MOCK, "--depth", "1", "--out", "quality.csv", code=0)
     said = judgekit(*COMPARE, code=0)
     assert "note: these files were made from different queries" in said.err
     assert "c.qrels from queries.jsonl" in said.err
     assert "quality.csv from queries.jsonl" in said.err
-    edited(folder / "good.trec", "d0a", "d1a")
+    edited(stages / "good.trec", "d0a", "d1a")
     said = judgekit("score", "--run", "good.trec", "--qrels", "c.qrels", code=0)
     assert "different files of run good" in said.err
 
@@ -96,9 +92,6 @@ class Longest(jk.Labeler):
 
     def relevance(self, query, doc):
         return len(doc.text) >= self.least
-"""
-METRIC = """
-import judgekit as jk
 
 
 class Brief(jk.AnswerMetric):
@@ -110,38 +103,20 @@ class Brief(jk.AnswerMetric):
 
 
 def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(judgekit, folder, monkeypatch):
-    (folder / "own").mkdir()
-    for name, text in (("labelers", MINE), ("metrics", METRIC)):
-        (folder / "own" / f"{name}.py").write_text(text)
-    text = (folder / "experiment.toml").read_text()
-    text = text.replace("[answers]", '[answers]\nmetrics = ["own/metrics.py:Brief", "em"]')
-    text += '[[labelers]]\nkind = "own/labelers.py:Longest"\nleast = 55\n'
-    (folder / "experiment.toml").write_text(text)
+    (folder / "own.py").write_text(MINE)
+    metrics = '[answers]\nmetrics = ["own.py:Brief", "em"]'
+    edited(folder / "experiment.toml", "[answers]", f'[[labelers]]\nkind = "own.py:Longest"\nleast = 55\n{metrics}')
     monkeypatch.chdir(folder.parent)
     said = judgekit("run", folder / "experiment.toml", "--out", folder / "results", code=0)
     read = manifest(folder / "results/manifest.json")["inputs"]
-    hashes = {Path(role).name: source["sha256"] for role, source in read.items()}
-    for name in ("labelers.py", "metrics.py"):
-        assert hashes[name] == sha256(folder / "own" / name)
+    assert {Path(role).name: source["sha256"] for role, source in read.items()}["own.py"] == sha256(folder / "own.py")
     assert "longest(least=55)" in said.out
     assert "brief" in (folder / "results/report.json").read_text()
 
 
-def test_a_command_takes_files_of_your_own(judgekit, folder):
-    (folder / "labelers.py").write_text(MINE)
-    (folder / "metrics.py").write_text(METRIC)
-    said = judgekit("label", "labelers.py:Longest(least=55)", *DATA, "--out", "long.qrels", code=0)
-    assert "longest(least=55): " in said.out
-    read = manifest(folder / "long.qrels.manifest.json")["inputs"]
-    assert read["labelers.py"]["sha256"] == sha256(folder / "labelers.py")
-    brief = ["--metric", "metrics.py:Brief", "--out", "quality.csv"]
-    judgekit("answer", *DATA, *MOCK, "--depth", "1", *brief, code=0)
-    assert "metrics.py" in manifest(folder / "quality.csv.manifest.json")["inputs"]
-
-
 def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(judgekit, folder):
     judgekit("label", "containment", *DATA, "--out", "c.qrels", code=0)
-    other_queries(folder)
+    edited(folder / "queries.jsonl", "When was the bridge", "When was the tower")
     labeler = '[[labelers]]\nname = "before"\nkind = "provenance"\nqrels = "c.qrels"\n[answers]'
     edited(folder / "experiment.toml", "[answers]", labeler)
     said = judgekit(*RUN, code=0)

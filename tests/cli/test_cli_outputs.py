@@ -20,11 +20,8 @@ PEOPLE = ["label", "provenance(qrels=gold.qrels)", *DATA]
 ANSWER = ["answer", "--run", "good.trec", *MOCK, "--depth", "1", "--queries"]
 COMMANDS = {
     "a query file": ([*PEOPLE, "--out", "queries.jsonl"], "queries.jsonl"),
-    "documents": ([*PEOPLE, "--out", "docs.jsonl"], "docs.jsonl"),
-    "a run": ([*PEOPLE, "--out", "good.trec"], "good.trec"),
     "a labeler's qrels": ([*PEOPLE, "--out", "gold.qrels"], "gold.qrels"),
     "the same by another path": ([*PEOPLE, "--out", "../{folder}/gold.qrels"], "gold.qrels"),
-    "a symbolic link to it": ([*PEOPLE, "--out", "link"], "gold.qrels"),
     "a hard link to it": ([*PEOPLE, "--out", "hard"], "gold.qrels"),
     "the missing labels beside its qrels": ([*PEOPLE, "--out", "gold.txt"], "gold.missing.tsv"),
     "the table beside the labels": (
@@ -32,7 +29,6 @@ COMMANDS = {
         "x.qrels.parquet",
     ),
     "a prompt": (["label", "judge(prompt=mine.toml)", *DATA, *MOCK, "--out", "mine.toml"], "mine.toml"),
-    "a query table": ([*ANSWER, "queries.csv", *DATA[2:4], "--out", "queries.csv"], "queries.csv"),
     "a part of a folder of documents": (
         [*ANSWER, "queries.jsonl", "--docs", "parts", "--out", "parts/new.parquet"],
         "parts",
@@ -55,13 +51,11 @@ COMMANDS = {
 @pytest.fixture
 def inputs(folder: Path, judgekit: Judgekit) -> Path:
     """The folder of the experiment with one more input of every kind."""
-    (folder / "link").symlink_to(folder / "gold.qrels")
     (folder / "hard").hardlink_to(folder / "gold.qrels")
     (folder / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
     shutil.copy(folder / "gold.qrels", folder / "labels.csv")
     pd.DataFrame({"query_id": ["q0"], "doc_id": ["d0a"], "relevance": [1]}).to_parquet(folder / "x.qrels.parquet")
     (folder / "mine.toml").write_text(judgekit("list", "prompts", "binary").out)
-    (folder / "queries.csv").write_text("query_id,text,answers\n" + "".join(f"q{i},When?,1412\n" for i in range(6)))
     (folder / "parts").mkdir()
     pd.read_json(folder / "docs.jsonl", lines=True).to_parquet(folder / "parts" / "part-00000.parquet")
     (folder / "scores.csv").write_text("labeling,run,measure,query_id,value\nl,good,AP,q0,0\nl,good,AP,q1,1\n")
@@ -80,15 +74,6 @@ def test_no_command_writes_over_what_it_reads(judgekit, inputs, command, kept):
     assert "is an input of this command" in said.err
     assert kept in said.err
     assert files(inputs) == before
-
-
-def test_the_store_is_not_replaced_by_its_own_export(judgekit, folder):
-    assert judgekit("label", "judge", *DATA, *MOCK, "--out", "judge.qrels").code == 0
-    store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
-    before = store.read_bytes()
-    inside = store.with_name("all.jsonl")
-    assert "folder of the store" in judgekit("cache", "export", inside, "--cache", "store", code=2).err
-    assert store.read_bytes() == before
 
 
 def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit, folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import re
 
 import pandas as pd
 import pytest
@@ -71,14 +71,9 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit, folder):
     assert list(chosen["value"]) == [1.0]
     assert "look where mine scores low" in said.out
     assert "The quality table has no column 'depth': judgekit takes the answers' depth to be 5." in said.err
-    lines = said.out.splitlines()
-    head, row = next((line, lines[i + 1]) for i, line in enumerate(lines) if "ci_low" in line)
-    assert head.split()[-6:] == ["concordance", "ci_low", "ci_high", "tau_b", "rho", "r"]
-    value, low, high = map(float, row.split()[-6:-3])
-    assert value == high == 1 > low > 0.5
+    assert re.search(r" concordance +ci_low +ci_high +tau_b +rho +r\n.* 1\.0000 +0\.\d+ +1\.0000 ", said.out)
     pd.concat([good, good.assign(measure="P@10")]).to_csv("scores.csv", index=False)
     assert "lacks column 'depth', and the depths are 10, 5" in judgekit(*COMPARE, code=2).err
-    judgekit(*COMPARE, "--depth", 10, code=0)
 
 
 def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit):
@@ -89,8 +84,6 @@ def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit):
     (row,) = [row for row in said["comparison"] if row["coefficient"] == "concordance"]
     assert (row["level"], row["value"], row["n"], row["ci_low"]) == ("system", 1.0, 6, None)
     assert any("hold only means" in line for line in said["warnings"])
-    assert "The tables hold only means over queries" in " ".join(judgekit(*COMPARE).out.split())
-    judgekit(*COMPARE, "--level", "query", code=2)  # nothing there to show
 
 
 def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit):
@@ -100,14 +93,11 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit)
     noisy = erag.assign(labeling="judge", value=[value + i * 7 % 5 for i, value in enumerate(outcome)])
     pd.concat([erag, noisy]).to_csv("scores.csv", index=False)
     pd.DataFrame({**base, "depth": 1, "model": "bot", "metric": "em", "value": outcome}).to_csv("quality.csv")
-    said = judgekit(*COMPARE)
-    assert "look where erag scores low. erag 100 in 100." in said.out
-    assert "declare it with by_construction" in said.err
+    assert "declare it with by_construction" in judgekit(*COMPARE).err
     said = judgekit(*COMPARE, "--by-construction", "erag=em")
     assert "erag is left out: its labels are the outcome by construction." in said.out
     assert "by_construction" not in said.err
-    wrong = {"egar=em": "labeling 'egar'", "erag=me": "metric 'me'", "erag": "labeling ''"}
-    for declared, unknown in wrong.items():
+    for declared, unknown in {"erag=me": "metric 'me'", "erag": "labeling ''"}.items():
         assert f"unknown {unknown}" in judgekit(*COMPARE, "--by-construction", declared, code=2).err
 
 
@@ -115,11 +105,8 @@ def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit, folder)
     (folder / "flat.trec").write_text("".join(f"q{q} Q0 d{d} 1 0.5 flat\n" for q in (1, 2) for d in range(4)))
     (folder / "flat.qrels").write_text("q1 0 d1 1\nq2 0 d9 1\n")
     said = judgekit("score", "--run", "flat.trec", "--qrels", "flat.qrels", "-m", "P@1 R@1 nDCG@3 AP")
-    told = [line for line in said.err.splitlines() if "tie" in line]
-    assert told == [
-        "note: flat: scores tie across cutoff 1 in 2, cutoff 3 in 2 of 2 queries; --ties sets which documents come"
-        " first"
-    ]
+    told = "note: flat: scores tie across cutoff 1 in 2, cutoff 3 in 2 of 2 queries; --ties sets which documents come"
+    assert [line for line in said.err.splitlines() if "tie" in line] == [f"{told} first"]
 
 
 MADE = [
@@ -150,20 +137,9 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
 def test_dry_run_counts_and_sends_nothing(judgekit, finished):
     for cache, counts in (("none", "18 18 0 at least 18; up to 36"), ("store", "18 18 18 0")):
         said = judgekit("run", "experiment.toml", "--dry-run", "--cache", cache, code=0)
-        (row,) = [line.split() for line in said.out.splitlines() if line.startswith("label judge  ")]
-        assert " ".join(row[2:]).startswith(counts)
+        assert f"label judge {counts}" in " ".join(said.out.split())
     assert not (finished / "none").exists()
     assert not (finished / "judgekit-out").exists()
-
-
-@pytest.mark.parametrize("command", [[], ["run"], ["label"], ["answer"], ["score"], ["compare"], ["report"], ["demo"]])
-def test_every_command_explains_itself(judgekit, command):
-    assert "Usage: judgekit" in judgekit(*command, "--help", code=0).out
-
-
-def thumbs(folder: Path) -> None:
-    rows = [f"{run},q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in RUNS for i in range(6)]
-    (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
 
 
 FREE = toml(
@@ -176,7 +152,8 @@ FREE = toml(
 
 
 def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(judgekit, folder):
-    thumbs(folder)
+    rows = [f"{run},q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in RUNS for i in range(6)]
+    (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
     (folder / "free.toml").write_text(FREE)
     assert "answer" not in judgekit("run", "free.toml", "--dry-run", code=0).out
     judgekit("run", "free.toml", "--out", "results", code=0)
@@ -184,7 +161,6 @@ def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(judgekit, folder)
     told = comparison[["quality_metric", "depth", "model"]].drop_duplicates().values.tolist()
     assert told == [["rating", 4, "undeclared"]]
     assert set(comparison["level"]) == {"query", "within-query", "system"}
-    assert len(read_table(QUALITY, folder / "results" / "answers" / "ratings.parquet")) == 12
     (folder / "again.toml").write_text((folder / "results" / "resolved.toml").read_text())
     judgekit("run", "again.toml", "--out", "again", code=0)  # the resolved file says that nothing is answered
     assert (folder / "again" / "scores.parquet").read_bytes() == (folder / "results" / "scores.parquet").read_bytes()
@@ -194,8 +170,6 @@ def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(judgekit, folder)
     ("old", "new", "said"),
     [
         ("depths = [4]", 'depths = [4]\nmetrics = ["em"]', "endpoint"),
-        ("depths = [4]", 'depths = [4]\nprompt = "answer-long"', "endpoint"),
-        ("depths = [4]", 'depths = [4]\nendpoint = "local"', "endpoint"),
         ('ratings = ["thumbs.csv"]', "metrics = []", "metrics, or files with ratings"),
         ("depths = [4]", "depths = [1, 4]", "lacks column 'depth', and the depths are 1, 4"),
     ],
@@ -204,18 +178,6 @@ def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit
     (folder / "thumbs.csv").write_text("run,query_id,value\ngood,q0,up\n")
     (folder / "free.toml").write_text(FREE.replace(old, new))
     assert said in judgekit("run", "free.toml", "--dry-run", code=2).err
-
-
-def test_a_judge_can_be_compared_with_ratings_alone(judgekit, folder):
-    thumbs(folder)
-    ratings = 'depths = [4]\nmetrics = []\nratings = ["thumbs.csv"]'
-    edited(folder / "experiment.toml", "depths = [1, 4]", ratings)
-    judgekit("run", "experiment.toml", "--out", "results", code=0)
-    comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
-    assert set(comparison["labeling"]) == {"containment", "judge", "erag"}
-    assert set(comparison["quality_metric"]) == {"rating"}
-    edited(folder / "thumbs.csv", "poor", "other")
-    assert "'other'" in judgekit("run", "experiment.toml", "--out", "results", code=2).err
 
 
 def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
@@ -235,7 +197,7 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
     ("ratings", "primary", "metric", "told"),
     [
         (["thumbs.csv"], "nDCG@4", "thumb", "unknown answer metric 'thumb'"),
-        (["thumbs.csv"], "nDCG@1", "thumbs", "ratings of answers from the top 4 only"),
+        (["thumbs.csv"], "nDCG@1", "thumbs", "those from the top 4 only"),
         (["em.csv"], "nDCG@4", "em", "which the experiment computes itself"),
         (["thumbs.csv", "thumbs.csv"], "nDCG@4", "thumbs", "two of the files rate 'thumbs'"),
     ],
@@ -243,15 +205,14 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
 def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
     judgekit, folder, ratings, primary, metric, told
 ):
-    for name, column in (("thumbs", "thumbs"), ("em", "em")):
-        rows = "".join(f"good,4,mock,q{i},{column},{i % 2}\n" for i in range(6))
+    for name in ("thumbs", "em"):
+        rows = "".join(f"good,4,mock,q{i},{name},{i % 2}\n" for i in range(6))
         (folder / f"{name}.csv").write_text("run,depth,model,query_id,metric,value\n" + rows)
     answers = f'depths = [1, 4]\nmetrics = ["em", "f1"]\nratings = {ratings}'
     edited(folder / "experiment.toml", "depths = [1, 4]", answers)
     edited(folder / "experiment.toml", "[analysis]", f'[analysis]\nprimary = "{primary}"\nprimary_metric = "{metric}"')
-    for dry in (["--dry-run"], ["--out", "results"]):
-        assert told in judgekit("run", "experiment.toml", "--cache", "fresh", *dry, code=2).err
-        assert not (folder / "fresh").exists()
+    assert told in judgekit("run", "experiment.toml", "--cache", "fresh", code=2).err
+    assert not (folder / "fresh").exists()
 
 
 def test_a_table_that_is_written_is_summed_up_on_the_screen(judgekit, folder):

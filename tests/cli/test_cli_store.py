@@ -1,12 +1,8 @@
-"""``cache`` and ``batch`` from the command line: replies can be looked at, moved, and had by way of files."""
-
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-
-import pytest
 
 from judgekit.wire.types import Endpoint
 from tests.mock import URL, MockTransport
@@ -24,6 +20,7 @@ def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit, fini
     judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store", code=0)
     again = judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store", code=2)
     assert "replies.jsonl.gz already exists" in again.err
+    assert "folder of the store" in judgekit("cache", "export", "store/all.jsonl", "--cache", "store", code=2).err
     assert "0 were there already" in judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other", code=0).out
     plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "other")
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
@@ -41,9 +38,7 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit, fin
         lines.append(json.dumps({"custom_id": request["custom_id"], "response": response, "error": None}))
     (folder / "result.jsonl").write_text("\n".join(lines) + "\n")
     judgekit("batch", "import", "result.jsonl", *cache, code=0)
-    again = judgekit(*RUN, *cache, code=0)
-    assert "0 sent" in again.err
-    assert not any(part.split()[-2:] == ["1", "sent"] for part in again.err.splitlines())
+    assert set(re.findall(r"(\d+) sent", judgekit(*RUN, *cache, code=0).err)) == {"0"}
     for name in ("containment", "judge", "erag"):
         labels = (folder / place / "labels" / f"{name}.qrels" for place in ("out", "results"))
         assert len({path.read_bytes() for path in labels}) == 1
@@ -87,12 +82,10 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
     assert "deleted" in judgekit(*lost, "--yes").out
     assert judgekit(*lost).out.startswith("0 replies and 0 waiting requests found")
     plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "store").out
-    (whole,) = re.findall(r"^all .*", plan, re.MULTILINE)
-    _, _, _, to_send, *_ = re.findall(r"[\d,]+", whole)
+    (to_send,) = re.findall(r"^all +\d+ +\d+ +\d+ +\D*(\d+)", plan, re.MULTILINE)
     assert int(to_send) == int(said.out.split()[0]) > 0
 
 
-@pytest.mark.parametrize("condition", [[], ["--query", " "]])
-def test_forgetting_needs_a_condition(judgekit, finished, condition):
-    assert "Traceback" not in judgekit("cache", "forget", *condition, "--yes", "--cache", "store", code=2).err
+def test_forgetting_needs_a_condition(judgekit, finished):
+    judgekit("cache", "forget", "--yes", "--cache", "store", code=2)
     assert judgekit("cache", "forget", "--model", "nobody", "--cache", "store").out.startswith("0 replies")

@@ -61,16 +61,17 @@ def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit
     assert told in _flat(exported.err)
 
 
-def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit, half):
-    edited(half / "half.toml", 'qrels = "half.qrels"', 'qrels = "half.qrels"\nunlisted = "zero"')
-    judgekit("run", "half.toml", "--out", "results", code=0)
-    alone = _printed(judgekit("score", *DATA[4:], "--qrels", "half.qrels", "-m", "nDCG@4"))
-    assert _means(half) == pytest.approx({run: value / 2 for run, value in alone.items()}, abs=5e-5)
-
-
-@pytest.mark.parametrize("kind", ["provenance(qrels='half.qrels'", "human(file='half.qrels'"])
-def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(judgekit, half, kind):
-    said = judgekit("label", f"{kind}, unlisted=missing)", *DATA, "--depth", 3, "--out", "sparse.qrels", code=0)
+def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(judgekit, half):
+    said = judgekit(
+        "label",
+        "provenance(qrels='half.qrels', unlisted=missing)",
+        *DATA,
+        "--depth",
+        3,
+        "--out",
+        "sparse.qrels",
+        code=0,
+    )
     assert "3 ok, 9 not_applicable, 6 unasked" in said.out
     assert "failed" not in said.out + said.err
     assert "again" not in said.err
@@ -80,17 +81,9 @@ def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(judge
     assert _printed(scored) == {"good": 1.0, "poor": 0.3333}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["label", "provenance(qrels='half.qrels')", *DATA, "--out", "again.qrels"],
-        ["run", "half.toml", "--out", "results"],
-    ],
-)
-def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit, half, command):
+def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judgekit, half):
     (half / "half.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\nq1\td1b\tunparsed\n")
-    said = judgekit(*command, code=1)
-    assert "asked for again" not in said.err
+    said = judgekit("run", "half.toml", "--out", "results", code=1)
     assert "try another prompt" not in said.err
     assert "running again changes nothing" in _flat(said.err)
 

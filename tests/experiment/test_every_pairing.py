@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import cycle
+from typing import Any
 from unittest.mock import patch
 
 import pandas as pd
@@ -59,45 +60,40 @@ def test_every_labeler_and_metric_is_tried_here():
 
 
 @pytest.mark.parametrize(("spelling", "metric"), list(zip(LABELERS, cycle(METRICS))))
-def test_every_labeler_and_every_answer_metric_alone_end_with_a_report(finish, tmp_path, spelling, metric):
+def test_every_labeler_and_every_answer_metric_alone_end_with_a_report(finish, spelling, metric):
     finished = finish([spelling], answers={"depths": [1, 3], "closed_book": True, "metrics": [metric]})
     assert [labeling.scale.kind for labeling in finished.labelings.values()] == [LABELERS[spelling]]
     rated = finished.quality[finished.quality["depth"] > 0]
     assert set(rated["metric"]) == {metric}
     assert rated["value"].notna().all()
-    assert list(pd.read_csv(tmp_path / "out" / "agreement.csv").columns[:4]) == ["first", "second", "on", "coefficient"]
-
-
-def test_every_two_labelers_meet_in_a_report(finish):
-    finish(list(LABELERS))
 
 
 @pytest.mark.parametrize(
     ("spellings", "changes"),
     [
+        ([*LABELERS], {}),
         (["containment", "judge"], {"runs": {"good": "good.trec"}}),
         (["containment", "utility(quality=f1)"], {"data": {"limit": 1}}),
     ],
-    ids=["one run", "one query"],
+    ids=["all labelers", "one run", "one query"],
 )
-def test_the_least_experiments_end_with_a_report(finish, spellings, changes):
+def test_the_largest_and_the_least_experiments_end_with_a_report(finish, spellings, changes):
     finish(spellings, **changes)
 
 
 def test_a_chosen_confidence_reaches_the_decision_every_table_and_every_word(finish, tmp_path, capsys):
-    finished = {}
-    for c in (0.6, 0.95):
-        analysis = {"confidence": c, "primary": "nDCG@1", "use": "find-questions"}
-        ranked = {"answers": {"depths": [1, 2]}, "metrics": {"measures": ["nDCG"]}}
-        finished[c] = finish(["containment", "judge"], str(c), analysis=analysis, **ranked)
+    ranked: dict[str, Any] = {"answers": {"depths": [1, 2]}, "metrics": {"measures": ["nDCG"]}}
+    analysis = {"primary": "nDCG@1", "use": "find-questions"}
+    finish(["containment", "judge"], "0.95", analysis=analysis, **ranked)
+    finished = finish(["containment", "judge"], "0.6", analysis=analysis | {"confidence": 0.6}, **ranked)
     for table in ("agreement.csv", "comparison.csv", "differences.csv"):
         narrow, wide = (pd.read_csv(tmp_path / str(c) / table) for c in (0.6, 0.95))
         there = narrow["ci_low"].notna()
         assert there.any()
         assert (narrow["ci_low"] >= wide["ci_low"])[there].all()
         assert (narrow["ci_high"] <= wide["ci_high"])[there].all()
-        assert (narrow["ci_high"] - narrow["ci_low"])[there].sum() < (wide["ci_high"] - wide["ci_low"])[there].sum()
-    print_tables(finished[0.6].results)
+        assert not narrow.equals(wide)
+    print_tables(finished.results)
     for text in (capsys.readouterr().out, (tmp_path / "0.6" / "report.html").read_text()):
         assert "60 % interval" in text
         assert "95 % interval" not in text.replace(meaning("coverage"), "")
@@ -113,6 +109,7 @@ def test_labels_are_compared_with_the_answers_of_the_decision_whatever_else_is_a
     few = finish(["judge"], "few", runs=MIXED)
     more = {"runs": MIXED, "answers": {"depths": [1, 2, 3], "closed_book": True}}
     many = finish(["judge"], "many", analysis={"primary": "P@3"}, **more)
+    assert re.findall(r"(\w+)=", repr(many)) == ["folder", "missing"], "tables are slow to write out"
     assert decided_answers(few) == decided_answers(many)
     assert decided_answers(few).requests == 6 + 3
     assert many.results.answers[0].spending.standalone.requests > 9
@@ -128,23 +125,9 @@ def test_answers_that_an_llm_rates_cost_what_it_takes_to_rate_them(finish):
     answers = {"depths": [1, 3], "metrics": ["em", "correct(endpoint=two)"]}
     analysis = {"primary": "P@3", "primary_metric": "correct(endpoint=two)"}
     rated = finish(["judge"], "rated", answers=answers, analysis=analysis)
-    more = decided_answers(rated).requests - decided_answers(free).requests
-    assert more > 0
-    whole, alone = rated.results.answers[0].spending, free.results.answers[0].spending
-    assert whole.standalone.requests - alone.standalone.requests >= more
+    assert decided_answers(rated).requests > decided_answers(free).requests
     other = finish(["judge"], "other", answers=answers, analysis={"primary": "P@3"})
     assert decided_answers(other) == decided_answers(free), "the decision's metric asks nobody"
-
-
-def test_request_seconds_survive_running_again(finish):
-    first, again = (finish(["judge"], name, data={"limit": 5}) for name in ("first", "again"))
-    for one, other in zip(first.results.labelings, again.results.labelings, strict=True):
-        assert one.spending.standalone.request_seconds == pytest.approx(other.spending.standalone.request_seconds)
-        assert other.spending.incurred.requests == 0
-    assert re.findall(r"(\w+)=", repr(first)) == ["folder", "missing"], "tables are slow to write out"
-    seconds = decided_answers(first).request_seconds
-    assert seconds == pytest.approx(decided_answers(again).request_seconds)
-    assert seconds > 0
 
 
 def test_an_experiment_names_a_measure_of_your_own_with_its_file(finish, data, tmp_path):

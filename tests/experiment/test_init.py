@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import tomllib
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgekit.cli.app import app_for
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
-from judgekit.experiment.init import draft, schema
-from tests.plugins.traces.test_reading import PHOENIX, as_langfuse, lines, spans
+from judgekit.experiment.init import draft
+from tests.plugins.traces.test_reading import lines, spans
 from tests.small import RUNS, edited
 
 
@@ -121,25 +120,18 @@ def test_init_writes_an_experiment_whose_dry_run_counts(make, taken, data, judge
     assert judgekit("init", "--overwrite").code == 0
 
 
-def answers(folder: Path, *columns: str) -> None:
-    known = {q["query_id"]: q["answers"][0] for q in rows(folder / "queries.jsonl")}
-    body = [
-        {"qid": q, "run": name, "response": text if (i + len(name)) % 3 else "no", "stars": (i * len(name)) % 5 + 1}
-        for name, shift in (("good", 0), ("poor", 1))
-        for i, (q, text) in enumerate(known.items(), shift)
-    ]
-    table(folder / "app.csv", columns, [[row[column] for column in columns] for row in body])
-
-
 @pytest.mark.parametrize(
-    ("columns", "line", "outcome"),
+    ("column", "cells", "line", "outcome"),
     [
-        (("qid", "run", "response"), "answers of your application (fields qid, response, run)", "em"),
-        (("qid", "run", "stars"), "ratings of answers (fields qid, run, stars)", "rating"),
+        ("response", ["1412", "no"], "answers of your application (fields qid, response, run)", "em"),
+        ("stars", [5, 2], "ratings of answers (fields qid, run, stars)", "rating"),
     ],
 )
-def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(columns, line, outcome, data, judgekit):
-    answers(data, *columns)
+def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
+    column, cells, line, outcome, data, judgekit
+):
+    told = [(f"q{i}", name, cells[(i + at) % 2]) for at, name in enumerate(RUNS) for i in range(6)]
+    table(data / "app.csv", ["qid", "run", column], told)
     said = judgekit("init", ".", code=0)
     assert f"app.csv        {line}" in said.out
     assert said.out.endswith("It needs no server. Run it:\n\n  judgekit run experiment.toml\n")
@@ -170,9 +162,7 @@ def test_a_table_of_each_application_holds_the_answers_of_its_run(named, data, j
         answered = application(data, name, right, **({"run": name} if named else {}))
         (data / "apps" / f"{name}.json").write_text(json.dumps(answered))
     said = judgekit("init", "apps", code=0)
-    assert said.err == ""
-    assert load(data / "apps" / "experiment.toml").answers.imported == ["good.json", "poor.json"]
-    assert "It needs no server" in said.out
+    assert (said.err, "It needs no server" in said.out) == ("", True)
     judgekit("run", "apps/experiment.toml", "--out", "results", code=0)
     answered = pd.read_parquet(data / "results" / "answers" / "answer-short.parquet")
     means = answered[answered["metric"] == "em"].groupby("run")["value"].mean()
@@ -192,13 +182,7 @@ def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data, judgekit):
     (data / "apps" / "good.json").write_text(json.dumps(good))
     (data / "apps" / "poor.json").write_text(json.dumps([*poor, {**poor[-1], "user_input": "And then?"}]))
     assert "the answers of good.json are not used: query 'q" in judgekit("init", "apps", code=0).err
-    assert load(data / "apps" / "experiment.toml").answers.imported == "poor.json"
-
-
-def test_init_says_which_run_has_no_answers(data, judgekit):
-    table(data / "app.csv", ["query_id", "run", "answer"], [(f"q{i}", "good", "1850") for i in range(6)])
-    said = judgekit("init")
-    assert (said.code, "there are no answers of run poor" in said.err) == (0, True)
+    assert load(data / "apps" / "experiment.toml").answers.imported == ["poor.json"]
 
 
 def test_one_table_of_an_application_is_a_whole_experiment(data, judgekit):
@@ -213,20 +197,6 @@ def _distances(folder: Path) -> None:
     (folder / "poor.trec").write_text(body)
 
 
-def _no_text(folder: Path) -> None:
-    docs = [{**d, "text": ""} if d["doc_id"] in ("d0a", "d1a") else d for d in rows(folder / "docs.jsonl")]
-    lines(folder / "docs.jsonl", docs)
-
-
-def _copies(folder: Path) -> None:
-    first, *docs = rows(folder / "docs.jsonl")
-    lines(folder / "docs.jsonl", [first, *docs[:2], {**first, "doc_id": docs[2]["doc_id"]}, *docs[3:]])
-
-
-def _same(folder: Path) -> None:
-    (folder / "copy.trec").write_text((folder / "good.trec").read_text())
-
-
 def _pilot(folder: Path) -> None:
     more = [{"query_id": f"x{i}", "text": f"What else {i}?", "answers": ["1"]} for i in range(10)]
     lines(folder / "queries.jsonl", [*more, *rows(folder / "queries.jsonl")])
@@ -234,9 +204,18 @@ def _pilot(folder: Path) -> None:
 
 CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
     "distances": (_distances, "run 'poor' (poor.trec): its scores contradict its ranks (always"),
-    "empty": (_no_text, "2 of the 18 passages that runs found have no text, first 'd0a'"),
-    "copies": (_copies, "1 of the 18 passages that runs found repeat the text of another"),
-    "same run": (_same, "runs 'copy' and 'good' hold the same lists: leave out one"),
+    "empty": (
+        lambda folder: edited(folder / "docs.jsonl", "The stone bridge of Arlen was built in 1412 by masons.", ""),
+        "1 of the 18 passages that runs found have no text, first 'd0a'",
+    ),
+    "copies": (
+        lambda folder: edited(folder / "docs.jsonl", "flood in 1533", "flood in 1412"),
+        "1 of the 18 passages that runs found repeat the text of another",
+    ),
+    "same run": (
+        lambda folder: shutil.copy(folder / "good.trec", folder / "copy.trec"),
+        "runs 'copy' and 'good' hold the same lists: leave out one",
+    ),
     "pilot": (_pilot, "the runs hold 6 of 16 questions: the experiment uses only these"),
     "unknown doc": (
         lambda folder: edited(folder / "poor.trec", "d0b", "z9"),
@@ -246,6 +225,12 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
     "question twice": (
         lambda folder: edited(folder / "queries.jsonl", "Borvik", "Arlen"),
         "1 of the 6 questions repeat the text",
+    ),
+    "few answers": (
+        lambda folder: table(
+            folder / "app.csv", ["query_id", "run", "answer"], [(f"q{i}", "good", 1) for i in range(6)]
+        ),
+        "there are no answers of run poor",
     ),
     "encoding": (lambda folder: (folder / "poor.trec").write_bytes("q0 Q0 d0\xe9a 1 2.0 x\n".encode("latin-1")), ""),
 }
@@ -281,43 +266,24 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
     ("names", "words"),
     [
         (["docs.jsonl"], ["no questions and no runs here"]),
-        (["queries.jsonl", "docs.jsonl"], ["no runs here"]),
         (["nowhere"], ["nowhere: no such file or folder"]),
         (["empty"], ["holds no files of data"]),
-        (["good.trec", "poor.trec"], ["no questions and no passages"]),
         (["traces.jsonl"], ["judgekit traces traces.jsonl --out data"]),
         (["results"], ["holds results of judgekit"]),
-        (["langfuse.jsonl"], ["judgekit traces langfuse.jsonl --out data"]),
         (["gold.qrels"], ["gold.qrels  not used: it looks like judgments, but there are no questions and no passages"]),
         (["fragen.csv"], ['queries = "csv(id=…,text=…):fragen.csv"', "with (query=…,doc=…,score=…)"]),
-        (["halb.csv"], ['queries = "csv(id=…,text=…):halb.csv"']),
     ],
 )
 def test_what_is_lacking_is_said(names, words, data, judgekit):
     (data / "empty").mkdir()
     lines(data / "traces.jsonl", spans("t0", "When was mill 0 burnt?", "1850", 0))
-    lines(data / "langfuse.jsonl", as_langfuse(PHOENIX))
     (data / "gold.qrels").write_text("q0 0 d0a 1\n")
     (data / "fragen.csv").write_text("Nr,Frage\nq0,Wer?\n")
-    (data / "halb.csv").write_bytes(b"Nr;Frage\r\nq0;Wer?\r\n")
     (data / "results").mkdir()
     (data / "results" / "resolved.toml").write_text("# Paths are relative to /\n")
     said = judgekit("init", *names, code=2)
     assert all(word in said.out + said.err for word in words), said.err
     assert not list(data.rglob("experiment.toml"))
-
-
-def test_the_schema_names_every_key_and_holds_what_init_writes(data, judgekit):
-    assert judgekit("init").code == 0
-    text = (data / "experiment.toml").read_text()
-    beside = text.split("\n", 1)[0].removeprefix("#:schema ")
-    known = json.loads((data / beside).read_text())
-    assert known == schema()
-    assert "path" not in known["properties"]
-    for name, value in tomllib.loads(text).items():
-        assert name in known["properties"]
-        form = known["properties"][name].get("$ref", "").split("/")[-1]
-        assert not form or set(value) <= set(known["$defs"][form]["properties"])
 
 
 def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
@@ -328,17 +294,3 @@ def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
     taken = dict(draft([data]).files)
     assert taken["a.jsonl"].startswith("questions: 6, none")
     assert taken["b.jsonl"].startswith("passages: 18")
-
-
-def test_init_has_no_more_options_than_it_needs():
-    command = next(one for one in app_for(["init"]).registered_commands)
-    assert command.callback is not None
-    assert len(command.callback.__annotations__) <= 4
-
-
-def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit, tmp_path):
-    (tmp_path / "data-00000-of-00001.arrow").write_bytes(b"\xff\xff\xff\xff\x00")
-    (tmp_path / "dataset_info.json").write_text("{}")
-    said = judgekit("init", tmp_path, code=2)
-    assert f"datasets.load_from_disk({str(tmp_path)!r}).to_parquet('{tmp_path.name}.parquet')" in said.out
-    assert "dataset_info.json" not in said.out

@@ -1,5 +1,3 @@
-"""What is unknown about a cost stays unknown on its way from the session to the decision and the report."""
-
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -40,14 +38,6 @@ def test_tokens_that_a_server_did_not_report_leave_the_cost_unknown_or_a_lower_b
     assert (some.prompt_tokens, some.money, some.unreported) == (900, 0.1, 1)
 
 
-def test_what_people_were_paid_is_shown_as_unknown():
-    shown = summary._spending(FREE, people=True)
-    assert shown.standalone.money is None
-    assert shown.standalone.request_seconds is None
-    assert shown.incurred.money == 0
-    assert summary._spending(FREE).standalone.money == 0
-
-
 def test_request_seconds_are_unknown_where_no_reply_has_a_time_and_a_lower_bound_where_some_have_none():
     timed = Amount(10, 100, 10, 0.1, seconds=2.5)
     some, none = replace(timed, untimed=3), replace(timed, seconds=0.0, untimed=10)
@@ -57,11 +47,12 @@ def test_request_seconds_are_unknown_where_no_reply_has_a_time_and_a_lower_bound
     assert seconds == pytest.approx({"timed": 2.5, "some": math.nan}, nan_ok=True)
 
 
-def test_wall_time_is_that_of_this_session_and_request_seconds_are_kept():
+def test_wall_time_is_that_of_this_session_and_what_people_were_paid_is_unknown():
     again = Usage(standalone=Amount(10, 100, 10, 0.1, seconds=2.5), wall_s=0.01, cached=10)
-    spent = summary._spending(again)
-    assert (spent.standalone.request_seconds, spent.standalone.wall_s) == (2.5, None)
+    spent, people = summary._spending(again), summary._spending(again, people=True)
+    assert (spent.standalone.request_seconds, spent.standalone.money, spent.standalone.wall_s) == (2.5, 0.1, None)
     assert (spent.incurred.wall_s, spent.incurred.requests) == (0.01, 0)
+    assert (people.standalone.request_seconds, people.standalone.money, people.incurred.money) == (None, None, 0)
 
 
 @pytest.mark.parametrize(("weights", "mean"), [(None, 2.0), ({"q1": 3.0, "q2": 1.0, "q3": 9.0}, 1.5)])

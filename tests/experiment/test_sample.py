@@ -1,5 +1,3 @@
-"""An experiment on a sample of its questions: weights serve the means of runs, the rest is about those asked."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -28,15 +26,17 @@ def test_means_of_runs_are_weighted_and_nothing_else(finish, tmp_path):
     pd.testing.assert_frame_equal(weighted.comparison.gains, plain.comparison.gains)
 
     for made, weights in ((weighted, SAMPLE), (plain, equal)):
-        scores, quality = made.scores, made.results.quality
-        mean = scores[scores["query_id"] == "all"].set_index(["labeling", "run", "measure"])["value"]
-        for key, rows in scores[scores["query_id"] != "all"].groupby(["labeling", "run", "measure"]):
-            expected = np.average(rows["value"], weights=[weights[q] for q in rows["query_id"]])
-            assert mean[key] == pytest.approx(expected)
+        scores, keys = made.scores, ["labeling", "run", "measure"]
+        mean = scores[scores["query_id"] == "all"].set_index(keys)["value"]
         assert made.results.scores["value"].tolist() == mean.tolist()
-        for run_name, rows in made.quality.groupby("run"):
-            expected = np.average(rows["value"], weights=[weights[q] for q in rows["query_id"]])
-            assert quality.set_index("run")["value"][run_name] == pytest.approx(expected)
+        each = scores[scores["query_id"] != "all"]
+        for rows, means, by in (
+            (each, mean, keys),
+            (made.quality, made.results.quality.set_index("run")["value"], "run"),
+        ):
+            for key, some in rows.groupby(by):
+                expected = np.average(some["value"], weights=[weights[q] for q in some["query_id"]])
+                assert means[key] == pytest.approx(expected)
     assert not np.allclose(weighted.results.quality["value"], plain.results.quality["value"])
     assert "are a sample" in (tmp_path / "a" / "report.html").read_text()
     assert "a.csv" in (tmp_path / "a" / "manifest.json").read_text()

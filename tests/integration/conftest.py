@@ -17,11 +17,7 @@ from tests.integration.serving import Server, free_port, serving
 
 @pytest.fixture(scope="session")
 def real_endpoint(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """Start the small real model with flags, e.g. ``real_endpoint("--error-rate", "0.1")``; stopped at the end.
-
-    Needs ``JUDGEKIT_ENDPOINT_PYTHON``, a Python with the requirements of its ``requirements.txt``. The same flags give
-    the same server, so that the model is loaded once.
-    """
+    """Start the small real model with flags, e.g. ``real_endpoint("--error-rate", "0.1")``, once for the same flags."""
     python = os.environ.get("JUDGEKIT_ENDPOINT_PYTHON")
     script = shared / "endpoint" / "serve.py"
     if not python or not script.is_file():
@@ -51,10 +47,7 @@ MOCKS = {
 
 @pytest.fixture(scope="session")
 def litellm_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A LiteLLM proxy with mock answers, which needs no network. ``server.key`` is its key.
-
-    Needs ``JUDGEKIT_LITELLM``, the path of its executable: ``litellm[proxy]`` in an environment of its own.
-    """
+    """A LiteLLM proxy with mock answers, which needs no network. ``server.key`` is its key."""
     executable = os.environ.get("JUDGEKIT_LITELLM")
     if not executable or shutil.which(executable) is None:
         pytest.skip("needs JUDGEKIT_LITELLM, the executable of a LiteLLM proxy")

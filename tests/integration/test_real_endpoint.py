@@ -12,9 +12,8 @@ import pytest
 from judgekit.client.sync import run_sync
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_run
-from judgekit.errors import EndpointError
 from judgekit.reading.check import check_endpoint
-from judgekit.wire.types import Endpoint, Failure, Reply
+from judgekit.wire.types import Endpoint, Reply
 from tests.programs import Run
 
 MODEL = "minilm-l6-reader"
@@ -72,30 +71,6 @@ def test_faults_change_no_reply_and_lose_none(
     assert {"500", "truncated", "dropped"} <= set(counts)
     assert run.usage.incurred.requests == len(questions) + sum(counts.values())
     assert ask(server, questions, tmp_path).usage.sent == 0
-
-
-def test_a_rate_limit_is_kept_to_and_a_key_and_a_small_context_are_what_they_are(
-    real_endpoint: Callable[..., Any], questions: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = real_endpoint("--rate-limit", "10", "--api-key", "sk-right", "--max-context", "300")
-    monkeypatch.setenv("RIGHT", "sk-right")
-    monkeypatch.setenv("WRONG", "sk-wrong")
-    refused = ask(server, questions, api_key_env="WRONG")
-    assert isinstance(refused.error, EndpointError)
-    assert "401: Incorrect API key provided." in str(refused.error)
-    assert "401: You didn't provide an API key." in str(ask(server, questions).error)
-    run = ask(server, [*questions[:20], "Is it so? " * 400], api_key_env="RIGHT", concurrency=32)
-    assert run.error is None
-    failures = [outcome for outcome in run.outcomes.values() if isinstance(outcome, Failure)]
-    assert all("maximum context length is 300 tokens" in failure.reason for failure in failures)
-    assert isinstance(run.outcomes["Is it so? " * 400], Failure)
-    assert len(failures) < 10
-
-
-def test_an_unknown_model_stops_the_run(real_endpoint: Callable[..., Any], questions: list[str]) -> None:
-    run = ask(real_endpoint(), questions, model="gpt-x")
-    assert "404: The model `gpt-x` does not exist" in str(run.error)
-    assert run.usage.incurred.requests <= 16
 
 
 def test_the_check_says_what_it_can_do(real_endpoint: Callable[..., Any]) -> None:

@@ -184,11 +184,6 @@ def test_a_prompt_that_does_not_fit_fails_alone(server: Server, folder: Path) ->
     assert "400: This model's maximum context length is 8192 tokens" in failed["reason"].iloc[0]
 
 
-def test_a_model_that_the_server_lacks_ends_it(server: Server, folder: Path) -> None:
-    with pytest.raises(jk.JudgekitError, match="404: The model `other` does not exist"):
-        label(folder, "judge", server, model="other")
-
-
 def test_run_batch_answers_what_was_exported(server: Server, vllm: Vllm, folder: Path, judgekit: Judgekit) -> None:
     # Nobody is there: what the batch left unanswered cannot be had later.
     experiment("http://127.0.0.1:9/v1", "binary", "probable", "object", "erag")

@@ -61,7 +61,7 @@ def test_the_sdist_holds_the_project_and_nothing_else(dist: Path) -> None:
     assert sdist.stat().st_size < 5_000_000
 
 
-def test_the_wheel_holds_the_package_with_its_prompts_and_its_sample(dist: Path) -> None:
+def test_the_wheel_holds_the_package_and_an_index_shows_the_readme_without_links_that_lead_nowhere(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -71,13 +71,9 @@ def test_the_wheel_holds_the_package_with_its_prompts_and_its_sample(dist: Path)
     sample = ("experiment.toml", "replies.jsonl.gz", "queries.jsonl", "docs.jsonl", "runs/bm25.trec")
     assert inside >= {f"judgekit/{name}" for name in ("py.typed", *(f"sample/{name}" for name in sample))}
     assert any(name.endswith("licenses/LICENSE") for name in names)
-
-
-def test_an_index_shows_the_readme_without_links_that_lead_nowhere(dist: Path) -> None:
-    (wheel,) = dist.glob("*.whl")
+    (about,) = (name for name in names if name.endswith(".dist-info/METADATA"))
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        shown = archive.read(name).decode().partition("\n\n")[2]
+        shown = archive.read(about).decode().partition("\n\n")[2]
     assert shown.startswith("# judgekit")
     assert "judgekit init" in shown
     assert re.findall(r"\]\((?!https://)|<!--|\.svg", shown) == []

@@ -23,7 +23,6 @@ class Here:
     docs: Docs | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     complete: tuple[str, ...] = ()
-    prompts: Path | None = None
     thinks: bool = False
 
     def endpoint(self, name: str | None) -> Endpoint:

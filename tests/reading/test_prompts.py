@@ -199,3 +199,13 @@ def test_the_constraint_that_a_prompt_asks_for_is_the_one_of_its_form() -> None:
     (held,) = (p for p in PROMPTS if "response_format" in p.params)
     assert held.name == "graded-json"
     assert {"response_format": held.params["response_format"]} == held.output.form.constraint()
+
+
+def test_the_three_criteria_stand_in_the_same_order_for_a_judge_and_for_people() -> None:
+    prompt = load_prompt("criteria")
+    for text in (prompt.user, prompt.guideline):
+        assert text.index("Correct:") < text.index("Dense:") < text.index("Detailed:")
+    assert prompt.output.scale is not None
+    assert (prompt.output.scale.high, prompt.output.scale.min_rel) == (3, 1)
+    assert "three criteria, in this order. Correct:" in prompt.guideline
+    assert "correct and dense" in str(prompt.output.form.others)

@@ -16,8 +16,8 @@ from judgekit.client.session import Session
 from judgekit.data.files import write_table
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
-from judgekit.experiment.asking import count
 from judgekit.experiment.finished import draw
+from judgekit.experiment.run import count
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
 from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Card, Number

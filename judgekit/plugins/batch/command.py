@@ -33,8 +33,8 @@ def _opened(
 ) -> Iterator[tuple[Prepared, Store, Iterable[StageUnit], AllStages]]:
     """Yield a prepared experiment, the store, and what is asked by what program."""
     from judgekit import stages
-    from judgekit.experiment.asking import everything
     from judgekit.experiment.prepare import prepare
+    from judgekit.experiment.run import everything
 
     with noting_reads():
         prepared = prepare(experiment, keys=keys, cache=cache)

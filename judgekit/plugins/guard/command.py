@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit.console.options import AsJson, Cache, ModelOptions, named
-from judgekit.console.printing import echo, emit, progress
+from judgekit.console.printing import emit, progress, say
 from judgekit.data.manifest import by_role
 from judgekit.data.streams import check_outputs, noting_reads, write_atomic
 from judgekit.errors import UsageError
@@ -102,7 +102,7 @@ def guard(
     if as_json:
         emit("guard", **gate.content(guarded))
     else:
-        echo(str(guarded))
+        say(str(guarded))
     if markdown:
         write_atomic(markdown, gate.markdown(guarded))
     raise typer.Exit(guarded.exit_code)

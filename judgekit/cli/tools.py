@@ -1,0 +1,296 @@
+"""The tools: ``list``, ``check-endpoint``, ``convert`` to TREC files, and ``cache``, what is in the reply store."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from judgekit.console.options import BASE_URL, MODEL, Api, ApiKeyEnv, Cache, Transport, Wait
+from judgekit.console.printing import grid, group, note, opened_store, say
+from judgekit.data.streams import check_outputs, note_read
+from judgekit.errors import UsageError, not_among
+from judgekit.spec import split_form
+
+if TYPE_CHECKING:
+    from judgekit.kinds import About
+
+Kind = Literal["measures", "labelers", "metrics", "prompts"]
+
+
+def list_(
+    what: Annotated[Kind, typer.Argument(help="What to list; metrics are answer metrics.")],
+    name: Annotated[
+        str | None, typer.Argument(help="Show only this entry, in full; a prompt may be your own file.")
+    ] = None,
+) -> None:
+    """List measures, labelers, answer metrics or prompts, with those of installed plug-ins; or show one by name.
+
+    Examples:
+        judgekit list measures
+        judgekit list measures nDCG
+        judgekit list prompts binary
+    """
+    match what:
+        case "measures":
+            _measures(name)
+        case "labelers":
+            from judgekit.labelers.base import catalog as labelers
+
+            _plugins("labeler", labelers(), name)
+        case "metrics":
+            from judgekit.answers.quality import catalog as metrics
+
+            _plugins("answer metric", metrics(), name)
+        case "prompts":
+            _prompts(name)
+
+
+def _measures(name: str | None) -> None:
+    from judgekit.metrics import catalog, parse_measures
+
+    chosen = () if name is None else {measure.name for measure in parse_measures([name])}
+    for entry in catalog():
+        if chosen and entry.name not in chosen:
+            continue
+        low, high = ("no fixed end" if end is None else f"{end:g}" for end in (entry.low, entry.high))
+        span = "not declared" if entry.low is None is entry.high else f"{low} to {high}"
+        better = ", lower is better" if entry.lower_is_better else ""
+        lines = [
+            f"{entry.name}: {entry.title}",
+            f"  formula   {entry.formula}",
+            f"  rewards   {entry.rewards}",
+            f"  range     {span}{better}",
+            f"  scales    {entry.scales}",
+            f"  source    {entry.source}",
+        ]
+        if entry.aliases:
+            lines.append(f"  aliases   {', '.join(entry.aliases)}")
+        lines += [f"  {key + '=':<9} {param.what}" for key, param in entry.params.items()]
+        say(*lines, "")
+
+
+def _plugins(what: str, entries: dict[str, About], chosen: str | None) -> None:
+    if chosen is not None and chosen not in entries:
+        raise UsageError(not_among(what, chosen, entries))
+    for name in entries if chosen is None else (chosen,):
+        about = entries[name]
+        lines = [f"{name}: {about.does}"]
+        lines += [f"  {key:<9} {text}" for key, text in (("scale", about.scale), ("needs", about.needs)) if text]
+        lines += [f"  {'costs':<9} {about.cost}"] if about.cost else []
+        lines += [f"  {key + '=':<9} {text}" for key, text in about.options.items()]
+        say(*lines, "")
+
+
+def _prompts(name: str | None) -> None:
+    from judgekit.reading.prompts import list_prompts, load_prompt, prompt_folder
+
+    if name is None:
+        say(*(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}" for prompt in list_prompts()))
+        return
+    load_prompt(name)  # checks a file of the user's own before it is shown
+    shipped = prompt_folder() / f"{name}.toml"
+    typer.echo((shipped if shipped.is_file() else Path(name)).read_text(encoding="utf-8"), nl=False)
+
+
+def check_endpoint(
+    base_url: Annotated[str, BASE_URL],
+    model: Annotated[str, MODEL],
+    api_key_env: ApiKeyEnv = None,
+    transport: Transport = "http",
+    api: Api = "chat",
+    wait: Wait = 0.0,
+) -> None:
+    """Check what a server supports, with one call for each feature that judgekit may need.
+
+    Examples:
+        judgekit check-endpoint --base-url http://localhost:8000/v1 --model my-model
+    """
+    from judgekit.client.routes import wait_ready
+    from judgekit.client.sync import run_sync
+    from judgekit.reading.check import check_endpoint as check
+    from judgekit.wire.types import Endpoint
+
+    endpoint = Endpoint("checked", base_url, model, api_key_env, transport=transport, api=api)
+    if wait:
+        run_sync(wait_ready(endpoint, wait, note))
+    found = run_sync(check(endpoint))
+    rows = ((item.name, item.works, item.detail, item.needed_for) for item in found)
+    grid(("what", "works", "seen", "needed for"), rows)
+    if any(item.works == "no" and not item.needed_for for item in found):
+        raise typer.Exit(3)
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read; - is standard input.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write.")],
+    kind: Annotated[
+        str | None, typer.Option(help="run or qrels (default: by the ending of OUT: .run, .trec or .qrels).")
+    ] = None,
+    min_grade: Annotated[
+        float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
+    ] = None,
+    scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")] = False,
+) -> None:
+    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file.
+
+    Examples:
+        judgekit convert bm25.csv bm25.trec
+        judgekit convert judge.qrels binary.qrels --scale unit --min-grade 0.5
+    """
+    from judgekit.data.checks import contradictions
+    from judgekit.data.streams import stem
+    from judgekit.data.trec import convert as convert_data, kind_of
+
+    note_read(Path(split_form(source)[1]))
+    check_outputs(out)
+    device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
+    if out.is_file() and not (device or force):
+        raise UsageError(f"{out} already exists: choose another name, or replace it with --force")
+    written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
+    if kind_of(out, kind) == "run":
+        note(*contradictions({stem(split_form(source)[1]): source}))
+    say(f"{written}: {out}", err=device)
+
+
+cache = group(
+    "Inspect and maintain the reply cache.\n\nThe cache holds your prompts with their passages. Only you can read it.",
+    name="cache",
+)
+
+
+@cache.command("stats")
+def stats(cache: Cache = None) -> None:
+    """Show the contents of the store: size, damage, and replies and tokens by endpoint and model.
+
+    Examples:
+        judgekit cache stats
+    """
+    from judgekit.store.maintenance import find
+
+    with opened_store(cache, readonly=True) as store:
+        size = sum(path.stat().st_size for path in store.path.iterdir() if path.is_file())
+        found = find(store)
+    say(f"store:   {store.path}", f"size:    {size / 1e6:,.1f} MB", f"replies: {len(found.replies):,}")
+    for (endpoint, model), part in sorted(found.parts.items()):
+        tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
+        say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
+        named = ", ".join(f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name)
+        if set(part.answered) - {model, ""}:
+            say(f"    the replies name their model: {named}")
+    if found.times:
+        first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (min(found.times), max(found.times)))
+        say(f"stored:  {first} to {last}")
+    if found.waiting:
+        say(f"waiting: {len(found.waiting):,} requests exported to batch files, without a reply yet")
+    if found.damaged:
+        say(
+            f"damaged: {found.damaged:,} rows; `judgekit cache verify --repair` deletes them, and the next"
+            " run asks for them again"
+        )
+    for folder in found.aside:
+        say(f"aside:   {folder} (a damaged file that was moved away)")
+
+
+@cache.command("verify")
+def verify(
+    cache: Cache = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Delete damaged replies; the next run asks for them again.")
+    ] = False,
+) -> None:
+    """Check the identity, checksum and form of every reply.
+
+    Examples:
+        judgekit cache verify --repair
+    """
+    from judgekit.store.maintenance import verify as check
+
+    with opened_store(cache, readonly=not repair) as store:
+        found = check(store, repair=repair)
+    say(f"checked {found.checked:,} replies; file structure: {found.structure}")
+    for key, problem in found.damaged:
+        say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
+    if not found.ok and not repair:
+        raise typer.Exit(1)
+
+
+@cache.command("export")
+def export(
+    out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz compresses it).")], cache: Cache = None
+) -> None:
+    """Write all replies as JSON lines.
+
+    Examples:
+        judgekit cache export replies.jsonl.gz
+    """
+    from judgekit.store.maintenance import export_store
+
+    device = Path("/dev") in out.parents
+    if out.is_file() and not device:
+        raise UsageError(f"{out} already exists: choose another name, or delete it first")
+    with opened_store(cache, readonly=True) as store:
+        count = export_store(store, out)
+        if lost := store.count() - count:
+            note(f"{lost:,} damaged replies are left out; `judgekit cache verify` names them")
+    say(f"{count:,} replies: {out}", err=device)
+
+
+@cache.command("import")
+def import_(file: Annotated[Path, typer.Argument(help="File written by `cache export`.")], cache: Cache = None) -> None:
+    """Add replies from JSON lines; existing replies stay.
+
+    Examples:
+        judgekit cache import replies.jsonl.gz
+    """
+    from judgekit.store.maintenance import import_store
+
+    with opened_store(cache, readonly=False) as store:
+        added, there = import_store(store, file)
+    say(f"{added:,} replies added, {there:,} were there already")
+
+
+@cache.command("forget")
+def forget(
+    query: Annotated[str | None, typer.Option(help="Replies about a question with this text.")] = None,
+    older_than: Annotated[
+        float | None, typer.Option(min=0, metavar="DAYS", help="Replies stored more than DAYS days ago.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Replies of this model, under its requested or its reported name.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete them; without this option they are only counted.")] = False,
+    cache: Cache = None,
+) -> None:
+    """Delete replies and waiting requests that meet all conditions. A run that needs them pays for them again.
+
+    A question is searched for in the texts of the prompts, so prompts that quote it are found too. Exported files and
+    results stay as they are.
+
+    Examples:
+        judgekit cache forget --older-than 90
+        judgekit cache forget --model my-model --yes
+    """
+    from judgekit.reading.prompts import neutral
+    from judgekit.store.maintenance import find, forget as delete
+
+    if query is None and older_than is None and model is None:
+        raise UsageError("name the replies to forget by --query, --older-than or --model")
+    before = None if older_than is None else time.time() - 86_400 * older_than
+    with opened_store(cache, readonly=not yes) as store:
+        found = find(store, query=query and neutral(query), before=before, model=model)
+        if yes and found.parts:
+            delete(store, found)
+    total = f"{len(found.replies):,} replies and {len(found.waiting):,} waiting requests"
+    say(f"{total} {'deleted' if yes else 'found'}")
+    for (endpoint, name), part in sorted(found.parts.items()):
+        say(f"  {part.replies + part.waiting:,} of {name} at {endpoint}")
+    if found.damaged:
+        say(f"{found.damaged:,} damaged rows cannot be read; `judgekit cache verify --repair` deletes them")
+    for folder in found.aside:
+        say(f"{folder} was moved away as damaged and may hold more; delete it yourself")
+    if found.parts and not yes:
+        say("Nothing was deleted; add --yes to delete them")
