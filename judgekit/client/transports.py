@@ -196,12 +196,15 @@ class OpenAITransport:
                 return response.status_code, response.headers, bytes(data)
         except openai.APIStatusError as problem:
             return problem.response.status_code, problem.response.headers, problem.response.content
-        except (openai.APITimeoutError, httpx.TimeoutException):
-            raise TimeoutError from None
         except openai.APIConnectionError as problem:
-            if isinstance(problem.__cause__, httpx.ConnectError):
-                raise NotConnectedError(str(problem.__cause__)) from None
+            # over aiohttp a refused connection, too, is a ConnectTimeout
+            if isinstance(problem.__cause__, (httpx.ConnectError, httpx.ConnectTimeout)):
+                raise NotConnectedError(str(problem.__cause__) or f"no answer within {_CONNECT_S:g} s") from None
+            if isinstance(problem, openai.APITimeoutError):
+                raise TimeoutError from None
             raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
+        except httpx.TimeoutException:
+            raise TimeoutError from None
         except httpx.RequestError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
