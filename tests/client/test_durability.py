@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, Run, collect, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
+from tests.store.filling import at_most
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 UNITS = [f"unit {i:04}" for i in range(120)]
@@ -237,7 +238,7 @@ def test_paid_replies_that_the_store_cannot_take_fail_what_waits_and_are_kept_fo
 
     monkeypatch.setattr(Store, "put_many", put_many)
     stopped: BaseException | None
-    with signalled(20):
+    with at_most(20):
         try:
             stopped = Run(fault_server.base_url, UNITS, tmp_path, concurrency=4).error
         except (RuntimeError, OverflowError) as other:
@@ -251,22 +252,6 @@ def test_paid_replies_that_the_store_cannot_take_fail_what_waits_and_are_kept_fo
     assert len(fault_server.seen) == len(UNITS)
     assert any("are in the store now" in note for note in again.notes)
     assert not list(tmp_path.glob("rescued-*.jsonl"))
-
-
-@contextmanager
-def signalled(seconds: int) -> Iterator[None]:
-    """Raise an error if it takes longer."""
-
-    def late(*_: Any) -> None:
-        raise TimeoutError("it does not end")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:
