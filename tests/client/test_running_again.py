@@ -125,11 +125,18 @@ TOP = [{"token": "yes", "logprob": -0.1}, {"token": "no", "logprob": -2.4}]
 LIKELY = completion("yes", logprobs={"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": TOP}]})
 
 
-def test_an_endpoint_whose_first_replies_all_lack_log_probabilities_stops_the_run(tmp_path: Path) -> None:
-    found, sent = run("yes", tmp_path, params=PROBABLE, concurrency=2)
+COMPLETION = Scripted(200, b'{"choices": [{"text": "yes", "finish_reason": "stop", "logprobs": null}]}')
+
+
+@pytest.mark.parametrize(("api", "reply"), [("chat", "yes"), ("completions", COMPLETION)])
+def test_an_endpoint_whose_first_replies_all_lack_log_probabilities_stops_the_run(
+    api: str, reply: Any, tmp_path: Path
+) -> None:
+    found, sent = run(reply, tmp_path, params=PROBABLE, concurrency=2, api=api)
     assert "endpoint 'here' (model 'm') gives no log-probabilities, which read=logprobs needs" in str(found.error)
     assert 8 <= sent <= 10
-    assert run("yes", tmp_path, UNITS[:8], params=PROBABLE)[0].error is None  # stored replies stop nothing
+    # stored replies stop nothing
+    assert run(reply, tmp_path, UNITS[:8], params=PROBABLE, api=api)[0].error is None
 
 
 def test_replies_without_log_probabilities_stop_nothing_where_others_have_them(tmp_path: Path) -> None:

@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from judgekit.answers.answerer import Answerer
-from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import ConfigError, DataError
-from judgekit.reading.prompts import load_prompt
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Reply, chat, identity
 
@@ -74,16 +71,6 @@ def test_identities_are_those_of_every_version_before_so_that_no_paid_reply_is_l
     endpoint: str, sample: int, expected: str
 ) -> None:
     assert identity(endpoint, sample, BODY) == expected
-
-
-def test_a_shipped_prompt_whose_text_stays_makes_the_requests_it_always_made() -> None:
-    answerer = Answerer(Endpoint("e", "http://localhost:8000/v1", "m"), load_prompt("answer-short"))
-    docs = (Doc("d1", "The Nile flows into the Mediterranean.", "Nile"), Doc("d2", "Cairo lies on the Nile."))
-    (request,) = answerer.requests(Unit(Query("q", "Where does the Nile end?", ("the Mediterranean",)), docs), [])
-    assert request.key == "75e725e794ce53cc628342e404eb9d032af3d5f118292209f92237a4d5ade65c"
-    cut = Reply(request.key, '{"choices":[{"message":{"content":"The"},"finish_reason":"length"}]}')
-    (again,) = answerer.requests(Unit(Query("q", "Where does the Nile end?", ("the Mediterranean",)), docs), [cut])
-    assert again.key == "a96f255f2ee121528e9f0c8606b230398c5bfb3498679a9417562354397d87df"
 
 
 def test_what_belongs_to_the_identity_and_what_does_not() -> None:
