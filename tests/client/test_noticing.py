@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -55,27 +56,20 @@ def test_max_tokens_is_sent_under_the_name_that_the_server_wants(shape: str, tmp
         assert len(sent) <= 36
 
 
-def test_refused_parameters_are_left_out_and_the_body_really_sent_is_stored(tmp_path: Path) -> None:
+def test_refused_parameters_are_left_out_and_the_body_really_sent_is_stored_under_the_same_identity(
+    tmp_path: Path,
+) -> None:
     script = refuses("temperature", "logprobs", "top_logprobs", say=SHAPES["openai"])
+    params = {"temperature": 0, "logprobs": True, "top_logprobs": 5, "seed": 1}
     # Fewer than eight replies: without the log-probabilities that were asked for, a longer run stops.
-    found, _ = negotiated(script, tmp_path, units=7, temperature=0, logprobs=True, top_logprobs=5, seed=1)
+    found, _ = negotiated(script, tmp_path, units=7, **params)
     assert found.texts == ["yes"] * 7
     assert len(found.notes) == 2
-    store = Store(tmp_path)
-    records = [Record.parse(text) for _, text in store.texts()]
-    store.close()
-    assert len(records) == 7
-    for record in records:
-        assert set(json.loads(record.body)) == {"messages", "model", "temperature", "logprobs", "top_logprobs", "seed"}
-        assert record.sent is not None
-        assert set(json.loads(record.sent)) == {"messages", "model", "seed"}
-
-
-def test_the_identity_of_a_request_does_not_change_by_negotiation(tmp_path: Path) -> None:
-    negotiated(refuses("temperature", say=SHAPES["openai"]), tmp_path, temperature=0)
-    found, sent = negotiated("another server would take it", tmp_path, temperature=0)
-    assert not sent
-    assert found.usage.cached == 20
+    with closing(Store(tmp_path)) as store:
+        records = [Record.parse(text) for _, text in store.texts()]
+    assert [set(json.loads(record.body)) for record in records] == [{"messages", "model", *params}] * 7
+    assert [set(json.loads(record.sent or "")) for record in records] == [{"messages", "model", "seed"}] * 7
+    assert not negotiated("another server would take it", tmp_path, units=7, **params)[1]
 
 
 def test_a_server_that_takes_neither_name_stops_the_run(tmp_path: Path) -> None:
@@ -106,11 +100,11 @@ def test_a_constraint_that_a_server_knows_by_no_name_is_left_out(
 
 def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(tmp_path: Path) -> None:
     def script(body: dict[str, Any]) -> Scripted | str:
-        kind = body.get("response_format", {}).get("type", "text")
-        known = f"'response_format.type' must be one of 'text', 'json_object', not '{kind}'"
         if "structured_outputs" in body:
             return error(400, "Unrecognized request argument supplied: structured_outputs")
-        return "yes" if kind == "text" else error(400, known, code="invalid_value", param="response_format.type")
+        known = "'response_format.type' must be one of 'text', 'json_object', not 'json_schema'"
+        refused = error(400, known, code="invalid_value", param="response_format.type")
+        return refused if "response_format" in body else "yes"
 
     found, sent = negotiated(script, tmp_path, response_format=JSON_SCHEMA)
     assert found.texts == ["yes"] * 20
@@ -146,8 +140,8 @@ def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting
 
 
 def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None:
-    assert not any("thinks" in note for note in scripted(cut_off(), None, UNITS[:2])[0].notes)
-    assert any("thinks" in note for note in scripted(cut_off(), None, UNITS[:3])[0].notes)
+    told = [any("thinks" in note for note in scripted(cut_off(), None, UNITS[:n])[0].notes) for n in (2, 3)]
+    assert told == [False, True]
 
 
 @pytest.mark.parametrize(
