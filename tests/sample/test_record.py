@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from examples.sample.record import record, write
-from judgekit.client.recorded import RecordedTransport, recorded
 from judgekit.client.sync import run_sync
+from judgekit.client.transports import RecordedTransport, recorded
 from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.scripted import Scripted, completion, error

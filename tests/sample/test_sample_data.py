@@ -9,7 +9,7 @@ import pytest
 
 from examples.sample.make_runs import make_runs
 from judgekit.answers.text import normalize
-from judgekit.client.recorded import recorded
+from judgekit.client.transports import recorded
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.experiment.file import load

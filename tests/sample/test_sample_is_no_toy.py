@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from examples.sample.record import write
-from judgekit.client.recorded import RECORDING, recorded
+from judgekit.client.transports import RECORDING, recorded
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
 from judgekit.experiment.run import Finished, run
