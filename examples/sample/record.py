@@ -15,10 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgekit.client.recorded import KEY, RECORDING, Line, RecordedTransport, recorded
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.client.transports import HttpTransport
+from judgekit.client.transports import KEY, RECORDING, HttpTransport, Line, RecordedTransport, recorded
 from judgekit.data.streams import write_atomic
 from judgekit.errors import EndpointError
 from judgekit.experiment.prepare import prepare

@@ -8,11 +8,13 @@ endpoint, through the proxy that the environment names for it, or nowhere. TLS c
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import aiohttp
@@ -20,9 +22,11 @@ import orjson
 from yarl import URL
 
 from judgekit.client.applications import FunctionTransport, OwnTransport
+from judgekit.data.streams import read_bytes
+from judgekit.errors import EndpointError
 from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below, without_password
 from judgekit.wire.shapes import SHOWN
-from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError, Transport
+from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError, Transport, identity
 
 if TYPE_CHECKING:
     import openai
@@ -39,8 +43,6 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
         ConfigError: see `api_key` and `proxy_for`.
     """
     if endpoint.base_url == RECORDED_URL:
-        from judgekit.client.recorded import RecordedTransport
-
         return RecordedTransport()
     if endpoint.kind == "callable":
         return FunctionTransport(endpoint)
@@ -196,15 +198,75 @@ class OpenAITransport:
                 return response.status_code, response.headers, bytes(data)
         except openai.APIStatusError as problem:
             return problem.response.status_code, problem.response.headers, problem.response.content
-        except (openai.APITimeoutError, httpx.TimeoutException):
-            raise TimeoutError from None
         except openai.APIConnectionError as problem:
-            if isinstance(problem.__cause__, httpx.ConnectError):
-                raise NotConnectedError(str(problem.__cause__)) from None
+            # over aiohttp a refused connection, too, is a ConnectTimeout
+            if isinstance(problem.__cause__, (httpx.ConnectError, httpx.ConnectTimeout)):
+                raise NotConnectedError(str(problem.__cause__) or f"no answer within {_CONNECT_S:g} s") from None
+            if isinstance(problem, openai.APITimeoutError):
+                raise TimeoutError from None
             raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
+        except httpx.TimeoutException:
+            raise TimeoutError from None
         except httpx.RequestError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
     async def aclose(self) -> None:
         """Close all connections."""
         await disconnect(self._client)
+
+
+RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"
+"""The replies of the bundled sample."""
+
+KEY: Final = 16
+
+Line = tuple[str, str, str, int, int]
+
+
+def recorded(path: Path = RECORDING) -> tuple[Mapping[str, Any], dict[str, Line]]:
+    """Return what each reply says of its server, and the replies by key; an absent file holds nothing."""
+    if not path.is_file():
+        return {}, {}
+    server, *lines = map(json.loads, read_bytes(path).splitlines())
+    return server, {line[0]: tuple(line) for line in lines}
+
+
+class RecordedTransport:
+    """Answers what a real model said to the requests of the bundled sample, and stops the run at any other.
+
+    The file is JSON lines, compressed: first what the server said of itself (``model``, ``system_fingerprint``), then
+    one reply a line, ``[key, text, finish reason, prompt tokens, completion tokens]``. A key is the first eight bytes
+    (hex) of the request's identity.
+    """
+
+    def __init__(self, path: Path = RECORDING) -> None:
+        self._server, self._lines = recorded(path)
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Return the reply that was recorded for this very body."""
+        key = identity(endpoint.identity, 0, body)[:KEY]
+        line = self._lines.get(key)
+        if line is None:
+            raise EndpointError(
+                f"endpoint {endpoint.name!r} ({endpoint.base_url}): no reply is recorded for this request."
+                " Only the unchanged bundled sample has recorded replies; for other data, prompts or"
+                " settings set base_url to the address of a server"
+            )
+        _, text, finish_reason, prompt_tokens, completion_tokens = line
+        reply = {
+            **self._server,
+            "id": f"recorded-{key}",
+            "object": "chat.completion",
+            "choices": [
+                {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
+            ],
+            "usage": {
+                "prompt_tokens": prompt_tokens,
+                "completion_tokens": completion_tokens,
+                "total_tokens": prompt_tokens + completion_tokens,
+            },
+        }
+        return 200, {}, json.dumps(reply, ensure_ascii=False).encode()
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

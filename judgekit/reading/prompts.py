@@ -77,19 +77,19 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], tuple[str, ...]]]] = {
 }
 """Per kind the placeholders that must be there (an answer prompt may show passages besides), and the types of reply."""
 _KEYS: Final = frozenset(
-    [
+    (
         "kind",
         "about",
         "max_tokens",
-        "closed_book",
-        "merge",
-        "guideline",
+        "params",
         "system",
         "user",
         "passage",
         "output",
-        "params",
-    ]
+        "closed_book",
+        "merge",
+        "guideline",
+    )
 )
 _OURS: Final[Mapping[str, str]] = {
     "model": "the model is the endpoint's",

@@ -70,21 +70,21 @@ def test_what_may_pass_is_tried_again_and_a_mistake_is_not(tmp_path: Path) -> No
     assert tries.count("When?") == 1
 
 
-def test_a_function_that_ends_the_program_fails_its_question_at_once(tmp_path: Path) -> None:
-    def leaves(question: str, documents: Any) -> Any:
-        raise SystemExit(3) if question == "When?" else jk.JudgekitError("mine")
+def leaves(question: str, documents: list[dict[str, str]]) -> Any:
+    raise SystemExit(3)
 
-    endpoint = jk.Endpoint("app", kind="callable", target=leaves, max_retries=0)
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [(leaves, "as sys.exit() does"), (lambda question, documents: documents, "an answer is a text")],
+)
+def test_a_function_that_ends_the_program_or_returns_no_text_fails_its_question(
+    function: Any, reason: str, tmp_path: Path
+) -> None:
+    endpoint = jk.Endpoint("app", kind="callable", target=function, revision="1", max_retries=0)
     table = jk.answer(**DATA, endpoints=endpoint, cache=tmp_path)
     assert set(table["status"]) == {"failed"}
-    assert any("as sys.exit() does" in reason for reason in table["reason"])
-
-
-def test_an_answer_that_is_no_text_is_missing_with_its_reason(tmp_path: Path) -> None:
-    endpoint = jk.Endpoint("app", kind="callable", target=lambda question, documents: documents)
-    table = jk.answer(**DATA, endpoints=endpoint, cache=tmp_path)
-    assert set(table["status"]) == {"failed"}
-    assert "an answer is a text" in table["reason"][0]
+    assert reason in table["reason"][0]
 
 
 def test_what_a_functions_own_client_was_answered_says_whether_it_is_tried_again(tmp_path: Path) -> None:

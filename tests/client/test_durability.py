@@ -7,11 +7,12 @@ import random
 import resource
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -26,41 +27,31 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
+from tests.client.killed import work
 from tests.programs import Ask, Run, collect, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
+from tests.store.filling import at_most
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 UNITS = [f"unit {i:04}" for i in range(120)]
 CONCURRENCY = 8
 
 
-class Parent:
-    """A process that forks the children of `tests/client/killed.py`."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-
-    def start(self, base_url: str, folder: Path, out: str = "out.txt") -> int:
-        """Start a child; return its process id."""
-        files = [str(folder / name) for name in ("store", "acknowledged", out)]
-        return self.told(base_url, *files, len(UNITS), CONCURRENCY)
-
-    def wait(self, child: int) -> int:
-        """Return how a child ended."""
-        return self.told("wait", child)
-
-    def told(self, *words: object) -> int:
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.client.killed"])  # a child that is forked need not import anything
 
 
-@pytest.fixture
-def parent() -> Iterator[Parent]:
-    command = [sys.executable, "-m", "tests.client.killed"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Parent(process)
-        process.stdin.close()
+def started(base_url: str, folder: Path, out: str = "out.txt") -> BaseProcess:
+    """Start a process that resolves all units."""
+    files = [str(folder / name) for name in ("store", "acknowledged", out)]
+    child = FORKS.Process(target=work, args=(base_url, *files, len(UNITS), CONCURRENCY))
+    child.start()
+    return child
+
+
+def ended(child: BaseProcess) -> int | None:
+    """Wait for a process; return how it ended."""
+    child.join()
+    return child.exitcode
 
 
 def lines(path: Path) -> list[str]:
@@ -75,7 +66,7 @@ def stored_texts(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("rounds", [5, pytest.param(100, marks=pytest.mark.many)])
 def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(
-    fault_server: Any, tmp_path: Path, parent: Parent, rounds: int
+    fault_server: Any, tmp_path: Path, rounds: int
 ) -> None:
     last, killing = f"{UNITS[-1]} 1", True
 
@@ -88,27 +79,27 @@ def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in
     rng = random.Random(rounds)
     out, log = tmp_path / "out.txt", tmp_path / "acknowledged"
     for _ in range(rounds):
-        child = parent.start(fault_server.base_url, tmp_path)
+        child = started(fault_server.base_url, tmp_path)
         enough = len(fault_server.seen) + rng.randint(1, 3 * len(UNITS) // rounds)
         while len(fault_server.seen) < enough and last not in fault_server.texts():
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.01))
-        os.kill(child, signal.SIGKILL)
-        assert parent.wait(child) == -signal.SIGKILL
+        child.kill()
+        assert ended(child) == -signal.SIGKILL
         assert {text for unit in lines(log) for text in (unit, f"{unit} 1")} <= stored_texts(tmp_path)
         assert not out.exists()
     killing = False
-    assert parent.wait(parent.start(fault_server.base_url, tmp_path)) == 0
+    assert ended(started(fault_server.base_url, tmp_path)) == 0
     sent = Counter(fault_server.texts())
     assert set(sent) == stored_texts(tmp_path)
     assert len(sent) == 2 * len(UNITS)
     assert sent.total() - len(sent) <= rounds * CONCURRENCY
     print(f"{rounds} kills, 0 entries lost, {sent.total() - len(sent)} of {sent.total()} requests sent again")
     fault_server.seen.clear()
-    assert parent.wait(parent.start(fault_server.base_url, tmp_path, "again.txt")) == 0
+    assert ended(started(fault_server.base_url, tmp_path, "again.txt")) == 0
     assert not fault_server.seen
     (tmp_path / "undisturbed").mkdir()
-    assert parent.wait(parent.start(fault_server.base_url, tmp_path / "undisturbed")) == 0
+    assert ended(started(fault_server.base_url, tmp_path / "undisturbed")) == 0
     whole = (tmp_path / "undisturbed" / "out.txt").read_bytes()
     assert out.read_bytes() == whole
     assert (tmp_path / "again.txt").read_bytes() == whole
@@ -116,16 +107,16 @@ def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in
 
 @pytest.mark.parametrize("killed", [0, 1])
 def test_three_processes_at_once_send_nothing_twice_but_what_was_in_flight_in_one_that_was_killed(
-    fault_server: Any, tmp_path: Path, parent: Parent, killed: int
+    fault_server: Any, tmp_path: Path, killed: int
 ) -> None:
     # replies differ from call to call, and yet all processes end with the same ones
     fault_server.answer = lambda body, seen: completion(f"answer {len(fault_server.seen)}", delay_s=0.02)
-    children = [parent.start(fault_server.base_url, tmp_path, f"{number}.txt") for number in range(3)]
+    children = [started(fault_server.base_url, tmp_path, f"{number}.txt") for number in range(3)]
     while killed and len(fault_server.seen) < len(UNITS) // 2:
         time.sleep(0.001)
     for child in children[:killed]:
-        os.kill(child, signal.SIGKILL)
-    assert [parent.wait(child) for child in children] == [-signal.SIGKILL * killed, 0, 0]
+        child.kill()
+    assert [ended(child) for child in children] == [-signal.SIGKILL * killed, 0, 0]
     asked = Counter(fault_server.texts())
     assert len(asked) == 2 * len(UNITS)
     assert asked.total() - len(asked) <= killed * CONCURRENCY
@@ -237,7 +228,7 @@ def test_paid_replies_that_the_store_cannot_take_fail_what_waits_and_are_kept_fo
 
     monkeypatch.setattr(Store, "put_many", put_many)
     stopped: BaseException | None
-    with signalled(20):
+    with at_most(20):
         try:
             stopped = Run(fault_server.base_url, UNITS, tmp_path, concurrency=4).error
         except (RuntimeError, OverflowError) as other:
@@ -251,22 +242,6 @@ def test_paid_replies_that_the_store_cannot_take_fail_what_waits_and_are_kept_fo
     assert len(fault_server.seen) == len(UNITS)
     assert any("are in the store now" in note for note in again.notes)
     assert not list(tmp_path.glob("rescued-*.jsonl"))
-
-
-@contextmanager
-def signalled(seconds: int) -> Iterator[None]:
-    """Raise an error if it takes longer."""
-
-    def late(*_: Any) -> None:
-        raise TimeoutError("it does not end")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import gzip
 import shlex
+import socket
 import ssl
 import subprocess
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -32,15 +32,10 @@ from tests.scripted import Scripted, completion, error
 UNITS = [f"unit {i:02}" for i in range(40)]
 
 
-def fails_once(fault: Scripted | bytes) -> Any:
-    return lambda body, seen: fault if seen == 0 else "yes"
-
-
 @pytest.mark.parametrize(
     "fault",
     [
         error(500, "The server had an error."),
-        error(408, "Request timeout."),
         Scripted(502, b"<html><title>502 Bad Gateway</title></html>"),
         Scripted(200, b"<html><body>Please log in</body></html>"),
         Scripted(200, completion("yes").body[:80]),
@@ -50,10 +45,10 @@ def fails_once(fault: Scripted | bytes) -> Any:
         Scripted(200, b'{"error": {"message": "upstream is busy", "code": 502}}'),
         completion("yes").body[:60],
     ],
-    ids=["500", "408", "502 html", "html", "truncated", "empty", "array", "no choices", "error in 200", "dropped"],
+    ids=["500", "502 html", "html", "truncated", "empty", "array", "no choices", "error in 200", "dropped"],
 )
 def test_what_may_heal_is_tried_again_and_never_stored(fault_server: Any, fault: Any, tmp_path: Path) -> None:
-    fault_server.answer = fails_once(fault)
+    fault_server.answer = lambda body, seen: fault if seen == 0 else "yes"
     run = Run(fault_server.base_url, UNITS[:5], tmp_path)
     assert run.error is None
     assert run.texts == ["yes"] * 5
@@ -131,16 +126,11 @@ def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(
     ("fault", "words"),
     [
         (error(401, "Incorrect API key provided."), "401: Incorrect API key provided."),
-        (error(403, "Your country is not supported."), "403: Your country is not supported."),
-        (error(404, "The model `m` does not exist.", code="model_not_found"), "404: The model `m` does not exist."),
-        (error(400, "Unknown model: m"), "400: Unknown model: m"),
-        (error(402, "Pay first."), "402: Pay first."),
         (error(429, "You exceeded your current quota.", code="insufficient_quota"), "current quota"),
         (Scripted(301, b"", {"location": "https://elsewhere.example/v1"}), "redirects to https://elsewhere.example/v1"),
-        (Scripted(405, b"<h1>Method Not Allowed</h1>"), "405: Method Not Allowed"),
         (error(429, "Daily limit.", headers={"retry-after": "86400"}), "asks to wait 24 hours"),
     ],
-    ids=["401", "403", "404", "400", "402", "quota", "301", "405", "long wait"],
+    ids=["401", "quota", "301", "long wait"],
 )
 def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server: Any, fault: Any, words: str) -> None:
     fault_server.answer = lambda body, seen: fault
@@ -150,30 +140,14 @@ def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server: Any
     assert len(fault_server.seen) <= 16
 
 
-def test_a_key_that_is_revoked_on_the_way_stops_the_run_and_keeps_what_was_paid_for(
-    fault_server: Any, tmp_path: Path
-) -> None:
-    fault_server.answer = lambda body, seen: error(401, "Revoked.") if len(fault_server.seen) > 20 else "yes"
-    run = Run(fault_server.base_url, UNITS, tmp_path, concurrency=4)
-    assert "Revoked." in str(run.error)
-    assert len(run.outcomes) == 20
-    fault_server.answer = lambda body, seen: "yes"
-    again = Run(fault_server.base_url, UNITS, tmp_path)
-    assert (again.usage.cached, again.usage.sent) == (20, 20)
-
-
-def test_replies_in_flight_when_a_run_must_stop_are_waited_for_and_kept(fault_server: Any, tmp_path: Path) -> None:
-    def answer(body: dict[str, Any], seen: int) -> Scripted:
-        if body["messages"][0]["content"] == UNITS[5]:
-            return error(401, "Revoked.")
-        return completion("yes", delay_s=0.3)
-
-    fault_server.answer = answer
+def test_what_came_and_what_is_in_flight_when_a_key_is_revoked_is_kept(fault_server: Any, tmp_path: Path) -> None:
+    fault_server.answer = lambda body, seen: (
+        error(401, "Revoked.") if body["messages"][0]["content"] == UNITS[15] else completion("yes", delay_s=0.3)
+    )
     run = Run(fault_server.base_url, UNITS, tmp_path, concurrency=10)
-    assert "Revoked." in str(run.error)
+    assert "Revoked." in run.stopped
     fault_server.answer = lambda body, seen: "yes"
-    again = Run(fault_server.base_url, UNITS, tmp_path)
-    assert again.usage.cached == 9
+    assert Run(fault_server.base_url, UNITS, tmp_path).usage.cached == 19
 
 
 def test_a_run_whose_first_requests_all_fail_stops_however_the_words_vary(fault_server: Any) -> None:
@@ -195,31 +169,19 @@ def test_a_server_that_goes_down_for_good_stops_the_run(fault_server: Any) -> No
     assert len(run.outcomes) >= 50
 
 
-def test_empty_and_cut_off_replies_are_replies(fault_server: Any, tmp_path: Path) -> None:
-    answers = {UNITS[0]: completion(""), UNITS[1]: completion(None), UNITS[2]: completion("ye", finish_reason="length")}
-    fault_server.answer = lambda body, seen: answers[body["messages"][0]["content"]]
-    for _ in range(2):
-        run = Run(fault_server.base_url, UNITS[:3], tmp_path)
-        assert [run.outcomes[u].text for u in UNITS[:3]] == ["", "", "ye"]  # type: ignore[union-attr]
-        assert run.outcomes[UNITS[2]].finish_reason == "length"  # type: ignore[union-attr]
-    assert len(fault_server.seen) == 3
-
-
-@pytest.mark.parametrize("after", [{"retry-after-ms": "700"}, {"retry-after": "DATE"}])
-def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server: Any, after: dict[str, str]) -> None:
+@pytest.mark.parametrize(("header", "least"), [("retry-after-ms", 0.65), ("retry-after", 0.95)])
+def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server: Any, header: str, least: float) -> None:
     def answer(body: dict[str, Any], seen: int) -> Scripted | str:
         # HTTP dates have whole seconds: two seconds ahead are between one and two
-        headers = {k: formatdate(time.time() + 2, usegmt=True) if v == "DATE" else v for k, v in after.items()}
-        return error(429, "Slow down.", headers=headers) if len(fault_server.seen) == 1 else "yes"
+        value = "700" if header == "retry-after-ms" else formatdate(time.time() + 2, usegmt=True)
+        return error(429, "Slow down.", headers={header: value}) if len(fault_server.seen) == 1 else "yes"
 
     fault_server.answer = answer
     run = Run(fault_server.base_url, UNITS[:6], concurrency=1)
     assert run.texts == ["yes"] * 6
-    pause = fault_server.times[1] - fault_server.times[0]
-    assert (0.65 if "retry-after-ms" in after else 0.95) < pause < 60
+    assert least < fault_server.times[1] - fault_server.times[0] < 60
     assert len(fault_server.seen) == 7
-    waits = [note for note in run.notes if "asks to wait" in note]
-    assert len(waits) == 1
+    assert len([note for note in run.notes if "asks to wait" in note]) == 1
 
 
 @pytest.mark.parametrize("after", ["0", "Wed, 21 Oct 2015 07:28:00 GMT"])
@@ -237,15 +199,9 @@ def test_a_server_that_asks_to_wait_no_time_is_not_hammered(fault_server: Any, a
 
 def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server: Any) -> None:
     # more than three at a time are too many for this server
-    def answer(body: dict[str, Any], seen: int) -> Scripted:
-        if fault_server.active > 3:
-            return error(429, "Too many.", headers={"retry-after-ms": "20"})
-        return completion("yes", delay_s=0.01)
-
-    fault_server.answer = answer
-    units = [f"unit {i}" for i in range(200)]
-    run = Run(fault_server.base_url, units, concurrency=64, max_retries=3)
-    assert run.error is None
+    busy = error(429, "Too many.", headers={"retry-after-ms": "20"})
+    fault_server.answer = lambda body, seen: busy if fault_server.active > 3 else completion("yes", delay_s=0.01)
+    run = Run(fault_server.base_url, [f"unit {i}" for i in range(200)], concurrency=64, max_retries=3)
     assert run.texts == ["yes"] * 200
     assert len(fault_server.seen) < 500
 
@@ -278,30 +234,17 @@ def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
         " -addext subjectAltName=DNS:localhost"
     )
-    made = subprocess.run(shlex.split(command), cwd=tmp_path, capture_output=True, check=False)
-    if made.returncode:
+    if subprocess.run(shlex.split(command), cwd=tmp_path, capture_output=True, check=False).returncode:
         pytest.skip("needs openssl to make a certificate")
-    reached: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            reached.append(self.path)
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        run = Run(f"https://localhost:{server.server_port}/v1", UNITS[:3])
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    listener = context.wrap_socket(socket.create_server(("127.0.0.1", 0)), server_side=True)
+    with listener, ThreadPoolExecutor() as pool:
+        accepted = pool.submit(listener.accept)
+        run = Run(f"https://localhost:{listener.getsockname()[1]}/v1", UNITS[:1], max_retries=0)
+        with pytest.raises(ssl.SSLError):
+            accepted.result(10)
     assert "certificate" in str(run.error)
-    assert not reached
 
 
 def test_a_missing_key_is_said_before_anything_is_sent(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,16 +39,14 @@ def resolve(store: Path | None, units: list[str], program: Ask, *, stage: str = 
 
 def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path: Path) -> None:
     first = resolve(tmp_path, UNITS[:5], Ask(HERE), model="judge-2026-01", system_fingerprint="fp_a")
-    assert (first.mixed(), first.notes) == ([], [])
+    assert first.mixed() == []
     second = resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09", system_fingerprint="fp_b")
     sentence = (
         "label a: the replies of the endpoint 'here' come from 2 models, although only 'judge' was requested:"
         " judge-2026-01 (5), judge-2026-09 (15)"
     )
-    assert second.mixed() == [sentence]
-    assert second.notes == [sentence]
-    again = resolve(tmp_path, UNITS, Ask(HERE))
-    assert again.mixed() == [sentence]  # from the store alone, too
+    assert second.mixed() == second.notes == [sentence]
+    assert resolve(tmp_path, UNITS, Ask(HERE)).mixed() == [sentence], "from the store alone, too"
 
 
 @pytest.mark.parametrize("silent", [{}, {"model": None}, {"model": 7, "system_fingerprint": ["x"]}, {"model": ""}])

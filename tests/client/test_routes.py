@@ -19,7 +19,6 @@ from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint
 from tests.mock import URL
 from tests.programs import Run
-from tests.servers import FaultServer, fault_server  # noqa: F401  # a fixture
 
 DOWN = "http://127.0.0.1:9/v1"
 
@@ -42,8 +41,7 @@ def ready(endpoint: Endpoint, wait_s: float = 20) -> list[str]:
     ],
 )
 def test_a_server_is_ready_once_its_models_or_its_health_say_so(
-    fault_server: FaultServer,  # noqa: F811
-    answers: dict[str, list[tuple[int, Any]]],
+    fault_server: Any, answers: dict[str, list[tuple[int, Any]]]
 ) -> None:
     def other(path: str, body: Any) -> tuple[int, Any]:
         return answers[path].pop(0) if len(answers[path]) > 1 else answers[path][0]
@@ -62,7 +60,7 @@ def test_a_server_that_does_not_come_up_ends_the_run_and_says_why() -> None:
     assert "not ready after 0.2 s" in str(Run(DOWN, ["a", "b"], session={"wait_s": 0.2}).error)
 
 
-def test_a_run_waits_before_its_first_request_only(fault_server: FaultServer) -> None:  # noqa: F811
+def test_a_run_waits_before_its_first_request_only(fault_server: Any) -> None:
     asked: list[str] = []
 
     def other(path: str, body: Any) -> tuple[int, Any]:
@@ -99,11 +97,7 @@ def llama(path: str, asked: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize(("other", "counts"), [(chats, [7, 9]), (texts, [2, 4]), (llama, [2, 4])])
-def test_a_server_that_counts_tokens_is_asked_for_its_count(
-    fault_server: FaultServer,  # noqa: F811
-    other: Any,
-    counts: list[int],
-) -> None:
+def test_a_server_that_counts_tokens_is_asked_for_its_count(fault_server: Any, other: Any, counts: list[int]) -> None:
     fault_server.other = other
     endpoint = Endpoint("here", fault_server.base_url, "m")
     assert asyncio.run(count_tokens(endpoint, [body("one two"), body("one two", "three four")])) == counts
@@ -113,7 +107,7 @@ def test_a_server_that_counts_tokens_is_asked_for_its_count(
 @pytest.mark.parametrize(
     "said", [(404, {}), (200, {}), (200, {"count": -1}), (200, {"count": 10**9}), (200, {"count": True}), (500, "no")]
 )
-def test_no_prompt_goes_to_a_server_that_does_not_count(fault_server: FaultServer, said: Any) -> None:  # noqa: F811
+def test_no_prompt_goes_to_a_server_that_does_not_count(fault_server: Any, said: Any) -> None:
     seen: list[Any] = []
 
     def other(path: str, asked: Any) -> tuple[int, Any]:

@@ -12,10 +12,19 @@ from judgekit.errors import BudgetError, UsageError
 from tests.programs import UNITS, Run, scripted
 from tests.scripted import Scripted, ScriptedTransport, completion, error
 
+PRICES = {"m": Price(1000, 1000)}
+
 
 def run(*args: Any, **options: Any) -> tuple[Run, int]:
     found, sent = scripted(*args, **options)
     return found, len(sent)
+
+
+def over(*args: Any, budget: Budget, **options: Any) -> tuple[Run, int]:
+    """Run until a budget is used up."""
+    found, sent = run(*args, session={"budget": budget, "prices": PRICES}, **options)
+    assert isinstance(found.error, BudgetError)
+    return found, sent
 
 
 def test_standalone_and_incurred_are_separate_columns(tmp_path: Path) -> None:
@@ -66,25 +75,21 @@ def test_an_unknown_price_is_unknown_and_a_price_by_endpoint_name_wins() -> None
 
 
 def test_a_budget_of_requests_is_kept_to_the_letter_retries_included() -> None:
-    found, sent = run(lambda body: error(500, "x"), session={"budget": Budget(max_requests=7)}, max_retries=9)
-    assert isinstance(found.error, BudgetError)
-    assert sent == 7
-    assert found.usage.incurred.requests == 7
+    found, sent = over(lambda body: error(500, "x"), budget=Budget(max_requests=7), max_retries=9)
+    assert found.usage.incurred.requests == sent == 7
 
 
-def test_a_budget_of_nothing_replays_and_sends_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("budget", [Budget(max_requests=0), Budget(max_tokens=0), Budget(max_cost=0.0)], ids=str)
+def test_a_budget_of_nothing_replays_and_sends_nothing(tmp_path: Path, budget: Budget) -> None:
     run("yes", tmp_path, UNITS[:20])
-    found, sent = run("yes", tmp_path, session={"budget": Budget(max_requests=0)})
-    assert sent == 0
-    assert isinstance(found.error, BudgetError)
-    assert len(found.outcomes) == 20
-    whole, sent = run("yes", tmp_path, UNITS[:20], session={"budget": Budget(max_requests=0)})
+    found, sent = over("yes", tmp_path, budget=budget)
+    assert (len(found.outcomes), sent) == (20, 0)
+    whole, sent = run("yes", tmp_path, UNITS[:20], session={"budget": budget, "prices": PRICES})
     assert (whole.error, sent) == (None, 0)
 
 
 def test_a_budget_of_tokens_stops_before_it_would_be_exceeded() -> None:
-    found, sent = run("yes", session={"budget": Budget(max_tokens=100)}, concurrency=1, params={"max_tokens": 50})
-    assert isinstance(found.error, BudgetError)
+    found, sent = over("yes", budget=Budget(max_tokens=100), concurrency=1, params={"max_tokens": 50})
     assert "100 tokens" in str(found.error)
     used = found.usage.incurred.prompt_tokens + found.usage.incurred.completion_tokens
     assert used <= 100
@@ -94,42 +99,27 @@ def test_a_budget_of_tokens_stops_before_it_would_be_exceeded() -> None:
 SILENT = Scripted(200, b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}')
 
 
-def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once() -> None:
-    prices = {"m": Price(1000, 1000)}
-    for budget in (Budget(max_tokens=1000), Budget(max_cost=1.0)):
-        session = {"budget": budget, "prices": prices}
-        found, sent = run(SILENT, session=session, concurrency=2, params={"max_tokens": 100})
-        assert isinstance(found.error, BudgetError)
-        # about 25 tokens of prompt and 100 of room each
-        assert sent == len(found.outcomes) == 8
-        assert found.usage.incurred == Amount(8, 0, 0, 0.0, unreported=8), "what is reported stays honest"
-        assert len([note for note in found.notes if "without a count of tokens" in note]) == 1
+@pytest.mark.parametrize("budget", [Budget(max_tokens=1000), Budget(max_cost=1.0)], ids=str)
+def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once(budget: Budget) -> None:
+    found, sent = over(SILENT, budget=budget, concurrency=2, params={"max_tokens": 100})
+    # about 25 tokens of prompt and 100 of room each
+    assert sent == len(found.outcomes) == 8
+    assert found.usage.incurred == Amount(8, 0, 0, 0.0, unreported=8), "what is reported stays honest"
+    assert len([note for note in found.notes if "without a count of tokens" in note]) == 1
 
 
-def test_limits_of_0_send_nothing() -> None:
-    prices = {"m": Price(1000, 1000)}
-    for budget in (Budget(max_tokens=0), Budget(max_cost=0.0)):
-        found, sent = run("yes", session={"budget": budget, "prices": prices}, concurrency=8)
-        assert isinstance(found.error, BudgetError)
-        assert sent == 0
-
-
-def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing() -> None:
+@pytest.mark.parametrize("budget", [Budget(max_tokens=4 * 30 + 130), Budget(max_cost=0.001 * (4 * 30 + 130))], ids=str)
+def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing(budget: Budget) -> None:
+    # 4 tokens are reported of each of 30 requests, while 8 at a time might take 125 each.
+    session = {"budget": budget, "prices": PRICES}
     slow = completion("yes it is", delay_s=0.01)
-    prices = {"m": Price(1000, 1000)}
-    for budget in (Budget(max_tokens=4 * 30 + 130), Budget(max_cost=0.001 * (4 * 30 + 130))):
-        # 4 tokens are reported of each of 30 requests, while 8 at a time might take 125 each.
-        session = {"budget": budget, "prices": prices}
-        found, sent = run(slow, session=session, concurrency=8, params={"max_tokens": 100})
-        assert (found.error, sent) == (None, 30)
+    found, sent = run(slow, session=session, concurrency=8, params={"max_tokens": 100})
+    assert (found.error, sent) == (None, 30)
 
 
 def test_what_may_have_been_paid_for_counts_until_it_is_known() -> None:
     cut = Scripted(200, b'{"choices": [{"mess')
-    session = {"budget": Budget(max_tokens=300)}
-    found, sent = run(cut, units=UNITS[:1], session=session, params={"max_tokens": 100})
-    assert isinstance(found.error, BudgetError)
-    assert sent == 2
+    assert over(cut, units=UNITS[:1], budget=Budget(max_tokens=300), params={"max_tokens": 100})[1] == 2
 
 
 def test_a_limit_of_tokens_per_minute_binds_where_a_server_reports_no_tokens() -> None:
@@ -146,13 +136,9 @@ def test_a_failed_attempt_without_tokens_gives_its_estimate_back() -> None:
 
 
 def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
-    budget = {"budget": Budget(max_cost=0.05)}
-    found, _ = run("yes", session={**budget, "prices": {"m": Price(1000, 1000)}}, concurrency=1)
-    assert isinstance(found.error, BudgetError)
-    money = found.usage.incurred.money
-    assert money is not None
-    assert 0 < money <= 0.05
-    found, sent = run("yes", session=budget)
+    found, _ = over("yes", budget=Budget(max_cost=0.05), concurrency=1)
+    assert 0 < (found.usage.incurred.money or 0) <= 0.05
+    found, sent = run("yes", session={"budget": Budget(max_cost=0.05)})
     assert isinstance(found.error, UsageError)
     assert sent == 0
 

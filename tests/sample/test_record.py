@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from examples.sample.record import record
-from judgekit.client.recorded import recorded
 from judgekit.client.sync import run_sync
+from judgekit.client.transports import recorded
 from judgekit.errors import EndpointError
 from tests.scripted import Scripted, completion, error
 from tests.small import FILES, edited, toml

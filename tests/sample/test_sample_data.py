@@ -7,7 +7,7 @@ from typing import Any
 
 from examples.sample.make_runs import make_runs
 from judgekit.answers.text import normalize
-from judgekit.client.recorded import recorded
+from judgekit.client.transports import recorded
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_qrels
 from judgekit.experiment.file import load

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from examples.sample.record import write
-from judgekit.client.recorded import RECORDING, recorded
+from judgekit.client.transports import RECORDING, recorded
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
 from judgekit.experiment.run import run

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import signal
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,19 @@ def write(path: Path, statement: str, *values: object) -> None:
     """Change a store's rows as a broken disk or another program might."""
     with closing(sqlite3.connect(path / "cache.db")) as rows, rows:
         rows.execute(statement, values)
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Raise an error if it takes longer."""
+
+    def late(*_: Any) -> None:
+        raise TimeoutError("it does not end")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -83,13 +83,12 @@ def test_a_model_is_known_at_the_endpoint_that_replied(store: Store, endpoint: s
 def test_verification_finds_and_repairs_damage(store: Store) -> None:
     whole = verify(store)
     assert (whole.ok, whole.structure, whole.checked) == (True, "ok", 703)
-    rows = sqlite3.connect(store.path / "cache.db")
-    keys = [key for (key,) in rows.execute("SELECT key FROM Cache ORDER BY key LIMIT 3")]
-    rows.execute("UPDATE Cache SET value = replace(value, 'unit', 'Unit') WHERE key = ?", (keys[0],))
-    rows.execute("UPDATE Cache SET value = '{}' WHERE key = ?", (keys[1],))
-    rows.execute("UPDATE Cache SET value = (SELECT value FROM Cache WHERE key = ?) WHERE key = ?", (keys[0], keys[2]))
-    rows.commit()
-    rows.close()
+    with closing(sqlite3.connect(store.path / "cache.db")) as rows:
+        keys = [key for (key,) in rows.execute("SELECT key FROM Cache ORDER BY key LIMIT 3")]
+    change = "UPDATE Cache SET value = {} WHERE key = ?"
+    filling.write(store.path, change.format("replace(value, 'unit', 'Unit')"), keys[0])
+    filling.write(store.path, change.format("'{}'"), keys[1])
+    filling.write(store.path, change.format("(SELECT value FROM Cache WHERE key = ?)"), keys[0], keys[2])
     broken = verify(store, repair=True)
     assert not broken.ok
     assert [key for key, _ in broken.damaged] == keys
@@ -161,8 +160,9 @@ ASKED = {
 
 @pytest.mark.parametrize("how", ASKED)
 def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(empty: Store, how: str) -> None:
-    mine, other = record(ASKED[how]), record("Who wrote “Émilie”?")
-    empty.put_many([mine, other])
+    mine = record(ASKED[how])
+    others = [SHOWN.replace("mile", "milie"), f"{SHOWN}s", f"x{SHOWN}", SHOWN.lower(), SHOWN.replace(" ", "  ")]
+    empty.put_many([mine, *(record(f"<question>\n{asked}\n</question>") for asked in others)])
     found = find(empty, query=neutral(f" {QUESTION}\n"))
     assert (found.replies, found.waiting) == ([mine.key], [])
 
@@ -174,12 +174,6 @@ def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty: S
     empty.put_many([Record(key, JUDGE.identity, 0, body, None, reply, None, NOW)])
     assert verify(empty).ok
     assert find(empty, query=neutral(QUESTION)).replies == [key]
-
-
-@pytest.mark.parametrize("asked", ["What is art?s", "xWhat is art?", "what is art?", "What is art", "What  is art?"])
-def test_another_question_is_not_found(empty: Store, asked: str) -> None:
-    empty.put_many([record(f"<question>\n{asked}\n</question>")])
-    assert not find(empty, query="What is art?").parts
 
 
 def test_all_conditions_must_hold(empty: Store) -> None:
@@ -220,8 +214,6 @@ def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty
 
 def test_rows_that_cannot_be_read_are_told(empty: Store) -> None:
     empty.put_many([record("a"), record("b")])
-    with sqlite3.connect(empty.path / "cache.db") as rows:
-        rows.execute("UPDATE Cache SET value = 'x' WHERE key = ?", (record("a").key,))
-    rows.close()
+    filling.write(empty.path, "UPDATE Cache SET value = 'x' WHERE key = ?", record("a").key)
     found = find(empty, model="judge")
     assert (found.replies, found.damaged) == ([record("b").key], 1)

@@ -12,6 +12,7 @@ import pytest
 
 import judgekit as jk
 from judgekit.answers.answerer import make_answerer
+from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Unit
 from judgekit.labelers.base import build
@@ -21,39 +22,43 @@ from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
 from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
-from judgekit.wire.quirks import Accepted, Retry, read_response
+from judgekit.wire.quirks import Accepted, read_response
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN
 from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
 from tests.labelers.scripted import DOC, OTHER, PARIS, Here
 from tests.mock import URL, MockTransport
+from tests.programs import Ask, collect
 from tests.scripted import Scripted, ScriptedTransport, error
 from tests.servers import FaultServer
 
 PROBABLE = {"logprobs": True, "top_logprobs": 20}
 VALUES = {"question": "Where?", "passages": "<passage>\nHere.\n</passage>"}
-DATA = {
-    "queries": {"q1": "What is the capital of France?", "q2": "Who wrote Emma, the novel?"},
+QUESTION = "What is the capital of France?"
+DATA: dict[str, Any] = {
+    "queries": {
+        "q1": {"text": QUESTION, "answers": ["Paris"]},
+        "q2": {"text": "Who wrote Emma, the novel?", "answers": ["Jane Austen"]},
+    },
     "docs": {"d1": "Paris is the capital of France.", "d2": "Emma, the novel, was written by Jane Austen in 1815."},
     "runs": {"a": {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d2": 2.0, "d1": 1.0}}},
 }
 
 
-def at(api: str, **more: Any) -> Endpoint:
-    return Endpoint("e", "http://e/v1", "m", api=api, **more)  # type: ignore[arg-type]
+def at(api: str, base_url: str = "http://e/v1", **more: Any) -> Endpoint:
+    return Endpoint("e", base_url, "m", api=api, **more)  # type: ignore[arg-type]
 
 
-def body(request: Request) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(request.body)
-    return parsed
+HERE = Endpoint("e", "http://e/v1", "m")
+
+
+def body(request: Request) -> Any:
+    return json.loads(request.body)
 
 
 def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_always_asked() -> None:
     asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in APIS}
     assert len({request.key for request in asked.values()}) == 2
-    plain = chat(
-        Endpoint("e", "http://e/v1", "m"), load_prompt("binary").messages(VALUES), max_tokens=256, temperature=0
-    )
-    assert asked["chat"].key == plain.key
+    assert asked["chat"].key == chat(HERE, load_prompt("binary").messages(VALUES), max_tokens=256, temperature=0).key
     assert [request.key[:16] for request in asked.values()] == GOLDEN
 
 
@@ -86,6 +91,7 @@ def completed(text: str, **more: Any) -> dict[str, Any]:
     return {"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 2}, "model": "m-1"}
 
 
+SAID = Scripted(200, json.dumps(completed("Yes")).encode())
 TOP = {" Yes": -0.2231435513, " No": -1.609437912}
 
 
@@ -100,41 +106,19 @@ def test_log_probabilities_are_read_in_the_shape_of_completions() -> None:
     assert (reply.text, reply.usage, reply.origin, reply.finish_reason) == (" Yes", (7, 2), ("m-1", ""), "stop")
 
 
-@pytest.mark.parametrize("raw", [{}, {"output": "x"}, {"choices": []}, {"output": []}, {"choices": 3}])
-def test_what_is_no_reply_of_any_api_is_tried_again(raw: dict[str, Any]) -> None:
-    assert isinstance(read_response(200, {}, json.dumps(raw).encode()), Retry)
-
-
-LABELERS = (
-    "judge",
-    "judge(prompt=graded-json)",
-    "judge(read=logprobs)",
-    "utility",
-)
-
-
-@pytest.mark.parametrize("spec", LABELERS)
+@pytest.mark.parametrize("spec", ["judge", "judge(prompt=graded-json)", "judge(read=logprobs)", "utility"])
 def test_labels_are_the_same_through_every_api_of_the_mock(spec: str, tmp_path: Path) -> None:
-    queries = [{"query_id": q, "text": text, "answers": ["Paris"]} for q, text in DATA["queries"].items()]
-    tables = {
-        api: jk.label(
-            spec, **{**DATA, "queries": queries}, endpoints=Endpoint("e", URL, "m", api=api), cache=tmp_path
-        ).table[["query_id", "doc_id", "relevance", "status"]]  # type: ignore[arg-type]
-        for api in APIS
-    }
-    assert tables["completions"].equals(tables["chat"])
-    assert set(tables["chat"]["status"]) == {"ok"}
+    columns = ["query_id", "doc_id", "relevance", "status"]
+    chats, completions = (
+        jk.label(spec, **DATA, endpoints=at(api, base_url=URL), cache=tmp_path).table[columns] for api in APIS
+    )
+    assert completions.equals(chats)
+    assert set(chats["status"]) == {"ok"}
 
 
 def mocked(asked: Mapping[str, Any], seen: int) -> Scripted:
     status, _, data = run_sync(MockTransport().send(at("chat"), json.dumps(asked).encode()))
     return Scripted(status, data)
-
-
-def answered(here: Endpoint, cache: Path) -> list[str]:
-    queries = [{"query_id": q, "text": text, "answers": ["Paris"]} for q, text in DATA["queries"].items()]
-    table = jk.answer(**{**DATA, "queries": queries}, depths=2, endpoints=here, metrics="em", cache=cache)
-    return list(table["answer"])
 
 
 @pytest.mark.parametrize("transport", ["http", "openai"])
@@ -143,16 +127,13 @@ def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(
     api: str, transport: str, fault_server: FaultServer, tmp_path: Path
 ) -> None:
     fault_server.answer = mocked
-    here = Endpoint("e", fault_server.base_url, "m", api=api, transport=transport)  # type: ignore[arg-type]
-    first = answered(here, tmp_path)
-    asked = len(fault_server.paths)
-    assert asked == 4, "two questions, with documents and without"
-    assert answered(here, tmp_path) == first
-    assert len(fault_server.paths) == asked
-    assert set(fault_server.paths) == {ROUTES[api]}  # type: ignore[index]
+    here = at(api, fault_server.base_url, transport=transport)
+    tables = [jk.answer(**DATA, depths=2, endpoints=here, metrics="em", cache=tmp_path) for _ in range(2)]
+    assert tables[0]["answer"].equals(tables[1]["answer"])
+    assert fault_server.paths == [ROUTES[api]] * 4, "two questions, with documents and without"  # type: ignore[index]
     assert all(SHOWN[api] in body for body in fault_server.seen)
     with closing(Store(tmp_path)) as store:
-        assert len(find(store, query=DATA["queries"]["q1"]).replies) == 2
+        assert len(find(store, query=QUESTION).replies) == 2
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -168,8 +149,7 @@ def test_a_batch_asks_the_route_of_the_api(api: str, tmp_path: Path) -> None:
 
 def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
     def base(asked: dict[str, Any]) -> Any:
-        wrong = error(400, "As of v4.44, default chat template is no longer allowed")
-        return Scripted(200, json.dumps(completed("Yes")).encode()) if "prompt" in asked else wrong
+        return SAID if "prompt" in asked else error(400, "default chat template is no longer allowed")
 
     found = run_sync(check_endpoint(at("chat"), ScriptedTransport(base)))
     assert [(one.name, one.works) for one in found] == [("chat completion", "no"), ("completion", "yes")]
@@ -177,28 +157,13 @@ def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
     assert run_sync(check_endpoint(at("completions"), ScriptedTransport(base)))[0].works == "yes"
 
 
-def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
-    fault_server: FaultServer, tmp_path: Path
-) -> None:
-    fault_server.answer = lambda asked, seen: Scripted(200, json.dumps(completed(" Yes")).encode())
-    here = Endpoint("e", fault_server.base_url, "m", api="completions")
-    many = {f"q{i}": f"Question {i}?" for i in range(12)}
-    runs = {"a": {query: {"d1": 1.0} for query in many}}
-    with pytest.raises(jk.JudgekitError, match="gives no log-probabilities"):
-        jk.label("judge(read=logprobs)", queries=many, docs=DATA["docs"], runs=runs, endpoints=here, cache=tmp_path)
+def test_what_one_api_of_a_server_refuses_another_is_sent() -> None:
+    def refusing(asked: dict[str, Any]) -> Scripted | str:
+        refused = error(400, "Unsupported parameter: 'temperature'", param="temperature")
+        return "Yes" if "messages" in asked else refused if "temperature" in asked else SAID
 
-
-def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultServer, tmp_path: Path) -> None:
-    def refusing(asked: dict[str, Any], seen: int) -> Scripted:
-        if "prompt" in asked and "temperature" in asked:
-            return error(400, "Unsupported parameter: 'temperature'", param="temperature")
-        return mocked(asked, seen)
-
-    fault_server.answer = refusing
-    url = fault_server.base_url
-    base, instruct = (Endpoint(api, url, "m", api=api) for api in ("completions", "chat"))  # type: ignore[arg-type]
-    jury = "judge(jury=completions+chat)"
-    jk.label(
-        jury, queries=DATA["queries"], docs=DATA["docs"], runs=DATA["runs"], endpoints=[base, instruct], cache=tmp_path
-    )
-    assert all("temperature" in asked for asked in fault_server.seen if "messages" in asked)
+    transport = ScriptedTransport(refusing)
+    with Session(transports=lambda _: transport) as session:
+        for api in ("completions", "chat"):
+            run_sync(collect(session, ["a"], Ask(at(api), temperature=0)))
+    assert ["temperature" in asked for asked in transport.sent] == [True, False, True]

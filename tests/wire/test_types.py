@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from judgekit.answers.answerer import Answerer
-from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import ConfigError, DataError
-from judgekit.reading.prompts import load_prompt
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Reply, chat, identity
 
@@ -29,17 +26,8 @@ def test_canonical_json_is_compact_sorted_and_means_the_same(value: Any) -> None
     text = canonical(value)
     assert json.loads(text) == value
     assert canonical(json.loads(text)) == text
-    if not any(isinstance(x, float) for x in _leaves(value)):
-        expected = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        assert text == expected.encode()
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [leaf for v in value.values() for leaf in _leaves(v)]
-    if isinstance(value, list):
-        return [leaf for v in value for leaf in _leaves(v)]
-    return [value]
+    spelled = json.dumps(json.loads(text, parse_float=str), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert canonical(json.loads(text, parse_float=str)) == spelled.encode()
 
 
 @given(st.dictionaries(st.text(), plain, min_size=2), st.randoms())
@@ -83,16 +71,6 @@ def test_identities_are_those_of_every_version_before_so_that_no_paid_reply_is_l
     endpoint: str, sample: int, expected: str
 ) -> None:
     assert identity(endpoint, sample, BODY) == expected
-
-
-def test_a_shipped_prompt_whose_text_stays_makes_the_requests_it_always_made() -> None:
-    answerer = Answerer(Endpoint("e", "http://localhost:8000/v1", "m"), load_prompt("answer-short"))
-    docs = (Doc("d1", "The Nile flows into the Mediterranean.", "Nile"), Doc("d2", "Cairo lies on the Nile."))
-    (request,) = answerer.requests(Unit(Query("q", "Where does the Nile end?", ("the Mediterranean",)), docs), [])
-    assert request.key == "75e725e794ce53cc628342e404eb9d032af3d5f118292209f92237a4d5ade65c"
-    cut = Reply(request.key, '{"choices":[{"message":{"content":"The"},"finish_reason":"length"}]}')
-    (again,) = answerer.requests(Unit(Query("q", "Where does the Nile end?", ("the Mediterranean",)), docs), [cut])
-    assert again.key == "a96f255f2ee121528e9f0c8606b230398c5bfb3498679a9417562354397d87df"
 
 
 def test_what_belongs_to_the_identity_and_what_does_not() -> None:
@@ -170,34 +148,25 @@ def test_other_queries_of_an_address_are_kept(query: str) -> None:
 
 
 def test_parameters_whose_names_only_remind_of_keys_are_taken() -> None:
-    params = {
-        "max_tokens": 5,
-        "prompt_cache_key": "mine",
-        "stop_token_ids": [1],
-        "author": "x",
-        "top_k": 3,
-        "user": "u",
-    }
+    params = dict.fromkeys(("max_tokens", "prompt_cache_key", "stop_token_ids", "author", "top_k", "user"), 1)
     assert Endpoint("e", "http://h/v1", "m", params=params).params == params
 
 
-def reply(**choice: Any) -> Reply:
-    return Reply("k", json.dumps({"choices": [choice], "usage": choice.pop("usage", None)}))
+THINKING = {"type": "thinking", "thinking": "no"}
 
 
-def test_the_text_is_never_the_reasoning() -> None:
-    got = reply(message={"content": None, "reasoning_content": "yes, surely", "reasoning": "yes"})
-    assert got.text == ""
-
-
-def test_content_in_parts_is_joined_without_the_thinking() -> None:
-    parts = [{"type": "thinking", "thinking": "no"}, {"type": "text", "text": "Y"}, {"type": "text", "text": "es"}, 1]
-    assert reply(message={"content": parts}).text == "Yes"
-
-
-def test_refusals_are_seen() -> None:
-    assert reply(message={"content": None, "refusal": "I will not."}).refusal == "I will not."
-    assert reply(message={"content": "yes", "refusal": None}, finish_reason="stop").refusal is None
+@pytest.mark.parametrize(
+    ("message", "text", "refusal"),
+    [
+        ({"content": None, "reasoning_content": "yes, surely", "reasoning": "yes"}, "", None),
+        ({"content": [THINKING, {"type": "text", "text": "Y"}, {"type": "text", "text": "es"}, 1]}, "Yes", None),
+        ({"content": None, "refusal": "I will not."}, "", "I will not."),
+        ({"content": "yes", "refusal": None}, "yes", None),
+    ],
+)
+def test_the_text_is_what_is_said_never_the_reasoning(message: dict[str, Any], text: str, refusal: str | None) -> None:
+    reply = Reply("k", json.dumps({"choices": [{"message": message}]}))
+    assert (reply.text, reply.refusal) == (text, refusal)
 
 
 @pytest.mark.parametrize(
