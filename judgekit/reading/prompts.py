@@ -76,20 +76,9 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], tuple[str, ...]]]] = {
     "preference": (frozenset({"question", "answers"}), ("choice",)),
 }
 """Per kind the placeholders that must be there (an answer prompt may show passages besides), and the types of reply."""
+_SIBLINGS: Final = ("closed_book", "merge")
 _KEYS: Final = frozenset(
-    (
-        "kind",
-        "about",
-        "max_tokens",
-        "params",
-        "system",
-        "user",
-        "passage",
-        "output",
-        "closed_book",
-        "merge",
-        "guideline",
-    )
+    ("kind", "about", "max_tokens", "params", "system", "user", "passage", "output", "guideline", *_SIBLINGS)
 )
 _OURS: Final[Mapping[str, str]] = {
     "model": "the model is the endpoint's",
@@ -283,7 +272,7 @@ def _read(path: Path, name: str) -> Prompt:
     params = _params(_Table(reader.table("params", {}), path, "params."))
     if "max_tokens" in table:
         params["max_tokens"] = reader.whole("max_tokens", 1)
-    siblings = {key: reader.text(key, "") for key in ("closed_book", "merge")}
+    siblings = {key: reader.text(key, "") for key in _SIBLINGS}
     for key, sibling in siblings.items():
         if sibling and (kind != "answer" or not with_passages):
             raise reader.error("makes sense only for an answer prompt with {passages}", key)
