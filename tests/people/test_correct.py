@@ -104,8 +104,13 @@ def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
     notes = " ".join(correct(collection, people, {"turned": turned}, "RR").notes)
     assert "there are few queries: judge 25 or more" in notes
     assert "turned says almost nothing about people's RR" in notes
+    enough = people_of(draw(collection, n=25, prompt="binary"))
+    assert not any("nearly always" in note for note in correct(collection, enough, {"turned": turned}, "RR").notes)
+    assert corrected_mean(np.arange(3.0), np.ones(3), np.ones(9)).value == 1
     with pytest.raises(UsageError, match="people judged 2 queries"):
         corrected_mean(np.ones(2), np.ones(2), np.ones(9))
+    three = people_of(draw(collection, n=3, prompt="binary"))
+    assert set(correct(collection, three, {"judge": machine}, "P@1").table["judged"]) == {3}
 
 
 def test_queries_that_are_left_open_are_counted_and_told_with_what_to_do(collection, machine, judged, recwarn):
