@@ -47,6 +47,7 @@ def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, mac
     means = plain.means().set_index(["measure", "run"])["value"]
     for row in table[table["other"] == ""].itertuples():
         assert row.value == pytest.approx(means[row.measure, row.run], abs=2e-3)
+        assert row.bias == pytest.approx(row.machine - row.value)
 
 
 def test_differences_are_those_of_the_means_people_find_and_are_tested_together(collection, machine, people_of):

@@ -264,8 +264,16 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
     labels = labeler.label(Unit(Query(query, "?"), (Doc(doc, ""), Doc("not-sampled", ""))), ())
     assert [label.status for label in labels] == [Status.OK, Status.UNASKED]
     changed = MemoryDocs(Doc(doc.doc_id, doc.text + "!", doc.title) for doc in collection.docs)
-    with pytest.raises(DataError, match="the text is not the one that people judged"):
-        read_people(tmp_path / "people.qrels", replace(collection, docs=changed))
+    fewer = {query_id: one for query_id, one in collection.queries.items() if query_id != query}
+    for other, said in (
+        ({"docs": changed}, "the text is not the one that people judged"),
+        ({"queries": fewer}, f"query '{query}' is not in this experiment"),
+        ({"runs": tuple(run.cut(0) for run in collection.runs)}, "is not in the pool of the experiment's runs"),
+    ):
+        with pytest.raises(DataError, match=said):
+            read_people(tmp_path / "people.qrels", replace(collection, **other))
+    with pytest.raises(DataError, match="no such file; expected labels"):
+        read_people(tmp_path / "none.qrels", collection)
     (tmp_path / "people.qrels.sample.json").write_text('{"judgekit": "people"}')
     with pytest.raises(DataError, match="does not list the questions"):
         Asked.beside(tmp_path / "people.qrels")
