@@ -8,8 +8,8 @@ from scipy import stats
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.metrics import evaluate
-from judgekit.people.correct import correct, corrected_difference, corrected_mean, corrected_sum
+from judgekit.metrics import Measure, evaluate
+from judgekit.people.correct import correct, corrected_difference, corrected_mean, corrected_sum, worth
 from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import draw
 
@@ -97,6 +97,17 @@ def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
         sums[query[one]] += counts[one] * (guess + right)
     made = corrected_sum(people, machine, counts, chance, query, 12)
     assert (made.value, made.error) == pytest.approx((sums.mean(), sums.std(ddof=1) / np.sqrt(12)))
+
+
+def test_what_a_label_adds_to_a_sum_is_its_gain_or_whether_it_is_relevant():
+    labels, scale = np.array([-1, 1, 2, np.nan]), Scale("grades", 3, -1, 2)
+    for measure, values in (
+        ("P@3", [0, 0, 1, np.nan]),
+        ("P(rel=1)@3", [0, 1, 1, np.nan]),
+        ("DCG@3", [0, 1, 2, np.nan]),
+    ):
+        assert worth(labels, scale, Measure(measure)).tolist() == pytest.approx(values, nan_ok=True)
+    assert worth(np.array([0.3]), Scale("unit"), Measure("P@3")).tolist() == [0.3]
 
 
 def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
