@@ -192,7 +192,7 @@ class Contest:
             low = value - self._reach * np.sqrt(squares @ (spread**2 * lost))
             live = live & ~(low > 0).any(axis=0)
             if _as_good(low, live).any():
-                return min(float(p.sum()) / len(p), 1.0)
+                return float(p.mean())
         return 1.0
 
 

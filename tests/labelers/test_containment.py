@@ -109,10 +109,3 @@ def test_tokens_are_found_exactly_where_dpr_finds_them(answer: str, text: str) -
     phrase = Text(answer)
     if phrase.probe:
         assert Text(text).holds(phrase) == dpr(answer, text)
-
-
-@given(texts, texts, texts)
-def test_an_answer_is_found_in_a_text_made_around_it(before: str, answer: str, after: str) -> None:
-    phrase = Text(answer)
-    if phrase.probe:
-        assert Text(f"{before} {answer} {after}").holds(phrase)

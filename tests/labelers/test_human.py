@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError
 from judgekit.labelers.base import Labeler, build, checked
 from judgekit.labelers.human import wilson
 from tests.labelers.scripted import Here
@@ -140,8 +140,6 @@ def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: P
 
 
 def test_mistakes_end_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="needs file=…"):
-        build("human", Here(tmp_path))
     with pytest.raises(DataError, match=r"nobody\.csv"):
         build("human(file='nobody.csv')", Here(tmp_path))
     with pytest.raises(DataError, match="line 3: the relevance 10 is outside the scale grades:3"):

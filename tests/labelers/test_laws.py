@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -159,16 +158,6 @@ def test_a_labeler_that_breaks_the_contract_is_named(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(type(labeler), "label", lambda *_, bad=bad: bad)
         with pytest.raises(UsageError, match=f"labeler containment.*{message}"):
             checked(labeler, Unit(Query("q1", "?"), (Doc("a", "x"),)), [])
-
-
-def test_extra_columns_are_plain_values(here: Here) -> None:
-    unit = Unit(Query("q1", "?", ("Paris",)), (Doc("a", "Paris"),))
-    cascade = "cascade(first=judge, then='judge(samples=3)')"
-    for spec in ("judge(samples=3)", "utility(variant=gain)", cascade, "human(file='votes.csv')"):
-        label = play(build(spec, here), unit, lambda r: "Yes").label
-        assert label.extra
-        assert json.dumps(dict(label.extra))
-        assert all(isinstance(v, str | float) for v in label.extra.values())
 
 
 # What the lists of labelers and answer metrics say is what the code does.

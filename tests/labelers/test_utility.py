@@ -44,12 +44,6 @@ def test_the_quality_of_the_answer_is_the_label(spec: str, says: str, relevance:
     assert (label.relevance, label.raw, str(labeler.scale)) == (pytest.approx(relevance), says, scale)
 
 
-def test_it_says_what_it_shares_with_the_outcome() -> None:
-    needs = build("utility(quality=f1, prompt='answer-long')", Here()).needs
-    assert (needs.references, needs.outcome_metric, needs.outcome_prompt) == (True, "f1", "answer-long")
-    assert needs.endpoints == (Here().endpoint(None),)
-
-
 @pytest.mark.parametrize("prompt", ["answer-short", "answer-long", "classify-claim"])
 @pytest.mark.parametrize("options", [{}, {"order": "reversed"}, {"order": "shuffled", "seed": 3}, {"mode": "vote"}])
 def test_answering_from_one_document_is_the_same_request(prompt: str, options: dict[str, Any]) -> None:

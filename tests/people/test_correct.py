@@ -8,8 +8,8 @@ from scipy import stats
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.metrics import evaluate
-from judgekit.people.correct import correct, corrected_difference, corrected_mean, corrected_sum
+from judgekit.metrics import Measure, evaluate
+from judgekit.people.correct import correct, corrected_difference, corrected_mean, corrected_sum, worth
 from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import draw
 
@@ -47,6 +47,7 @@ def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, mac
     means = plain.means().set_index(["measure", "run"])["value"]
     for row in table[table["other"] == ""].itertuples():
         assert row.value == pytest.approx(means[row.measure, row.run], abs=2e-3)
+        assert row.bias == pytest.approx(row.machine - row.value)
 
 
 def test_differences_are_those_of_the_means_people_find_and_are_tested_together(collection, machine, people_of):
@@ -98,14 +99,30 @@ def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
     assert (made.value, made.error) == pytest.approx((sums.mean(), sums.std(ddof=1) / np.sqrt(12)))
 
 
+def test_what_a_label_adds_to_a_sum_is_its_gain_or_whether_it_is_relevant():
+    labels, scale = np.array([-1, 1, 2, np.nan]), Scale("grades", 3, -1, 2)
+    for measure, values in (
+        ("P@3", [0, 0, 1, np.nan]),
+        ("P(rel=1)@3", [0, 1, 1, np.nan]),
+        ("DCG@3", [0, 1, 2, np.nan]),
+    ):
+        assert worth(labels, scale, Measure(measure)).tolist() == pytest.approx(values, nan_ok=True)
+    assert worth(np.array([0.3]), Scale("unit"), Measure("P@3")).tolist() == [0.3]
+
+
 def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
     turned = Labeling("turned", machine.scale, machine.table.assign(relevance=1 - machine.table["relevance"]))
     people = people_of(draw(collection, n=10, prompt="binary"))
     notes = " ".join(correct(collection, people, {"turned": turned}, "RR").notes)
     assert "there are few queries: judge 25 or more" in notes
     assert "turned says almost nothing about people's RR" in notes
+    enough = people_of(draw(collection, n=25, prompt="binary"))
+    assert not any("nearly always" in note for note in correct(collection, enough, {"turned": turned}, "RR").notes)
+    assert corrected_mean(np.arange(3.0), np.ones(3), np.ones(9)).value == 1
     with pytest.raises(UsageError, match="people judged 2 queries"):
         corrected_mean(np.ones(2), np.ones(2), np.ones(9))
+    three = people_of(draw(collection, n=3, prompt="binary"))
+    assert set(correct(collection, three, {"judge": machine}, "P@1").table["judged"]) == {3}
 
 
 def test_queries_that_are_left_open_are_counted_and_told_with_what_to_do(collection, machine, judged, recwarn):
@@ -134,11 +151,11 @@ def test_differences_on_few_queries_are_covered_or_have_no_interval(share, n):
         f = np.where(differ, y + 0.3 * random.standard_normal(200), 0.0)
         judged = np.isin(np.arange(200), random.choice(200, n, replace=False))
         made, _ = corrected_difference(y, f, judged, differ, 0.95)
+        assert np.isfinite(made.low) == ((judged & differ).sum() >= 5)
         if np.isfinite(made.low):
             given += 1
             hits += made.low <= y.mean() <= made.high
         else:
-            assert (judged & differ).sum() < 5
             assert made.weight == 0
     assert given > 20
     assert hits / given >= 0.93

@@ -148,6 +148,13 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
         assert rows.loc[("good", "fair"), "value"] * largest == pytest.approx(means["good"] - means["fair"])
 
 
+@pytest.mark.parametrize("measure", ["P@3", "DCG@3"])
+def test_no_mean_is_above_one(collection, machine, measure):
+    contest, pairs = Contest.of(collection, machine, Measure(measure), 1)
+    assert contest.counts.sum(axis=1) == pytest.approx(1)
+    assert len(pairs) == len(set(pairs)) == contest.counts.shape[1]
+
+
 def test_what_cannot_be_decided_is_a_sentence(collection, machine, people_of):
     people = people_of(draw(collection, n=10, design="pairs", prompt="binary"), lambda *_: 1)
     two = {"judge": machine, "other": machine}

@@ -69,6 +69,7 @@ def test_people_s_labels_stand_and_the_others_follow_them(pool):
     assert all(table.loc[(q, d), "relevance"] == g for q, d, g, _ in judged[1:])
     assert table["source"].value_counts().to_dict() == {"judge": 101, "people": 99}  # a tie is nobody's label
     rest = table[table["source"] == "judge"]
+    assert set(table.loc[table["source"] == "people", "confidence"]) == {1}
     truth = np.array([grades[pair] for pair in rest.index])
     assert (rest["relevance"].to_numpy() == truth).mean() > 0.6
     assert final.judged == 99

@@ -103,7 +103,9 @@ def test_agreement_recovers_planted_flips(collection, truth, judged):
         judged(sample, name, lambda row, true, name=name: true ^ (name == "cem" and row["task"] in flipped))
         for name in sample.assessors
     ]
-    found = assessor_agreement(read_judgments(files, sample), resamples=200)
+    judgments = read_judgments(files, sample)
+    assert set(assessor_agreement(judgments.only(["ann"]), resamples=200)) == {"self"}
+    found = assessor_agreement(judgments, resamples=200)
     table = found["between"]
     same = table[(table["coefficient"] == "agreement")].set_index(["first", "second"])["value"]
     once = [task.task for task in sample.tasks if not task.repeat_of]
@@ -262,8 +264,16 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
     labels = labeler.label(Unit(Query(query, "?"), (Doc(doc, ""), Doc("not-sampled", ""))), ())
     assert [label.status for label in labels] == [Status.OK, Status.UNASKED]
     changed = MemoryDocs(Doc(doc.doc_id, doc.text + "!", doc.title) for doc in collection.docs)
-    with pytest.raises(DataError, match="the text is not the one that people judged"):
-        read_people(tmp_path / "people.qrels", replace(collection, docs=changed))
+    fewer = {query_id: one for query_id, one in collection.queries.items() if query_id != query}
+    for other, said in (
+        ({"docs": changed}, "the text is not the one that people judged"),
+        ({"queries": fewer}, f"query '{query}' is not in this experiment"),
+        ({"runs": tuple(run.cut(0) for run in collection.runs)}, "is not in the pool of the experiment's runs"),
+    ):
+        with pytest.raises(DataError, match=said):
+            read_people(tmp_path / "people.qrels", replace(collection, **other))
+    with pytest.raises(DataError, match="no such file; expected labels"):
+        read_people(tmp_path / "none.qrels", collection)
     (tmp_path / "people.qrels.sample.json").write_text('{"judgekit": "people"}')
     with pytest.raises(DataError, match="does not list the questions"):
         Asked.beside(tmp_path / "people.qrels")

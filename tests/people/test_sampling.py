@@ -84,6 +84,8 @@ def test_a_judge_that_is_unsure_is_looked_at_more(collection, machine):
     probability = {said[task.query_id, task.doc_ids[0]]: task.probability for task in sample.tasks}
     assert probability[0.5] > 2 * probability[0.01]
     assert probability[0.01] >= 0.5 * 60 / collection.n_pairs  # a sure judge may be wrong
+    with pytest.raises(UsageError, match="needs probabilities, and 'judge' has the scale binary"):
+        draw(collection, n=60, design="doubtful", by="judge", labelings={"judge": machine})
 
 
 def test_the_best_of_three_shows_each_document_about_as_often_with_each_other(collection):
