@@ -170,6 +170,7 @@ def test_runs_come_as_a_list_of_files_of_runs_and_of_what_has_a_name(tmp_path: P
     found = as_runs({"a": BM25, "b": {"q1": {}, "q2": {"d1": 1}}, "c": RUNS["Run"], "d": str(given[0])})
     assert [run.name for run in found] == ["a", "b", "c", "d"]
     assert as_runs([RUNS["Run"]]) == [RUNS["Run"]]
+    assert [len(run) for run in as_runs(iter(RUNS["tuples"]))] == [3]
     assert RUNS["Run"].name == "run"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,13 @@ def test_what_is_written_replaces_what_was_there_and_leaves_nothing_else(tmp_pat
         write_atomic(packed, "text")
     assert gzip.decompress(packed.read_bytes()) == b"text"
     assert packed.read_bytes() == (tmp_path / "a.gz").read_bytes()
+
+
+def test_a_file_and_its_name_are_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(stat.S_ISDIR(os.fstat(handle).st_mode)))
+    write_atomic(tmp_path / "file", "")
+    assert synced == [False, os.name == "posix"]
 
 
 @pytest.mark.parametrize("name", ["file", "file.gz"])
