@@ -189,6 +189,12 @@ def test_a_labeling_comes_in_any_form_and_whole_numbers_are_grades_as_in_a_file(
         )
 
 
+def test_what_came_instead_is_told() -> None:
+    for given, told in ((None, "None"), (5, "an int"), ([], "an empty list"), ([5], "a list of an int")):
+        with pytest.raises((DataError, UsageError), match=f"got {told}$"):
+            as_runs(given)
+
+
 def test_labelings_come_as_objects_and_keep_what_they_are() -> None:
     [guessed] = as_labelings(GOLD)
     assert as_labelings([guessed]) == as_labelings(guessed) == [guessed]

@@ -137,6 +137,8 @@ def test_no_input_is_written_over_and_no_folder_that_holds_files_of_others(tmp_p
     write_atomic(folder / "more.csv", "")
     with pytest.raises(UsageError, match=r"scores.csv and 1 more would be replaced, and .*out does not hold results"):
         check_folder(folder, ["scores.csv", "none.csv", "more.csv"])
+    with pytest.raises(UsageError, match=r"scores.csv would be replaced"):
+        check_folder(folder, ["scores.csv"])
     with pytest.raises(UsageError, match="is a file; the results need a folder"):
         check_folder(mine / "below", [])
     write_atomic(folder / "manifest.json", '{\n "judgekit": "0.2"}')
