@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 N = TypeVar("N", bound=np.generic)
 
-_CHUNK: Final = 1 << 15
+_CHUNK: Final = 32_768
 """Rows that are hashed at a time: their intermediate values stay in the processor's cache."""
 _SPARE_BITS: Final = 4
 """A table of keys has 16 to 32 times as many places as keys: a larger one would leave the cache, a smaller one

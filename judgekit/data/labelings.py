@@ -46,7 +46,7 @@ _CODES: Final = {status.value: code for code, status in enumerate(STATUSES)}
 _OK: Final = _CODES["ok"]
 _OBTAINED: Final = Table(LABELS.name, {c: k for c, k in LABELS.columns.items() if c != "status"}, LABELS.optional)
 """The labels table where every label was obtained."""
-_SORTED: Final = 1 << 18
+_SORTED: Final = 262_144
 """Rows that are sorted at a time."""
 _LARGEST: Final = 2**53
 """From here on a float is not the whole number that it was read from."""
@@ -134,7 +134,9 @@ class Scale:
         if not math.isfinite(value):
             return f"{value} is not finite"
         if self.integral and value != int(value):
-            of_grades = f" (for means of such grades declare {replace(self, kind='means')})" if self.high > 1 else ""
+            of_grades = (
+                f" (for means of such grades declare {replace(self, kind='means')})" if self.kind == "grades" else ""
+            )
             return f"{value:g} is not a whole number, which the scale {self} needs{of_grades}"
         if not self.low <= value <= self.high:
             return f"{value:g} is outside the scale {self} ({self.low} to {self.high})"

@@ -324,7 +324,7 @@ def batches(
 
     types = [pa.string(), pa.string(), pa.float64(), *[pa.string()] * (len(wanted) - 3)]
     if not delimiter and not trec:
-        return (_typed(batch, wanted, types) for batch in _row_groups(path, wanted, 1 << 18))
+        return (_typed(batch, wanted, types) for batch in _row_groups(path, wanted, 262_144))
     places = [*map(str, map(columns.index, wanted))]
     reading = pacsv.ReadOptions(column_names=[*map(str, range(len(columns)))], block_size=1 << 22, skip_rows=header)
     parsing = pacsv.ParseOptions(

@@ -100,6 +100,8 @@ def test_half_a_surrogate_pair_in_a_reply_becomes_a_question_mark() -> None:
     columns = {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "status": ["ok"]}
     raw = pd.Series(["cut off \ud83d"], dtype=object)
     assert LABELS.check(pd.DataFrame(columns).assign(raw=raw))["raw"].tolist() == ["cut off ?"]
+    absent = pd.Series([None], dtype="str")
+    assert LABELS.check(pd.DataFrame(columns).assign(raw=absent))["raw"].tolist() == [""]
 
 
 def test_after_an_exception_the_older_table_is_as_it_was(tmp_path: Path) -> None:

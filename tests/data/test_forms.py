@@ -229,6 +229,7 @@ def test_the_docs_of_several_retrievers_are_taken_together(tmp_path: Path) -> No
     sparse = put(tmp_path, lines({**entry, "ctxs": [one]}), "sparse")
     dense = put(tmp_path, lines({**entry, "ctxs": [{**one, "score": 3}, two]}), "dense")
     assert [doc.doc_id for doc in read_docs([sparse, dense]).get(["2", "1"])] == ["2", "1"]
+    assert len(read_docs([])) == 0
     assert list(read_queries([sparse, dense])) == ["q1"]
     wrong = put(tmp_path, lines({**entry, "question": "!", "ctxs": [{"id": "1", "text": "c"}]}), "wrong")
     for read, what in ((read_docs, "doc '1' has a different title or text"), (read_queries, "query 'q1' has a diff")):

@@ -170,6 +170,7 @@ def test_runs_come_as_a_list_of_files_of_runs_and_of_what_has_a_name(tmp_path: P
     found = as_runs({"a": BM25, "b": {"q1": {}, "q2": {"d1": 1}}, "c": RUNS["Run"], "d": str(given[0])})
     assert [run.name for run in found] == ["a", "b", "c", "d"]
     assert as_runs([RUNS["Run"]]) == [RUNS["Run"]]
+    assert [len(run) for run in as_runs(iter(RUNS["tuples"]))] == [3]
     assert RUNS["Run"].name == "run"
 
 
@@ -186,6 +187,12 @@ def test_a_labeling_comes_in_any_form_and_whole_numbers_are_grades_as_in_a_file(
         assert labeling.table[["query_id", "doc_id", "relevance"]].equals(
             read.table[["query_id", "doc_id", "relevance"]]
         )
+
+
+def test_what_came_instead_is_told() -> None:
+    for given, told in ((None, "None"), (5, "an int"), ([], "an empty list"), ([5], "a list of an int")):
+        with pytest.raises((DataError, UsageError), match=f"got {told}$"):
+            as_runs(given)
 
 
 def test_labelings_come_as_objects_and_keep_what_they_are() -> None:

@@ -80,6 +80,7 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
     [
         ([("q", "d", 1, "ok"), ("p", "d", 1, "ok"), ("q", "d", 0, "ok")], "query 'q', doc 'd' is labelled twice"),
         ([("q", "d", 2, "ok")], "doc 'd': relevance 2 is outside the scale binary"),
+        ([("q", "d", 0.5, "ok")], "relevance 0.5 is not a whole number, which the scale binary needs$"),
         ([("q", "d", None, "ok")], "relevance nan is not finite"),
         ([("q", "d", 1, "failed")], "has a relevance, but status 'failed'"),
         ([("q", "d", 1, "okay")], "unknown status 'okay'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,13 @@ def test_what_is_written_replaces_what_was_there_and_leaves_nothing_else(tmp_pat
     assert packed.read_bytes() == (tmp_path / "a.gz").read_bytes()
 
 
+def test_a_file_and_its_name_are_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(stat.S_ISDIR(os.fstat(handle).st_mode)))
+    write_atomic(tmp_path / "file", "")
+    assert synced == [False, os.name == "posix"]
+
+
 @pytest.mark.parametrize("name", ["file", "file.gz"])
 def test_nothing_is_seen_before_the_end_and_an_exception_leaves_the_old_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -129,6 +137,8 @@ def test_no_input_is_written_over_and_no_folder_that_holds_files_of_others(tmp_p
     write_atomic(folder / "more.csv", "")
     with pytest.raises(UsageError, match=r"scores.csv and 1 more would be replaced, and .*out does not hold results"):
         check_folder(folder, ["scores.csv", "none.csv", "more.csv"])
+    with pytest.raises(UsageError, match=r"scores.csv would be replaced"):
+        check_folder(folder, ["scores.csv"])
     with pytest.raises(UsageError, match="is a file; the results need a folder"):
         check_folder(mine / "below", [])
     write_atomic(folder / "manifest.json", '{\n "judgekit": "0.2"}')
