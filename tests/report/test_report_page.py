@@ -182,7 +182,9 @@ def test_the_page_draws_the_papers_table_1_with_its_480_cells_and_data_sets_over
 
 
 def test_the_decision_by_another_model_stands_beside_it():
-    page = drawn(independent={"other<b>": (("Do", "Label with judge."),)})
+    fused = dataclasses.replace(make_results().answers[0], mode="fused")
+    page = drawn(independent={"other<b>": (("Do", "Label with judge."),)}, answers=(fused,))
+    assert page.whole.count("reader-small (fused)") == 5, "who answered in which mode"
     assert "other<b>" in page.whole
     assert page.tags["b"] == 0
     assert "Label with judge." in page.whole

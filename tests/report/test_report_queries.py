@@ -185,9 +185,7 @@ def test_from_a_wrong_label_to_the_raw_reply_it_takes_three_clicks(opened):
 def test_a_fragment_opens_a_query_and_a_label_and_back_closes_it(opened):
     browser = opened("#query=q17&doc=q17-d0&by=judge")
     assert text(browser, "#query-h") == "Which bridge is number 17?"
-    assert "unparsed" in text(browser, "#reply")
-    assert "because" in text(browser, "#reply")
-    assert "no verdict here" in text(browser, "#reply pre")
+    assert all(said in text(browser, "#reply") for said in ("unparsed", "because", "no verdict here"))
     browser.press("Escape")
     browser.run(SETTLED)
     assert not browser.run("document.getElementById('query').open")
@@ -196,24 +194,16 @@ def test_a_fragment_opens_a_query_and_a_label_and_back_closes_it(opened):
     assert "does not hold a query" in text(browser, "#query-body")
 
 
-def test_a_query_shows_references_answers_documents_with_marks_and_every_label(opened):
+def test_a_query_shows_references_answers_documents_with_whole_words_marked_and_every_label(opened):
     browser = opened("#query=q4")
     assert "Bridge 4" in text(browser, ".about ul")
     assert "answer bm25 5" in text(browser, ".about table")
     assert browser.run("document.querySelectorAll('.docs article').length") == 6
     assert text(browser, ".docs mark") == "Bridge 4"
-    names = browser.run(
-        "[...document.querySelectorAll('.docs article:first-child .label span:first-child')].map((e) => e.textContent)"
-    )
-    assert names == ["containment", "judge", "erag", "provenance"]
-
-
-def test_answers_are_marked_as_whole_words_only(opened):
-    browser = opened()
-    marked = (
-        "judgekit.marked('Bridge 12, bridge-1; BRIDGE\\u00a01!', ['Bridge 1']).filter((p) => p[1]).map((p) => p[0])"
-    )
-    assert browser.run(marked) == ["bridge-1", "BRIDGE\u00a01"]
+    names = "[...document.querySelectorAll('.docs article:first-child .label span:first-child')]"
+    assert browser.run(f"{names}.map((e) => e.textContent)") == ["containment", "judge", "erag", "provenance"]
+    marked = "judgekit.marked('Bridge 12, bridge-1; BRIDGE\\u00a01!', ['Bridge 1'])"
+    assert browser.run(f"{marked}.filter((p) => p[1]).map((p) => p[0])") == ["bridge-1", "BRIDGE\u00a01"]
     assert browser.run("judgekit.marked('a (b) c', ['(b'])") == [["a (", False], ["b", True], [") c", False]]
 
 
@@ -244,13 +234,6 @@ def test_scripts_in_documents_ids_and_replies_stay_texts(opened):
     assert browser.run("document.querySelectorAll('#query img, #query script, #query style').length") == 0
     click(browser, "button.label:not(.none)")
     assert browser.console == []
-
-
-def test_without_texts_labels_stay_and_no_word_is_left(opened, tmp_path):
-    browser = opened("#query=q17&doc=q17-d0&by=judge", backing=make_backing(text="SECRET ", texts=False))
-    assert text(browser, "#query-h") == "q17"
-    assert "unparsed" in text(browser, "#reply")
-    assert not browser.run("document.documentElement.textContent.includes('SECRET')")
 
 
 def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path, monkeypatch):

@@ -141,12 +141,10 @@ def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
     """Return the least and the largest loss of each query, in shares of the measure's range; NaN where undefined."""
     (measure,) = scored.measures
     about = measure.definition
-    if about.low is None or about.high is None:
+    if about.low is None or about.high is None:  # as of every measure where lower is better
         raise UsageError(f"{measure} has no fixed range, so a loss has no size: choose another measure")
     start = -1.0 if scale == "signed" and about.needs == "label" else about.low
     low, high = scored.low[0, 0], scored.high[0, 0]
-    if measure.lower_is_better:
-        low, high = -high, -low
     least, largest = ((low[0] - high[1]) / (about.high - start), (high[0] - low[1]) / (about.high - start))
     return np.clip(least, -1, 1), np.clip(largest, -1, 1)
 
@@ -203,7 +201,14 @@ def by_answers(versions: Sequence[Any]) -> Losses:
     """Return what each question loses in the quality of its answer, by the ratings of both versions."""
     sides, metrics = [], []
     for name, version in zip(("base", "new"), versions, strict=True):
-        table = named(_ratings(version))
+        try:
+            as_runs(version)
+        except JudgekitError:
+            table = named(RATINGS.check(version) if isinstance(version, pd.DataFrame) else read_ratings(version))
+        else:  # TREC's columns could be read as values by query, too
+            raise UsageError(
+                "to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)"
+            )
         table = table[table["query_id"] != ALL]
         for column in ("run", "depth", "model", "metric", "mode"):
             have = sorted(set(table[column])) if column in table else []
@@ -236,15 +241,6 @@ def by_answers(versions: Sequence[Any]) -> Losses:
     lost = int((np.isnan(base) | np.isnan(new)).sum())
     note = f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1."
     return Losses(f"{metrics[0]} of the answers", tuple(ids), low, high, notes=(note,) if lost else ())
-
-
-def _ratings(version: Any) -> pd.DataFrame:
-    try:
-        as_runs(version)
-    except JudgekitError:
-        return RATINGS.check(version) if isinstance(version, pd.DataFrame) else read_ratings(version)
-    # TREC's columns could be read as values by query, too.
-    raise UsageError("to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)")
 
 
 def of_folders(

@@ -12,8 +12,6 @@ from judgekit.plugins.audit.bias import slopes, surface
 
 N = 900
 GROUPS = np.repeat(np.arange(20), 45)
-
-
 SCALES = {"length": 3.0, "overlap": 0.1, "rank": 1.0, "title match": 1.0}
 
 

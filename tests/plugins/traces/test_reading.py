@@ -14,8 +14,6 @@ from judgekit.errors import DataError
 from judgekit.plugins.traces.reading import Traces
 
 DOCS = [("d1", "The mill burnt in 1850."), ("d2", "The mill is tall.")]
-
-
 Record = dict[str, Any]
 
 
