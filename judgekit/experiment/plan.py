@@ -271,8 +271,6 @@ def plan(
     cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
     depth = min(cutoff or max(config.answers.depths), config.data.depth)
     far = distances(collection.runs, ids, depth) if len(collection.runs) > 1 else np.ones(len(ids))
-    if not far.any():
-        raise UsageError(f"all runs have the same lists at depth {depth} for every question: no pilot tells them apart")
     asked = _asked(Path(results), collection.queries) if results is not None else set[str]()
     budget = money.budget if budget is None else budget
     if budget is not None and not budget > 0:
@@ -283,11 +281,11 @@ def plan(
         return sample, _costs(prepared, list(sample["query_id"]), money, config.price_list(), cache)
 
     at_most = int(sum(d > 0 and query_id not in asked for query_id, d in zip(ids, far, strict=True)))
+    if not at_most:
+        raise UsageError(f"the runs have the same lists at depth {depth} for every question that is left to ask")
     if questions is not None and not 1 <= questions <= at_most:
         raise UsageError(f"{questions:,} questions were requested, but only {at_most:,} with different lists are left")
     size = min(questions or ENOUGH, at_most)
-    if not size:
-        raise UsageError("every question with different lists has been asked already")
     sample, costs = drawn(size)
     if budget is not None:
         spent = _together(costs)

@@ -16,7 +16,7 @@ from judgekit.client.applications import function_of
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.files import read_table
 from judgekit.data.streams import note_read
-from judgekit.data.tables import SAMPLE, UNDECLARED
+from judgekit.data.tables import QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.kinds import Context
@@ -88,7 +88,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
             columns.append({q: query.group(column) for q, query in collection.queries.items()} if column else None)
     with located(config.path, "money"):
         config.costs()
-    config = _with_primary(config, measures, ratings, next(iter(answering.values()), None))
+    config = _with_primary(config, measures, QUALITY.empty() if ratings is None else ratings, [*answering.values()])
     if config.analysis.primary_metric in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             outcomes.check_references(collection.queries, next(iter(answering.values())))
@@ -191,16 +191,17 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
 
 
 def _with_primary(
-    config: Config, measures: list[Measure], ratings: pd.DataFrame | None, answers_of: outcomes.Answering | None
+    config: Config, measures: list[Measure], ratings: pd.DataFrame, answering: list[outcomes.Answering]
 ) -> Config:
     """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
-    rated = [] if ratings is None else sorted(set(ratings["metric"]))
+    rated = sorted(set(ratings["metric"]))
+    own = ratings["metric"][ratings["model"].isin([one.model for one in answering])]
     with located(config.path, "answers.ratings"):
         if not (answers.metrics or rated):
             raise UsageError("hold no rating of these queries, and there is no other outcome")
-        if twice := next((metric for metric in answers.metrics if metric in rated), None):
+        if twice := next((metric for metric in answers.metrics if metric in set(own)), None):
             raise UsageError(f"they hold {twice!r}, which the experiment computes itself: rename the metric")
     metric = analysis.primary_metric or [*rated, *answers.metrics][0]
     with located(config.path, "analysis.primary_metric"):
@@ -208,11 +209,11 @@ def _with_primary(
             note = " (answers.metrics and the metrics of answers.ratings)"
             raise UsageError(not_among("answer metric", metric, known, note=note))
     depths, runs = list(answers.depths), set(config.runs)
-    if metric not in answers.metrics and ratings is not None:
+    if metric not in answers.metrics:
         of = ratings[ratings["metric"] == metric]
         depths, runs = sorted({int(depth) for depth in of["depth"]}), set(of["run"][of["depth"] > 0])
-    elif answers_of and isinstance(answers_of.answerer, Imported):
-        runs = {run for places in answers_of.answerer.found.values() for run, depth in places if depth}
+    elif isinstance(imported := answering[0].answerer, Imported):
+        runs = {run for places in imported.found.values() for run, depth in places if depth}
     with located(config.path, "analysis.primary"):
         alike = [name for name in names if name.split("@")[0] == names[0].split("@")[0]]
         primary = ([name for name in alike if Measure(name).cutoff in {None, *depths}] or alike)[-1]

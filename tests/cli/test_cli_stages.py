@@ -76,16 +76,6 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit, folder):
     assert "lacks column 'depth', and the depths are 10, 5" in judgekit(*COMPARE, code=2).err
 
 
-def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit):
-    base = {"run": [f"r{i}" for i in range(6)], "query_id": "all", "value": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
-    pd.DataFrame({**base, "labeling": "x", "measure": "nDCG@10"}).to_csv("scores.csv", index=False)
-    pd.DataFrame({**base, "metric": "em"}).to_csv("quality.csv", index=False)
-    said = json.loads(judgekit(*COMPARE, "--json", code=0).out)
-    (row,) = [row for row in said["comparison"] if row["coefficient"] == "concordance"]
-    assert (row["level"], row["value"], row["n"], row["ci_low"]) == ("system", 1.0, 6, None)
-    assert any("hold only means" in line for line in said["warnings"])
-
-
 def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit):
     base = {"run": "r", "query_id": [f"q{i:02}" for i in range(60)]}
     outcome = [float(i % 3 == 0) for i in range(60)]

@@ -63,16 +63,6 @@ def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(jud
     assert "0 sent" in judgekit(*RUN, "--cache", "store").err
 
 
-def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit, folder):
-    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
-    key = json.loads((folder / "batch.jsonl").read_text().splitlines()[0])["custom_id"]
-    error = {"status_code": 500, "body": {"error": {"message": "overloaded"}}}
-    (folder / "result.jsonl").write_text(json.dumps({"custom_id": key, "response": error, "error": None}) + "\n")
-    said = judgekit("batch", "import", "result.jsonl", "--cache", "store", code=1)
-    assert "line 1" in said.out
-    assert "overloaded" in said.out
-
-
 def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit, finished):
     question = json.loads((finished / "queries.jsonl").read_text().splitlines()[0])["text"]
     lost = ["cache", "forget", "--query", question, "--cache", "store"]
