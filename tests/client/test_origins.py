@@ -37,7 +37,7 @@ def resolve(store: Path | None, units: list[str], program: Ask, *, stage: str = 
     return session
 
 
-def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path: Path) -> None:
+def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path):
     first = resolve(tmp_path, UNITS[:5], Ask(HERE), model="judge-2026-01", system_fingerprint="fp_a")
     assert first.mixed() == []
     second = resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09", system_fingerprint="fp_b")
@@ -50,12 +50,12 @@ def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("silent", [{}, {"model": None}, {"model": 7, "system_fingerprint": ["x"]}, {"model": ""}])
-def test_a_reply_that_names_no_model_is_no_evidence_of_another_one(tmp_path: Path, silent: dict[str, Any]) -> None:
+def test_a_reply_that_names_no_model_is_no_evidence_of_another_one(tmp_path, silent):
     resolve(tmp_path, UNITS[:5], Ask(HERE), **silent)
     assert resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09").notes == []
 
 
-def test_several_fingerprints_of_one_model_are_told_and_are_no_mix(tmp_path: Path) -> None:
+def test_several_fingerprints_of_one_model_are_told_and_are_no_mix(tmp_path):
     resolve(tmp_path, UNITS[:5], Ask(HERE), model="m", system_fingerprint="fp_a")
     session = resolve(tmp_path, UNITS, Ask(HERE), model="m", system_fingerprint="fp_b")
     assert session.mixed() == []
@@ -63,7 +63,7 @@ def test_several_fingerprints_of_one_model_are_told_and_are_no_mix(tmp_path: Pat
     assert "2 fingerprints: fp_a (5), fp_b (15)" in note
 
 
-def test_a_model_that_changes_between_two_labelings_is_told_and_is_no_mix(tmp_path: Path) -> None:
+def test_a_model_that_changes_between_two_labelings_is_told_and_is_no_mix(tmp_path):
     resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-01")
     transport = ScriptedTransport(lambda body: said("Yes", model="judge-2026-09"))
     with Session(tmp_path, transports=lambda _: transport) as session:
@@ -88,8 +88,8 @@ def labels(script: Any, spelling: str, *endpoints: Endpoint) -> tuple[pd.DataFra
         return run_sync(label_pool(build(spelling, resources), COLLECTION, session)).table, session
 
 
-def test_every_label_names_the_model_and_the_fingerprint_behind_it() -> None:
-    def script(body: dict[str, Any]) -> Scripted:
+def test_every_label_names_the_model_and_the_fingerprint_behind_it():
+    def script(body):
         late = "passage 2" in body["messages"][-1]["content"]
         return said("Yes", model="m-2" if late else "m-1", system_fingerprint="fp_b" if late else "fp_a")
 
@@ -99,14 +99,14 @@ def test_every_label_names_the_model_and_the_fingerprint_behind_it() -> None:
     assert len(session.mixed()) == 1
 
 
-def test_a_jury_of_two_models_is_no_mix() -> None:
+def test_a_jury_of_two_models_is_no_mix():
     there = Endpoint("there", "http://t/v1", "other")
     table, session = labels(lambda body: said("Yes", model=f"{body['model']}-1"), "judge(jury=here+there)", HERE, there)
     assert set(table["reply_model"]) == {"judge-1; other-1"}
     assert (session.mixed(), session.notes) == ([], [])
 
 
-def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
+def test_the_origin_of_a_label_from_several_replies_names_each_once():
     key = chat(HERE, []).key
     replies = [
         Reply(key, said("Yes", model=model, system_fingerprint=mark).body.decode())
@@ -126,7 +126,7 @@ def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
         (["", None], ""),
     ],
 )
-def test_answers_of_two_models_under_one_name_are_a_mix_each_counted_once(origins: list[str], said: str) -> None:
+def test_answers_of_two_models_under_one_name_are_a_mix_each_counted_once(origins, said):
     answers = [("a", "m", f"q{i}", origins[i % len(origins)], metric) for i in range(12) for metric in ("em", "f1")]
     quality = pd.DataFrame(answers, columns=["run", "model", "query_id", "reply_model", "metric"])
     assert mixed_answers(quality) == said
