@@ -20,7 +20,7 @@ import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import EndpointError, StoreError
+from judgekit.errors import StoreError
 from judgekit.store import modes as room
 from judgekit.store.modes import Claims
 from judgekit.store.records import Record
@@ -28,9 +28,9 @@ from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.client.killed import work
-from tests.programs import Ask, Run, collect, texts
+from tests.programs import Ask, Run, collect, scripted
 from tests.scripted import ScriptedTransport, completion, error
-from tests.store.filling import at_most
+from tests.store.filling import at_most, write
 
 UNITS = [f"unit {i:04}" for i in range(120)]
 CONCURRENCY = 8
@@ -256,54 +256,45 @@ def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server, tmp_
     assert list(tmp_path.glob("damaged-*/cache.db"))
 
 
-def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(tmp_path, monkeypatch):
+@pytest.fixture
+def claims(tmp_path: Path) -> Iterator[tuple[Claims, Claims]]:
     with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as other:
-        mine, theirs = Claims(one), Claims(other)
-        assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
-        assert theirs.take(["a", "b", "c"]) == {"c"}
-        mine.end("a")
-        mine.beat()
-        assert theirs.take(["a", "b"]) == {"a"}
-        mine.close()
-        assert theirs.take(["b"]) == {"b"}
-        now = time.time()
-        monkeypatch.setattr(room.time, "time", lambda: now + 19)
-        assert mine.take(["b"]) == set()
-        monkeypatch.setattr(room.time, "time", lambda: now + 21)
-        assert mine.take(["b"]) == {"b"}
+        yield Claims(one), Claims(other)
 
 
-def test_a_process_that_beats_keeps_its_claims(tmp_path, monkeypatch):
-    with closing(Store(tmp_path)) as store:
-        mine, theirs, now = Claims(store), Claims(store), time.time()
-        mine.take(["a"])
-        monkeypatch.setattr(room.time, "time", lambda: now + 15)
-        mine.beat()
-        monkeypatch.setattr(room.time, "time", lambda: now + 30)
-        assert theirs.take(["a"]) == set()
+def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(claims, monkeypatch):
+    mine, theirs = claims
+    assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
+    assert theirs.take(["a", "b", "c"]) == {"c"}
+    mine.end("a")
+    mine.beat()
+    assert theirs.take(["a", "b"]) == {"a"}
+    mine.close()
+    assert theirs.take(["b"]) == {"b"}
+    now = time.time()
+    for later, taken in ((19, set()), (21, {"b"})):
+        monkeypatch.setattr(room.time, "time", lambda later=later: now + later)
+        assert mine.take(["b"]) == taken
+
+
+def test_a_process_that_beats_keeps_its_claims(claims, monkeypatch):
+    (mine, theirs), now = claims, time.time()
+    mine.take(["a"])
+    monkeypatch.setattr(room.time, "time", lambda: now + 15)
+    mine.beat()
+    monkeypatch.setattr(room.time, "time", lambda: now + 30)
+    assert theirs.take(["a"]) == set()
 
 
 def test_what_failed_or_was_stopped_in_one_session_is_asked_by_the_next(tmp_path):
-    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
-    with Session(tmp_path, transports=lambda _: ScriptedTransport(error(400, "maximum context length"))) as session:
-        run_sync(collect(session, UNITS[:3], Ask(here)))
-    with (
-        Session(tmp_path, transports=lambda _: ScriptedTransport(error(401, "no key"))) as session,
-        pytest.raises(EndpointError, match="401"),
-    ):
-        run_sync(collect(session, UNITS[:3], Ask(here)))
     begun = time.monotonic()
-    with Session(tmp_path, transports=lambda _: transport) as session:
-        found = run_sync(collect(session, UNITS[:3], Ask(here)))
-    assert [texts(found[unit]) for unit in UNITS[:3]] == [["yes"]] * 3
+    assert not scripted(error(400, "maximum context length"), tmp_path, UNITS[:3])[0].error
+    assert "401" in scripted(error(401, "no key"), tmp_path, UNITS[:3])[0].stopped
+    assert scripted("yes", tmp_path, UNITS[:3])[0].texts == ["yes"] * 3
     assert time.monotonic() - begun < 5
 
 
 def test_a_damaged_row_is_asked_for_again_although_it_is_there(tmp_path):
-    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
     for _ in range(2):
-        with Session(tmp_path, transports=lambda _: transport) as session:
-            run_sync(collect(session, UNITS[:3], Ask(here)))
-        with closing(Store(tmp_path)) as store:
-            store.written(lambda rows: rows.execute("UPDATE Cache SET value = 'x' WHERE length(key) = 64"))
-    assert len(transport.sent) == 6
+        assert len(scripted("yes", tmp_path, UNITS[:3])[1]) == 3
+        write(tmp_path, "UPDATE Cache SET value = 'x' WHERE length(key) = 64")

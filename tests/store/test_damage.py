@@ -128,6 +128,11 @@ def test_a_damaged_log_is_told(tmp_path, logged, kind):
         assert rows == ROWS
 
 
+def test_what_lies_in_the_log_of_a_file_whose_beginning_is_gone_is_saved_too(tmp_path, logged):
+    database, log = logged
+    assert opened(tmp_path / "store", bytes(200) + database[200:], log)[0] == ROWS
+
+
 def test_what_another_process_stores_at_this_moment_is_no_damage(tmp_path):
     code = (
         "import sys; from tests.store.filling import *; store = Store(sys.argv[1]); n = 0\n"

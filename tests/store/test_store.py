@@ -8,7 +8,6 @@ import pickle
 import random
 import shutil
 import stat
-import subprocess
 import sys
 import time
 import zlib
@@ -255,20 +254,6 @@ def test_what_is_saved_of_an_old_file_replaces_no_reply_that_came_since(tmp_path
         store.put_many([newer])
     shutil.copytree(tmp_path / "old", tmp_path / "store" / "recovering-1")
     assert read(tmp_path / "store", [old[0], newer, old[2]]) == [old[0], newer, old[2]]
-
-
-def test_what_lies_in_the_log_of_a_killed_process_is_saved_too(tmp_path):
-    code = (
-        "import os, sys; from tests.store.filling import *;"
-        "store = Store(sys.argv[1]); store.put_many([record(n) for n in range(200)]); os.kill(os.getpid(), 9)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert (tmp_path / "cache.db-wal").stat().st_size > 0
-    data = bytearray((tmp_path / "cache.db").read_bytes())
-    data[:200] = bytes(200)
-    (tmp_path / "cache.db").write_bytes(data)
-    records = [record(n) for n in range(200)]
-    assert read(tmp_path, records) == records
 
 
 NOT_UTF8 = "Passage confidentielle: l'\u00e9t\u00e9".encode("latin-1")
