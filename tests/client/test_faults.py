@@ -58,18 +58,18 @@ def test_what_may_heal_is_tried_again_and_never_stored(fault_server, fault, tmp_
     assert len(fault_server.seen) == 10
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
-        lambda body: gzip.compress(gzip.compress(body)),
-        lambda body: body.decode().encode("utf-16"),
-        lambda body: body.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'),
-        lambda body: body.replace(b"yes", "yes, Zoë".encode("latin-1")),
-    ],
-    ids=["packed twice", "utf-16", "a number of a million digits", "latin-1"],
-)
-def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(fault_server, packed, tmp_path):
-    fault_server.answer = lambda body, seen: Scripted(200, packed(completion("yes").body))
+YES = completion("yes").body
+ODD = {
+    "packed twice": gzip.compress(gzip.compress(YES)),
+    "utf-16": YES.decode().encode("utf-16"),
+    "a number of a million digits": YES.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'),
+    "latin-1": YES.replace(b"yes", "yes, Zoë".encode("latin-1")),
+}
+
+
+@pytest.mark.parametrize("coding", ODD)
+def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(fault_server, coding, tmp_path):
+    fault_server.answer = lambda body, seen: Scripted(200, ODD[coding])
     run = Run(fault_server.base_url, UNITS[:3], tmp_path)
     assert len(fault_server.seen) == 3
     assert [text[:3] for text in run.texts] == ["yes"] * 3

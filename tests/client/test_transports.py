@@ -51,17 +51,15 @@ class Mute:
 class Carrier:
     """Fails at first, as networks do; says the header in capitals that a retry waits for."""
 
-    def __init__(self, *failures: Any) -> None:
-        self.failures, self.bodies = list(failures), list[bytes]()
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.bodies = [*answers, (200, {}, completion("yes").body)], list[bytes]()
 
     async def send(self, endpoint: jk.Endpoint, body: bytes) -> Any:
         self.bodies.append(body)
-        if self.failures:
-            failure = self.failures.pop(0)
-            if isinstance(failure, Exception):
-                raise failure
-            return failure
-        return 200, {}, completion("yes").body
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def asked(endpoint: jk.Endpoint, store: Path | None = None) -> list[str]:
@@ -87,10 +85,7 @@ def test_an_object_carries_requests_and_network_errors_are_tried_again():
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        (
-            KeyError("token"),
-            r"endpoint 'mine': send\(\) of its transport: KeyError: 'token' \(test_transports.py, line",
-        ),
+        (KeyError("token"), r"'mine': send\(\) of its transport: KeyError: 'token' \(test_transports.py, line"),
         ("yes", r"must return \(status, headers, bytes\), not 'yes'"),
         ((200, {}, "text"), r"must return \(status, headers, bytes\), not \(200, \{\}, 'text'\)"),
     ],
