@@ -151,20 +151,16 @@ def test_a_folder_that_cannot_be_written_to_is_a_sentence_and_can_still_be_read(
     assert (found.usage.cached, found.usage.sent) == (20, 10)
 
 
-def test_what_is_new_is_kept_for_the_session_only_when_reading(tmp_path):
-    transport = ScriptedTransport("yes")
-    program = Ask(Endpoint("here", "http://h/v1", "m"))
+@pytest.mark.parametrize("mode", ["read-only", "off"])
+def test_what_is_new_is_kept_for_the_session_only_when_reading(tmp_path, mode):
+    transport, program = ScriptedTransport("yes"), Ask(Endpoint("here", "http://h/v1", "m"))
     Store(tmp_path).close()
-    for mode in ("read-only", "off"):
-        transport.sent.clear()
-        with Session(tmp_path, mode, transports=lambda _: transport) as session:
-            run_sync(collect(session, UNITS, program, "one"))
-            run_sync(collect(session, UNITS, program, "other"))
-            assert session.usage("other").cached == len(UNITS)
-        assert len(transport.sent) == len(UNITS)
-    store = Store(tmp_path)
-    assert store.count() == 0
-    store.close()
+    with Session(tmp_path, mode, transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS, program, "one"))
+        run_sync(collect(session, UNITS, program, "other"))
+        assert session.usage("other").cached == len(transport.sent) == len(UNITS)
+    with closing(Store(tmp_path)) as store:
+        assert store.count() == 0
 
 
 def test_refreshing_asks_everything_once_more_and_stores_it(tmp_path):
@@ -198,16 +194,15 @@ def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server, tmp_p
             signal.signal(signal.SIGXFSZ, handler)
 
 
-def _fill_up(server: Any, store: Path) -> None:
+def _fill_up(server: Any, folder: Path) -> None:
     server.answer = lambda body, seen: "yes " * 2500
-    run = Run(server.base_url, UNITS, store, concurrency=4)
+    run = Run(server.base_url, UNITS, folder, concurrency=4)
     assert isinstance(run.error, StoreError)
     assert "is full" in str(run.error) or "cannot be used" in str(run.error)
     assert run.error.exit_code == 3
     assert 5 < len(run.outcomes) < len(UNITS)
-    found = Store(store, readonly=True)
-    assert found.count() == len(run.outcomes)
-    found.close()
+    with closing(Store(folder, readonly=True)) as store:
+        assert store.count() == len(run.outcomes)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -109,41 +109,29 @@ def test_an_endpoint_is_checked_through_the_proxy(fault_server, environment):
 
 @pytest.fixture
 def tunnel() -> Iterator[tuple[int, list[str]]]:
-    """A proxy that refuses every tunnel with a 407: its port, and what it was sent."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    """A proxy that refuses a tunnel with a 407: its port, and what it was sent."""
     sent: list[str] = []
 
     def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            with connection:
-                sent.append(connection.recv(65536).decode())
-                connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
+        connection, _ = listener.accept()
+        with connection:
+            sent.append(connection.recv(65536).decode())
+            connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    yield listener.getsockname()[1], sent
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join(10)
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        served = pool.submit(serve)
+        yield listener.getsockname()[1], sent
+        served.result(10)
 
 
-def test_a_proxy_that_refuses_is_named_and_never_sees_the_key(tunnel, environment):
+def test_a_proxy_that_refuses_or_is_not_there_is_named_and_never_sees_the_key(tunnel, environment):
     port, sent = tunnel
     environment.setenv("HTTPS_PROXY", f"http://someone:hush@127.0.0.1:{port}")
-    environment.setenv("TEST_KEY", "sk-VERY-secret-0123456789")
-    run = Run("https://llm.example/v1", ["a"], api_key_env="TEST_KEY", max_retries=0)
-    assert f"no connection was made: the proxy 127.0.0.1:{port} answered 407" in str(run.error)
-    assert sent[0].startswith("CONNECT llm.example:443 HTTP/1.1")
-    assert "hush" not in str(run.error) + repr(run.events)
-    assert "secret" not in "".join(sent)
-
-
-def test_a_proxy_that_is_not_there_is_named(environment):
     environment.setenv("HTTP_PROXY", "http://someone:hush@127.0.0.1:9")
-    run = Run(BEHIND, ["a"], max_retries=0)
-    assert "the proxy 127.0.0.1:9: Connection refused" in str(run.error)
-    assert "hush" not in str(run.error)
+    environment.setenv("TEST_KEY", "sk-VERY-secret-0123456789")
+    for url, said in ((f"https{BEHIND[4:]}", f"{port} answered 407"), (BEHIND, "9: Connection refused")):
+        run = Run(url, ["a"], api_key_env="TEST_KEY", max_retries=0)
+        assert f"no connection was made: the proxy 127.0.0.1:{said}" in str(run.error)
+        assert "hush" not in str(run.error) + repr(run.events)
+    assert sent[0].startswith("CONNECT llm.example:443 HTTP/1.1")
+    assert "secret" not in "".join(sent)

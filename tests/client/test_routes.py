@@ -36,6 +36,7 @@ def ready(endpoint: Endpoint, wait_s: float = 20) -> list[str]:
         {"/v1/models": [(404, {})], "/health": [(503, {}), (500, {}), (200, {})]},
         {"/v1/models": [(404, {})], "/health": [(404, {})]},
         {"/v1/models": [(401, {})]},
+        {"/v1/models": [(429, {}), (200, {"data": []})]},
         {"/v1/models": [(200, {"data": [{"id": "m", "meta": None}]}), (200, {"data": [{"id": "m", "meta": {}}]})]},
         {"/v1/models": [(200, [])]},
     ],
