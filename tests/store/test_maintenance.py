@@ -204,10 +204,3 @@ def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty
     empty.put_many(mine[:1])
     assert empty.count() == 21
     assert empty.check() == "ok"
-
-
-def test_rows_that_cannot_be_read_are_told(empty):
-    empty.put_many([record("a"), record("b")])
-    filling.write(empty.path, "UPDATE Cache SET value = 'x' WHERE key = ?", record("a").key)
-    found = find(empty, model="judge")
-    assert (found.replies, found.damaged) == ([record("b").key], 1)
