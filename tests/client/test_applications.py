@@ -36,15 +36,15 @@ async def last_word_later(question: str, documents: list[dict[str, str]]) -> dic
 
 
 @pytest.mark.parametrize("function", [last_word, last_word_later])
-def test_functions_answer_and_lose_leaked_tokens_as_models_do(function: Any, tmp_path: Path) -> None:
+def test_functions_answer_and_lose_leaked_tokens_as_models_do(function, tmp_path):
     endpoint = jk.Endpoint("app", kind="callable", target=function, model="inside")
     assert asked(endpoint, tmp_path) == {"q1": ("Rome", "ok"), "q2": ("1789", "ok")}
 
 
-def test_what_a_function_gets_is_the_question_and_the_documents_in_order(tmp_path: Path) -> None:
+def test_what_a_function_gets_is_the_question_and_the_documents_in_order(tmp_path):
     got: list[tuple[str, Any]] = []
 
-    def keep(question: str, documents: Any) -> str:
+    def keep(question, documents):
         got.append((question, documents))
         return "x"
 
@@ -54,10 +54,10 @@ def test_what_a_function_gets_is_the_question_and_the_documents_in_order(tmp_pat
     assert sorted(got) == [("When?", [second]), ("Where?", [first, second])]
 
 
-def test_what_may_pass_is_tried_again_and_a_mistake_is_not(tmp_path: Path) -> None:
+def test_what_may_pass_is_tried_again_and_a_mistake_is_not(tmp_path):
     tries: list[str] = []
 
-    def shaky(question: str, documents: Any) -> Any:
+    def shaky(question, documents):
         tries.append(question)
         if question == "When?":
             raise KeyError("documents")
@@ -78,19 +78,17 @@ def leaves(question: str, documents: list[dict[str, str]]) -> Any:
     ("function", "reason"),
     [(leaves, "as sys.exit() does"), (lambda question, documents: documents, "an answer is a text")],
 )
-def test_a_function_that_ends_the_program_or_returns_no_text_fails_its_question(
-    function: Any, reason: str, tmp_path: Path
-) -> None:
+def test_a_function_that_ends_the_program_or_returns_no_text_fails_its_question(function, reason, tmp_path):
     endpoint = jk.Endpoint("app", kind="callable", target=function, revision="1", max_retries=0)
     table = jk.answer(**DATA, endpoints=endpoint, cache=tmp_path)
     assert set(table["status"]) == {"failed"}
     assert reason in table["reason"][0]
 
 
-def test_what_a_functions_own_client_was_answered_says_whether_it_is_tried_again(tmp_path: Path) -> None:
+def test_what_a_functions_own_client_was_answered_says_whether_it_is_tried_again(tmp_path):
     tries: list[str] = []
 
-    def answer(question: str, documents: Any) -> Any:
+    def answer(question, documents):
         tries.append(question)
         request = httpx.Request("POST", "http://app.example/ask")
         said = httpx.Response(503 if len(tries) == 1 else 200, json={"answer": "Rome"}, request=request)
@@ -101,7 +99,7 @@ def test_what_a_functions_own_client_was_answered_says_whether_it_is_tried_again
     assert len(tries) == 3
 
 
-def test_the_code_is_part_of_the_identity_unless_a_revision_stands_for_it(tmp_path: Path) -> None:
+def test_the_code_is_part_of_the_identity_unless_a_revision_stands_for_it(tmp_path):
     path = tmp_path / "my_app.py"
     identities = []
     for text in ("def answer(q, d): return 'a'", "def answer(q, d): return 'b'"):

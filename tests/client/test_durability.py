@@ -20,7 +20,7 @@ import pytest
 
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.errors import EndpointError, StoreError
+from judgekit.errors import StoreError
 from judgekit.store import modes as room
 from judgekit.store.modes import Claims
 from judgekit.store.records import Record
@@ -28,9 +28,9 @@ from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.client.killed import work
-from tests.programs import Ask, Run, collect, texts
-from tests.scripted import Scripted, ScriptedTransport, completion, error
-from tests.store.filling import at_most
+from tests.programs import Ask, Run, collect, scripted
+from tests.scripted import ScriptedTransport, completion, error
+from tests.store.filling import at_most, write
 
 UNITS = [f"unit {i:04}" for i in range(120)]
 CONCURRENCY = 8
@@ -65,12 +65,10 @@ def stored_texts(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("rounds", [5, pytest.param(100, marks=pytest.mark.many)])
-def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(
-    fault_server: Any, tmp_path: Path, rounds: int
-) -> None:
+def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(fault_server, tmp_path, rounds):
     last, killing = f"{UNITS[-1]} 1", True
 
-    def answer(body: dict[str, Any], seen: int) -> Scripted:
+    def answer(body, seen):
         """Hold back the last reply, so that no child ends before it is killed, however late that is."""
         text = body["messages"][0]["content"]
         return completion(text.upper(), delay_s=60 if killing and text == last else 0.01)
@@ -107,8 +105,8 @@ def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in
 
 @pytest.mark.parametrize("killed", [0, 1])
 def test_three_processes_at_once_send_nothing_twice_but_what_was_in_flight_in_one_that_was_killed(
-    fault_server: Any, tmp_path: Path, killed: int
-) -> None:
+    fault_server, tmp_path, killed
+):
     # replies differ from call to call, and yet all processes end with the same ones
     fault_server.answer = lambda body, seen: completion(f"answer {len(fault_server.seen)}", delay_s=0.02)
     children = [started(fault_server.base_url, tmp_path, f"{number}.txt") for number in range(3)]
@@ -143,7 +141,7 @@ def unwritable(tmp_path: Path) -> Iterator[Path]:
         folder.chmod(0o755)
 
 
-def test_a_folder_that_cannot_be_written_to_is_a_sentence_and_can_still_be_read(unwritable: Path) -> None:
+def test_a_folder_that_cannot_be_written_to_is_a_sentence_and_can_still_be_read(unwritable):
     with pytest.raises(StoreError, match=r"cannot be written to .*--cache-mode read-only"):
         Session(unwritable)
     transport = ScriptedTransport("no")
@@ -153,34 +151,30 @@ def test_a_folder_that_cannot_be_written_to_is_a_sentence_and_can_still_be_read(
     assert (found.usage.cached, found.usage.sent) == (20, 10)
 
 
-def test_what_is_new_is_kept_for_the_session_only_when_reading(tmp_path: Path) -> None:
-    transport = ScriptedTransport("yes")
-    program = Ask(Endpoint("here", "http://h/v1", "m"))
+@pytest.mark.parametrize("mode", ["read-only", "off"])
+def test_what_is_new_is_kept_for_the_session_only_when_reading(tmp_path, mode):
+    transport, program = ScriptedTransport("yes"), Ask(Endpoint("here", "http://h/v1", "m"))
     Store(tmp_path).close()
-    for mode in ("read-only", "off"):
-        transport.sent.clear()
-        with Session(tmp_path, mode, transports=lambda _: transport) as session:  # type: ignore[arg-type]
-            run_sync(collect(session, UNITS, program, "one"))
-            run_sync(collect(session, UNITS, program, "other"))
-            assert session.usage("other").cached == len(UNITS)
-        assert len(transport.sent) == len(UNITS)
-    store = Store(tmp_path)
-    assert store.count() == 0
-    store.close()
+    with Session(tmp_path, mode, transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS, program, "one"))
+        run_sync(collect(session, UNITS, program, "other"))
+        assert session.usage("other").cached == len(transport.sent) == len(UNITS)
+    with closing(Store(tmp_path)) as store:
+        assert store.count() == 0
 
 
-def test_refreshing_asks_everything_once_more_and_stores_it(tmp_path: Path) -> None:
+def test_refreshing_asks_everything_once_more_and_stores_it(tmp_path):
     program = Ask(Endpoint("here", "http://h/v1", "m"))
     for answer, mode, sent in (("old", "on", len(UNITS)), ("new", "refresh", len(UNITS)), ("newer", "on", 0)):
         transport = ScriptedTransport(answer)
-        with Session(tmp_path, mode, transports=lambda _, t=transport: t) as session:  # type: ignore[arg-type]
+        with Session(tmp_path, mode, transports=lambda _, t=transport: t) as session:
             run_sync(collect(session, UNITS, program, "one"))
             again = run_sync(collect(session, UNITS, program, "other"))
         assert len(transport.sent) == sent
-    assert {o.text for outcomes in again.values() for o in outcomes} == {"new"}  # type: ignore[union-attr]
+    assert {o.text for outcomes in again.values() for o in outcomes} == {"new"}
 
 
-def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server: Any, tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
@@ -200,27 +194,26 @@ def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server: Any, 
             signal.signal(signal.SIGXFSZ, handler)
 
 
-def _fill_up(server: Any, store: Path) -> None:
+def _fill_up(server: Any, folder: Path) -> None:
     server.answer = lambda body, seen: "yes " * 2500
-    run = Run(server.base_url, UNITS, store, concurrency=4)
+    run = Run(server.base_url, UNITS, folder, concurrency=4)
     assert isinstance(run.error, StoreError)
     assert "is full" in str(run.error) or "cannot be used" in str(run.error)
     assert run.error.exit_code == 3
     assert 5 < len(run.outcomes) < len(UNITS)
-    found = Store(store, readonly=True)
-    assert found.count() == len(run.outcomes)
-    found.close()
+    with closing(Store(folder, readonly=True)) as store:
+        assert store.count() == len(run.outcomes)
 
 
 @pytest.mark.parametrize(
     "problem", [RuntimeError("odd"), OverflowError("large"), StoreError("the disk is full")], ids=repr
 )
 def test_paid_replies_that_the_store_cannot_take_fail_what_waits_and_are_kept_for_the_next_run(
-    fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exception
-) -> None:
+    fault_server, tmp_path, monkeypatch, problem
+):
     real, calls = Store.put_many, []
 
-    def put_many(self: Store, records: Any, **options: Any) -> Any:
+    def put_many(self, records, **options):
         calls.append(len(records))
         if len(calls) > 5:
             raise problem
@@ -244,7 +237,7 @@ def test_paid_replies_that_the_store_cannot_take_fail_what_waits_and_are_kept_fo
     assert not list(tmp_path.glob("rescued-*.jsonl"))
 
 
-def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:
+def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server, tmp_path):
     Run(fault_server.base_url, UNITS, tmp_path)
     data = bytearray((tmp_path / "cache.db").read_bytes())
     middle = len(data) // 2 // 4096 * 4096
@@ -258,56 +251,45 @@ def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any,
     assert list(tmp_path.glob("damaged-*/cache.db"))
 
 
-def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def claims(tmp_path: Path) -> Iterator[tuple[Claims, Claims]]:
     with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as other:
-        mine, theirs = Claims(one), Claims(other)
-        assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
-        assert theirs.take(["a", "b", "c"]) == {"c"}
-        mine.end("a")
-        mine.beat()
-        assert theirs.take(["a", "b"]) == {"a"}
-        mine.close()
-        assert theirs.take(["b"]) == {"b"}
-        now = time.time()
-        monkeypatch.setattr(room.time, "time", lambda: now + 19)
-        assert mine.take(["b"]) == set()
-        monkeypatch.setattr(room.time, "time", lambda: now + 21)
-        assert mine.take(["b"]) == {"b"}
+        yield Claims(one), Claims(other)
 
 
-def test_a_process_that_beats_keeps_its_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Store(tmp_path)) as store:
-        mine, theirs, now = Claims(store), Claims(store), time.time()
-        mine.take(["a"])
-        monkeypatch.setattr(room.time, "time", lambda: now + 15)
-        mine.beat()
-        monkeypatch.setattr(room.time, "time", lambda: now + 30)
-        assert theirs.take(["a"]) == set()
+def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(claims, monkeypatch):
+    mine, theirs = claims
+    assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
+    assert theirs.take(["a", "b", "c"]) == {"c"}
+    mine.end("a")
+    mine.beat()
+    assert theirs.take(["a", "b"]) == {"a"}
+    mine.close()
+    assert theirs.take(["b"]) == {"b"}
+    now = time.time()
+    for later, taken in ((19, set()), (21, {"b"})):
+        monkeypatch.setattr(room.time, "time", lambda later=later: now + later)
+        assert mine.take(["b"]) == taken
 
 
-def test_what_failed_or_was_stopped_in_one_session_is_asked_by_the_next(tmp_path: Path) -> None:
-    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
-    with Session(tmp_path, transports=lambda _: ScriptedTransport(error(400, "maximum context length"))) as session:
-        run_sync(collect(session, UNITS[:3], Ask(here)))
-    with (
-        Session(tmp_path, transports=lambda _: ScriptedTransport(error(401, "no key"))) as session,
-        pytest.raises(EndpointError, match="401"),
-    ):
-        run_sync(collect(session, UNITS[:3], Ask(here)))
+def test_a_process_that_beats_keeps_its_claims(claims, monkeypatch):
+    (mine, theirs), now = claims, time.time()
+    mine.take(["a"])
+    monkeypatch.setattr(room.time, "time", lambda: now + 15)
+    mine.beat()
+    monkeypatch.setattr(room.time, "time", lambda: now + 30)
+    assert theirs.take(["a"]) == set()
+
+
+def test_what_failed_or_was_stopped_in_one_session_is_asked_by_the_next(tmp_path):
     begun = time.monotonic()
-    with Session(tmp_path, transports=lambda _: transport) as session:
-        found = run_sync(collect(session, UNITS[:3], Ask(here)))
-    assert [texts(found[unit]) for unit in UNITS[:3]] == [["yes"]] * 3
+    assert not scripted(error(400, "maximum context length"), tmp_path, UNITS[:3])[0].error
+    assert "401" in scripted(error(401, "no key"), tmp_path, UNITS[:3])[0].stopped
+    assert scripted("yes", tmp_path, UNITS[:3])[0].texts == ["yes"] * 3
     assert time.monotonic() - begun < 5
 
 
-def test_a_damaged_row_is_asked_for_again_although_it_is_there(tmp_path: Path) -> None:
-    here, transport = Endpoint("e", "http://e/v1", "m"), ScriptedTransport("yes")
+def test_a_damaged_row_is_asked_for_again_although_it_is_there(tmp_path):
     for _ in range(2):
-        with Session(tmp_path, transports=lambda _: transport) as session:
-            run_sync(collect(session, UNITS[:3], Ask(here)))
-        with closing(Store(tmp_path)) as store:
-            store.written(lambda rows: rows.execute("UPDATE Cache SET value = 'x' WHERE length(key) = 64"))
-    assert len(transport.sent) == 6
+        assert len(scripted("yes", tmp_path, UNITS[:3])[1]) == 3
+        write(tmp_path, "UPDATE Cache SET value = 'x' WHERE length(key) = 64")

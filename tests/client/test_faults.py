@@ -12,8 +12,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from email.utils import formatdate
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -47,7 +45,7 @@ UNITS = [f"unit {i:02}" for i in range(40)]
     ],
     ids=["500", "502 html", "html", "truncated", "empty", "array", "no choices", "error in 200", "dropped"],
 )
-def test_what_may_heal_is_tried_again_and_never_stored(fault_server: Any, fault: Any, tmp_path: Path) -> None:
+def test_what_may_heal_is_tried_again_and_never_stored(fault_server, fault, tmp_path):
     fault_server.answer = lambda body, seen: fault if seen == 0 else "yes"
     run = Run(fault_server.base_url, UNITS[:5], tmp_path)
     assert run.error is None
@@ -60,20 +58,18 @@ def test_what_may_heal_is_tried_again_and_never_stored(fault_server: Any, fault:
     assert len(fault_server.seen) == 10
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
-        lambda body: gzip.compress(gzip.compress(body)),
-        lambda body: body.decode().encode("utf-16"),
-        lambda body: body.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'),
-        lambda body: body.replace(b"yes", "yes, Zoë".encode("latin-1")),
-    ],
-    ids=["packed twice", "utf-16", "a number of a million digits", "latin-1"],
-)
-def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(
-    fault_server: Any, packed: Any, tmp_path: Path
-) -> None:
-    fault_server.answer = lambda body, seen: Scripted(200, packed(completion("yes").body))
+YES = completion("yes").body
+ODD = {
+    "packed twice": gzip.compress(gzip.compress(YES)),
+    "utf-16": YES.decode().encode("utf-16"),
+    "a number of a million digits": YES.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'),
+    "latin-1": YES.replace(b"yes", "yes, Zoë".encode("latin-1")),
+}
+
+
+@pytest.mark.parametrize("coding", ODD)
+def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(fault_server, coding, tmp_path):
+    fault_server.answer = lambda body, seen: Scripted(200, ODD[coding])
     run = Run(fault_server.base_url, UNITS[:3], tmp_path)
     assert len(fault_server.seen) == 3
     assert [text[:3] for text in run.texts] == ["yes"] * 3
@@ -82,9 +78,7 @@ def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(
     assert len(fault_server.seen) == 3
 
 
-def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgotten(
-    fault_server: Any, tmp_path: Path
-) -> None:
+def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgotten(fault_server, tmp_path):
     sent = b"\xff\x99\x00\x01" * 50
     fault_server.answer = lambda body, seen: Scripted(200, sent) if seen == 0 else "yes"
     run = Run(fault_server.base_url, UNITS[:1], tmp_path)
@@ -105,9 +99,7 @@ def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgot
     assert Run(fault_server.base_url, UNITS[:1], tmp_path).texts == ["yes"]
 
 
-def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(
-    fault_server: Any, tmp_path: Path
-) -> None:
+def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(fault_server, tmp_path):
     fault_server.answer = lambda body, seen: error(500, "boom") if body["messages"][0]["content"] == UNITS[3] else "yes"
     run = Run(fault_server.base_url, UNITS, tmp_path, max_retries=2)
     failure = run.outcomes[UNITS[3]]
@@ -132,7 +124,7 @@ def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(
     ],
     ids=["401", "quota", "301", "long wait"],
 )
-def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server: Any, fault: Any, words: str) -> None:
+def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server, fault, words):
     fault_server.answer = lambda body, seen: fault
     run = Run(fault_server.base_url, UNITS)
     assert words in run.stopped
@@ -140,7 +132,7 @@ def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server: Any
     assert len(fault_server.seen) <= 16
 
 
-def test_what_came_and_what_is_in_flight_when_a_key_is_revoked_is_kept(fault_server: Any, tmp_path: Path) -> None:
+def test_what_came_and_what_is_in_flight_when_a_key_is_revoked_is_kept(fault_server, tmp_path):
     fault_server.answer = lambda body, seen: (
         error(401, "Revoked.") if body["messages"][0]["content"] == UNITS[15] else completion("yes", delay_s=0.3)
     )
@@ -150,7 +142,7 @@ def test_what_came_and_what_is_in_flight_when_a_key_is_revoked_is_kept(fault_ser
     assert Run(fault_server.base_url, UNITS, tmp_path).usage.cached == 19
 
 
-def test_a_run_whose_first_requests_all_fail_stops_however_the_words_vary(fault_server: Any) -> None:
+def test_a_run_whose_first_requests_all_fail_stops_however_the_words_vary(fault_server):
     fault_server.answer = lambda body, seen: error(500, f"Include the request ID req_{uuid4()} in your report.")
     run = Run(fault_server.base_url, UNITS, max_retries=2)
     assert isinstance(run.error, EndpointError)
@@ -160,7 +152,7 @@ def test_a_run_whose_first_requests_all_fail_stops_however_the_words_vary(fault_
     assert isinstance(Run(fault_server.base_url, UNITS, max_retries=2).error, EndpointError)
 
 
-def test_a_server_that_goes_down_for_good_stops_the_run(fault_server: Any) -> None:
+def test_a_server_that_goes_down_for_good_stops_the_run(fault_server):
     units = [f"unit {i}" for i in range(300)]
     fault_server.answer = lambda body, seen: error(500, "Out of memory.") if len(fault_server.seen) > 50 else "yes"
     run = Run(fault_server.base_url, units, max_retries=1, concurrency=4)
@@ -170,8 +162,8 @@ def test_a_server_that_goes_down_for_good_stops_the_run(fault_server: Any) -> No
 
 
 @pytest.mark.parametrize(("header", "least"), [("retry-after-ms", 0.65), ("retry-after", 0.95)])
-def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server: Any, header: str, least: float) -> None:
-    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server, header, least):
+    def answer(body, seen):
         # HTTP dates have whole seconds: two seconds ahead are between one and two
         value = "700" if header == "retry-after-ms" else formatdate(time.time() + 2, usegmt=True)
         return error(429, "Slow down.", headers={header: value}) if len(fault_server.seen) == 1 else "yes"
@@ -185,8 +177,8 @@ def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server: Any, hea
 
 
 @pytest.mark.parametrize("after", ["0", "Wed, 21 Oct 2015 07:28:00 GMT"])
-def test_a_server_that_asks_to_wait_no_time_is_not_hammered(fault_server: Any, after: str) -> None:
-    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+def test_a_server_that_asks_to_wait_no_time_is_not_hammered(fault_server, after):
+    def answer(body, seen):
         busy = fault_server.times[-1] - fault_server.times[0] < 0.5
         return error(429, "Slow down.", headers={"retry-after": after}) if busy else "yes"
 
@@ -197,7 +189,7 @@ def test_a_server_that_asks_to_wait_no_time_is_not_hammered(fault_server: Any, a
     assert len(fault_server.seen) < 40
 
 
-def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server: Any) -> None:
+def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server):
     # more than three at a time are too many for this server
     busy = error(429, "Too many.", headers={"retry-after-ms": "20"})
     fault_server.answer = lambda body, seen: busy if fault_server.active > 3 else completion("yes", delay_s=0.01)
@@ -206,21 +198,21 @@ def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server: Any)
     assert len(fault_server.seen) < 500
 
 
-def test_a_timeout_starts_when_the_request_goes_not_while_it_waits_for_a_slot(fault_server: Any) -> None:
+def test_a_timeout_starts_when_the_request_goes_not_while_it_waits_for_a_slot(fault_server):
     fault_server.answer = lambda body, seen: completion("yes", delay_s=0.3)
     run = Run(fault_server.base_url, UNITS[:5], concurrency=1, timeout_s=1.4, max_retries=0)
     assert run.texts == ["yes"] * 5
     assert fault_server.most_active == 1
 
 
-def test_a_slow_answer_times_out_and_is_tried_again(fault_server: Any) -> None:
+def test_a_slow_answer_times_out_and_is_tried_again(fault_server):
     fault_server.answer = lambda body, seen: completion("yes", delay_s=3600 if seen == 0 else 0.0)
     run = Run(fault_server.base_url, UNITS[:3], timeout_s=0.5, max_retries=100)
     assert run.texts == ["yes"] * 3
     assert any("no answer within 0.5 s" in note for note in run.notes)
 
 
-def test_a_connection_that_was_never_made_says_how_to_check_it() -> None:
+def test_a_connection_that_was_never_made_says_how_to_check_it():
     run = Run("http://127.0.0.1:9/v1", UNITS)
     assert "curl http://127.0.0.1:9/v1/models" in run.stopped
     assert "Is the server running" in run.stopped
@@ -229,7 +221,7 @@ def test_a_connection_that_was_never_made_says_how_to_check_it() -> None:
     assert "no-such-host.invalid" in str(run.error)
 
 
-def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
+def test_an_untrusted_certificate_is_refused(tmp_path):
     command = (
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
         " -addext subjectAltName=DNS:localhost"
@@ -247,7 +239,7 @@ def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
     assert "certificate" in str(run.error)
 
 
-def test_a_missing_key_is_said_before_anything_is_sent(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_said_before_anything_is_sent(fault_server, monkeypatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     run = Run(fault_server.base_url, UNITS, api_key_env="NO_SUCH_KEY")
     assert isinstance(run.error, ConfigError)

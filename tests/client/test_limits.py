@@ -40,12 +40,12 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_slots_are_given_in_order_to_further_attempts_first_and_never_more_than_there_are() -> None:
-    async def main() -> None:
+def test_slots_are_given_in_order_to_further_attempts_first_and_never_more_than_there_are():
+    async def main():
         limiter = limited(2)
         got: list[str] = []
 
-        async def one(name: str) -> None:
+        async def one(name):
             await limiter.acquire(again=name == "again")
             got.append(name)
 
@@ -61,8 +61,8 @@ def test_slots_are_given_in_order_to_further_attempts_first_and_never_more_than_
     asyncio.run(main())
 
 
-def test_a_cancelled_wait_takes_no_slot() -> None:
-    async def main() -> None:
+def test_a_cancelled_wait_takes_no_slot():
+    async def main():
         limiter = limited(1)
         await limiter.acquire()
         waiting = [asyncio.create_task(limiter.acquire()) for _ in range(3)]
@@ -78,7 +78,7 @@ def test_a_cancelled_wait_takes_no_slot() -> None:
     asyncio.run(main())
 
 
-def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round() -> None:
+def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round():
     clock = Clock()
     limiter = limited(100, clock=clock)
     assert limiter.limit == 32
@@ -112,7 +112,7 @@ async def _times(limiter: Limiter, tokens: list[int]) -> list[float]:
     return times
 
 
-def test_requests_a_minute_are_spread_evenly_and_tokens_a_minute_delay_what_follows() -> None:
+def test_requests_a_minute_are_spread_evenly_and_tokens_a_minute_delay_what_follows():
     times = asyncio.run(_times(limited(10, requests_per_minute=3000), [0] * 20))
     assert 19 * 0.02 - 0.005 <= times[-1] < 1
     times = asyncio.run(_times(limited(10, tokens_per_minute=60_000), [100, 200, 1]))
@@ -121,8 +121,8 @@ def test_requests_a_minute_are_spread_evenly_and_tokens_a_minute_delay_what_foll
     assert times[2] >= 0.295
 
 
-def test_a_pause_holds_everybody_and_the_longest_counts_and_an_estimate_is_corrected() -> None:
-    async def main() -> list[float]:
+def test_a_pause_holds_everybody_and_the_longest_counts_and_an_estimate_is_corrected():
+    async def main():
         limiter = limited(10, tokens_per_minute=60_000)
         await limiter.acquire(5000)
         limiter.correct_tokens(5000, 50)
@@ -155,7 +155,7 @@ FAULTS: dict[str, Callable[[], Scripted | Stream]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_server_that_fails_from_the_start_stops_the_run_with_a_sentence(fault_server: Any, fault: str) -> None:
+def test_a_server_that_fails_from_the_start_stops_the_run_with_a_sentence(fault_server, fault):
     fault_server.answer = lambda body, seen: FAULTS[fault]()
     run = Run(fault_server.base_url, UNITS, patience_s=2.0, **PATIENT)
     assert (
@@ -166,14 +166,14 @@ def test_a_server_that_fails_from_the_start_stops_the_run_with_a_sentence(fault_
     assert not run.outcomes
 
 
-def test_a_server_that_fails_from_some_moment_on_stops_the_run_when_patience_ends(fault_server: Any) -> None:
+def test_a_server_that_fails_from_some_moment_on_stops_the_run_when_patience_ends(fault_server):
     fault_server.answer = lambda body, seen: error(503, "Down.") if len(fault_server.seen) > 10 else "yes"
     run = Run(fault_server.base_url, UNITS, patience_s=0.3, concurrency=1, **PATIENT)
     assert "without a single answer (patience_s is 0.3): 503: Down." in str(run.error)
     assert run.texts.count("yes") == 10
 
 
-def test_a_silent_server_is_told_of_before_its_timeout(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_told_of_before_its_timeout(fault_server, monkeypatch):
     monkeypatch.setattr(limits, "_SILENT_S", 0.05)
     fault_server.answer = lambda body, seen: Scripted(200, b"", delay_s=30.0)
     run = Run(fault_server.base_url, UNITS[:1], timeout_s=1.0, max_retries=0)
@@ -201,9 +201,7 @@ BROKEN = Retry("500: boom")
 
 
 @pytest.mark.parametrize(("proven", "limit"), [(True, 900.0), (False, 90.0)])
-def test_an_endpoint_may_fail_for_its_patience_and_for_a_tenth_before_its_first_answer(
-    clock: Clock, proven: bool, limit: float
-) -> None:
+def test_an_endpoint_may_fail_for_its_patience_and_for_a_tenth_before_its_first_answer(clock, proven, limit):
     watch, _, _told = make(clock, proven)
     assert watch.failed(BUSY) is None
     clock.now += limit
@@ -214,7 +212,7 @@ def test_an_endpoint_may_fail_for_its_patience_and_for_a_tenth_before_its_first_
     assert watch.failed(BUSY) is None, "any answer begins the patience anew"
 
 
-def test_no_wait_goes_beyond_the_end_of_patience(clock: Clock) -> None:
+def test_no_wait_goes_beyond_the_end_of_patience(clock):
     watch, patience, _told = make(clock, proven=False)
     for waited, left in ((0, 90), (80, 10), (10, 0)):
         clock.now += waited
@@ -223,7 +221,7 @@ def test_no_wait_goes_beyond_the_end_of_patience(clock: Clock) -> None:
         assert watch.left(patience) == left
 
 
-def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patience_ends(fault_server: Any) -> None:
+def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patience_ends(fault_server):
     # a wait between two attempts would be a thousand times as long as patience
     fault_server.answer = lambda body, seen: error(503, "Down.")
     run = Run(fault_server.base_url, UNITS[:1], patience_s=2.0, session={"backoff_s": 2000.0}, **PATIENT)
@@ -231,7 +229,7 @@ def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patienc
     assert run.seconds < 60
 
 
-def test_a_request_is_tried_again_as_long_as_the_next_attempt_lies_within_its_patience(clock: Clock) -> None:
+def test_a_request_is_tried_again_as_long_as_the_next_attempt_lies_within_its_patience(clock):
     _, patience, _ = make(clock, patience_s=100, max_retries=50)
     for late in (0, 90):
         patience.failed(BROKEN, clock.now + late)
@@ -240,7 +238,7 @@ def test_a_request_is_tried_again_as_long_as_the_next_attempt_lies_within_its_pa
     assert patience.told == " (after 2 attempts in 90 s)"
 
 
-def test_being_throttled_counts_a_quarter(clock: Clock) -> None:
+def test_being_throttled_counts_a_quarter(clock):
     _, patience, _ = make(clock, max_retries=2)
     over = []
     for _ in range(9):
@@ -249,7 +247,7 @@ def test_being_throttled_counts_a_quarter(clock: Clock) -> None:
     assert over == [False] * 8 + [True]
 
 
-def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(clock: Clock) -> None:
+def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(clock):
     watch, patience, told = make(clock, patience_s=600)
     begun = time.time()
     for _ in range(30):
@@ -263,7 +261,7 @@ def test_what_is_waited_for_and_until_when_is_told_but_not_at_every_attempt(cloc
     assert says_a_time(told[1], begun + 600 - 20), "20 s later by the clock that the test turns"
 
 
-def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock: Clock) -> None:
+def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock):
     watch, patience, told = make(clock)
     for seconds in (0, 4):
         clock.now += seconds
@@ -276,7 +274,7 @@ def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock: Clock)
     assert "trying again after 429: busy" in told[0]
 
 
-def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it(clock: Clock) -> None:
+def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it(clock):
     watch, patience, told = make(clock, proven=False)
     asked = Retry("429: busy", THROTTLED, after=300.0)
     patience.failed(asked, clock.now)
@@ -287,7 +285,7 @@ def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it
     assert says_a_time(told[0], before + 300)
 
 
-def test_a_silence_is_told_unless_others_are_answered(clock: Clock) -> None:
+def test_a_silence_is_told_unless_others_are_answered(clock):
     watch, _, told = make(clock)
     begun = clock.now
     clock.now += 10

@@ -46,7 +46,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_max_tokens_is_sent_under_the_name_that_the_server_wants(shape: str, tmp_path: Path) -> None:
+def test_max_tokens_is_sent_under_the_name_that_the_server_wants(shape, tmp_path):
     names = ("max_tokens", "max_completion_tokens")
     for old, new in (names, names[::-1]):
         found, sent = negotiated(refuses(old, say=SHAPES[shape]), tmp_path / old, **{old: 5})
@@ -57,8 +57,8 @@ def test_max_tokens_is_sent_under_the_name_that_the_server_wants(shape: str, tmp
 
 
 def test_refused_parameters_are_left_out_and_the_body_really_sent_is_stored_under_the_same_identity(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     script = refuses("temperature", "logprobs", "top_logprobs", say=SHAPES["openai"])
     params = {"temperature": 0, "logprobs": True, "top_logprobs": 5, "seed": 1}
     # Fewer than eight replies: without the log-probabilities that were asked for, a longer run stops.
@@ -72,7 +72,7 @@ def test_refused_parameters_are_left_out_and_the_body_really_sent_is_stored_unde
     assert not negotiated("another server would take it", tmp_path, units=7, **params)[1]
 
 
-def test_a_server_that_takes_neither_name_stops_the_run(tmp_path: Path) -> None:
+def test_a_server_that_takes_neither_name_stops_the_run(tmp_path):
     found, _ = negotiated(refuses("max_tokens", "max_completion_tokens", say=SHAPES["openai"]), tmp_path, max_tokens=5)
     assert "max_completion_tokens" in str(found.error)
 
@@ -81,7 +81,7 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"enum": [0,
 JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
 
 
-def test_a_constraint_is_sent_under_the_name_that_the_server_knows(tmp_path: Path) -> None:
+def test_a_constraint_is_sent_under_the_name_that_the_server_knows(tmp_path):
     found, sent = negotiated(refuses("response_format", say=SHAPES["openai"]), tmp_path, response_format=JSON_SCHEMA)
     assert found.texts == ["yes"] * 20
     assert [b["structured_outputs"] for b in sent if "response_format" not in b] == [{"json": SCHEMA}] * 20
@@ -89,17 +89,15 @@ def test_a_constraint_is_sent_under_the_name_that_the_server_knows(tmp_path: Pat
 
 @pytest.mark.parametrize("params", [{"response_format": JSON_SCHEMA}, {"structured_outputs": {"choice": ["Yes"]}}])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_constraint_that_a_server_knows_by_no_name_is_left_out(
-    params: dict[str, Any], shape: str, tmp_path: Path
-) -> None:
+def test_a_constraint_that_a_server_knows_by_no_name_is_left_out(params, shape, tmp_path):
     script = refuses("response_format", "structured_outputs", say=SHAPES[shape])
     found, sent = negotiated(script, tmp_path, **params)
     assert found.texts == ["yes"] * 20
     assert set(sent[-1]) == {"model", "messages"}
 
 
-def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(tmp_path: Path) -> None:
-    def script(body: dict[str, Any]) -> Scripted | str:
+def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(tmp_path):
+    def script(body):
         if "structured_outputs" in body:
             return error(400, "Unrecognized request argument supplied: structured_outputs")
         known = "'response_format.type' must be one of 'text', 'json_object', not 'json_schema'"
@@ -131,7 +129,7 @@ THINKS = [
 
 
 @pytest.mark.parametrize("reply", THINKS)
-def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting_that_mends_it(reply: Any) -> None:
+def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting_that_mends_it(reply):
     found, _ = scripted(reply)
     told = [note for note in found.notes if "thinks before it answers" in note]
     assert len(told) == 1
@@ -139,7 +137,7 @@ def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting
     assert "reasoning_effort" in told[0]
 
 
-def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None:
+def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three():
     told = [any("thinks" in note for note in scripted(cut_off(), None, UNITS[:n])[0].notes) for n in (2, 3)]
     assert told == [False, True]
 
@@ -154,7 +152,7 @@ def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None
         completion(None, finish_reason="length", message={"role": "assistant", "content": None, "refusal": "no"}),
     ],
 )
-def test_a_model_that_says_something_or_nothing_by_itself_is_left_in_peace(reply: Any) -> None:
+def test_a_model_that_says_something_or_nothing_by_itself_is_left_in_peace(reply):
     assert not any("thinks" in note for note in scripted(reply)[0].notes)
 
 
@@ -180,7 +178,7 @@ def prose(words: int, seed: int) -> str:
     return " ".join(random.Random(seed).choices(VOCABULARY, k=words))
 
 
-def test_prompts_that_are_cut_in_silence_are_told_once_and_change_nothing() -> None:
+def test_prompts_that_are_cut_in_silence_are_told_once_and_change_nothing():
     texts = [prose(200 + 40 * i, i) for i in range(60)]
     whole, _ = scripted(counting(pieces), None, texts)
     cut, _ = scripted(counting(lambda text: min(pieces(text), 1024)), None, texts)
@@ -212,7 +210,7 @@ COUNTS = {
     count=st.sampled_from(list(COUNTS)),
     seed=st.integers(0, 10**6),
 )
-def test_no_honest_count_of_tokens_draws_a_warning(lengths: list[int], alphabet: str, count: str, seed: int) -> None:
+def test_no_honest_count_of_tokens_draws_a_warning(lengths, alphabet, count, seed):
     rng = random.Random(seed)
     texts = ["".join(rng.choices(alphabet, k=length)) for length in lengths]
     assert not suspicious((len(text.encode()), COUNTS[count](text)) for text in texts)
@@ -223,9 +221,7 @@ def test_no_honest_count_of_tokens_draws_a_warning(lengths: list[int], alphabet:
     densities=st.lists(st.floats(1.0, 5.9), min_size=1, max_size=200),
     questions=st.lists(st.integers(5, 60), min_size=1, max_size=20),
 )
-def test_passages_of_a_fixed_number_of_tokens_draw_no_warning(
-    tokens: int, densities: list[float], questions: list[int]
-) -> None:
+def test_passages_of_a_fixed_number_of_tokens_draw_no_warning(tokens, densities, questions):
     """Prompts about one question then have the same number of tokens, whatever they are about: prose, code, tables."""
     prompts = [(round(d * (tokens + q)), tokens + q) for q in questions for d in densities]
     assert not suspicious(prompts)
@@ -236,19 +232,19 @@ def test_passages_of_a_fixed_number_of_tokens_draw_no_warning(
     over=st.lists(st.floats(1.5, 6.0), min_size=8, max_size=60, unique=True),
     density=st.floats(4.0, 5.0),
 )
-def test_prompts_far_beyond_a_limit_always_draw_a_warning(limit: int, over: list[float], density: float) -> None:
+def test_prompts_far_beyond_a_limit_always_draw_a_warning(limit, over, density):
     over = [*over, 1.5, 1.9, 2.5, 3.0, 4.0]
     assert suspicious([(round(density * limit * factor), limit) for factor in over])
 
 
-def test_prompts_a_little_beyond_a_limit_are_seen_by_what_shorter_ones_have() -> None:
+def test_prompts_a_little_beyond_a_limit_are_seen_by_what_shorter_ones_have():
     shorter = [(round(4.2 * tokens), tokens) for tokens in range(300, 900, 25)]
     beyond = [(round(4.2 * 1000 * (1.3 + 0.05 * i)), 1000) for i in range(12)]
     assert suspicious([*shorter, *beyond])
     assert not suspicious(shorter)
 
 
-def test_an_honest_server_can_prove_a_suspicion_wrong(fault_server: Any) -> None:
+def test_an_honest_server_can_prove_a_suspicion_wrong(fault_server):
     texts = ["=" * (9000 + 700 * i) for i in range(12)]  # a tokenizer may hold many such bytes in a token
     fault_server.answer = lambda body, seen: counting(lambda text: 1000)(body)
     assert any("part of long prompts" in note for note in Run(fault_server.base_url, texts).notes)
@@ -265,7 +261,7 @@ def sglang(form: str) -> Any:
 
 
 @pytest.mark.parametrize(("form", "concurrency"), [*((form, 1) for form in (*WORDS, "none")), ("regex", 16)])
-def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another_once(form: str, concurrency: int) -> None:
+def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another_once(form, concurrency):
     found, sent = scripted(sglang(form), params=CHOICE, concurrency=concurrency)
     told = [note for note in found.notes if "ignores the list of allowed replies" in note]
     assert len(told) == [*WORDS, "none"].index(form)
@@ -278,7 +274,7 @@ def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another_once(form:
         assert sum(name in last for name in WORDS) == 1
 
 
-def test_what_is_refused_instead_is_left_out() -> None:
+def test_what_is_refused_instead_is_left_out():
     learned = ServerQuirks()
     body = json.dumps({"model": "m", **CHOICE}).encode()
     assert learned.ignored(body, body, "Sure!") == "the choices are sent as regex"

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+import judgekit as jk
 from judgekit.client.model_drift import mixed_answers, origin
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.runs import Run
-from judgekit.kinds import Context
-from judgekit.labelers.base import build
-from judgekit.stages import Collection, label_pool
+from judgekit.progress import Event
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.programs import Ask, collect
 from tests.scripted import Scripted, ScriptedTransport, completion
@@ -37,7 +35,7 @@ def resolve(store: Path | None, units: list[str], program: Ask, *, stage: str = 
     return session
 
 
-def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path: Path) -> None:
+def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path):
     first = resolve(tmp_path, UNITS[:5], Ask(HERE), model="judge-2026-01", system_fingerprint="fp_a")
     assert first.mixed() == []
     second = resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09", system_fingerprint="fp_b")
@@ -50,12 +48,12 @@ def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("silent", [{}, {"model": None}, {"model": 7, "system_fingerprint": ["x"]}, {"model": ""}])
-def test_a_reply_that_names_no_model_is_no_evidence_of_another_one(tmp_path: Path, silent: dict[str, Any]) -> None:
+def test_a_reply_that_names_no_model_is_no_evidence_of_another_one(tmp_path, silent):
     resolve(tmp_path, UNITS[:5], Ask(HERE), **silent)
     assert resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09").notes == []
 
 
-def test_several_fingerprints_of_one_model_are_told_and_are_no_mix(tmp_path: Path) -> None:
+def test_several_fingerprints_of_one_model_are_told_and_are_no_mix(tmp_path):
     resolve(tmp_path, UNITS[:5], Ask(HERE), model="m", system_fingerprint="fp_a")
     session = resolve(tmp_path, UNITS, Ask(HERE), model="m", system_fingerprint="fp_b")
     assert session.mixed() == []
@@ -63,7 +61,7 @@ def test_several_fingerprints_of_one_model_are_told_and_are_no_mix(tmp_path: Pat
     assert "2 fingerprints: fp_a (5), fp_b (15)" in note
 
 
-def test_a_model_that_changes_between_two_labelings_is_told_and_is_no_mix(tmp_path: Path) -> None:
+def test_a_model_that_changes_between_two_labelings_is_told_and_is_no_mix(tmp_path):
     resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-01")
     transport = ScriptedTransport(lambda body: said("Yes", model="judge-2026-09"))
     with Session(tmp_path, transports=lambda _: transport) as session:
@@ -77,36 +75,33 @@ def test_a_model_that_changes_between_two_labelings_is_told_and_is_no_mix(tmp_pa
     )
 
 
-DOCS = MemoryDocs(Doc(f"d{i}", f"passage {i}") for i in range(3))
-RUN = Run.from_frame(pd.DataFrame({"query_id": ["q"] * 3, "doc_id": ["d0", "d1", "d2"], "score": [3.0, 2.0, 1.0]}), "a")
-COLLECTION = Collection.make({"q": Query("q", "When?")}, DOCS, [RUN], 3)
+def labels(script: Any, spelling: str, *named: Endpoint) -> tuple[pd.DataFrame, list[str]]:
+    """Return the labels of three documents, and what the user was told."""
+    docs, runs = {f"d{i}": f"passage {i}" for i in range(3)}, {"a": {"q": {f"d{i}": 3.0 - i for i in range(3)}}}
+    endpoints, events = [replace(one, transport=ScriptedTransport(script)) for one in named], list[Event]()
+    made = jk.label(spelling, queries={"q": "When?"}, docs=docs, runs=runs, endpoints=endpoints, progress=events.append)
+    return made.table, [event.note for event in events if event.note]
 
 
-def labels(script: Any, spelling: str, *endpoints: Endpoint) -> tuple[pd.DataFrame, Session]:
-    resources = Context({e.name: e for e in endpoints}, docs=DOCS)
-    with Session(transports=lambda _: ScriptedTransport(script)) as session:
-        return run_sync(label_pool(build(spelling, resources), COLLECTION, session)).table, session
-
-
-def test_every_label_names_the_model_and_the_fingerprint_behind_it() -> None:
-    def script(body: dict[str, Any]) -> Scripted:
+def test_every_label_names_the_model_and_the_fingerprint_behind_it():
+    def script(body):
         late = "passage 2" in body["messages"][-1]["content"]
         return said("Yes", model="m-2" if late else "m-1", system_fingerprint="fp_b" if late else "fp_a")
 
-    table, session = labels(script, "judge", HERE)
+    table, (note,) = labels(script, "judge", HERE)
     found = {row.doc_id: (row.reply_model, row.fingerprint) for row in table.itertuples()}
     assert found == {"d0": ("m-1", "fp_a"), "d1": ("m-1", "fp_a"), "d2": ("m-2", "fp_b")}
-    assert len(session.mixed()) == 1
+    assert "come from 2 models" in note
 
 
-def test_a_jury_of_two_models_is_no_mix() -> None:
+def test_a_jury_of_two_models_is_no_mix():
     there = Endpoint("there", "http://t/v1", "other")
-    table, session = labels(lambda body: said("Yes", model=f"{body['model']}-1"), "judge(jury=here+there)", HERE, there)
+    table, notes = labels(lambda body: said("Yes", model=f"{body['model']}-1"), "judge(jury=here+there)", HERE, there)
     assert set(table["reply_model"]) == {"judge-1; other-1"}
-    assert (session.mixed(), session.notes) == ([], [])
+    assert notes == []
 
 
-def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
+def test_the_origin_of_a_label_from_several_replies_names_each_once():
     key = chat(HERE, []).key
     replies = [
         Reply(key, said("Yes", model=model, system_fingerprint=mark).body.decode())
@@ -126,7 +121,7 @@ def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
         (["", None], ""),
     ],
 )
-def test_answers_of_two_models_under_one_name_are_a_mix_each_counted_once(origins: list[str], said: str) -> None:
+def test_answers_of_two_models_under_one_name_are_a_mix_each_counted_once(origins, said):
     answers = [("a", "m", f"q{i}", origins[i % len(origins)], metric) for i in range(12) for metric in ("em", "f1")]
     quality = pd.DataFrame(answers, columns=["run", "model", "query_id", "reply_model", "metric"])
     assert mixed_answers(quality) == said

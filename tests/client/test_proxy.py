@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
-import threading
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -56,8 +54,8 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     ],
 )
 def test_the_proxy_is_the_one_that_the_environment_names_by_the_usual_rules(
-    environment: pytest.MonkeyPatch, variables: dict[str, str], upper: bool, url: str, expected: str | None
-) -> None:
+    environment, variables, upper, url, expected
+):
     for name, value in variables.items():
         environment.setenv(name.upper() if upper else name, value)
     assert proxy_for(url) == expected
@@ -67,15 +65,13 @@ def test_the_proxy_is_the_one_that_the_environment_names_by_the_usual_rules(
     "host", ["localhost", "LOCALHOST.", "a.localhost", "127.0.0.1", "127.8.9.1", "127.1", "0.0.0.0", "[::1]", "[::]",
              "[::ffff:127.0.0.1]"]
 )  # fmt: skip
-def test_this_machine_is_never_reached_through_a_proxy(environment: pytest.MonkeyPatch, host: str) -> None:
+def test_this_machine_is_never_reached_through_a_proxy(environment, host):
     environment.setenv("ALL_PROXY", "http://p:1")
     assert proxy_for(f"http://{host}:8000/v1") is None
 
 
 @pytest.mark.parametrize("proxy", ["socks5://u:hush@p:1080", "http://u:hush@", "http://u:hush@p:port", "ftp://p"])
-def test_a_proxy_that_is_not_spoken_to_is_an_error_that_shows_no_password(
-    environment: pytest.MonkeyPatch, proxy: str
-) -> None:
+def test_a_proxy_that_is_not_spoken_to_is_an_error_that_shows_no_password(environment, proxy):
     environment.setenv("ALL_PROXY", proxy)
     with pytest.raises(ConfigError, match=r"ALL_PROXY names for llm\.example .* NO_PROXY=llm\.example") as caught:
         proxy_for(BEHIND)
@@ -84,8 +80,8 @@ def test_a_proxy_that_is_not_spoken_to_is_an_error_that_shows_no_password(
 
 @pytest.mark.parametrize("password", ["someone:hush", ""])
 def test_requests_go_through_the_proxy_with_its_password_alone_and_it_is_said_once_without(
-    fault_server: Any, environment: pytest.MonkeyPatch, tmp_path: Path, password: str
-) -> None:
+    fault_server, environment, tmp_path, password
+):
     place = fault_server.base_url.removeprefix("http://").removesuffix("/v1")
     environment.setenv("HTTP_PROXY", f"http://{password}{'@' if password else ''}{place}")
     netrc = tmp_path / "netrc"
@@ -103,7 +99,7 @@ def test_requests_go_through_the_proxy_with_its_password_alone_and_it_is_said_on
     assert "hush" not in repr(run.events)
 
 
-def test_an_endpoint_is_checked_through_the_proxy(fault_server: Any, environment: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_is_checked_through_the_proxy(fault_server, environment):
     environment.setenv("HTTP_PROXY", fault_server.base_url.removesuffix("/v1"))
     checks = {check.name: check for check in asyncio.run(check_endpoint(Endpoint("e", BEHIND, "m")))}
     assert "through the proxy http://127.0.0.1" in checks["proxy"].detail
@@ -113,43 +109,29 @@ def test_an_endpoint_is_checked_through_the_proxy(fault_server: Any, environment
 
 @pytest.fixture
 def tunnel() -> Iterator[tuple[int, list[str]]]:
-    """A proxy that refuses every tunnel with a 407: its port, and what it was sent."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    """A proxy that refuses a tunnel with a 407: its port, and what it was sent."""
     sent: list[str] = []
 
     def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            with connection:
-                sent.append(connection.recv(65536).decode())
-                connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
+        connection, _ = listener.accept()
+        with connection:
+            sent.append(connection.recv(65536).decode())
+            connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    yield listener.getsockname()[1], sent
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join(10)
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        served = pool.submit(serve)
+        yield listener.getsockname()[1], sent
+        served.result(10)
 
 
-def test_a_proxy_that_refuses_is_named_and_never_sees_the_key(
-    tunnel: tuple[int, list[str]], environment: pytest.MonkeyPatch
-) -> None:
+def test_a_proxy_that_refuses_or_is_not_there_is_named_and_never_sees_the_key(tunnel, environment):
     port, sent = tunnel
     environment.setenv("HTTPS_PROXY", f"http://someone:hush@127.0.0.1:{port}")
-    environment.setenv("TEST_KEY", "sk-VERY-secret-0123456789")
-    run = Run("https://llm.example/v1", ["a"], api_key_env="TEST_KEY", max_retries=0)
-    assert f"no connection was made: the proxy 127.0.0.1:{port} answered 407" in str(run.error)
-    assert sent[0].startswith("CONNECT llm.example:443 HTTP/1.1")
-    assert "hush" not in str(run.error) + repr(run.events)
-    assert "secret" not in "".join(sent)
-
-
-def test_a_proxy_that_is_not_there_is_named(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("HTTP_PROXY", "http://someone:hush@127.0.0.1:9")
-    run = Run(BEHIND, ["a"], max_retries=0)
-    assert "the proxy 127.0.0.1:9: Connection refused" in str(run.error)
-    assert "hush" not in str(run.error)
+    environment.setenv("TEST_KEY", "sk-VERY-secret-0123456789")
+    for url, said in ((f"https{BEHIND[4:]}", f"{port} answered 407"), (BEHIND, "9: Connection refused")):
+        run = Run(url, ["a"], api_key_env="TEST_KEY", max_retries=0)
+        assert f"no connection was made: the proxy 127.0.0.1:{said}" in str(run.error)
+        assert "hush" not in str(run.error) + repr(run.events)
+    assert sent[0].startswith("CONNECT llm.example:443 HTTP/1.1")
+    assert "secret" not in "".join(sent)

@@ -36,14 +36,13 @@ def ready(endpoint: Endpoint, wait_s: float = 20) -> list[str]:
         {"/v1/models": [(404, {})], "/health": [(503, {}), (500, {}), (200, {})]},
         {"/v1/models": [(404, {})], "/health": [(404, {})]},
         {"/v1/models": [(401, {})]},
+        {"/v1/models": [(429, {}), (200, {"data": []})]},
         {"/v1/models": [(200, {"data": [{"id": "m", "meta": None}]}), (200, {"data": [{"id": "m", "meta": {}}]})]},
         {"/v1/models": [(200, [])]},
     ],
 )
-def test_a_server_is_ready_once_its_models_or_its_health_say_so(
-    fault_server: Any, answers: dict[str, list[tuple[int, Any]]]
-) -> None:
-    def other(path: str, body: Any) -> tuple[int, Any]:
+def test_a_server_is_ready_once_its_models_or_its_health_say_so(fault_server, answers):
+    def other(path, body):
         return answers[path].pop(0) if len(answers[path]) > 1 else answers[path][0]
 
     fault_server.other = other
@@ -52,7 +51,7 @@ def test_a_server_is_ready_once_its_models_or_its_health_say_so(
     assert all(len(each) == 1 for each in answers.values())
 
 
-def test_a_server_that_does_not_come_up_ends_the_run_and_says_why() -> None:
+def test_a_server_that_does_not_come_up_ends_the_run_and_says_why():
     begun = time.monotonic()
     with pytest.raises(EndpointError, match=r"not ready after 0.3 s \(--wait\): 127.0.0.1:9: Connection refused"):
         ready(Endpoint("here", DOWN, "m"), 0.3)
@@ -60,10 +59,10 @@ def test_a_server_that_does_not_come_up_ends_the_run_and_says_why() -> None:
     assert "not ready after 0.2 s" in str(Run(DOWN, ["a", "b"], session={"wait_s": 0.2}).error)
 
 
-def test_a_run_waits_before_its_first_request_only(fault_server: Any) -> None:
+def test_a_run_waits_before_its_first_request_only(fault_server):
     asked: list[str] = []
 
-    def other(path: str, body: Any) -> tuple[int, Any]:
+    def other(path, body):
         asked.append(path)
         return (503, {}) if len(asked) < 3 else (200, {"data": []})
 
@@ -97,7 +96,7 @@ def llama(path: str, asked: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize(("other", "counts"), [(chats, [7, 9]), (texts, [2, 4]), (llama, [2, 4])])
-def test_a_server_that_counts_tokens_is_asked_for_its_count(fault_server: Any, other: Any, counts: list[int]) -> None:
+def test_a_server_that_counts_tokens_is_asked_for_its_count(fault_server, other, counts):
     fault_server.other = other
     endpoint = Endpoint("here", fault_server.base_url, "m")
     assert asyncio.run(count_tokens(endpoint, [body("one two"), body("one two", "three four")])) == counts
@@ -107,10 +106,10 @@ def test_a_server_that_counts_tokens_is_asked_for_its_count(fault_server: Any, o
 @pytest.mark.parametrize(
     "said", [(404, {}), (200, {}), (200, {"count": -1}), (200, {"count": 10**9}), (200, {"count": True}), (500, "no")]
 )
-def test_no_prompt_goes_to_a_server_that_does_not_count(fault_server: Any, said: Any) -> None:
+def test_no_prompt_goes_to_a_server_that_does_not_count(fault_server, said):
     seen: list[Any] = []
 
-    def other(path: str, asked: Any) -> tuple[int, Any]:
+    def other(path, asked):
         seen.append(asked)
         return said
 
@@ -120,7 +119,7 @@ def test_no_prompt_goes_to_a_server_that_does_not_count(fault_server: Any, said:
     assert asyncio.run(count_tokens(Endpoint("here", DOWN, "m"), [body("secret text")])) is None
 
 
-def test_a_sample_is_spread_over_all_requests_and_stays_small() -> None:
+def test_a_sample_is_spread_over_all_requests_and_stays_small():
     lacking = Unsent()
     for i in range(1000):
         lacking.add(body(f"word {i}"))
@@ -143,10 +142,10 @@ def serving(get: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_key_goes_to_the_server_and_not_where_it_redirects(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_goes_to_the_server_and_not_where_it_redirects(monkeypatch):
     seen: list[tuple[str, str | None]] = []
 
-    def redirect(asked: BaseHTTPRequestHandler) -> None:
+    def redirect(asked):
         seen.append((asked.path, asked.headers.get("authorization")))
         asked.send_response(302)
         asked.send_header("location", "/elsewhere")
@@ -158,8 +157,8 @@ def test_a_key_goes_to_the_server_and_not_where_it_redirects(monkeypatch: pytest
     assert seen == [("/v1/models?v=2", "Bearer sk-0123456789abcdef")]
 
 
-def test_an_answer_without_end_is_not_read_to_its_end() -> None:
-    def endless(asked: BaseHTTPRequestHandler) -> None:
+def test_an_answer_without_end_is_not_read_to_its_end():
+    def endless(asked):
         asked.send_response(200)
         asked.end_headers()
         with suppress(OSError):

@@ -13,7 +13,7 @@ from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
-from judgekit.labelers.base import Label, build, checked
+from judgekit.labelers.base import build, checked
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import Here
 from tests.programs import Ask, Run, collect, scripted, texts
@@ -35,13 +35,11 @@ def run(script: Any, store: Path, units: Sequence[str] = UNITS, **options: Any) 
 
 @pytest.mark.parametrize("fault", [TOO_LONG, FLAGGED, STRANGE], ids=["too long", "flagged", "strange"])
 @pytest.mark.parametrize("count", [1, 100])
-def test_requests_that_are_never_taken_fail_alone_however_often_a_run_is_repeated(
-    fault: Scripted, count: int, tmp_path: Path
-) -> None:
+def test_requests_that_are_never_taken_fail_alone_however_often_a_run_is_repeated(fault, count, tmp_path):
     # spread, so that a first run sees that the endpoint works
     bad = {UNITS[3 * i + 2] for i in range(count)}
 
-    def answer(body: dict[str, Any]) -> Scripted | str:
+    def answer(body):
         return fault if body["messages"][0]["content"] in bad else "yes"
 
     for again in range(3):
@@ -50,7 +48,7 @@ def test_requests_that_are_never_taken_fail_alone_however_often_a_run_is_repeate
         assert (found.usage.failed, sent) == (count, count if again else 300)
 
 
-def test_the_store_proves_an_endpoint_although_none_of_its_replies_is_needed(tmp_path: Path) -> None:
+def test_the_store_proves_an_endpoint_although_none_of_its_replies_is_needed(tmp_path):
     run("yes", tmp_path, UNITS[:5])
     found, _ = run(STRANGE, tmp_path, UNITS[5:45])
     assert found.error is None
@@ -60,9 +58,7 @@ def test_the_store_proves_an_endpoint_although_none_of_its_replies_is_needed(tmp
 @pytest.mark.parametrize(
     ("before", "fault", "row"), [(0, TOO_LONG, 50), (20, error(400, "The tenant is closed."), 200)]
 )
-def test_an_endpoint_that_takes_nothing_stops_a_run_earlier_where_nothing_ever_worked(
-    before: int, fault: Scripted, row: int, tmp_path: Path
-) -> None:
+def test_an_endpoint_that_takes_nothing_stops_a_run_earlier_where_nothing_ever_worked(before, fault, row, tmp_path):
     run("yes", tmp_path, UNITS[:before])
     found, sent = run(fault, tmp_path)
     assert f"{row} requests in a row failed in the same way" in str(found.error)
@@ -78,7 +74,7 @@ def test_an_endpoint_that_takes_nothing_stops_a_run_earlier_where_nothing_ever_w
         error(400, "m is being moved", param="model"),
     ],
 )
-def test_wrong_settings_stop_a_later_run_at_once_as_they_stop_the_first(fault: Scripted, tmp_path: Path) -> None:
+def test_wrong_settings_stop_a_later_run_at_once_as_they_stop_the_first(fault, tmp_path):
     run("yes", tmp_path, UNITS[:100])
     found, sent = run(fault, tmp_path)
     assert isinstance(found.error, EndpointError)
@@ -93,7 +89,7 @@ class Twice(Ask):
         return [] if len(replies) > 1 else super().requests(unit, ())
 
 
-def test_more_room_that_a_server_does_not_have_fails_alone(tmp_path: Path) -> None:
+def test_more_room_that_a_server_does_not_have_fails_alone(tmp_path):
     said = "max_tokens is too large: 8192. It must be less than or equal to 4096."
     transport = ScriptedTransport(lambda body: error(400, said) if body.get("max_tokens") == 8192 else "yes")
     for _ in range(3):
@@ -105,15 +101,13 @@ def test_more_room_that_a_server_does_not_have_fails_alone(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("reason", ["Finished", "max_output_tokens", "network_error", "length"])
-def test_incomplete_replies_are_kept_so_that_a_changed_list_of_what_is_complete_costs_nothing(
-    reason: str, tmp_path: Path
-) -> None:
-    def label(**params: Any) -> tuple[Label, int]:
+def test_incomplete_replies_are_kept_so_that_a_changed_list_of_what_is_complete_costs_nothing(reason, tmp_path):
+    def label(**params):
         transport = ScriptedTransport(completion("Yes", finish_reason=reason))
         labeler = build("judge", Here(**params))
         with Session(tmp_path, transports=lambda _: transport) as session:
-            found = run_sync(collect(session, [UNIT], labeler))  # type: ignore[arg-type, list-item]  # as judges ask
-        return checked(labeler, UNIT, found[UNIT])[0], len(transport.sent)  # type: ignore[index]
+            found = run_sync(collect(session, [UNIT], labeler))
+        return checked(labeler, UNIT, found[UNIT])[0], len(transport.sent)
 
     (once, sent), (twice, none), (allowed, free) = label(), label(), label(complete=(reason.upper(),))
     assert (once.status, sent, twice.status, none) == (Status.TRUNCATED, 2, Status.TRUNCATED, 0)
@@ -129,9 +123,7 @@ COMPLETION = Scripted(200, b'{"choices": [{"text": "yes", "finish_reason": "stop
 
 
 @pytest.mark.parametrize(("api", "reply"), [("chat", "yes"), ("completions", COMPLETION)])
-def test_an_endpoint_whose_first_replies_all_lack_log_probabilities_stops_the_run(
-    api: str, reply: Any, tmp_path: Path
-) -> None:
+def test_an_endpoint_whose_first_replies_all_lack_log_probabilities_stops_the_run(api, reply, tmp_path):
     found, sent = run(reply, tmp_path, params=PROBABLE, concurrency=2, api=api)
     assert "endpoint 'here' (model 'm') gives no log-probabilities, which read=logprobs needs" in str(found.error)
     assert 8 <= sent <= 10
@@ -139,8 +131,8 @@ def test_an_endpoint_whose_first_replies_all_lack_log_probabilities_stops_the_ru
     assert run(reply, tmp_path, UNITS[:8], params=PROBABLE, api=api)[0].error is None
 
 
-def test_replies_without_log_probabilities_stop_nothing_where_others_have_them(tmp_path: Path) -> None:
-    def answer(body: dict[str, Any]) -> Scripted | str:
+def test_replies_without_log_probabilities_stop_nothing_where_others_have_them(tmp_path):
+    def answer(body):
         return "yes" if UNITS.index(body["messages"][0]["content"]) % 8 else LIKELY
 
     for asked in (300, 0):

@@ -33,12 +33,10 @@ def everything(run: Run, folder: Path) -> str:
     return files + repr(run.outcomes) + repr(run.events) + f"{run.error!r} {run.error}" + repr(run.endpoint)
 
 
-def test_the_key_goes_to_the_endpoint_and_nowhere_else(
-    fault_server: Any, tmp_path: Path, key: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_key_goes_to_the_endpoint_and_nowhere_else(fault_server, tmp_path, key, caplog, capfd):
     caplog.set_level(logging.DEBUG)
 
-    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+    def answer(body, seen):
         sent = fault_server.headers[-1]["authorization"]
         if body["messages"][0]["content"] == UNITS[0]:
             return completion(f"you sent {sent}")
@@ -59,27 +57,23 @@ def test_the_key_goes_to_the_endpoint_and_nowhere_else(
 
 
 @pytest.mark.parametrize(("named", "sent"), [({}, None), ({"api_key_env": "OPENAI_API_KEY"}, f"Bearer {KEY}")])
-def test_a_key_is_sent_without_white_space_where_it_is_named_and_not_elsewhere(
-    fault_server: Any, monkeypatch: pytest.MonkeyPatch, named: dict[str, str], sent: str | None
-) -> None:
+def test_a_key_is_sent_without_white_space_where_it_is_named_and_not_elsewhere(fault_server, monkeypatch, named, sent):
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
     Run(fault_server.base_url, UNITS, **named)
     assert {headers.get("authorization") for headers in fault_server.headers} == {sent}
 
 
-def test_a_value_that_is_no_key_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_is_no_key_is_refused_without_being_shown(monkeypatch):
     monkeypatch.setenv("TEST_KEY", "two words\nand a line")
     with pytest.raises(ConfigError) as caught:
         HttpTransport(Endpoint("e", "http://h/v1", "m", api_key_env="TEST_KEY"))
     assert "two words" not in str(caught.value)
 
 
-def test_only_the_configured_endpoint_is_contacted(
-    fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_configured_endpoint_is_contacted(fault_server, tmp_path, monkeypatch):
     contacted: list[Any] = []
 
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+    def watch(event, arguments):
         if active and event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.gethostbyname"):
             contacted.append((event, arguments[1] if event == "socket.connect" else arguments[:2]))
 
@@ -108,13 +102,11 @@ def live_and_replayed(server: Any, store: Path, said: Scripted) -> list[Reply]:
     assert len(server.seen) == 1
     replies = [run.outcomes[UNITS[0]] for run in runs]
     assert all(isinstance(reply, Reply) for reply in replies)
-    return replies  # type: ignore[return-value]  # checked above
+    return replies
 
 
 @pytest.mark.parametrize("dummy", ["x", "1", "message", "sk-1234"])
-def test_a_key_that_is_too_short_for_a_secret_changes_no_reply(
-    dummy: str, fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_is_too_short_for_a_secret_changes_no_reply(dummy, fault_server, tmp_path, monkeypatch):
     monkeypatch.setenv("TEST_KEY", dummy)
     text = f"an axe, a box and 1 test message of {dummy}"
     live, replayed = live_and_replayed(fault_server, tmp_path, completion(text))
@@ -123,8 +115,8 @@ def test_a_key_that_is_too_short_for_a_secret_changes_no_reply(
 
 @pytest.mark.parametrize("secret", [KEY, 'sk-"quoted"/and\\more', "123456789012345", "finish_reason"])
 def test_a_key_that_a_server_echoes_is_cut_out_of_the_live_reply_as_of_the_stored_one(
-    secret: str, fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    secret, fault_server, tmp_path, monkeypatch
+):
     monkeypatch.setenv("TEST_KEY", secret)
     said = completion(f"You sent Bearer {secret}.\n", logprobs={"content": [{"logprob": -0.123456789012345}]})
     live, replayed = live_and_replayed(fault_server, tmp_path, said)
@@ -136,7 +128,7 @@ def test_a_key_that_a_server_echoes_is_cut_out_of_the_live_reply_as_of_the_store
         assert secret not in everything(Run(fault_server.base_url, UNITS[:1], tmp_path), tmp_path)
 
 
-def test_a_key_is_found_however_json_writes_it(fault_server: Any, tmp_path: Path, key: str) -> None:
+def test_a_key_is_found_however_json_writes_it(fault_server, tmp_path, key):
     escaped = key.replace("-", "\\u002d").replace("V", "\\u0056")
     said = f'{{"choices": [{{"message": {{"content": "Key: {escaped}"}}, "finish_reason": "stop"}}]}}'
     live, replayed = live_and_replayed(fault_server, tmp_path, Scripted(200, said.encode()))
@@ -148,9 +140,7 @@ def test_a_key_is_found_however_json_writes_it(fault_server: Any, tmp_path: Path
     assert key not in repr(Secret(key))
 
 
-def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(
-    fault_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(fault_server, monkeypatch, tmp_path):
     token = "abcdefghij0123456789"
     monkeypatch.setenv("MY_TOKEN", f"Bearer {token}")
     headers = {"Authorization": "env:MY_TOKEN", "X-Team": "search"}
@@ -164,7 +154,7 @@ def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(
         HttpTransport(Endpoint("here", fault_server.base_url, "m", headers=headers))
 
 
-def test_batches_are_submitted_with_the_headers_of_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_submitted_with_the_headers_of_the_endpoint(monkeypatch):
     monkeypatch.setenv("MY_TENANT", "tenant-0123456789")
     with service(Endpoint("here", "http://h/v1", "m", headers={"X-Tenant": "env:MY_TENANT"})) as client:
         assert client.default_headers["x-tenant"] == "tenant-0123456789"

@@ -28,15 +28,15 @@ async def fail() -> None:
     raise ZeroDivisionError
 
 
-def test_without_a_loop_it_runs_in_place() -> None:
+def test_without_a_loop_it_runs_in_place():
     assert run_sync(answer()) == ("unset", True)
     with pytest.raises(ZeroDivisionError) as raised:
         run_sync(fail())
     assert raised.value.__context__ is None
 
 
-def test_under_a_loop_it_runs_beside_it_with_the_callers_context() -> None:
-    async def notebook() -> None:
+def test_under_a_loop_it_runs_beside_it_with_the_callers_context():
+    async def notebook():
         SETTING.set("mine")
         assert run_sync(answer()) == ("mine", False)
         with pytest.raises(ZeroDivisionError):
@@ -70,7 +70,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 @pytest.mark.usefixtures("ignored_interrupt")
-def test_an_interrupt_ends_the_work_and_closes_it() -> None:
+def test_an_interrupt_ends_the_work_and_closes_it():
     command = [sys.executable, "-W", "ignore", "-c", CODE]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"

@@ -51,17 +51,15 @@ class Mute:
 class Carrier:
     """Fails at first, as networks do; says the header in capitals that a retry waits for."""
 
-    def __init__(self, *failures: Any) -> None:
-        self.failures, self.bodies = list(failures), list[bytes]()
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.bodies = [*answers, (200, {}, completion("yes").body)], list[bytes]()
 
     async def send(self, endpoint: jk.Endpoint, body: bytes) -> Any:
         self.bodies.append(body)
-        if self.failures:
-            failure = self.failures.pop(0)
-            if isinstance(failure, Exception):
-                raise failure
-            return failure
-        return 200, {}, completion("yes").body
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def asked(endpoint: jk.Endpoint, store: Path | None = None) -> list[str]:
@@ -76,7 +74,7 @@ def endpoint(transport: Any, **more: Any) -> jk.Endpoint:
     return jk.Endpoint("mine", "http://nowhere.example/v1", "m", transport=transport, max_retries=3, **more)
 
 
-def test_an_object_carries_requests_and_network_errors_are_tried_again() -> None:
+def test_an_object_carries_requests_and_network_errors_are_tried_again():
     busy = (503, {"Retry-After": "0"}, b"{}")
     carrier = Carrier(ConnectionError("cut"), busy)
     assert asked(endpoint(carrier)) == ["yes"]
@@ -87,22 +85,19 @@ def test_an_object_carries_requests_and_network_errors_are_tried_again() -> None
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        (
-            KeyError("token"),
-            r"endpoint 'mine': send\(\) of its transport: KeyError: 'token' \(test_transports.py, line",
-        ),
+        (KeyError("token"), r"'mine': send\(\) of its transport: KeyError: 'token' \(test_transports.py, line"),
         ("yes", r"must return \(status, headers, bytes\), not 'yes'"),
         ((200, {}, "text"), r"must return \(status, headers, bytes\), not \(200, \{\}, 'text'\)"),
     ],
 )
-def test_a_mistake_in_it_is_a_sentence_with_its_line(failure: Any, message: str) -> None:
+def test_a_mistake_in_it_is_a_sentence_with_its_line(failure, message):
     carrier = Carrier(failure)
     with pytest.raises(UsageError, match=message):
         asked(endpoint(carrier))
     assert len(carrier.bodies) == 1, "it is not tried again"
 
 
-def test_a_file_brings_a_class_which_is_closed_at_the_end(tmp_path: Path) -> None:
+def test_a_file_brings_a_class_which_is_closed_at_the_end(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(FILE)
     with pytest.raises(SystemError, match="closed"):
@@ -115,7 +110,7 @@ def test_a_file_brings_a_class_which_is_closed_at_the_end(tmp_path: Path) -> Non
         asked(endpoint(f"{path}:Loud"))
 
 
-def test_an_experiment_file_names_it_beside_itself(tmp_path: Path) -> None:
+def test_an_experiment_file_names_it_beside_itself(tmp_path):
     (tmp_path / "mine.py").write_text(FILE)
     path = tmp_path / "experiment.toml"
     path.write_text(EXPERIMENT.replace('model = "mock"', 'model = "mock"\ntransport = "mine.py:Quiet"'))
@@ -126,12 +121,12 @@ def test_an_experiment_file_names_it_beside_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"), [({"transport": Carrier()}, "cannot be combined"), ({"api": "completions"}, "is for LLMs")]
 )
-def test_what_is_an_llms_does_not_go_with_a_function(settings: dict[str, Any], said: str) -> None:
+def test_what_is_an_llms_does_not_go_with_a_function(settings, said):
     with pytest.raises(ConfigError, match=said):
         jk.Endpoint("app", kind="callable", target=lambda question, documents: "", revision="1", **settings)
 
 
-def test_nothing_else_is_asked_of_its_server(tmp_path: Path) -> None:
+def test_nothing_else_is_asked_of_its_server(tmp_path):
     from judgekit.client.routes import count_tokens, wait_ready
 
     own = endpoint(Carrier())
@@ -153,8 +148,8 @@ EIGHT = list("abcdefgh")
     ids=["500", "html", "dropped", "429"],
 )
 def test_over_the_openai_package_faults_are_handled_and_keys_and_headers_sent_as_over_our_own_client(
-    fault_server: Any, monkeypatch: pytest.MonkeyPatch, fault: Any, tmp_path: Path
-) -> None:
+    fault_server, monkeypatch, fault, tmp_path
+):
     monkeypatch.setenv("MY_KEY", "sk-abcdefghijklmnop")
     monkeypatch.setenv("MY_TENANT", "tenant-0123456789")
     fault_server.answer = lambda body, seen: fault if seen == 0 else "yes"
@@ -170,12 +165,12 @@ def test_over_the_openai_package_faults_are_handled_and_keys_and_headers_sent_as
     assert "no connection was made" in Run("http://127.0.0.1:9/v1", EIGHT, **more).stopped
 
 
-def test_without_a_key_the_openai_package_sends_none(fault_server: Any) -> None:
+def test_without_a_key_the_openai_package_sends_none(fault_server):
     assert Run(fault_server.base_url, EIGHT, transport="openai").texts == ["yes"] * 8
     assert not any("authorization" in headers for headers in fault_server.headers)
 
 
-def test_a_client_of_ones_own_carries_the_requests_of_one_loop_after_the_other(fault_server: Any) -> None:
+def test_a_client_of_ones_own_carries_the_requests_of_one_loop_after_the_other(fault_server):
     fault_server.answer = lambda body, seen: error(500, "boom") if seen == 0 else "yes"
     client = openai.AsyncOpenAI(base_url=fault_server.base_url, api_key="sk-mine-0123456789", max_retries=5)
     for _ in range(3):
@@ -201,7 +196,7 @@ def over_openai(endpoint: Endpoint) -> Transport:
 @pytest.fixture(params=[HttpTransport, over_openai], ids=["ours", "openai"])
 def make(request: pytest.FixtureRequest) -> Make:
     """How a transport is made, for both kinds."""
-    return request.param  # type: ignore[no-any-return]  # either of the two above
+    return request.param
 
 
 def endless(sent: list[int], status: int = 200) -> Stream:
@@ -234,7 +229,7 @@ async def _send(make: Make, endpoint: Endpoint) -> tuple[int, Any, bytes]:
         return await transport.send(endpoint, b'{"messages":[],"model":"m"}')
 
 
-def test_a_body_without_an_end_is_read_up_to_its_limit(fault_server: Any, make: Make) -> None:
+def test_a_body_without_an_end_is_read_up_to_its_limit(fault_server, make):
     sent: list[int] = []
     fault_server.answer = lambda body, seen: endless(sent)
     with pytest.raises(TooLargeError, match=r"more than 2 MB \(max_reply_mb\)"):
@@ -242,7 +237,7 @@ def test_a_body_without_an_end_is_read_up_to_its_limit(fault_server: Any, make: 
     assert sum(sent) < LONG / 3
 
 
-def test_the_limit_counts_unpacked_bytes_and_memory_stays_flat(fault_server: Any, make: Make) -> None:
+def test_the_limit_counts_unpacked_bytes_and_memory_stays_flat(fault_server, make):
     answer = bomb(b'{"choices": [{"message": {"content": "', b'"}}]}')
     fault_server.answer = lambda body, seen: answer
     tracemalloc.start()
@@ -255,7 +250,7 @@ def test_the_limit_counts_unpacked_bytes_and_memory_stays_flat(fault_server: Any
     assert peak < LONG / 3
 
 
-def test_a_large_reply_within_the_limit_is_a_reply(fault_server: Any, make: Make) -> None:
+def test_a_large_reply_within_the_limit_is_a_reply(fault_server, make):
     fault_server.answer = lambda body, seen: "a" * (3 * MB)
     endpoint = Endpoint("e", fault_server.base_url, "m", max_reply_mb=4)
     status, _, data = asyncio.run(_send(make, endpoint))
@@ -264,8 +259,8 @@ def test_a_large_reply_within_the_limit_is_a_reply(fault_server: Any, make: Make
         asyncio.run(_send(make, Endpoint("e", fault_server.base_url, "m", max_reply_mb=3)))
 
 
-def test_a_reply_that_is_too_large_is_asked_for_once_more(fault_server: Any, tmp_path: Path) -> None:
-    def answer(body: dict[str, Any], seen: int) -> str:
+def test_a_reply_that_is_too_large_is_asked_for_once_more(fault_server, tmp_path):
+    def answer(body, seen):
         text = body["messages"][0]["content"]
         return "a" * MB if text == "d" or (text == "a" and seen == 0) else "yes"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ def over(*args: Any, budget: Budget, **options: Any) -> tuple[Run, int]:
     return found, sent
 
 
-def test_standalone_and_incurred_are_separate_columns(tmp_path: Path) -> None:
+def test_standalone_and_incurred_are_separate_columns(tmp_path):
     prices = {"m": Price(1_000_000, 2_000_000)}
     run("yes it is", tmp_path, UNITS[:20], session={"prices": prices})
     again, sent = run("yes it is", tmp_path, session={"prices": prices})
@@ -39,7 +38,7 @@ def test_standalone_and_incurred_are_separate_columns(tmp_path: Path) -> None:
     assert again.usage.wall_s > 0
 
 
-def test_request_seconds_are_stored_with_the_replies_and_survive_running_again(tmp_path: Path) -> None:
+def test_request_seconds_are_stored_with_the_replies_and_survive_running_again(tmp_path):
     slow = completion("yes it is", delay_s=0.02)
     first, sent = run(slow, tmp_path, UNITS[:10])
     assert (sent, first.usage.standalone.untimed) == (10, 0)
@@ -50,37 +49,37 @@ def test_request_seconds_are_stored_with_the_replies_and_survive_running_again(t
     assert again.usage.incurred.seconds == 0
 
 
-def test_replaying_a_recording_takes_no_time_that_would_be_the_models(tmp_path: Path) -> None:
+def test_replaying_a_recording_takes_no_time_that_would_be_the_models(tmp_path):
     transport = ScriptedTransport("yes")
     found = Run("recorded:", UNITS[:3], tmp_path, session={"transports": lambda _: transport})
     assert (found.usage.standalone.requests, found.usage.standalone.untimed) == (3, 3)
 
 
-def test_the_seconds_of_failed_attempts_are_incurred_only() -> None:
+def test_the_seconds_of_failed_attempts_are_incurred_only():
     found, _ = run([Scripted(500, b"{}", delay_s=0.05), "yes"], units=UNITS[:1])
     assert found.usage.incurred.seconds >= found.usage.standalone.seconds + 0.05
 
 
-def test_failed_attempts_count_with_the_tokens_the_server_reported() -> None:
+def test_failed_attempts_count_with_the_tokens_the_server_reported():
     cut = b'{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}'
     found, _ = run([Scripted(200, cut), error(500, "x"), "yes"], units=UNITS[:1])
     assert found.usage.incurred == Amount(3, 8, 4, None, unreported=1)
     assert found.usage.standalone == Amount(1, 1, 1, None)
 
 
-def test_an_unknown_price_is_unknown_and_a_price_by_endpoint_name_wins() -> None:
+def test_an_unknown_price_is_unknown_and_a_price_by_endpoint_name_wins():
     assert run("yes")[0].usage.standalone.money is None
     prices = {"m": Price(0, 0), "here": Price(0, 1_000_000)}
     assert run("yes", session={"prices": prices})[0].usage.standalone.money == 30
 
 
-def test_a_budget_of_requests_is_kept_to_the_letter_retries_included() -> None:
+def test_a_budget_of_requests_is_kept_to_the_letter_retries_included():
     found, sent = over(lambda body: error(500, "x"), budget=Budget(max_requests=7), max_retries=9)
     assert found.usage.incurred.requests == sent == 7
 
 
 @pytest.mark.parametrize("budget", [Budget(max_requests=0), Budget(max_tokens=0), Budget(max_cost=0.0)], ids=str)
-def test_a_budget_of_nothing_replays_and_sends_nothing(tmp_path: Path, budget: Budget) -> None:
+def test_a_budget_of_nothing_replays_and_sends_nothing(tmp_path, budget):
     run("yes", tmp_path, UNITS[:20])
     found, sent = over("yes", tmp_path, budget=budget)
     assert (len(found.outcomes), sent) == (20, 0)
@@ -88,7 +87,7 @@ def test_a_budget_of_nothing_replays_and_sends_nothing(tmp_path: Path, budget: B
     assert (whole.error, sent) == (None, 0)
 
 
-def test_a_budget_of_tokens_stops_before_it_would_be_exceeded() -> None:
+def test_a_budget_of_tokens_stops_before_it_would_be_exceeded():
     found, sent = over("yes", budget=Budget(max_tokens=100), concurrency=1, params={"max_tokens": 50})
     assert "100 tokens" in str(found.error)
     used = found.usage.incurred.prompt_tokens + found.usage.incurred.completion_tokens
@@ -100,7 +99,7 @@ SILENT = Scripted(200, b'{"choices": [{"message": {"content": "yes"}, "finish_re
 
 
 @pytest.mark.parametrize("budget", [Budget(max_tokens=1000), Budget(max_cost=1.0)], ids=str)
-def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once(budget: Budget) -> None:
+def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once(budget):
     found, sent = over(SILENT, budget=budget, concurrency=2, params={"max_tokens": 100})
     # about 25 tokens of prompt and 100 of room each
     assert sent == len(found.outcomes) == 8
@@ -109,7 +108,7 @@ def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once(bud
 
 
 @pytest.mark.parametrize("budget", [Budget(max_tokens=4 * 30 + 130), Budget(max_cost=0.001 * (4 * 30 + 130))], ids=str)
-def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing(budget: Budget) -> None:
+def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing(budget):
     # 4 tokens are reported of each of 30 requests, while 8 at a time might take 125 each.
     session = {"budget": budget, "prices": PRICES}
     slow = completion("yes it is", delay_s=0.01)
@@ -117,17 +116,17 @@ def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing(budget:
     assert (found.error, sent) == (None, 30)
 
 
-def test_what_may_have_been_paid_for_counts_until_it_is_known() -> None:
+def test_what_may_have_been_paid_for_counts_until_it_is_known():
     cut = Scripted(200, b'{"choices": [{"mess')
     assert over(cut, units=UNITS[:1], budget=Budget(max_tokens=300), params={"max_tokens": 100})[1] == 2
 
 
-def test_a_limit_of_tokens_per_minute_binds_where_a_server_reports_no_tokens() -> None:
+def test_a_limit_of_tokens_per_minute_binds_where_a_server_reports_no_tokens():
     found, _ = run(SILENT, units=UNITS[:5], tokens_per_minute=60_000, params={"max_tokens": 100})
     assert found.seconds > 0.4, "1,000 tokens a second, about 125 a request"
 
 
-def test_a_failed_attempt_without_tokens_gives_its_estimate_back() -> None:
+def test_a_failed_attempt_without_tokens_gives_its_estimate_back():
     fault = error(500, "x")
     found, sent = run(
         [*[fault] * 4, "yes"], units=UNITS[:1], session={"budget": Budget(max_tokens=150)}, params={"max_tokens": 100}
@@ -135,7 +134,7 @@ def test_a_failed_attempt_without_tokens_gives_its_estimate_back() -> None:
     assert (found.texts, sent) == (["yes"], 5)
 
 
-def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
+def test_a_cost_limit_stops_the_run_and_needs_a_price():
     found, _ = over("yes", budget=Budget(max_cost=0.05), concurrency=1)
     assert 0 < (found.usage.incurred.money or 0) <= 0.05
     found, sent = run("yes", session={"budget": Budget(max_cost=0.05)})
@@ -143,6 +142,6 @@ def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
     assert sent == 0
 
 
-def test_what_is_left_of_a_budget_is_never_below_nothing() -> None:
+def test_what_is_left_of_a_budget_is_never_below_nothing():
     left = Budget(max_requests=3, max_tokens=100).less(Amount(5, 20, 10, 2.0))
     assert (left.limits, str(left)) == ((0, 70, None), "0 requests, 70 tokens")

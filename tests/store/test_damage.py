@@ -11,7 +11,6 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -71,9 +70,7 @@ def accounted(rows: int, notes: str) -> bool:
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_a_file_that_was_cut_off_anywhere_keeps_its_rows_and_counts_those_that_are_gone(
-    tmp_path: Path, whole: bytes, part: int
-) -> None:
+def test_a_file_that_was_cut_off_anywhere_keeps_its_rows_and_counts_those_that_are_gone(tmp_path, whole, part):
     rng = random.Random(part)
     for share in [1 - part / 50, *(rng.random() for _ in range(4))]:
         length = int(share * len(whole))
@@ -86,7 +83,7 @@ def test_a_file_that_was_cut_off_anywhere_keeps_its_rows_and_counts_those_that_a
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_blocks_that_were_overwritten_take_their_own_rows_only(tmp_path: Path, whole: bytes, part: int) -> None:
+def test_blocks_that_were_overwritten_take_their_own_rows_only(tmp_path, whole, part):
     rng = random.Random(part)
     for _ in range(4):
         data, blocks = bytearray(whole), rng.choice([1, 1, 2, 5])
@@ -99,7 +96,7 @@ def test_blocks_that_were_overwritten_take_their_own_rows_only(tmp_path: Path, w
 
 
 @pytest.mark.parametrize("database", [b"", bytes(50_000), random.Random(1).randbytes(50_000)], ids=len)
-def test_a_file_that_holds_nothing_is_told(tmp_path: Path, database: bytes) -> None:
+def test_a_file_that_holds_nothing_is_told(tmp_path, database):
     rows, notes = opened(tmp_path / "store", database)
     assert rows == 0
     assert "how many rows it held cannot be known; 0 were saved" in notes
@@ -107,7 +104,7 @@ def test_a_file_that_holds_nothing_is_told(tmp_path: Path, database: bytes) -> N
 
 
 @pytest.mark.parametrize("kind", ["none", "empty", "garbage", "head", "middle", "tail", "zeros"])
-def test_a_damaged_log_is_told(tmp_path: Path, logged: tuple[bytes, bytes], kind: str) -> None:
+def test_a_damaged_log_is_told(tmp_path, logged, kind):
     database, log = logged
     rng, data = random.Random(kind), bytearray(log)
     if kind == "garbage":
@@ -131,7 +128,12 @@ def test_a_damaged_log_is_told(tmp_path: Path, logged: tuple[bytes, bytes], kind
         assert rows == ROWS
 
 
-def test_what_another_process_stores_at_this_moment_is_no_damage(tmp_path: Path) -> None:
+def test_what_lies_in_the_log_of_a_file_whose_beginning_is_gone_is_saved_too(tmp_path, logged):
+    database, log = logged
+    assert opened(tmp_path / "store", bytes(200) + database[200:], log)[0] == ROWS
+
+
+def test_what_another_process_stores_at_this_moment_is_no_damage(tmp_path):
     code = (
         "import sys; from tests.store.filling import *; store = Store(sys.argv[1]); n = 0\n"
         "while True: store.put_many([record(n)]); n += 1"
@@ -149,7 +151,7 @@ def test_what_another_process_stores_at_this_moment_is_no_damage(tmp_path: Path)
             other.kill()
 
 
-def test_to_look_for_damage_keeps_the_locks_of_this_process(tmp_path: Path) -> None:
+def test_to_look_for_damage_keeps_the_locks_of_this_process(tmp_path):
     code = "import sys; from judgekit.store.replies import Store; Store(sys.argv[1]).close()"
     with closing(Store(tmp_path)) as store:
         store.put_many([record(number) for number in range(50)])
@@ -162,14 +164,14 @@ def test_to_look_for_damage_keeps_the_locks_of_this_process(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.5, r"is damaged \("), (0, r"is damaged \(no such table: Settings\)")])
-def test_a_reader_says_how_to_save_what_is_left(tmp_path: Path, whole: bytes, share: float, said: str) -> None:
+def test_a_reader_says_how_to_save_what_is_left(tmp_path, whole, share, said):
     (tmp_path / "cache.db").write_bytes(whole[: int(share * len(whole))])
     with at_most(10), pytest.raises(StoreError, match=f"{said}.*cache verify --repair"):
         list(Store(tmp_path, readonly=True).texts())
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_index_whose_pages_are_out_of_order_is_damage(tmp_path: Path, whole: bytes, seed: int) -> None:
+def test_an_index_whose_pages_are_out_of_order_is_damage(tmp_path, whole, seed):
     data, rng = bytearray(whole), random.Random(seed)
     leaves = [at for at in range(0, len(data), PAGE) if data[at] == 0x0A and data[at + 3 : at + 5] > b"\0\x20"]
     for _ in range(4):
@@ -180,14 +182,12 @@ def test_an_index_whose_pages_are_out_of_order_is_damage(tmp_path: Path, whole: 
     assert (rows, accounted(rows, notes)) == (ROWS, True)
 
 
-def test_a_recovery_that_was_interrupted_is_finished_by_the_next_process(
-    tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recovery_that_was_interrupted_is_finished_by_the_next_process(tmp_path, whole, monkeypatch):
     (tmp_path / "cache.db").write_bytes(whole[: len(whole) // 2])
     real = Store.written
     calls: list[int] = []
 
-    def full(self: Store, *args: Any, **kwargs: Any) -> Any:
+    def full(self, *args, **kwargs):
         calls.append(1)
         if len(calls) == 2:
             raise sqlite3.OperationalError("database or disk is full")
@@ -205,7 +205,7 @@ def test_a_recovery_that_was_interrupted_is_finished_by_the_next_process(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links")
-def test_two_processes_that_begin_a_store_at_once_have_the_same(tmp_path: Path) -> None:
+def test_two_processes_that_begin_a_store_at_once_have_the_same(tmp_path):
     code = "import sys; from tests.store.filling import *; fill(sys.argv[1], [int(sys.argv[2])])"
     children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "s"), str(n)]) for n in range(3)]
     assert [child.wait(30) for child in children] == [0] * 3
@@ -214,7 +214,7 @@ def test_two_processes_that_begin_a_store_at_once_have_the_same(tmp_path: Path) 
     assert not list((tmp_path / "s").glob("new-*"))
 
 
-def test_a_list_of_tables_that_is_no_text_is_damage(whole: bytes, tmp_path: Path) -> None:
+def test_a_list_of_tables_that_is_no_text_is_damage(whole, tmp_path):
     database = whole.replace(b"CREATE TABLE", b"CREATE \x8bABLE", 1)
     (tmp_path / "cache.db").write_bytes(database)
     with pytest.raises(StoreError, match=r"is damaged \(.*verify --repair"):
@@ -223,7 +223,7 @@ def test_a_list_of_tables_that_is_no_text_is_damage(whole: bytes, tmp_path: Path
     assert (rows, accounted(rows, notes)) == (ROWS, True)
 
 
-def test_an_index_that_lacks_rows_is_damage(whole: bytes, tmp_path: Path) -> None:
+def test_an_index_that_lacks_rows_is_damage(whole, tmp_path):
     (tmp_path / "cache.db").write_bytes(whole)
     with closing(sqlite3.connect(tmp_path / "cache.db")) as rows:
         query = "SELECT rootpage FROM sqlite_master WHERE name IN ('Cache_key_raw', 'Cache_expire_time') ORDER BY name"
@@ -236,7 +236,7 @@ def test_an_index_that_lacks_rows_is_damage(whole: bytes, tmp_path: Path) -> Non
     assert rows_left == ROWS
 
 
-def test_a_key_that_the_index_spells_otherwise_is_damage(tmp_path: Path) -> None:
+def test_a_key_that_the_index_spells_otherwise_is_damage(tmp_path):
     asked = fill(tmp_path, range(30))
     data = bytearray((tmp_path / "cache.db").read_bytes())
     key = asked[7].key.encode()

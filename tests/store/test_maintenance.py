@@ -58,7 +58,7 @@ def empty(tmp_path: Path) -> Iterator[Store]:
         yield made
 
 
-def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
+def test_stats_say_what_there_is(store, tmp_path):
     export_batch(store, ["new"], Ask(HERE), tmp_path / "b.jsonl")
     store.put_many([replace(filling.record(1, endpoint="http://u/v1"), usage=None)])
     found = find(store)
@@ -76,11 +76,11 @@ def test_stats_say_what_there_is(store: Store, tmp_path: Path) -> None:
     ("endpoint", "model", "there"),
     [("http://h/v1", "m", True), ("http://h/v1", "n", False), ("http://t/v1", "m", False), ("http://t/v1", "n", True)],
 )
-def test_a_model_is_known_at_the_endpoint_that_replied(store: Store, endpoint: str, model: str, there: bool) -> None:
+def test_a_model_is_known_at_the_endpoint_that_replied(store, endpoint, model, there):
     assert holds(store, endpoint, model) == there
 
 
-def test_verification_finds_and_repairs_damage(store: Store) -> None:
+def test_verification_finds_and_repairs_damage(store):
     whole = verify(store)
     assert (whole.ok, whole.structure, whole.checked) == (True, "ok", 703)
     with closing(sqlite3.connect(store.path / "cache.db")) as rows:
@@ -96,22 +96,18 @@ def test_verification_finds_and_repairs_damage(store: Store) -> None:
     assert store.count() == 700
 
 
-def test_what_is_exported_can_be_imported_elsewhere(store: Store, empty: Store, tmp_path: Path) -> None:
+def test_what_is_exported_can_be_imported_elsewhere(store, empty, tmp_path):
     assert export_store(store, tmp_path / "all.jsonl.gz") == 703
     assert import_store(empty, tmp_path / "all.jsonl.gz") == (703, 0)
     assert import_store(empty, tmp_path / "all.jsonl.gz") == (0, 703)
     assert list(empty.texts()) == list(store.texts())
 
 
-def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, empty: Store, tmp_path: Path) -> None:
+def test_a_bad_line_is_named_and_nothing_is_imported(store, empty, tmp_path):
     export_store(store, tmp_path / "all.jsonl")
     text = (tmp_path / "all.jsonl").read_text()
-    bad_lines = {
-        "{}": "lacks 'version'",
-        "[1]": "not a stored reply",
-        "q1 Q0 d1 1": "not a stored reply",
-        text.splitlines()[0].replace("unit", "Unit"): "identity",
-    }
+    changed = text.partition("\n")[0].replace("unit", "Unit")
+    bad_lines = {"{}": "lacks 'version'", "[1]": "not a stored", "q1 Q0 d1 1": "not a stored", changed: "identity"}
     for bad, reason in bad_lines.items():
         (tmp_path / "bad.jsonl").write_text(f"{text}{bad}\n")
         with pytest.raises(DataError, match=reason) as caught:
@@ -120,9 +116,7 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, empty: Store,
     assert empty.count() == 0
 
 
-def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -159,7 +153,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("how", ASKED)
-def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(empty: Store, how: str) -> None:
+def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(empty, how):
     mine = record(ASKED[how])
     others = [SHOWN.replace("mile", "milie"), f"{SHOWN}s", f"x{SHOWN}", SHOWN.lower(), SHOWN.replace(" ", "  ")]
     empty.put_many([mine, *(record(f"<question>\n{asked}\n</question>") for asked in others)])
@@ -167,7 +161,7 @@ def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(empty: Stor
     assert (found.replies, found.waiting) == ([mine.key], [])
 
 
-def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty: Store) -> None:
+def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty):
     body = canonical({"input": [{"role": "user", "content": SHOWN}], "model": "judge"}).decode()
     key = identity(JUDGE.identity, 0, body.encode())
     reply = json.dumps({"status": "completed", "output": []})
@@ -176,13 +170,13 @@ def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty: S
     assert find(empty, query=neutral(QUESTION)).replies == [key]
 
 
-def test_all_conditions_must_hold(empty: Store) -> None:
+def test_all_conditions_must_hold(empty):
     old, new = record("a", days=40), record("b", days=2)
     third, renamed = record("c", model="other", says="other", days=40), record("d", says="judge-2")
     empty.put_many([old, new, third, renamed])
 
-    def keys(**conditions: object) -> set[str]:
-        return set(find(empty, **conditions).replies)  # type: ignore[arg-type]
+    def keys(**conditions):
+        return set(find(empty, **conditions).replies)
 
     month = NOW - 30 * 86_400
     assert keys(before=month) == {old.key, third.key}
@@ -196,7 +190,7 @@ def test_all_conditions_must_hold(empty: Store) -> None:
         find(empty, query=" ")
 
 
-def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty: Store) -> None:
+def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty):
     secret = "Where does Ms Kowalczyk live?"
     mine = [record(f"<question>\n{secret}\n</question>\n" + f"passage {n} " * 500) for n in range(20)]
     others = [record(f"<question>\nWhere does the Nile end?\n</question>\n{n}") for n in range(20)]
@@ -210,10 +204,3 @@ def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty
     empty.put_many(mine[:1])
     assert empty.count() == 21
     assert empty.check() == "ok"
-
-
-def test_rows_that_cannot_be_read_are_told(empty: Store) -> None:
-    empty.put_many([record("a"), record("b")])
-    filling.write(empty.path, "UPDATE Cache SET value = 'x' WHERE key = ?", record("a").key)
-    found = find(empty, model="judge")
-    assert (found.replies, found.damaged) == ([record("b").key], 1)

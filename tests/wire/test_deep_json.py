@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,12 +39,12 @@ def body(place: str, levels: int) -> bytes:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_such_a_reply_is_unparsed_stored_and_not_asked_for_again(place: str, tmp_path: Path) -> None:
+def test_such_a_reply_is_unparsed_stored_and_not_asked_for_again(place, tmp_path):
     labeler = build("judge(prompt='graded-json')", Here())
     transport = ScriptedTransport(Scripted(200, body(place, 20_000)))
     for _ in range(2):
         with Session(tmp_path, transports=lambda _: transport) as session:
-            outcomes = run_sync(collect(session, [UNIT], labeler))[UNIT]  # type: ignore[arg-type, list-item, index]
+            outcomes = run_sync(collect(session, [UNIT], labeler))[UNIT]
         assert all(isinstance(outcome, Reply) for outcome in outcomes)
         assert checked(labeler, UNIT, outcomes)[0].status == Status.UNPARSED
         assert len(transport.sent) == 2
@@ -53,7 +52,7 @@ def test_such_a_reply_is_unparsed_stored_and_not_asked_for_again(place: str, tmp
 
 @pytest.mark.parametrize("levels", [5, 100, 101, 1_100, 100_000])
 @pytest.mark.parametrize("kind", [str, str.encode])
-def test_json_of_any_depth_is_parsed_as_far_as_python_can_walk(levels: int, kind: Any) -> None:
+def test_json_of_any_depth_is_parsed_as_far_as_python_can_walk(levels, kind):
     text = f'{{"a": "[[\\"{{", "deep": {deep(levels)}, "b": [1, {{"c": "]"}}]}}'
     value = parse_json(kind(text))
     assert (value["a"], value["b"]) == ('[["{', [1, {"c": "]"}])
@@ -62,12 +61,12 @@ def test_json_of_any_depth_is_parsed_as_far_as_python_can_walk(levels: int, kind
 
 
 @pytest.mark.parametrize("text", ["[" * 5_000, "]" * 5_000, '["' * 5_000, '{"a":' * 5_000 + "1", "[" * 200 + "}" * 200])
-def test_what_is_deep_and_not_json_is_not_json(text: str) -> None:
+def test_what_is_deep_and_not_json_is_not_json(text):
     with pytest.raises(ValueError):  # noqa: PT011  # whatever the parser says
         parse_json(text)
 
 
-def test_what_is_too_deep_to_be_sent_or_to_be_a_prompt_is_said(tmp_path: Path) -> None:
+def test_what_is_too_deep_to_be_sent_or_to_be_a_prompt_is_said(tmp_path):
     value: Any = 1
     for _ in range(100_000):
         value = [value]

@@ -34,14 +34,14 @@ def openai(message: str, **fields: object) -> bytes:
         (403, openai("Your input was flagged by moderation."), Status.REFUSED),
     ],
 )
-def test_complaints_about_one_request_reject_it_alone(status: int, data: bytes, expected: Status) -> None:
+def test_complaints_about_one_request_reject_it_alone(status, data, expected):
     verdict = read_response(status, {}, data, ("max_tokens", "messages"))
     assert isinstance(verdict, Refused)
     assert verdict.status is expected
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 504, 429, 503, 529])
-def test_passing_trouble_is_worth_another_try_and_overload_throttles(status: int) -> None:
+def test_passing_trouble_is_worth_another_try_and_overload_throttles(status):
     cause = {"kind": THROTTLED} if status in (429, 503, 529) else {}
     assert read_response(status, {"retry-after": "3"}, openai("busy")) == Retry(f"{status}: busy", **cause, after=3.0)
 
@@ -61,15 +61,15 @@ PARAMS = ("model", "messages", "temperature", "max_tokens", "response_format", "
         (400, openai("please stop asking, dear user")),
     ],
 )
-def test_what_neither_waiting_nor_leaving_out_heals_stops(status: int, data: bytes) -> None:
+def test_what_neither_waiting_nor_leaving_out_heals_stops(status, data):
     assert isinstance(read_response(status, {}, data, PARAMS), Fatal)
 
 
-def test_a_complaint_that_is_not_understood_is_about_its_request_once_the_endpoint_is_proven() -> None:
+def test_a_complaint_that_is_not_understood_is_about_its_request_once_the_endpoint_is_proven():
     assert isinstance(read_response(400, {}, openai("hm"), proven=True), Refused)
 
 
-def test_the_parameter_that_is_named_first_is_meant() -> None:
+def test_the_parameter_that_is_named_first_is_meant():
     said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead of temperature, dear user"
     assert read_response(400, {}, openai(said), PARAMS) == Unsupported("max_tokens", f"400: {said}")
 
@@ -89,12 +89,12 @@ def pydantic(loc: list[object], **fields: object) -> bytes:
         (400, openai("[{'loc': ('body', 'messages', 0), 'msg': 'no text', 'input': 'the temperature'}]")),
     ],
 )
-def test_a_complaint_about_the_messages_negotiates_no_parameter_away(status: int, data: bytes) -> None:
+def test_a_complaint_about_the_messages_negotiates_no_parameter_away(status, data):
     assert isinstance(read_response(status, {}, data, PARAMS, proven=True), Refused)
     assert isinstance(read_response(status, {}, data, PARAMS), Fatal)
 
 
-def test_what_a_server_repeats_of_the_request_is_not_shown_as_its_words() -> None:
+def test_what_a_server_repeats_of_the_request_is_not_shown_as_its_words():
     data = pydantic(["messages", 0, "content"], input="a document")
     assert read_response(422, {}, data, PARAMS) == Fatal("422: messages.0.content: no text")
 
@@ -110,7 +110,7 @@ def test_what_a_server_repeats_of_the_request_is_not_shown_as_its_words() -> Non
         ("bad", {"param": "max_tokens", "code": "integer_above_max_value"}),
     ],
 )
-def test_a_value_that_is_too_large_is_no_parameter_that_is_refused(message: str, fields: dict[str, str]) -> None:
+def test_a_value_that_is_too_large_is_no_parameter_that_is_refused(message, fields):
     assert read_response(400, {}, openai(message, **fields), PARAMS, proven=True) == Refused(f"400: {message}")
     assert isinstance(read_response(400, {}, openai(message, **fields), PARAMS), Fatal)
 
@@ -125,7 +125,7 @@ def test_a_value_that_is_too_large_is_no_parameter_that_is_refused(message: str,
         ("temperature must be 1 for this model", {"param": "temperature"}),
     ],
 )
-def test_a_parameter_of_which_no_other_value_is_taken_is_refused(message: str, fields: dict[str, str]) -> None:
+def test_a_parameter_of_which_no_other_value_is_taken_is_refused(message, fields):
     assert read_response(400, {}, openai(message, **fields), PARAMS) == Unsupported("temperature", f"400: {message}")
 
 
@@ -145,7 +145,7 @@ GOOD = {"message": {"role": "assistant", "content": "Yes"}, "finish_reason": "st
         {"choices": [None]},
     ],
 )
-def test_an_error_is_no_completion_although_it_comes_with_a_200_and_choices(fields: dict[str, object]) -> None:
+def test_an_error_is_no_completion_although_it_comes_with_a_200_and_choices(fields):
     data = body(**fields, usage={"prompt_tokens": 3, "completion_tokens": 1})
     verdict = read_response(200, {}, data)
     assert isinstance(verdict, Retry)
@@ -162,11 +162,11 @@ def test_an_error_is_no_completion_although_it_comes_with_a_200_and_choices(fiel
         {"message": None, "finish_reason": "content_filter"},
     ],
 )
-def test_a_completion_that_says_nothing_is_a_completion(choice: dict[str, object]) -> None:
+def test_a_completion_that_says_nothing_is_a_completion(choice):
     assert isinstance(read_response(200, {}, body(choices=[choice], error=None)), Accepted)
 
 
-def test_what_is_wrong_with_the_choice_of_index_0_is_wrong_with_the_reply_wherever_it_stands() -> None:
+def test_what_is_wrong_with_the_choice_of_index_0_is_wrong_with_the_reply_wherever_it_stands():
     broken = {**GOOD, "error": "upstream"}
     for first, second, expected in ((broken, GOOD, Accepted), (GOOD, broken, Retry)):
         choices = [{**first, "index": 1}, {**second, "index": 0}]
@@ -181,13 +181,13 @@ def test_what_is_wrong_with_the_choice_of_index_0_is_wrong_with_the_reply_wherev
         (206, b"\xff", "206 with no whole JSON object where a chat completion should be: \ufffd"),
     ],
 )
-def test_a_success_without_a_completion_is_told_by_its_own_status(status: int, data: bytes, said: str) -> None:
+def test_a_success_without_a_completion_is_told_by_its_own_status(status, data, said):
     verdict = read_response(status, {}, data)
     assert isinstance(verdict, Retry)
     assert verdict.reason == said
 
 
-def test_a_byte_order_mark_is_no_part_of_a_reply() -> None:
+def test_a_byte_order_mark_is_no_part_of_a_reply():
     verdict = read_response(200, {}, b"\xef\xbb\xbf" + body(choices=[GOOD]))
     assert isinstance(verdict, Accepted)
     assert verdict.raw == body(choices=[GOOD]).decode()
@@ -212,18 +212,18 @@ def after(headers: dict[str, str]) -> float | None:
         ({}, None),
     ],
 )
-def test_the_wait_asked_for_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+def test_the_wait_asked_for_is_read_in_all_its_forms(headers, seconds):
     assert after(headers) == seconds
 
 
-def test_a_date_is_measured_by_the_servers_own_clock() -> None:
+def test_a_date_is_measured_by_the_servers_own_clock():
     begun = time.time() - 7200  # its clock is two hours behind
     headers = {"retry-after": formatdate(begun + 60, usegmt=True), "date": formatdate(begun, usegmt=True)}
     assert after(headers) == 60.0
     assert after(headers | {"date": "soon"}) == 0.0
 
 
-def test_half_of_an_emoji_is_still_a_reply() -> None:
+def test_half_of_an_emoji_is_still_a_reply():
     data = b'{"choices": [{"message": {"content": "yes \\ud83d"}, "logprobs": {"x": -Infinity}}]}'
     verdict = read_response(200, {}, data)
     assert isinstance(verdict, Accepted)
@@ -231,7 +231,7 @@ def test_half_of_an_emoji_is_still_a_reply() -> None:
     assert verdict.json["choices"][0]["message"]["content"] == "yes \ufffd"
 
 
-def test_a_page_is_shown_without_its_tags_and_not_at_length() -> None:
+def test_a_page_is_shown_without_its_tags_and_not_at_length():
     verdict = read_response(502, {}, b"<html><h1>Bad  Gateway</h1>" + b"x " * 1000 + b"</html>")
     assert isinstance(verdict, Retry)
     assert verdict.reason.startswith("502: Bad Gateway x x")
@@ -251,7 +251,7 @@ json_values = st.recursive(
     st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "location"]), st.text()),
     st.binary() | json_values.map(lambda value: json.dumps(value).encode()),
 )
-def test_no_response_is_too_strange(status: int, headers: dict[str, str], data: bytes) -> None:
+def test_no_response_is_too_strange(status, headers, data):
     verdict = read_response(status, headers, data, ("temperature", "max_tokens", "messages"))
     if isinstance(verdict, Accepted):
         assert status < 300

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,6 @@ from tests.labelers.scripted import DOC, OTHER, PARIS, Here
 from tests.mock import URL, MockTransport
 from tests.programs import Ask, collect
 from tests.scripted import Scripted, ScriptedTransport, error
-from tests.servers import FaultServer
 
 PROBABLE = {"logprobs": True, "top_logprobs": 20}
 VALUES = {"question": "Where?", "passages": "<passage>\nHere.\n</passage>"}
@@ -45,7 +43,7 @@ DATA: dict[str, Any] = {
 
 
 def at(api: str, base_url: str = "http://e/v1", **more: Any) -> Endpoint:
-    return Endpoint("e", base_url, "m", api=api, **more)  # type: ignore[arg-type]
+    return Endpoint("e", base_url, "m", api=api, **more)
 
 
 HERE = Endpoint("e", "http://e/v1", "m")
@@ -55,7 +53,7 @@ def body(request: Request) -> Any:
     return json.loads(request.body)
 
 
-def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_always_asked() -> None:
+def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_always_asked():
     asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in APIS}
     assert len({request.key for request in asked.values()}) == 2
     assert asked["chat"].key == chat(HERE, load_prompt("binary").messages(VALUES), max_tokens=256, temperature=0).key
@@ -66,7 +64,7 @@ GOLDEN = ["1f3a325b6fcc6fb6", "bd66eaac7fe5e5aa"]
 """Frozen as those of tests/reading/test_identities.py are: another identity loses what was paid for."""
 
 
-def test_a_base_model_gets_one_text_with_a_cue_and_ends_where_its_reply_ends() -> None:
+def test_a_base_model_gets_one_text_with_a_cue_and_ends_where_its_reply_ends():
     told = body(Asker(at("completions"), load_prompt("binary")).request(VALUES))
     user = load_prompt("binary").messages(VALUES)[-1]["content"]
     assert told["prompt"] == f"{user}\n\nReply:"
@@ -77,7 +75,7 @@ def test_a_base_model_gets_one_text_with_a_cue_and_ends_where_its_reply_ends() -
     assert body(Asker(mine, load_prompt("binary")).request(VALUES))["stop"] == ["###"]
 
 
-def test_what_is_no_verdict_is_asked_again_in_the_next_turn() -> None:
+def test_what_is_no_verdict_is_asked_again_in_the_next_turn():
     asker = Asker(at("completions"), load_prompt("binary"))
     reply = Reply("k", json.dumps(completed("Perhaps.")))
     assert asker.unsettled(reply)
@@ -95,7 +93,7 @@ SAID = Scripted(200, json.dumps(completed("Yes")).encode())
 TOP = {" Yes": -0.2231435513, " No": -1.609437912}
 
 
-def test_log_probabilities_are_read_in_the_shape_of_completions() -> None:
+def test_log_probabilities_are_read_in_the_shape_of_completions():
     raw = completed(" Yes", logprobs={"tokens": [" Yes"], "token_logprobs": [TOP[" Yes"]], "top_logprobs": [TOP]})
     assert isinstance(read_response(200, {}, json.dumps(raw).encode()), Accepted)
     judge = build("judge(read=logprobs)", Here())
@@ -107,7 +105,7 @@ def test_log_probabilities_are_read_in_the_shape_of_completions() -> None:
 
 
 @pytest.mark.parametrize("spec", ["judge", "judge(prompt=graded-json)", "judge(read=logprobs)", "utility"])
-def test_labels_are_the_same_through_every_api_of_the_mock(spec: str, tmp_path: Path) -> None:
+def test_labels_are_the_same_through_every_api_of_the_mock(spec, tmp_path):
     columns = ["query_id", "doc_id", "relevance", "status"]
     chats, completions = (
         jk.label(spec, **DATA, endpoints=at(api, base_url=URL), cache=tmp_path).table[columns] for api in APIS
@@ -123,32 +121,30 @@ def mocked(asked: Mapping[str, Any], seen: int) -> Scripted:
 
 @pytest.mark.parametrize("transport", ["http", "openai"])
 @pytest.mark.parametrize("api", APIS)
-def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(
-    api: str, transport: str, fault_server: FaultServer, tmp_path: Path
-) -> None:
+def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(api, transport, fault_server, tmp_path):
     fault_server.answer = mocked
     here = at(api, fault_server.base_url, transport=transport)
     tables = [jk.answer(**DATA, depths=2, endpoints=here, metrics="em", cache=tmp_path) for _ in range(2)]
     assert tables[0]["answer"].equals(tables[1]["answer"])
-    assert fault_server.paths == [ROUTES[api]] * 4, "two questions, with documents and without"  # type: ignore[index]
+    assert fault_server.paths == [ROUTES[api]] * 4, "two questions, with documents and without"
     assert all(SHOWN[api] in body for body in fault_server.seen)
     with closing(Store(tmp_path)) as store:
         assert len(find(store, query=QUESTION).replies) == 2
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_batch_asks_the_route_of_the_api(api: str, tmp_path: Path) -> None:
+def test_a_batch_asks_the_route_of_the_api(api, tmp_path):
     answerer = make_answerer(at(api), "answer-short", Here())
     with closing(Store(tmp_path / "store")) as store:
         export_batch(store, [Unit(PARIS, (DOC, OTHER))], answerer, tmp_path / "batch.jsonl")
     line = json.loads((tmp_path / "batch.jsonl").read_text())
-    assert line["url"] == ROUTES[api]  # type: ignore[index]
+    assert line["url"] == ROUTES[api]
     assert SHOWN[api] in line["body"]
     assert identity("http://e/v1", 0, json.dumps(line["body"], separators=(",", ":"), sort_keys=True).encode())
 
 
-def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
-    def base(asked: dict[str, Any]) -> Any:
+def test_a_check_tells_of_the_api_that_the_model_is_served_by():
+    def base(asked):
         return SAID if "prompt" in asked else error(400, "default chat template is no longer allowed")
 
     found = run_sync(check_endpoint(at("chat"), ScriptedTransport(base)))
@@ -157,8 +153,8 @@ def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
     assert run_sync(check_endpoint(at("completions"), ScriptedTransport(base)))[0].works == "yes"
 
 
-def test_what_one_api_of_a_server_refuses_another_is_sent() -> None:
-    def refusing(asked: dict[str, Any]) -> Scripted | str:
+def test_what_one_api_of_a_server_refuses_another_is_sent():
+    def refusing(asked):
         refused = error(400, "Unsupported parameter: 'temperature'", param="temperature")
         return "Yes" if "messages" in asked else refused if "temperature" in asked else SAID
 
