@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from judgekit.data.checks import MANY, check_runs, contradictions, disjoint, remarks, twins
+from judgekit.data.checks import MANY, check_runs, contradictions, disjoint, judges_nothing, remarks, twins
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run
@@ -61,6 +61,13 @@ def test_what_is_to_know_of_labels_is_counted() -> None:
         "gold does not apply to 1 of 2 queries, which have no score under it (q2: why).",
         "gold lacks 1 of 4 labels, in 1 of 2 queries: these documents were never judged.",
     ]
+
+
+@pytest.mark.parametrize(("judged", "nothing"), [([0, 0], True), ([0, 1], False), (None, False)])
+def test_labels_that_say_nothing_of_the_pool_are_noticed(judged: list[int] | None, nothing: bool) -> None:
+    rows = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": 0.0})
+    found = Labeling("gold", Scale("binary"), rows if judged is None else rows.assign(judged=judged))
+    assert judges_nothing(found) == nothing
 
 
 @pytest.mark.parametrize(("judged", "told"), [(0, "judges none of the documents"), (2, "only 2 of 50"), (3, "")])

@@ -54,6 +54,7 @@ _NUMBERS = st.floats(-4, 4) | st.integers(-4, 4)
 @example("means:3:2", 3.5)
 def test_a_value_is_on_the_scale_exactly_if_it_has_no_problem(text: str, value: float) -> None:
     scale = Scale.parse(text)
+    assert scale.low == {"grades:-1..2": -1, "signed": -1}.get(text, 0)
     assert scale.holds(np.array([value], np.float64))[0] == (scale.problem(float(value)) is None)
 
 
