@@ -48,18 +48,22 @@ def within_query(values: Floats) -> Floats:
 
 def pooled_correlation(scores: Floats, quality: Floats, weights: Floats) -> Pooled:
     """Return the pooled within-question correlation."""
-    x, y = within_query(scores), within_query(quality)
-    parts = np.stack([(x * y).sum(axis=0), (x * x).sum(axis=0), (y * y).sum(axis=0)])
+    parts = _products(within_query(scores), within_query(quality))
     both, own, answers = np.column_stack([parts.sum(axis=1), parts @ weights])
     with np.errstate(invalid="ignore", divide="ignore"):
         r = np.where((own > 0) & (answers > 0), both / np.sqrt(own * answers), 0.0)
     return Pooled(float(r[0]), r[1:], (parts[1] > 0) & (parts[2] > 0))
 
 
+def _products(x: Floats, y: Floats) -> Floats:
+    """Return the sums over the runs of xy, xx and yy, shape (3, n)."""
+    return np.stack([(a * b).sum(axis=0) for a, b in ((x, y), (x, x), (y, y))])
+
+
 def slanted(scores: Floats, quality: Floats, weights: Floats, units: int, confidence: float) -> dict[int, bool]:
     """Return the runs whose scores are shown to be too high (True) or too low (False) for their answers, by index."""
     x, y = within_query(scores), within_query(quality)
-    sums = np.stack([(x * y).sum(axis=0), (x * x).sum(axis=0), (y * y).sum(axis=0)])
+    sums = _products(x, y)
     both, own, answers = np.column_stack([sums.sum(axis=1), sums @ weights])
     if units < MIN_TELLING or not (own > 0).all() or not (answers > 0).all():
         return {}

@@ -16,8 +16,6 @@ from judgekit.analysis.resampling import max_t, t_quantile
 Ints = npt.NDArray[np.intp]
 
 _LEAF: Final = 64
-_FEW_LEVELS: Final = 8
-"""With no more distinct values of quality each is looked at by itself."""
 MIN_DIFFERING: Final = 20
 """Below so many queries on which two labelings differ nothing is claimed of them."""
 MIN_EACH_SIDE: Final = 5
@@ -60,15 +58,8 @@ def margins(scores: Floats, quality: Floats) -> Margins:
     _, level, alike = np.unique(quality, return_inverse=True, return_counts=True)
     untied = n - alike[level]
     order = np.argsort(scores, kind="stable")
-    if len(alike) <= _FEW_LEVELS:
-        favour = np.zeros(n)
-        for each in range(len(alike)):
-            there = scores[order[level[order] == each]]
-            below, not_above = (np.searchsorted(there, scores, side=side) for side in ("left", "right"))
-            favour += np.sign(level - each) * (below + not_above - len(there))
-    else:
-        favour = np.empty(n)
-        favour[order] = _favour(scores[order], quality[order])
+    favour = np.empty(n)
+    favour[order] = _favour(scores[order], quality[order])
     # Of the queries with another quality, those on the right side, ties in score half.
     agreement = (favour + untied) / 2
     pairs = float(untied.sum()) / 2

@@ -1,12 +1,12 @@
 """Coefficients over few runs: the four of the query level, and two that care most about the best runs.
 
-Everything is worked out for many pairs of series at once, shape (..., R): the data are one, the resamples many.
+The four are worked out for many queries at once, series of shape (Q, R); the other two for one pair of series.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -44,37 +44,25 @@ def signs(values: Floats) -> Signs:
 
 
 class _Order:
-    """The order of the runs by one series, shape (..., R), of which what is asked for is worked out once."""
+    """The order of the runs by series of shape (..., R).
+
+    Attributes:
+        signs: of values[i] - values[j] for all i < j, shape (..., R (R - 1) / 2).
+        untied: pairs of runs of different value, shape (...).
+        ahead: runs that each one is above, less those above it: twice its centred mid-rank, shape (..., R).
+    """
 
     def __init__(self, values: Floats) -> None:
-        self.values = values
         self.signs = signs(values)
         self.untied = np.count_nonzero(self.signs, axis=-1).astype(np.float64)
+        size = np.arange(values.shape[-1])
+        self.first, self.second = ((each[:, None] == size).astype(np.float32) for each in pairs(len(size)))
+        self.ahead: Floats = np.asarray(self.signs @ (self.first - self.second), dtype=np.float64)
 
-    @cached_property
-    def ends(self) -> tuple[Signs, Signs]:
-        """Indicators of the first and the second run of each pair, shape (R (R - 1) / 2, R) each."""
-        size = self.values.shape[-1]
-        i, j = pairs(size)
-        return (i[:, None] == np.arange(size)).astype(np.float32), (j[:, None] == np.arange(size)).astype(np.float32)
-
-    @cached_property
-    def ahead(self) -> Floats:
-        """Runs that each one is above, less those above it: twice its centred mid-rank, shape (..., R)."""
-        first, second = self.ends
-        return np.asarray(self.signs @ (first - second), dtype=np.float64)
-
-    @cached_property
-    def ties(self) -> Floats:
-        """How many runs are in each one's tied group, itself included."""
-        if np.count_nonzero(self.signs) == self.signs.size:
-            return np.ones_like(self.ahead)
-        return np.asarray((self.signs == 0).astype(np.float32) @ sum(self.ends) + 1, dtype=np.float64)
-
-    @cached_property
-    def above(self) -> Floats:
-        """How many runs are above each one."""
-        return np.asarray((self.values.shape[-1] - self.ties - self.ahead) / 2)
+    def groups(self) -> tuple[Floats, Floats]:
+        """Return how many runs are above each run, and how many in its tied group, itself included."""
+        ties = np.asarray((self.signs == 0) @ (self.first + self.second) + 1, dtype=np.float64)
+        return (ties.shape[-1] - ties - self.ahead) / 2, ties
 
 
 def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
@@ -93,7 +81,7 @@ def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIEN
             elif name == "r":
                 out.append(_pearson(scores, quality))
             else:
-                out.append((_tau_ap if name == "tau_ap" else _rbo)(x, y))
+                out.append(np.asarray((_tau_ap if name == "tau_ap" else _rbo)(x, y)))
     return np.where((x.untied > 0) & (y.untied > 0), np.stack(out), np.nan)
 
 
@@ -112,37 +100,27 @@ def _pearson(x: Floats, y: Floats) -> Floats:
     return np.asarray(np.clip(np.einsum("...r,...r->...", x, y) / norms, -1, 1))
 
 
-def _tau_ap(x: _Order, y: _Order) -> Floats:
+def _tau_ap(x: _Order, y: _Order) -> float:
     """Return tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) of the order by score against that by quality."""
-    first, second = x.ends
+    above, ties = x.groups()
     # Of a pair with different scores the lower run has one more above it, rightly so if that one is better too.
     rightly = (1 + x.signs * y.signs) / 2
-    right = ((rightly * (x.signs > 0)) @ second + (rightly * (x.signs < 0)) @ first).astype(np.float64)
-    total = np.zeros(x.untied.shape)
-    for place in range(int(x.ties.max(initial=1))):
-        # Within its tied group a run has 0, 1, ... others of the group above it, each right with probability 1/2.
-        some = (x.ties > place).any(axis=-1)
-        above, ties = x.above[some], x.ties[some]
-        fits = (place < ties) & (above + place > 0)
-        total[some] += np.where(fits, (right[some] + place / 2) / np.maximum(above + place, 1) / ties, 0).sum(axis=-1)
-    return np.asarray(2 * total / (x.values.shape[-1] - 1) - 1)
+    right = (rightly * (x.signs > 0)) @ x.second + (rightly * (x.signs < 0)) @ x.first
+    # Within its tied group a run has 0, 1, ... others of the group above it, each right with probability 1/2.
+    place = np.arange(len(ties))[:, None]
+    fits = (place < ties) & (above + place > 0)
+    shares = np.where(fits, (right + place / 2) / np.maximum(above + place, 1) / ties, 0)
+    return float(2 * shares.sum() / (len(ties) - 1) - 1)
 
 
-def _rbo(x: _Order, y: _Order) -> Floats:
+def _rbo(x: _Order, y: _Order) -> float:
     """Return the extrapolated rank-biased overlap (Webber, Moffat and Zobel, 2010) of the orders by score and quality.
 
     Persistence .9; both orders hold the same runs to the end. A run of a tied group that straddles a depth is in
     the top with the probability that it has in a random order of the group (RBO^a of Corsi and Urbano, 2024).
     """
-    size = x.values.shape[-1]
-    depths = np.arange(1.0, size + 1)
+    depths = np.arange(1.0, len(x.ahead) + 1)[:, None]
     weights = RBO_PERSISTENCE**depths * (1 - RBO_PERSISTENCE) / RBO_PERSISTENCE
-    weights[-1] += RBO_PERSISTENCE**size
-    weights /= depths
-    # Without ties a run is in both tops from the later of its two places on.
-    from_place = np.cumsum(weights[::-1])[::-1]
-    out = np.asarray(from_place[np.maximum(x.above, y.above).astype(np.intp)].sum(axis=-1))
-    tied = ((x.ties > 1) | (y.ties > 1)).any(axis=-1)
-    tops = [np.clip((depths - o.above[tied][..., None]) / o.ties[tied][..., None], 0, 1) for o in (x, y)]
-    out[tied] = np.einsum("...rd,...rd->...d", *tops) @ weights
-    return out
+    weights[-1] += RBO_PERSISTENCE ** len(depths)
+    tops = [np.clip((depths - above) / ties, 0, 1) for above, ties in (x.groups(), y.groups())]
+    return float((weights / depths * tops[0] * tops[1]).sum())

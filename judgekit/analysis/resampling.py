@@ -7,10 +7,9 @@ labelings, measures and models are paired. Which method is used where was chosen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +18,15 @@ from threadpoolctl import threadpool_limits
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Function = TypeVar("Function", bound=Callable[..., object])
 
 UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
 
 
-def one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do.
-
-    It is also faster here, for its matrices are small.
-    """
-
-    @wraps(function)
-    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with threadpool_limits(limits=1, user_api="blas"):
-            return function(*args, **kwargs)
-
-    return limited
+one_thread: Callable[[Function], Function] = threadpool_limits.wrap(limits=1, user_api="blas")
+"""Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do. It is
+also faster here, for its matrices are small."""
 
 
 def percent(confidence: float) -> str:
@@ -100,35 +89,23 @@ def max_t(moved: Floats, error: Floats, confidence: float, freedom: int | npt.ND
     return np.asarray(stdtrit(np.maximum(freedom, 1), ndtr(reach)))
 
 
-def _fisher_z(values: Floats, n: int) -> Floats:
-    edge = 1 - 1 / max(n, 2) ** 2
-    return np.asarray(np.arctanh(np.clip(values, -edge, edge)))
-
-
-_SCALES: Final[dict[str, tuple[Callable[[Floats, int], Floats], Callable[[Floats], Floats]]]] = {
-    "t": (lambda values, n: values, lambda values: values),
-    "fisher-t": (_fisher_z, lambda values: np.asarray(np.tanh(values))),
-}
-METHODS: Final = (*_SCALES, "percentile")
-"""The interval methods. The t intervals are made of the bootstrap standard error on a scale on which estimates spread
-evenly: as it is; Fisher's z for coefficients in [-1, 1], where +-1 is cut at 1 - 1/n^2. Percentiles are the central
-quantiles of the draws. All are widened to hold the value."""
-
-
-def _ends(value: float, draws: Floats, level: float, method: str, n: int) -> Sequence[float]:
-    if method == "percentile":
-        return list(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
-    to, back = _SCALES[method]
-    moved = to(np.append(draws, value), n)
-    half = t_quantile((1 + level) / 2, n) * float(spread(moved[:-1], n))
-    return list(back(np.array([float(moved[-1]) - half, float(moved[-1]) + half])))
-
-
 def interval(value: float, draws: Floats, level: float, method: str, n: int) -> Interval:
-    """Return the interval of an estimate over n queries from its resampled values, shape (B,), NaN where undefined."""
+    """Return the interval of an estimate over n queries from its resampled values, shape (B,), NaN where undefined.
+
+    The methods are ``percentile``, the central quantiles of the draws, and two that are made of the bootstrap standard
+    error on a scale on which estimates spread evenly: ``t``, as it is, and ``fisher-t``, Fisher's z for coefficients in
+    [-1, 1], where +-1 is cut at 1 - 1/n^2. All are widened to hold the value.
+    """
     defined = draws[np.isfinite(draws)]
     undefined = 1 - len(defined) / max(len(draws), 1)
     if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
         return Interval(np.nan, np.nan, "", undefined)
-    low, high = _ends(value, defined, level, method, n)
-    return Interval(min(float(low), value), max(float(high), value), method, undefined)
+    if method == "percentile":
+        ends = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    else:
+        edge, moved = 1 - 1 / max(n, 2) ** 2, np.append(defined, value)
+        moved = np.arctanh(np.clip(moved, -edge, edge)) if method == "fisher-t" else moved
+        half = t_quantile((1 + level) / 2, n) * spread(moved[:-1], n)
+        ends = moved[-1] + half * np.array([-1, 1])
+        ends = np.tanh(ends) if method == "fisher-t" else ends
+    return Interval(min(float(ends[0]), value), max(float(ends[1]), value), method, undefined)

@@ -47,7 +47,9 @@ def evaluate(
 ) -> Evaluation:
     """Score runs with labelings; `judgekit.score` says what the options mean."""
     parsed = parse_measures(measures)
-    _check_options(missing=missing, unjudged=unjudged)
+    for name, given, kind in (("missing", missing, Missing), ("unjudged", unjudged, Unjudged)):
+        if given not in (choices := get_args(kind)):
+            raise UsageError(f"{name} is one of {', '.join(choices)}, not {given!r}.{nearest(str(given), choices)}")
     _check_names("run", [run.name for run in runs])
     _check_names("labeling", [labeling.name for labeling in labelings])
     if not parsed:
@@ -184,14 +186,6 @@ class _Computer:
             wide = self.unknown[:, None, :]
             low, high = np.where(wide, float(about.low or 0), low), np.where(wide, float(about.high or 1), high)
         return low, high
-
-
-def _check_options(**given: str) -> None:
-    known = {"missing": Missing, "unjudged": Unjudged}
-    for name, value in given.items():
-        choices = get_args(known[name])
-        if value not in choices:
-            raise UsageError(f"{name} is one of {', '.join(choices)}, not {value!r}.{nearest(str(value), choices)}")
 
 
 def _check_names(what: str, names: list[str]) -> None:

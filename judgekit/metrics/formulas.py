@@ -284,7 +284,7 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
 
     def best() -> Weights:
         mapped = measure.option("gains") is not None
-        group, label = hits.groups(~np.isnan(hits.table)) if mapped else hits.positive_groups()
+        group, label = hits.groups(~np.isnan(hits.table) if mapped else hits.table > 0)
         gain = gains_of(measure, label)
         if mapped:
             group, gain = group[gain > 0], gain[gain > 0]

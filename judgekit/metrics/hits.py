@@ -224,10 +224,7 @@ class LabelledHits:
 
     def relevant(self, rel: float | None) -> Hits:
         """Return the relevant hits under a threshold (None: what the labelings declare)."""
-        least = self.threshold(rel)
-        if self._is_positive(least):
-            return self.positive()
-        return self.once(("relevant", rel), lambda: self._select(self.table >= least[:, None]))
+        return self.once(("relevant", rel), lambda: self._select(self.table >= self.threshold(rel)[:, None]))
 
     def positive(self) -> Hits:
         """Return the hits with a label above 0."""
@@ -239,22 +236,13 @@ class LabelledHits:
 
     def total(self, rel: float | None) -> Ints:
         """Return how many relevant documents there are per labeling and query, shape (L, 1, Q)."""
-        least = self.threshold(rel)
-        if self._is_positive(least):
-            return self.once("total", lambda: self._count_groups(self.positive_groups()[0]))
-        return self.once(("total", rel), lambda: self.per_group(self.table >= least[:, None]))
-
-    def _is_positive(self, least: Floats) -> bool:
-        """Return whether to be relevant is to have a label above 0, which many measures ask for."""
-        return bool((least == 1).all()) and all(scale.integral for scale in self.scales)
-
-    def _count_groups(self, group: Ints) -> Ints:
-        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
+        return self.once(("total", rel), lambda: self.per_group(self.table >= self.threshold(rel)[:, None]))
 
     def per_group(self, chosen: Bools) -> Ints:
         """Return how many of the chosen labels, shape (L, P), each group has, shape (L, 1, Q)."""
         owner, pair, _ = _where(chosen)
-        return self._count_groups(owner * self.shape[2] + self.join.pair_query[pair])
+        groups = owner * self.shape[2] + self.join.pair_query[pair]
+        return np.bincount(groups, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
 
     @cached_property
     def largest(self) -> Floats:
@@ -268,10 +256,6 @@ class LabelledHits:
         undecided = np.isnan(self.threshold(rel))
         none = self.total(rel) == 0
         return np.where(undecided[:, None, None], ~(self.largest > 0), none) if undecided.any() else none
-
-    def positive_groups(self) -> tuple[Ints, Floats]:
-        """Return group and label of all labels above 0."""
-        return self.once("positive groups", lambda: self.groups(self.table > 0))
 
     def groups(self, chosen: Bools) -> tuple[Ints, Floats]:
         """Return group and label of the chosen labels, shape (L, P)."""
