@@ -31,10 +31,6 @@ _EXACT_IN_FLOAT32: Final = 4096
 
 
 _CANCELLED: Final = 1e-3
-_FEW: Final = 32
-"""Sums of no more groups are a product with a matrix of zeros and ones."""
-_PAIRS: Final = 2000
-"""Up to so many pairs of queries per distinct score are looked at one by one rather than by cumulated sums."""
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
@@ -43,13 +39,8 @@ def _sums(codes: npt.NDArray[np.intp], groups: int, rows: Weights) -> Weights:
     """Return the sums of ``rows`` (n, B) per group, shape (groups, B)."""
     from scipy.sparse import csr_array
 
-    # Whole numbers add up to the same in any order, others in the order of the rows only.
-    if groups <= _FEW and rows.dtype == np.float32:
-        return np.asarray((codes == np.arange(groups)[:, None]).astype(np.float32) @ rows)
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(groups + 1))
-    if groups == len(codes):
-        return np.asarray(rows[order])
     picks = csr_array((np.ones(len(codes), rows.dtype), order, starts), shape=(groups, len(codes)))
     return np.asarray(picks @ rows)
 
@@ -157,9 +148,6 @@ class Target:
         if self.levels == 2:
             high = np.flatnonzero(self._codes == 1)
             low = np.flatnonzero(self._codes == 0)
-            if len(high) * len(low) <= _PAIRS * len(groups):
-                signs = np.sign(codes[high][:, None] - codes[low]).astype(self._weights.dtype)
-                return 2 * _columns(signs @ self._weights[low], self._weights[high])
             better = _sums(codes[high], len(groups), self._weights[high])
             worse = groups - better
             below = np.cumsum(worse, axis=0)
