@@ -28,7 +28,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from judgekit.analysis.coefficients import COEFFICIENTS, coefficients
-from judgekit.analysis.differences import differences
+from judgekit.analysis.differences import compared
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.rankings import within_queries
@@ -131,19 +131,15 @@ def panel(scores: np.ndarray, quality: np.ndarray) -> Panel:
     return Panel("m", 5, "metric", "model", ("A", "B"), *names, scores, quality, np.ones((runs, n), dtype=bool))
 
 
-def judge(
-    level: str, found: list[Estimate], resamples: Resamples, truth: np.ndarray
-) -> Iterator[tuple[str, str, bool, float]]:
+def judge(found: list[Estimate], resamples: Resamples, truth: np.ndarray) -> Iterator[tuple[str, str, bool, float]]:
     """Yield (coefficient, kind, covered, width) of A's interval and of that of A - B."""
     first, second = found
     for i, name in enumerate(COEFFICIENTS[1:], 1):
-        ends = first.interval(name, level, 0.95, resamples)
+        ends = first.interval(name, 0.95, resamples)
         yield name, "single", ends.low - 1e-9 <= truth[0, i] <= ends.high + 1e-9, ends.high - ends.low
-    gaps = differences(first, second, 0.95)
-    for i, name in enumerate(COEFFICIENTS):
-        gap = gaps[name]
-        right = truth[0, i] - truth[1, i]
-        yield name, "difference", gap.low - 1e-9 <= right <= gap.high + 1e-9, gap.high - gap.low
+    for i, gap in zip(range(len(COEFFICIENTS)), compared([({}, first, second)], 0.95), strict=False):
+        right, low, high = truth[0, i] - truth[1, i], gap["ci_low"], gap["ci_high"]
+        yield gap["coefficient"], "difference", low - 1e-9 <= right <= high + 1e-9, high - low
 
 
 def measure(case: Case, replicates: int, resamples: int, seed: int = 1) -> pd.DataFrame:
@@ -163,7 +159,7 @@ def measure(case: Case, replicates: int, resamples: int, seed: int = 1) -> pd.Da
         found = list(estimates(panel(*data), case.level, sample))
         if any(e.reason for e in found):
             continue
-        for name, kind, hit, width in judge(case.level, found, sample, truth):
+        for name, kind, hit, width in judge(found, sample, truth):
             hits.setdefault((name, kind), []).append((hit, width))
     rows = [
         {

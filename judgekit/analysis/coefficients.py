@@ -147,7 +147,6 @@ class Target:
             return np.zeros_like(self.total)
         if self.levels == 2:
             high = np.flatnonzero(self._codes == 1)
-            low = np.flatnonzero(self._codes == 0)
             better = _sums(codes[high], len(groups), self._weights[high])
             worse = groups - better
             below = np.cumsum(worse, axis=0)

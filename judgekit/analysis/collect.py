@@ -114,7 +114,7 @@ class Collector:
             "tau_b_max": estimate.attainable,
         }
         for name, value in zip(estimate.names, estimate.values, strict=True):
-            found = estimate.interval(name, level, self.rules.confidence, self.resamples)
+            found = estimate.interval(name, self.rules.confidence, self.resamples)
             flags = [*common, *self.flagger.coefficient(panel, estimate, level, name, found.method)]
             row = {
                 "coefficient": name,

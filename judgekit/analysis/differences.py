@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,7 +12,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.levels import Estimate
-from judgekit.analysis.resampling import interval, spread
+from judgekit.analysis.resampling import Interval, interval, spread
 
 DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
     **dict.fromkeys(("first", "second", "measure", "run", "level"), "str"),
@@ -26,59 +25,30 @@ DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference of two estimates with what the resamples say of it.
+def difference(value: float, draws: Floats, confidence: float, n: int) -> tuple[Interval, float]:
+    """Return the interval of a difference over n queries from the paired resampled ones, shape (B,), and its p-value.
 
-    Attributes:
-        value: first minus second.
-        low, high: two-sided interval, NaN where undefined.
-        p: two-sided p-value of no difference, NaN where undefined.
-        method: how the interval was made, "" where undefined.
+    Both are two-sided, and NaN where they are undefined.
     """
-
-    value: float
-    low: float
-    high: float
-    p: float
-    method: str
-
-
-def differences(first: Estimate, second: Estimate, confidence: float) -> dict[str, Difference]:
-    """Return the difference of two estimates at one level, in each coefficient that both have."""
-    both = second.names if len(second.names) < len(first.names) else first.names
-    size, n = len(both), min(first.units, second.units)
-    draws = first.draws[:size] - second.draws[:size]
-    values = first.values[:size] - second.values[:size]
-    return {
-        name: difference(float(value), drawn, confidence, n)
-        for name, value, drawn in zip(both, values, draws, strict=True)
-    }
-
-
-def difference(value: float, draws: Floats, confidence: float, n: int) -> Difference:
-    """Return what the paired resampled differences ``draws``, shape (B,), say of a difference over n queries."""
     from scipy.special import stdtr
 
     ends = interval(value, draws, confidence, "t", n)
-    defined = draws[np.isfinite(draws)]
     if not ends.method:
-        p = math.nan
-    elif (error := float(spread(defined, n))) == 0:
-        p = float(value == 0)
-    else:
-        p = 2 * float(stdtr(max(n - 1, 1), -abs(value) / error))
-    return Difference(value, ends.low, ends.high, p, ends.method)
+        return ends, math.nan
+    error = float(spread(draws[np.isfinite(draws)], n))
+    return ends, float(2 * stdtr(max(n - 1, 1), -abs(value) / error)) if error else float(value == 0)
 
 
 def compared(
     pairs: Iterable[tuple[Mapping[str, object], Estimate, Estimate]], confidence: float
 ) -> Iterator[dict[str, object]]:
-    """Yield a row per coefficient of every two estimates, with what is said about the two."""
+    """Yield a row per coefficient that every two estimates have, with what is said about the two."""
     for about, one, other in pairs:
-        for name, gap in differences(one, other, confidence).items():
-            found = {"coefficient": name, "difference": gap.value, "ci_low": gap.low, "ci_high": gap.high}
-            yield {**about, **found, "ci_method": gap.method, "p": gap.p, "n": one.n}
+        for name in (name for name in one.names if name in other.names):
+            value, draws = one.value(name) - other.value(name), one.drawn(name) - other.drawn(name)
+            ends, p = difference(value, draws, confidence, min(one.units, other.units))
+            found = {"coefficient": name, "difference": value, "ci_low": ends.low, "ci_high": ends.high}
+            yield {**about, **found, "ci_method": ends.method, "p": p, "n": one.n}
 
 
 def difference_table(rows: Iterable[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:

@@ -276,10 +276,10 @@ class _About:
     def to_find(self, primary: Primary) -> Findings:
         """Return what was found for telling the questions that fail."""
         ranked = sorted(self.series, key=lambda one: (-one.shown.value, one.name))
-        better = self.claims(ranked, self.resamples)
+        better = self.claims(ranked)
         # Each interval alone leaves half of its error below; of many labelings the best one is looked at.
         alone = 2 * self.rules.of(len(ranked)) - 1
-        low = [one.worst.interval("concordance", primary.level, alone, self.resamples).low for one in ranked]
+        low = [one.worst.interval("concordance", alone, self.resamples).low for one in ranked]
         each = tuple(
             Finding(one.name, one.shown, one.estimate.value("tau_b"), guides=min(least, one.shown.value) > CHANCE)
             for one, least in zip(ranked, low, strict=True)
@@ -308,10 +308,8 @@ class _About:
         for one in ranked:
             gain, estimate = gains[one.name], one.estimate
             scores = panel.scores[estimate.labeling][:, where]
-            interval = estimate.interval(POOLED, USES[CHOOSE_RUNS], confidence, self.resamples)
-            worst, best = (
-                each.interval(POOLED, USES[CHOOSE_RUNS], confidence, self.resamples) for each in (one.worst, one.best)
-            )
+            interval = estimate.interval(POOLED, confidence, self.resamples)
+            worst, best = (each.interval(POOLED, confidence, self.resamples) for each in (one.worst, one.best))
             shown = Ranged(gain.value, *(() if few else gain.interval(confidence, level)))
             given = scores, quality, weights, estimate.telling
             claim = some and one.name not in panel.unbounded and one.name not in panel.unknown
@@ -347,7 +345,7 @@ class _About:
             tuple(each),
             better,
             closer,
-            self.claims(ranked, self.resamples),
+            self.claims(ranked),
             self._gaps(ranked),
             Ranged(answers.value) if few else answers,
             (first, second, Ranged(lead.value) if few else lead),
@@ -379,7 +377,7 @@ class _About:
         least = np.minimum(telling[:, None], telling)
         return self._told_apart(ranked, POOLED, least, least >= MIN_TELLING, max(int(telling.max()), 2))
 
-    def claims(self, series: Sequence[_Series], resamples: Resamples) -> frozenset[tuple[str, str]]:
+    def claims(self, series: Sequence[_Series]) -> frozenset[tuple[str, str]]:
         """Return which series has a higher concordance than which."""
         size = len(series)
         n = min(one.worst.units for one in series)
@@ -430,7 +428,7 @@ class _About:
     def beats(self, one: _Series, controls: Sequence[_Series]) -> dict[str, bool]:
         """Return, by control, whether a labeling is shown to do better; another labeling's twin is not beside it."""
         mine = [c for c in controls if not c.name.startswith(TWIN) or c.name == TWIN + one.name]
-        return {c.name: (one.name, c.name) in self.claims([one, c], self.resamples) for c in mine}
+        return {c.name: (one.name, c.name) in self.claims([one, c]) for c in mine}
 
     def _keeps(self, one: Gain, other: Gain) -> bool:
         """Return whether a labeling is shown to win nearly as much as another, or more."""
@@ -448,7 +446,7 @@ class _About:
                     a.drawn(POOLED) - b.drawn(POOLED),
                     self.rules.of(len(ranked) - 1),
                     min(a.telling, b.telling),
-                )
+                )[0]
                 for a, b in ((one.worst, other.best), (one.best, other.worst))
             )
             value = one.estimate.value(POOLED) - other.estimate.value(POOLED)
@@ -514,7 +512,7 @@ def _series(
     for one in found:
         name, value = panel.labelings[one.labeling], float(one.values[0])
         worst, best = (end.get(name, one) for end in ends) if ends else (one, one)
-        low, high = (each.interval("concordance", level, rules.confidence, resamples) for each in (worst, best))
+        low, high = (each.interval("concordance", rules.confidence, resamples) for each in (worst, best))
         yield _Series(name, one, Ranged(value, min(low.low, value), max(high.high, value)), worst, best)
 
 

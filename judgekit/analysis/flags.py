@@ -15,7 +15,6 @@ from judgekit.analysis.levels import MIN_RUNS, POOLED, UNDEFINED_EVERYWHERE, Est
 from judgekit.analysis.measures import known_measure
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
-from judgekit.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +45,7 @@ FLAGS: Final[dict[str, str]] = {
 
 
 _NOTED: Final = ("labeling", "run", "measure")
+_TWINS: Final = {"R": "Success", "Success": "R"}
 _LEAST: Final = 25
 """Half of the queries of the smallest experiment whose intervals were simulated."""
 
@@ -78,7 +78,6 @@ class Flagger:
             if lacking:
                 raise DataError(f"the notes table lacks column {lacking[0]!r}")
             self._notes = {tuple(str(row[key]) for key in _NOTED): row for row in notes.to_dict("records")}
-        self._degenerate = self._recall_is_success()
 
     def is_outcome(self, panel: Panel, labeling: str) -> bool:
         """Return whether a cell is the outcome by construction."""
@@ -98,7 +97,7 @@ class Flagger:
             and all(np.allclose(score, quality, rtol=1e-11, atol=0) for score, quality in pairs),
             "left_out": index not in panel.joint,
             "unmatched_depth": not panel.matched,
-            "recall_is_success": all((name, panel.runs[i], panel.measure) in self._degenerate for i in rows),
+            "recall_is_success": self._is_success(panel, name, rows),
             "binary_binary": level == "query"
             and bool(pairs)
             and all(n <= 2 and len(np.unique(quality)) <= 2 for n, (_, quality) in zip(distinct, pairs, strict=True)),
@@ -145,23 +144,16 @@ class Flagger:
             return ["coverage"]
         return []
 
-    def _recall_is_success(self) -> set[tuple[str, str, str]]:
-        """Return the (labeling, run, measure) of recalls and successes that agree on every query."""
-        by_key: dict[tuple[str, Spec], str] = {}
-        for text in self._inputs.measures:
-            measure = known_measure(text)
-            if measure is not None and measure.name in ("R", "Success"):
-                by_key[measure.name, replace(measure.spec, name="")] = text
-        found: set[tuple[str, str, str]] = set()
-        for of in {of for _, of in by_key}:
-            both = [by_key.get((name, of), "") for name in ("R", "Success")]
-            if not all(both):
-                continue
-            one, other = (self._inputs.scores[measure] for measure in both)
-            there = np.isfinite(one) & np.isfinite(other)
-            for i, j in np.argwhere(((one == other) | ~there).all(axis=2) & there.any(axis=2)):
-                found.update((self._inputs.labelings[i], self._inputs.runs[j], measure) for measure in both)
-        return found
+    def _is_success(self, panel: Panel, labeling: str, runs: list[int]) -> bool:
+        """Return whether a recall or a success agrees with the other one on every query of some runs."""
+        measure, scores = known_measure(panel.measure), self._inputs.scores
+        other = str(replace(measure.spec, name=_TWINS.get(measure.name, ""))) if measure else ""
+        if other not in scores:
+            return False
+        at = self._inputs.labelings.index(labeling), [self._inputs.runs.index(panel.runs[i]) for i in runs]
+        gap = scores[panel.measure][at] - scores[other][at]
+        there = np.isfinite(gap)
+        return bool(there.any(axis=1).all() and not gap[there].any())
 
 
 def _reason(note: dict[Hashable, Any]) -> str:

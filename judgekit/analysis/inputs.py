@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.measures import WHOLE_RUN, cutoff_of, lower_is_better, spelled_as
+from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, lower_is_better, spelled_as
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
@@ -251,26 +251,26 @@ class Inputs:
         asked: dict[str, Bools] = {}
         bounds: dict[str, tuple[Floats, Floats]] = {}
         for measure, rows in score.groupby("measure", sort=True):
-            name, where = str(measure), _place(rows, axes)
-            turned = lower_is_better(name, lower)
-            values = _tie_rounding(_numbers(rows, "value"))
-            coded[name] = _fill(where, -values if turned else values, axes)
-            asked[name] = np.asarray(np.isfinite(_fill(where, np.ones(len(rows)), axes)).any(axis=0))
-            if {"low", "high"} <= set(rows.columns):
-                low, high = (_fill(where, _numbers(rows, column), axes) for column in ("low", "high"))
-                low, high = (-high, -low) if turned else (low, high)
+            name = str(measure)
+            sign = -1 if lower_is_better(name, lower) else 1
+            ends = [column for column in ("low", "high") if column in rows.columns]
+            value, there, *bound = _coded(rows.assign(there=1.0), axes, "value", "there", *ends)
+            coded[name], asked[name] = sign * value, np.isfinite(there).any(axis=0)
+            if len(bound) == 2:
+                low, high = (sign * each for each in bound[::sign])
                 coded[name] = np.where(np.isnan(coded[name]) & (low == high), low, coded[name])
                 bounds |= {name: (low, high)} if (low < high).any() else {}
         settled = {
-            (str(metric), str(model), int(str(depth))): _array(rows, axes[1:])
+            (str(metric), str(model), int(str(depth))): _coded(rows, axes[1:], "value")[0]
             for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True)
         }
         closed = closed[closed["query_id"].isin(queries)]
+        whole = (("run", [ALL]), axes[2])
         book = {
-            (str(metric), str(model)): _array(rows, axes[2:])
+            (str(metric), str(model)): _coded(rows, whole, "value")[0, 0]
             for (metric, model), rows in closed.groupby(["metric", "model"], sort=True)
         }
-        measured = tuple(sorted(coded, key=_natural))
+        measured = tuple(sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0)))
         return cls(
             names, tuple(shared), measured, tuple(queries), coded, asked, bounds, settled, book, warnings, unanswered
         )
@@ -404,10 +404,6 @@ def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:
     return answer.assign(value=answer["value"].where(answer["status"].isin(["", Status.OK.value])))
 
 
-def _numbers(rows: pd.DataFrame, column: str) -> Floats:
-    return rows[column].to_numpy(dtype=np.float64)
-
-
 def _shared(
     scores: pd.DataFrame, quality: pd.DataFrame, column: str, warnings: list[str], asked: Collection[str] | None = None
 ) -> list[str]:
@@ -429,31 +425,18 @@ def _shared(
     return common
 
 
-def _place(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> npt.NDArray[np.intp]:
-    """Return where each row belongs in an array over these axes, flattened."""
-    codes = [pd.Index(names).get_indexer(pd.Index(rows[column])) for column, names in axes]
-    where = np.ravel_multi_index(codes, _shape(axes))
-    order = np.argsort(where, kind="stable")
-    twice = np.flatnonzero(where[order][1:] == where[order][:-1])
-    if twice.size:
-        row = rows.iloc[int(order[twice[0]])]
+def _coded(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]], *columns: str) -> Floats:
+    """Return columns of a table as arrays over these axes, one below the other; NaN where the table has no row."""
+    keys = [column for column, _ in axes]
+    twice = rows[rows.duplicated(keys)]
+    if len(twice):
+        row = twice.iloc[0]
         names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
         raise DataError("two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
-    return np.asarray(where, dtype=np.intp)
-
-
-def _shape(axes: Sequence[tuple[str, Sequence[str]]]) -> tuple[int, ...]:
-    return tuple(len(names) for _, names in axes)
-
-
-def _fill(where: npt.NDArray[np.intp], values: Floats, axes: Sequence[tuple[str, Sequence[str]]]) -> Floats:
-    out = np.full(_shape(axes), np.nan)
-    out.reshape(-1)[where] = values
-    return out
-
-
-def _array(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> Floats:
-    return _fill(_place(rows, axes), _tie_rounding(_numbers(rows, "value")), axes)
+    table = rows.assign(value=_tie_rounding(rows["value"].to_numpy(dtype=np.float64))).set_index(keys)
+    index = pd.MultiIndex.from_product([names for _, names in axes], names=keys)
+    values = table[list(columns)].reindex(index).to_numpy(dtype=np.float64)
+    return np.asarray(values.T.reshape(-1, *(len(names) for _, names in axes)))
 
 
 def _tie_rounding(values: Floats) -> Floats:
@@ -468,11 +451,6 @@ def _tie_rounding(values: Floats) -> Floats:
         np.where(np.append(True, apart | np.isnan(distinct[1:])), np.arange(len(distinct)), 0)
     )
     return np.asarray(distinct[first[where]] if len(distinct) else values)
-
-
-def _natural(measure: str) -> tuple[str, int]:
-    cutoff = cutoff_of(measure)
-    return (measure, 0) if cutoff is None else (measure.rpartition("@")[0], cutoff)
 
 
 def _some(names: Iterable[str]) -> str:

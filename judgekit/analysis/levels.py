@@ -36,16 +36,6 @@ _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
 
 POOLED: Final = "r_pooled"
 """The coefficient that within-query comparisons have beside the four: see `judgekit.analysis.follow`."""
-_CORRELATIONS: Final = {"tau_b": "fisher-t", "rho": "fisher-t", "r": "fisher-t"}
-METHOD: Final = {
-    "query": {"concordance": "newcombe-5", **_CORRELATIONS},
-    "within-query": {"concordance": "wilson-t", **_CORRELATIONS, POOLED: "fisher-t"},
-    "system": dict.fromkeys((*COEFFICIENTS, *TOP_HEAVY), ""),
-}
-"""The interval method per level and coefficient, chosen by measured coverage: those of `judgekit.analysis.intervals`
-for the concordance over and within queries, else those of `judgekit.analysis.resampling`; differences use ``t``. The
-system level has none: means of few runs carry the noise of the queries, and no interval that was tried covered .93
-where runs are nearly equal."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +85,7 @@ class Estimate:
         queries: how many queries went in; 0 where there are only means over them, whose number nobody knows.
         attainable: the largest tau-b that the same values could reach, NaN where undefined.
         reason: why they are undefined, "" where they are not.
-        units: how many independent units the queries are, see `Resamples.units`.
+        units: how many independent units the queries are, see `Resamples.units`; 0 at system level.
         silent: query level: in which resamples the scores are constant and the quality is not, shape (B,).
         margins: query level: what the interval of the concordance is made of, by run.
         each: within-query level: each query's concordance, shape (n,), and its position, shape (n,).
@@ -125,20 +115,21 @@ class Estimate:
         """Return one of its coefficients on every resample, shape (B,)."""
         return np.asarray(self.draws[self.names.index(name)])
 
-    def interval(self, name: str, level: str, confidence: float, resamples: Resamples) -> Interval:
-        """Return the interval of one of its coefficients."""
-        index = self.names.index(name)
+    def interval(self, name: str, confidence: float, resamples: Resamples) -> Interval:
+        """Return the interval of one of its coefficients, by methods chosen for their measured coverage.
+
+        The system level has none: means of few runs carry the noise of the queries, and no interval that was tried
+        covered .93 where runs are nearly equal.
+        """
         units = self.telling if name == POOLED else self.units
-        if level == "system" or units < MIN_TELLING:
+        if units < MIN_TELLING:
             return Interval(np.nan, np.nan, "", 0.0)
-        if name == "concordance" and not self.reason and (self.margins or self.each):
-            if self.each is None:
-                ends = mean_concordance_interval(self.margins, confidence, resamples.groups)
-            else:
-                values, where = self.each
-                ends = within_query_interval(values, confidence, resamples.groups_of(where))
-            return Interval(*ends, METHOD[level][name], 0.0)
-        return interval(float(self.values[index]), self.draws[index], confidence, METHOD[level][name], units)
+        if name == "concordance" and self.margins and not self.reason:
+            return Interval(*mean_concordance_interval(self.margins, confidence, resamples.groups), "newcombe-5", 0.0)
+        if name == "concordance" and self.each:
+            values, where = self.each
+            return Interval(*within_query_interval(values, confidence, resamples.groups_of(where)), "wilson-t", 0.0)
+        return interval(self.value(name), self.drawn(name), confidence, "fisher-t", units)
 
 
 def estimates(

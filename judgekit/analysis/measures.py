@@ -9,7 +9,6 @@ import pandas as pd
 
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure
-from judgekit.spec import parse
 
 WHOLE_RUN: Final = 1000
 """The depth that stands for answers of which nothing says it, where no measure has a cutoff."""
@@ -25,13 +24,8 @@ def known_measure(text: str) -> Measure | None:
 
 def cutoff_of(text: str) -> int | None:
     """Return the cutoff of a measure's spelling, also of a user's own measure; None if it has none."""
-    measure = known_measure(text)
-    if measure is not None:
-        return measure.cutoff
-    try:
-        return parse(text).cutoff
-    except UsageError:
-        return None
+    measure, cutoff = known_measure(text), text.rpartition("@")[2]
+    return measure.cutoff if measure else int(cutoff) if cutoff.isdecimal() and cutoff != text else None
 
 
 def lower_is_better(text: str, named: Collection[str] = ()) -> bool:

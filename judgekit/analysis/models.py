@@ -106,7 +106,7 @@ def model_matrix(
                 cells[key] = found
     rows = []
     for (method, label_model, answer_model), found in cells.items():
-        ends = found.interval(_COEFFICIENT, level, confidence, sample)
+        ends = found.interval(_COEFFICIENT, confidence, sample)
         names = (method, label_model, answer_model, answer_model in members[label_model])
         value = (found.value(_COEFFICIENT), ends.low, ends.high, ends.method)
         rows.append((*names, *value, found.n, found.reason))

@@ -25,8 +25,9 @@ UNDEFINED_SHARE: Final = 0.05
 
 
 one_thread: Callable[[Function], Function] = threadpool_limits.wrap(limits=1, user_api="blas")
-"""Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do. It is
-also faster here, for its matrices are small."""
+"""Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do.
+
+It is also faster here, for its matrices are small."""
 
 
 def percent(confidence: float) -> str:

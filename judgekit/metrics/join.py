@@ -68,7 +68,7 @@ class Join:
         self._pair_row = self.pair_query = np.empty(0, np.int64)
         self._pair_keys: Keys = np.empty(0, np.uint64)
         self.labelled: list[tuple[Ints, Ints]] = []
-        for labeling, before in zip(labelings, [None, *labelings]):
+        for labeling, before in zip(labelings, [None, *labelings[:-1]], strict=True):
             if before is None or not _same_pairs(labeling, before):
                 query = _places(labeling.row_queries, place)[labeling.row_codes]
                 rows = np.flatnonzero(query >= 0)
@@ -145,8 +145,7 @@ class Join:
 
     @cached_property
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Per hit the documents of its list before its block of equal scores, those in the block, the first hit in the
-        block and the one behind the last, shapes (H,)."""
+        """Per hit its block of equal scores: documents before it, and in it, its first hit, the one behind the last."""
         found = [_blocks(run, rows) for run, rows in zip(self.runs, self._hit_rows, strict=True)]
         before, size = (np.concatenate(column) for column in zip(*found, strict=True))
         return before, size, *block_spans(self.hit_list, before)

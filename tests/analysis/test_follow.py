@@ -60,7 +60,7 @@ def test_questions_whose_answers_tie_count() -> None:
 
 def test_with_fewer_than_five_telling_queries_there_is_no_interval() -> None:
     estimate = Estimate(0, "all", ("r_pooled",), np.array([0.5]), np.full((1, 100), 0.5), 9, 9, telling=4)
-    assert np.isnan(estimate.interval("r_pooled", "within-query", 0.95, None).low)
+    assert np.isnan(estimate.interval("r_pooled", 0.95, None).low)
 
 
 def test_its_interval_covers_the_truth() -> None:
@@ -71,7 +71,7 @@ def test_its_interval_covers_the_truth() -> None:
         found = pooled_correlation(scores, quality, resample_matrix(60, 200, seed))
         telling = int(found.telling.sum())
         one = Estimate(0, "all", ("r_pooled",), np.array([found.value]), found.draws[None], 60, 60, telling=telling)
-        ends = one.interval("r_pooled", "within-query", 0.95, None)
+        ends = one.interval("r_pooled", 0.95, None)
         held += ends.low <= truth <= ends.high
     assert held / 100 >= 0.9
 

@@ -79,4 +79,4 @@ def test_the_system_level_has_values_and_no_intervals():
         assert found.names[-2:] == ("tau_ap", "rbo")
         assert (found.queries, found.reason) == (4, "")
         assert np.isfinite(found.value("tau_b"))
-        assert np.isnan(found.interval("tau_b", "system", 0.95, sample(50)).low)
+        assert np.isnan(found.interval("tau_b", 0.95, sample(50)).low)

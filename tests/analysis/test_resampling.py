@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from judgekit.analysis.resampling import METHODS, interval, resample_matrix
+from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.errors import UsageError
 
 
@@ -16,7 +16,7 @@ def test_every_resample_has_as_many_queries_as_there_are_and_the_seed_decides_wh
         resample_matrix(30, 99, 1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["t", "fisher-t", "percentile"])
 def test_every_interval_holds_its_value_and_stays_in_range(method):
     rng = np.random.default_rng(0)
     for value, draws in (
