@@ -157,19 +157,20 @@ def _coefficients(
     a, b = both["relevance_1"].to_numpy(), both["relevance_2"].to_numpy()
     weights = resample_matrix(max(len(queries), 1), resamples, seed)
     cuts = first.scale.min_rel, second.scale.min_rel
-    looks: list[tuple[str, list[str], Floats, Floats]] = []
+    looks: list[tuple[str, dict[str, Formula], Floats, Floats]] = []
     if first.scale == second.scale and first.scale.kind != "binary":
-        many = len(np.unique(np.concatenate([a, b]))) > _MAX_VALUES
-        grades = np.unique(np.concatenate([a, b])) if against_people and len(a) else np.empty(0)
-        shown = grades if len(grades) <= _MAX_GRADES else ()
-        each = [f"{name}={g:g}" for g in shown for name in ("precision", "recall")]
-        names = ["alpha_interval"] if many else [*(n for n, (on, _) in _FORMULAS.items() if _LABELS in on), *each]
-        looks.append((_LABELS, names, a, b))
+        values = np.unique(np.concatenate([a, b]))
+        formulas = {name: formula for name, (on, formula) in _FORMULAS.items() if _LABELS in on}
+        if against_people and len(values) <= _MAX_GRADES:
+            formulas |= {f"{n}={g:g}": _of_grade(n, g) for g in values.tolist() for n in ("precision", "recall")}
+        many = len(values) > _MAX_VALUES
+        looks.append((_LABELS, {"alpha_interval": _alpha_interval} if many else formulas, a, b))
     if cuts[0] is not None and cuts[1] is not None:
-        names = [n for n, (on, _) in _FORMULAS.items() if _RELEVANCE in on and (against_people or on != _PEOPLE)]
-        looks.append((_RELEVANCE, names, (a >= cuts[0]).astype(np.float64), (b >= cuts[1]).astype(np.float64)))
-    for on, names, one, other in looks:
-        for name in names:
+        asked = [_BOTH, _RELEVANCE, *([_PEOPLE] if against_people else [])]
+        formulas = {name: formula for name, (on, formula) in _FORMULAS.items() if on in asked}
+        looks.append((_RELEVANCE, formulas, (a >= cuts[0]).astype(np.float64), (b >= cuts[1]).astype(np.float64)))
+    for on, formulas, one, other in looks:
+        for name, formula in formulas.items():
             row = {"on": on, "coefficient": name, "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
             row |= {"pairs": len(both), "queries": len(queries), "undefined_reason": ""}
             if not len(both):
@@ -177,14 +178,12 @@ def _coefficients(
                 continue
             values = np.array([0.0, 1.0]) if on == _RELEVANCE else np.unique(np.concatenate([one, other]))
             per_query = _per_query(name, one, other, codes, len(queries), values)
-            base, _, grade = name.partition("=")
-            formula = _of_grade(base, float(grade)) if grade else _FORMULAS[name][1]
             value = float(formula(per_query.sum(axis=1, keepdims=True), values)[0])
             draws = formula(per_query @ weights, values)
             defined = draws[np.isfinite(draws)]
             if not np.isfinite(value):
-                constant = name not in ("precision", "recall") and not grade
-                row["undefined_reason"] = "both labelings are constant" if constant else "no such pair"
+                of_people = name.startswith(("precision", "recall"))
+                row["undefined_reason"] = "no such pair" if of_people else "both labelings are constant"
             elif len(defined) >= (1 - UNDEFINED_SHARE) * len(draws):
                 low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
                 row |= {"ci_low": float(low), "ci_high": float(high)}

@@ -86,12 +86,13 @@ class Collector:
             labelings = [each for each in found if panel.labelings[each.labeling] not in self.controls]
             for estimate in labelings:
                 self._estimate(panel, estimate, level)
-            if self.cell.holds(panel):
+            same = (panel.metric, panel.depth) == (self.cell.metric, self.cell.depth)
+            if same and panel.measure == self.cell.measure:
                 self.primary.setdefault(panel.model, (panel, {}))[1][level] = found
                 if level == self.cell.level and panel.model == self.cell.model:
                     mean = [each for each in labelings if each.run == self.cell.run]
                     self.inputs.warnings += [w for each in mean for w in self.flagger.suspicion(panel, each, level)]
-            if self.pairs and self.cell.same_quality(panel) and not panel.means_only:
+            if self.pairs and same and panel.model == self.cell.model and not panel.means_only:
                 self._differences(panel, level, [e for e in labelings if e.labeling in panel.joint])
 
     def _key(self, panel: Panel, level: str, run: str) -> dict[str, object]:

@@ -254,7 +254,7 @@ def compare(
         models=wanted.get("models"),
         depths=depths,
     )
-    plan = list(inputs.plan(depths, pairing))
+    plan = inputs.plan(depths, pairing)
     means_only, obstacle = inputs.queries == (ALL,), told.obstacle
     if means_only and len(inputs.runs) < 2:
         raise DataError(
@@ -277,7 +277,9 @@ def compare(
     def worked_out(
         inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], progress: Progress = silent, pairs: bool = True
     ) -> Collector:
-        grouped = None if groups is None else _groups(inputs.queries, groups)
+        # A query that is not named stands alone.
+        names = [(groups or {}).get(query, f"\0{query}") for query in inputs.queries]
+        grouped = None if groups is None else np.unique(names, return_inverse=True)[1]
         work = Collector(
             inputs=inputs,
             cell=cell,
@@ -307,7 +309,7 @@ def compare(
         """Work out one mode, for the measures that are held against the answers of the primary cell."""
         fitting = [m for m in inputs.measures if cutoff_of(m) in (None, cell.depth)] + [cell.measure]
         one = read(rows, measures=dict.fromkeys(fitting), depths=[cell.depth])
-        return worked_out(one, list(one.plan([cell.depth], pairing)), pairs=False)
+        return worked_out(one, one.plan([cell.depth], pairing), pairs=False)
 
     work = worked_out(inputs, plan, progress)
     side_by_side = by_mode(all_modes, cell, of_one, rules.confidence) if cell.mode and not means_only else None
@@ -345,6 +347,8 @@ def compare(
     choosing = made.findings if cell.use == CHOOSE_RUNS else made.other
     # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
     unknown = cell.model == UNDECLARED and (not told.needs or any(need.asked for need in told.needs.values()))
+    count = MIN_DIFFERING if groups is None else len(np.unique(work.resamples.groups))
+    few = [f"Only {count} groups of queries: intervals are rough, and no difference is claimed."]
     return Comparison(
         table=work.table().assign(**({"mode": cell.mode} if cell.mode else {})),
         decision=made,
@@ -356,7 +360,7 @@ def compare(
         cases=work.cases(),
         warnings=tuple(
             dict.fromkeys(
-                [*inputs.warnings, *choices, *work.omissions(), *_few_groups(work.resamples.groups), *accepted]
+                [*inputs.warnings, *choices, *work.omissions(), *(few if count < MIN_DIFFERING else []), *accepted]
                 + [_UNDECLARED] * unknown
             )
         ),
@@ -400,18 +404,6 @@ def _table(given: object, read: Callable[[str | Path], pd.DataFrame], expected: 
         raise UsageError(f"{expected}, or several; got {odd[0] if odd else 'none'}")
     tables = [each if isinstance(each, pd.DataFrame) else read(each) for each in parts]
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-
-
-def _groups(queries: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.intp]:
-    """Return the group of each query as a number; a query that is not named stands alone."""
-    names = [groups.get(query, f"\0{query}") for query in queries]
-    return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
-
-
-def _few_groups(groups: npt.NDArray[np.intp] | None) -> Iterator[str]:
-    if groups is not None and len(np.unique(groups)) < MIN_DIFFERING:
-        count = len(np.unique(groups))
-        yield f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
 
 
 def _gains(found: Findings | None) -> pd.DataFrame:

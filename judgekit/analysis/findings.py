@@ -335,7 +335,7 @@ class _About:
                 )
             )
         closer = self._closer(ranked)
-        better = frozenset((a, b) for a, b in closer if self._keeps(gains[a].worst, gains[b].best))
+        better = frozenset((a, b) for a, b in closer if self._keeps(gains[a], gains[b]))
         first, second, lead = self._ahead(answered, drawn, there)
         return Findings(
             primary,
@@ -432,6 +432,7 @@ class _About:
 
     def _keeps(self, one: Gain, other: Gain) -> bool:
         """Return whether a labeling is shown to win nearly as much as another, or more."""
+        one, other = (one.ends or (one,))[0], (other.ends or (other,))[-1]
         draws, units = one.draws - other.draws, one.units
         low, _ = percentiles(one.value - other.value, draws, units, 1 - 2 * (1 - self.rules.confidence))
         return low > -_MAY_LOSE

@@ -40,7 +40,7 @@ class Gain:
         units: on how many queries (or groups of them) any two runs differ in quality.
         most: how far from 0 it may be by how rarely runs differ.
         without: by run, the gain among the other runs.
-        ends: the gain with the missing labels at their worst and at their best; None where none are missing.
+        ends: the gain with the missing labels at their worst and at their best; empty where none are missing.
     """
 
     value: float
@@ -48,17 +48,7 @@ class Gain:
     units: int
     most: float
     without: tuple[Gain, ...] = ()
-    ends: tuple[Gain, Gain] | None = None
-
-    @property
-    def worst(self) -> Gain:
-        """The gain with the missing labels at their worst."""
-        return self.ends[0] if self.ends else self
-
-    @property
-    def best(self) -> Gain:
-        """The gain with the missing labels at their best."""
-        return self.ends[1] if self.ends else self
+    ends: tuple[Gain, ...] = ()
 
     def within(self, worst: Gain, best: Gain) -> Gain:
         """Return the gain, also those without a run, with the missing labels at their worst and at their best."""

@@ -109,8 +109,7 @@ class Panel:
         """The lowest and the highest that the scores may be, shape (L, R, Q); None where all are known."""
         if self.low is None or self.high is None or not self.open.any():
             return None
-        ends = (np.where(self.open & np.isfinite(each), each, self.scores) for each in (self.low, self.high))
-        low, high = ends
+        low, high = (np.where(self.open & np.isfinite(each), each, self.scores) for each in (self.low, self.high))
         return low, high
 
     @cached_property
@@ -204,9 +203,12 @@ class Inputs:
         """Check both tables, keep what was asked for, and code it."""
         warnings: list[str] = []
         score = SCORES.check(scores)
-        means = [name for name, table in (("score", score), ("quality", quality)) if only_means(table)]
+        means = [
+            name
+            for name, table in (("score", score), ("quality", quality))
+            if "query_id" in table.columns and set(table["query_id"].unique()) == {ALL}
+        ]
         score = _over_queries(score, ("labeling", "run", "measure")) if means else score[score["query_id"] != ALL]
-        score = _some_rows(score, "score")
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
         measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
@@ -227,7 +229,9 @@ class Inputs:
             )
         else:
             answer = answer[answer["query_id"] != ALL]
-        answer = _some_rows(answer, "quality")
+        for name, table in (("score", score), ("quality", answer)):
+            if table.empty:
+                raise DataError(f"the {name} table has no rows to compare")
         for column, wanted in (("metric", metrics), ("model", models)):
             answer = _keep(answer, column, wanted, "quality")
         answer = _where_ok(answer)
@@ -326,24 +330,25 @@ class Inputs:
 
     def plan(
         self, depths: Sequence[int] | None = None, pairing: Pairing = "matched"
-    ) -> Iterator[tuple[str, str, str, int]]:
-        """Yield (measure, metric, model, depth) of every panel."""
+    ) -> list[tuple[str, str, str, int]]:
+        """Return (measure, metric, model, depth) of every panel."""
         unknown = sorted(set(depths or ()) - set(self.depths))
         if unknown:
             raise UsageError(not_among("depth", str(unknown[0]), map(str, self.depths)))
-        found = False
-        for measure in self.measures:
-            for metric, model, depth in sorted(self.quality):
-                fits = pairing == "all" or cutoff_of(measure) in (None, depth)
-                if depth > 0 and fits and (depths is None or depth in depths):
-                    found = True
-                    yield measure, metric, model, depth
+        found = [
+            (measure, metric, model, depth)
+            for measure in self.measures
+            for metric, model, depth in sorted(self.quality)
+            if depth > 0 and depth in (depths or [depth])
+            if pairing == "all" or cutoff_of(measure) in (None, depth)
+        ]
         if not found:
             raise DataError(
                 f"no measure can be paired with quality: the measures are {_some(self.measures)} and the answer depths"
                 f" {', '.join(map(str, depths or self.depths)) or 'none above 0'}. A measure at cutoff c is compared"
                 " with the quality of answers from the top c documents."
             )
+        return found
 
 
 def at_every_depth(
@@ -365,23 +370,12 @@ def outcome_of(evaluation: Evaluation) -> pd.DataFrame:
     return table[["run", "model", "metric", "query_id", "value"]].assign(depth=depths)
 
 
-def only_means(table: pd.DataFrame) -> bool:
-    """Return whether all rows of a table are means over queries."""
-    return len(table) > 0 and "query_id" in table.columns and bool((table["query_id"] == ALL).all())
-
-
 def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Return the means over queries that a table holds, or those of its values where it holds none."""
     means = table[table["query_id"] == ALL]
     if len(means):
         return means
     return pd.DataFrame(table.groupby(list(keys), as_index=False)["value"].mean().assign(query_id=ALL))
-
-
-def _some_rows(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    if table.empty:
-        raise DataError(f"the {name} table has no rows to compare")
-    return table
 
 
 def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, name: str) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
-    from judgekit.analysis.inputs import Inputs, Panel
+    from judgekit.analysis.inputs import Inputs
 
 CHOOSE_RUNS: Final = "choose-runs"
 FIND_QUESTIONS: Final = "find-questions"
@@ -85,14 +85,6 @@ class Primary:
 
     def __str__(self) -> str:
         return f"{self.measure} against {self.answers}"
-
-    def same_quality(self, panel: Panel) -> bool:
-        """Return whether a panel is about the same answers and metric."""
-        return (panel.metric, panel.model, panel.depth) == (self.metric, self.model, self.depth)
-
-    def holds(self, panel: Panel) -> bool:
-        """Return whether a panel is about this cell, be it of another model's answers."""
-        return (panel.measure, panel.metric, panel.depth) == (self.measure, self.metric, self.depth)
 
 
 def settle(

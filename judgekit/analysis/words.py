@@ -153,7 +153,7 @@ def _choosing(it: Situation, found: Findings) -> Iterator[tuple[str, list[str]]]
         yield (
             "Do",
             [
-                f"Do not choose by {_names(misleading, 'or')}: {picks} the worse run.",
+                f"Do not choose by {_names_of([one.labeling for one in misleading], 'or')}: {picks} the worse run.",
                 f"Choose by {_short(helping[0].labeling)}." if helping else f"Answers put {_short(first)} first.",
             ],
         )
@@ -366,12 +366,12 @@ def _finding(it: Situation, found: Findings) -> Iterator[tuple[str, list[str]]]:
         yield "Why", [f"{name}: {_times(best.concordance)} in 100 pairs of questions in the right order; chance 50."]
     yield "Cost", [*_cost(it, found, best)]
     low, high = (_times(Ranged(end)) for end in best.concordance[1:])
-    rivals = [one for one in found.each[1:] if (best.labeling, one.labeling) not in found.better]
+    rivals = [name for name in found.names[1:] if (best.labeling, name) not in found.better]
     yield (
         "How sure",
         [
             f"{_times(best.concordance)} ({low} to {high}) on {found.queries:,} questions.",
-            f"Not shown to be better than {_names(rivals, 'or')}." if rivals else "",
+            f"Not shown to be better than {_names_of(rivals, 'or')}." if rivals else "",
         ],
     )
     yield "Beware", [*_beware(it, found, best)]
@@ -385,12 +385,15 @@ def _details(it: Situation, found: Findings) -> list[str]:
         [one.labeling for one in sorted(found.each, key=key)]
         for key in (lambda one: -one.tau_b, lambda one: -one.concordance.value)
     )
+    worths = [
+        f": {one.says}, gain {_points(one.gain)}, r {_ranged(one.r, _r)}; it" * found.choose for one in found.each
+    ]
     better = "to choose by" if found.choose else "to find questions with"
     tau = f"Kendall's tau-b, which punishes fine scores, orders them differently: {', '.join(order)}."
     return [
         *(
-            f"{one.labeling}{_worth(one) if found.choose else ''} {does} {_span(one.concordance)} times in 100."
-            for one in found.each
+            f"{one.labeling}{worth} {does} {_span(one.concordance)} times in 100."
+            for one, worth in zip(found.each, worths, strict=True)
         ),
         *(sentence for name in found.names for sentence in _biases(it, found, name)),
         *(f"{name} gives {_span(value)} times in 100." for name, value in found.controls.items() if value.value > 0),
@@ -425,10 +428,6 @@ def _biases(it: Situation, found: Findings, name: str) -> Iterator[str]:
     yield from [f"{name} misleads: it picks the worse run."] if one.says == MISLEADS else []
     yield from _by_run(one, str)
     yield from [f"Documents that {name} does not list count as 0."] if name in it.existing else []
-
-
-def _worth(one: Finding) -> str:
-    return f": {one.says}, gain {_points(one.gain)}, r {_rs(one.r)}; it"
 
 
 def _by_run(one: Finding, named: Callable[[str], str]) -> Iterator[str]:
@@ -474,7 +473,11 @@ def _ahead(first: str, second: str, lead: Ranged) -> str:
 
 def _points(number: Ranged, unit: str = " points") -> str:
     """Return a difference of quality in points, with its interval."""
-    value, low, high = (f"{100 * end + 0.0:.1f}" for end in number)
+    return _ranged(number, lambda value: f"{100 * value + 0.0:.1f}", unit)
+
+
+def _ranged(number: Ranged, written: Callable[[float], str], unit: str = "") -> str:
+    value, low, high = map(written, number)
     return f"{value}{unit}" if math.isnan(number.low) else f"{value}{unit} ({low} to {high})"
 
 
@@ -483,18 +486,12 @@ def _r(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".", 1)
 
 
-def _rs(number: Ranged) -> str:
-    ends = "" if math.isnan(number.low) else f" ({_r(number.low)} to {_r(number.high)})"
-    return _r(number.value) + ends
-
-
 def _times(concordance: Ranged) -> str:
     return f"{100 * concordance.value:.0f}"
 
 
 def _span(concordance: Ranged) -> str:
-    low, high = (f"{100 * end:.0f}" for end in concordance[1:])
-    return _times(concordance) + (f" ({low} to {high})" if math.isfinite(concordance.low) else "")
+    return _ranged(concordance, lambda value: f"{100 * value:.0f}")
 
 
 def _short(name: str, most: int = 24) -> str:
@@ -505,10 +502,6 @@ def _short(name: str, most: int = 24) -> str:
 def _listed(queries: Sequence[str], most: int = 3) -> str:
     more = f" and {len(queries) - most:,} more" if len(queries) > most else ""
     return f"{len(queries):,} questions ({', '.join(queries[:most])}{more})"
-
-
-def _names(found: Sequence[Finding], joint: str = "and") -> str:
-    return _names_of([one.labeling for one in found], joint)
 
 
 def _names_of(labelings: Sequence[str], joint: str = "and") -> str:

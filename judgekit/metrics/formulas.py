@@ -136,14 +136,11 @@ def f1(hits: LabelledHits, measure: Measure) -> Floats:
 
 def _first(hits: LabelledHits, measure: Measure) -> Hits:
     """Return the first relevant document of each list; with ``best`` the first with the largest label there is."""
-    if not measure.option("best"):
-        return hits.once(("first", measure.rel), lambda: _leading(hits.relevant(measure.rel)))
-    found = hits.positive()
-    largest = np.broadcast_to(hits.judged.largest, hits.shape).reshape(-1)
-    return _leading(found.where(found.label >= largest[found.cell]))
-
-
-def _leading(found: Hits) -> Hits:
+    found = hits.relevant(measure.rel)
+    if measure.option("best"):
+        largest = np.broadcast_to(hits.judged.largest, hits.shape).reshape(-1)
+        found = hits.positive()
+        found = found.where(found.label >= largest[found.cell])
     return found.where(found.nth == 1)
 
 
@@ -218,16 +215,11 @@ def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
     return _ratio(sums, _found(hits, measure) if by_hits else hits.judged.total(measure.rel))
 
 
-def _gain_table(text: str) -> dict[float, float]:
-    """Parse ``{0:0,1:1,2:10}``: the gains of labels."""
-    cells = (cell.split(":") for cell in text.strip("{}").split(","))
-    return {float(label): float(gain) for label, gain in cells}
-
-
 def gains_of(measure: Measure, labels: Floats) -> Floats:
     """Return the gains that a measure makes of labels."""
     if measure.option("gains") is not None:
-        mapping = _gain_table(str(measure.option("gains")))
+        cells = (cell.split(":") for cell in str(measure.option("gains")).strip("{}").split(","))
+        mapping = {float(label): float(gain) for label, gain in cells}
         known = np.array(sorted(mapping))
         at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
         labels = np.where(known[at] == labels, np.array([mapping[k] for k in known.tolist()])[at], labels)
@@ -250,11 +242,8 @@ def _log2(bits: int) -> Floats:
 
 def _discounted(gain: Weights) -> Weights:
     """Divide gains by log2(rank + 1)."""
-    return gain._replace(weight=gain.weight / _discounts(gain.rank))
-
-
-def _discounts(rank: Ints) -> Floats:
-    return _log2(int(rank.max(initial=1)).bit_length())[rank]
+    log2 = _log2(int(gain.rank.max(initial=1)).bit_length())
+    return gain._replace(weight=gain.weight / log2[gain.rank])
 
 
 @Definition(
@@ -360,11 +349,6 @@ def mean_rank(hits: LabelledHits, measure: Measure) -> Floats:
     return out.reshape(hits.shape)
 
 
-def _err_by_label(measure: Measure, scale: Scale) -> bool:
-    """Return whether a label is the probability that its document satisfies."""
-    return (measure.option("prob") or ("label" if scale.kind == "unit" else "grade")) == "label"
-
-
 def _err_undefined(measure: Measure, scale: Scale) -> str:
     most = measure.option("max")
     if measure.option("prob") == "label" and scale.high > 1:
@@ -395,7 +379,8 @@ def _err_undefined(measure: Measure, scale: Scale) -> str:
 )
 def err(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.positive().top(measure.cutoff)
-    by_label = np.array([_err_by_label(measure, scale) for scale in hits.scales])[found.owner]
+    given = measure.option("prob")
+    by_label = np.array([given == "label" or (not given and x.kind == "unit") for x in hits.scales])[found.owner]
     most = np.array([measure.option("max") or scale.high for scale in hits.scales], np.float64)[found.owner]
     chance = np.where(by_label, found.label, (np.exp2(found.label) - 1) / np.exp2(most))
     # From the first of every list to the last: what is left of the readers, and what they have gained.
