@@ -32,8 +32,7 @@ import pandas as pd
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from judgekit.analysis.controls import TWIN
-from judgekit.analysis.findings import HELPS, MISLEADS, Findings, Ranged, find
+from judgekit.analysis.findings import HELPS, MISLEADS, TWIN, Findings, Ranged, find
 from judgekit.analysis.follow import pooled_correlation
 from judgekit.analysis.gain import Gain, decision_gain
 from judgekit.analysis.inputs import Panel

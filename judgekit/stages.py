@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.controls import LENGTH, RETRIEVER
+from judgekit.analysis.findings import LENGTH, RETRIEVER
 from judgekit.analysis.money import Pool
 from judgekit.client.model_drift import origin
 from judgekit.data.checks import check_runs, twins

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.controls import TWIN
 from judgekit.analysis.differences import compared
-from judgekit.analysis.findings import Findings, find
+from judgekit.analysis.findings import TWIN, Findings, find
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Bools, Inputs, Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
@@ -21,7 +20,7 @@ from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.data.tables import COMPARISON, stacked
 
 _DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model", "n", "queries", "lacking",
-                   "tau_b_max", "undefined_resamples"]  # fmt: skip
+                   "tau_b_max"]  # fmt: skip
 
 
 @dataclass
@@ -126,7 +125,6 @@ class Collector:
                 "n": estimate.n,
                 "undefined_reason": estimate.reason,
                 "flags": ";".join(flags),
-                "undefined_resamples": found.undefined,
             }
             self.rows.append(key | row | details)
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.collect import Collector
-from judgekit.analysis.controls import CONTROL_COLUMNS
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
-from judgekit.analysis.findings import Findings
+from judgekit.analysis.findings import CONTROL_COLUMNS, Findings
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth, outcome_of
 from judgekit.analysis.intervals import MIN_DIFFERING
@@ -96,8 +94,8 @@ class Comparison(NotebookRepr):
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
             that is the outcome by construction).
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
-            tau-b attainable with the same values, the share of resamples without a concordance.
-        controls: concordance of each control by use, see `judgekit.analysis.controls`.
+            tau-b attainable with the same values.
+        controls: concordance of each control by use, see `judgekit.analysis.findings`.
         cases: how scores and quality of the primary cell fall together: rows ``labeling, score, quality, n``, the
             number of queries and runs with about this score (of a measure of which less is better, its negative) and
             quality.
@@ -347,7 +345,7 @@ def compare(
     choosing = made.findings if cell.use == CHOOSE_RUNS else made.other
     # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
     unknown = cell.model == UNDECLARED and (not told.needs or any(need.asked for need in told.needs.values()))
-    count = MIN_DIFFERING if groups is None else len(np.unique(work.resamples.groups))
+    count = MIN_DIFFERING if work.resamples.groups is None else len(np.unique(work.resamples.groups))
     few = [f"Only {count} groups of queries: intervals are rough, and no difference is claimed."]
     return Comparison(
         table=work.table().assign(**({"mode": cell.mode} if cell.mode else {})),

@@ -17,7 +17,6 @@ import pandas as pd
 
 from judgekit.analysis.baseline_test import flipped
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.controls import CLOSED_BOOK, TWIN, question_only
 from judgekit.analysis.differences import difference
 from judgekit.analysis.follow import MIN_TELLING, misordered, slanted
 from judgekit.analysis.gain import Gain, common_level, decision_gain, percentiles
@@ -27,6 +26,20 @@ from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import max_t, spread, t_quantile
+
+CLOSED_BOOK: Final = "closed-book"
+RETRIEVER: Final = "retriever (control)"
+LENGTH: Final = "length (control)"
+"""Controls that do not look at the question: 1 / rank in a fusion of the runs, and how long a document is.
+
+Controls stand beside the labelings in every comparison and never win. A labeling that does no better than its
+*question-only twin* tells easy questions from hard ones; one that does no better than the runs' own ranks adds nothing
+to them. Labels shuffled within a query need no run of their own: within queries their concordance is known, one half.
+"""
+TWIN: Final = "twin of "
+"""The name of a labeling's question-only twin is this and the labeling's."""
+CONTROL_COLUMNS: Final = ("use", "control", "labeling", "model", "value", "ci_low", "ci_high", "n", "undefined_reason")
+"""Concordance of each control."""
 
 CHANCE: Final = 0.5
 HELPS: Final = "helps"
@@ -532,12 +545,16 @@ def _twins(
     if not scores:
         return
     first = series[0].estimate
-    control = question_only(panel, panel.defined(first.labeling), scores)
-    # A labeling at its worst is compared on more questions than have all labels.
-    again = question_only(filled[0], filled[0].defined(0), scores) if filled else None
+    there = np.all([np.isfinite(values) for values in scores.values()], axis=0)
+    # The same for all runs. A labeling at its worst is compared on more questions than have all labels.
+    same = np.stack([np.broadcast_to(values, panel.quality.shape) for values in scores.values()])
+    control, again = (
+        replace(each, labelings=tuple(scores), scores=same, asked=each.defined(index) & there)
+        for each, index in ((panel, first.labeling), (filled[0] if filled else panel, 0))
+    )
     found = [
         each
         for each in estimates(control, USES["find-questions"], resamples, ("concordance",))
         if each.run == first.run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
     ]
-    yield from _series(found, control, "query", rules, resamples, (again, again) if again else None)
+    yield from _series(found, control, "query", rules, resamples, (again, again) if filled else None)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, lower_is_better, spelled_as
+from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, known_measure, spelled_as
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
@@ -118,27 +118,26 @@ class Panel:
         least = self.scores if self.bounds is None else self.bounds[0]
         return np.asarray((self.asked & np.isfinite(least[list(self.joint)]).all(axis=0)).all(axis=0))
 
+    def _queries(self, where: Bools) -> dict[str, tuple[str, ...]]:
+        """Return by joint labeling the queries on some run of which something is so, shape (L, R, Q)."""
+        found = {self.labelings[index]: np.flatnonzero(where[index].any(axis=0)) for index in self.joint}
+        return {name: tuple(self.queries[q] for q in queries) for name, queries in found.items() if len(queries)}
+
     @property
     def unknown(self) -> dict[str, int]:
         """By joint labeling on how many queries some run's score is not known for want of labels."""
-        count = self.open.any(axis=1).sum(axis=1)
-        return {name: int(n) for name, n in zip(self.labelings, count, strict=True) if n}
+        return {name: len(queries) for name, queries in self._queries(self.open).items()}
 
     @property
     def unbounded(self) -> dict[str, tuple[str, ...]]:
         """By joint labeling the queries whose missing labels leave a score that nothing bounds."""
-        infinite = np.asarray((self.open & np.isinf(self.scores if self.low is None else self.low)).any(axis=1))
-        return {
-            self.labelings[index]: tuple(self.queries[q] for q in np.flatnonzero(infinite[index]))
-            for index in np.flatnonzero(infinite.any(axis=1)).tolist()
-        }
+        return self._queries(self.open & np.isinf(self.scores if self.low is None else self.low))
 
     @property
     def inapplicable(self) -> dict[str, int]:
         """By joint labeling how many queries with answers lack its score on some run, though no label is missing."""
-        lacking = self.asked & ~np.isfinite(self.scores) & ~self.open
-        count = lacking.any(axis=1).sum(axis=1)
-        return {self.labelings[index]: int(count[index]) for index in self.joint if count[index]}
+        lacking = self._queries(self.asked & ~np.isfinite(self.scores) & ~self.open)
+        return {name: len(queries) for name, queries in lacking.items()}
 
     def only(self, queries: Bools) -> Panel:
         """Return the panel with some queries alone, shape (Q,)."""
@@ -256,7 +255,8 @@ class Inputs:
         bounds: dict[str, tuple[Floats, Floats]] = {}
         for measure, rows in score.groupby("measure", sort=True):
             name = str(measure)
-            sign = -1 if lower_is_better(name, lower) else 1
+            known = known_measure(name)
+            sign = -1 if name in lower or (known is not None and known.lower_is_better) else 1
             ends = [column for column in ("low", "high") if column in rows.columns]
             value, there, *bound = _coded(rows.assign(there=1.0), axes, "value", "there", *ends)
             coded[name], asked[name] = sign * value, np.isfinite(there).any(axis=0)

@@ -123,12 +123,12 @@ class Estimate:
         """
         units = self.telling if name == POOLED else self.units
         if units < MIN_TELLING:
-            return Interval(np.nan, np.nan, "", 0.0)
+            return Interval(np.nan, np.nan, "")
         if name == "concordance" and self.margins and not self.reason:
-            return Interval(*mean_concordance_interval(self.margins, confidence, resamples.groups), "newcombe-5", 0.0)
+            return Interval(*mean_concordance_interval(self.margins, confidence, resamples.groups), "newcombe-5")
         if name == "concordance" and self.each:
             values, where = self.each
-            return Interval(*within_query_interval(values, confidence, resamples.groups_of(where)), "wilson-t", 0.0)
+            return Interval(*within_query_interval(values, confidence, resamples.groups_of(where)), "wilson-t")
         return interval(self.value(name), self.drawn(name), confidence, "fisher-t", units)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Container
 from typing import Final
 
 import pandas as pd
@@ -26,12 +26,6 @@ def cutoff_of(text: str) -> int | None:
     """Return the cutoff of a measure's spelling, also of a user's own measure; None if it has none."""
     measure, cutoff = known_measure(text), text.rpartition("@")[2]
     return measure.cutoff if measure else int(cutoff) if cutoff.isdecimal() and cutoff != text else None
-
-
-def lower_is_better(text: str, named: Collection[str] = ()) -> bool:
-    """Return whether small values are good: of a measure named by the user, or known to be of that kind."""
-    measure = known_measure(text)
-    return text in named or (measure is not None and measure.lower_is_better)
 
 
 def spelled_as(text: str, names: Container[str]) -> str:

@@ -57,13 +57,11 @@ class Interval:
     Attributes:
         low, high: its ends, NaN where it is undefined.
         method: the name of the function that made it, "" where it is undefined.
-        undefined: share of resamples on which the coefficient is undefined.
     """
 
     low: float
     high: float
     method: str
-    undefined: float
 
 
 def t_quantile(probability: float, n: int) -> float:
@@ -98,9 +96,8 @@ def interval(value: float, draws: Floats, level: float, method: str, n: int) -> 
     [-1, 1], where +-1 is cut at 1 - 1/n^2. All are widened to hold the value.
     """
     defined = draws[np.isfinite(draws)]
-    undefined = 1 - len(defined) / max(len(draws), 1)
     if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
-        return Interval(np.nan, np.nan, "", undefined)
+        return Interval(np.nan, np.nan, "")
     if method == "percentile":
         ends = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     else:
@@ -109,4 +106,4 @@ def interval(value: float, draws: Floats, level: float, method: str, n: int) -> 
         half = t_quantile((1 + level) / 2, n) * spread(moved[:-1], n)
         ends = moved[-1] + half * np.array([-1, 1])
         ends = np.tanh(ends) if method == "fisher-t" else ends
-    return Interval(min(float(ends[0]), value), max(float(ends[1]), value), method, undefined)
+    return Interval(min(float(ends[0]), value), max(float(ends[1]), value), method)

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.analysis.controls import LENGTH, RETRIEVER, TWIN
-from judgekit.analysis.findings import HELPS, MISLEADS, UNKNOWN, Finding, Findings, Ranged
+from judgekit.analysis.findings import HELPS, LENGTH, MISLEADS, RETRIEVER, TWIN, UNKNOWN, Finding, Findings, Ranged
 from judgekit.analysis.money import ANSWERING, PEOPLE, Money, Pool
 from judgekit.analysis.primary import Primary
 from judgekit.notebook import NotebookRepr
@@ -299,18 +298,14 @@ def _beware(it: Situation, found: Findings, best: Finding | None) -> Iterator[st
         yield f"{_short(name)} lacks labels on {n:,} questions; claims hold whatever they are."
     for one in found.each:
         yield from _by_run(one, _short)
-    yield from _controls(found, best)
-    if it.unchecked:
-        yield "Contexts not checked: answers do not say which documents they were made from."
-    if best is not None and best.labeling in it.existing:
-        yield f"Documents that {_short(best.labeling)} does not list count as 0."
-
-
-def _controls(found: Findings, best: Finding | None) -> Iterator[str]:
     for name, what in ((RETRIEVER, "the runs' own ranks give"), (LENGTH, "the length of documents gives")):
         if best is not None and name in found.controls and not best.beats.get(name, True):
             value = _times(found.controls[name])
             yield f"{_short(best.labeling)} is right {_times(best.concordance)} times in 100; {what} {value}."
+    if it.unchecked:
+        yield "Contexts not checked: answers do not say which documents they were made from."
+    if best is not None and best.labeling in it.existing:
+        yield f"Documents that {_short(best.labeling)} does not list count as 0."
 
 
 def _reuse(it: Situation) -> Iterator[str]:

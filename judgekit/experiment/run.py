@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from judgekit import outcomes, stages
 from judgekit.analysis import Background, Comparison, Rules, compare
 from judgekit.analysis.agreement import agreement
-from judgekit.analysis.controls import LENGTH, RETRIEVER
+from judgekit.analysis.findings import LENGTH, RETRIEVER
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Budget

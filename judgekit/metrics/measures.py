@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, TypeVar, overload
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -286,25 +286,7 @@ Function = TypeVar("Function", bound=Callable[..., float])
 _HOW: Final = "a measure is a function of (ranked, judged) or (ranked, judged, cutoff), then parameters with defaults"
 
 
-@overload
-def measure(name: Function) -> Function: ...
-
-
-@overload
-def measure(
-    name: str = ...,
-    *,
-    rewards: str = ...,
-    lower_is_better: bool = ...,
-) -> Callable[[Function], Function]: ...
-
-
-def measure(
-    name: str | Callable[..., float] = "",
-    *,
-    rewards: str = "",
-    lower_is_better: bool = False,
-) -> Callable[..., Any]:
+def measure(name: str = "", *, rewards: str = "", lower_is_better: bool = False) -> Callable[[Function], Function]:
     """Declare a measure of your own by a function that scores one list.
 
     In a notebook cell or in a file::
@@ -319,8 +301,7 @@ def measure(
     ``judged``, all labels of the query; and ``cutoff``, the k, or None for all. It returns a number, or NaN where the
     measure is undefined. A function without ``cutoff`` looks at whole lists. Further arguments are parameters of the
     measure: bool, number or str, as the default is. A parameter ``rel=None`` is the least label that counts as
-    relevant, which is the one that the labeling declares unless the measure gives another. Bare, ``@jk.measure`` gives
-    the measure the name of its function.
+    relevant, which is the one that the labeling declares unless the measure gives another.
 
     Where a run has nothing for a query the function is not asked: the score is 0, and undefined where lower is better.
     Such a measure has no bounds over unknown labels.
@@ -337,13 +318,13 @@ def measure(
     """
 
     def declare(function: Function) -> Function:
-        name = spelling or getattr(function, "__name__", "measure")
-        if parse(name) != Spec(name):
-            raise UsageError(f"{name!r} is not a name: parameters and cutoff are given where the measure is used")
-        by_cutoff, params = _signature(name, function)
-        first_line = (inspect.getdoc(function) or name).splitlines()[0]
+        spelled = name or getattr(function, "__name__", "measure")
+        if parse(spelled) != Spec(spelled):
+            raise UsageError(f"{spelled!r} is not a name: parameters and cutoff are given where the measure is used")
+        by_cutoff, params = _signature(spelled, function)
+        first_line = (inspect.getdoc(function) or spelled).splitlines()[0]
         Definition(
-            name,
+            spelled,
             first_line,
             f"{function.__name__} in {function.__module__}",
             "declared by the user",
@@ -358,10 +339,8 @@ def measure(
         )(_by_list(function, by_cutoff))
         return function
 
-    if callable(name):
-        spelling = ""
-        return declare(name)
-    spelling = name
+    if not isinstance(name, str):
+        raise UsageError("write @jk.measure(), with parentheses")
     return declare
 
 

@@ -14,8 +14,7 @@ import pytest
 
 import judgekit as jk
 from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare, decide
-from judgekit.analysis.controls import RETRIEVER
-from judgekit.analysis.findings import HELPS, MISLEADS, NOT_SHOWN
+from judgekit.analysis.findings import HELPS, MISLEADS, NOT_SHOWN, RETRIEVER
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Needs
 from tests.analysis.worlds import RUNS, tables, world
