@@ -131,10 +131,9 @@ def system_agreement(
             panel = Panel(str(measure), 0, pair[1], "", *names, values[[first]], values[second], there)
             (found,) = estimates(panel, "system", weights)
             for name in ("concordance", "tau_b", "rho"):
-                ends = found.interval(name, confidence, weights)
-                value = float(found.values[found.names.index(name)])
-                key = (*pair, str(measure), name, value, ends.low, ends.high)
-                rows.append((*key, len(evaluation.runs), found.queries, found.reason))
+                ends = found.interval(name, confidence, weights)[:2]
+                value = (name, found.value(name), *ends)
+                rows.append((*pair, str(measure), *value, len(evaluation.runs), found.queries, found.reason))
     return pd.DataFrame(rows, columns=list(_SYSTEM))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.differences import compared
+from judgekit.analysis.differences import DIFFERENCE_COLUMNS, compared
 from judgekit.analysis.findings import TWIN, Findings, find
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Bools, Inputs, Panel
@@ -19,8 +19,8 @@ from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.data.tables import COMPARISON, stacked
 
-_DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model", "n", "queries", "lacking",
-                   "tau_b_max"]  # fmt: skip
+_BEHIND: Final = ("queries", "lacking", "tau_b_max")
+_DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model", "n", *_BEHIND]
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Collector:
     controls: Collection[str] = ()
     twins: Mapping[str, Floats] = field(default_factory=dict)
     kinds: Mapping[str, Bools] = field(default_factory=dict)
-    rows: list[dict[str, object]] = field(default_factory=list)
+    rows: list[tuple[object, ...]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
     control_rows: list[tuple[object, ...]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -66,8 +66,8 @@ class Collector:
 
     def _by_measure(self) -> pd.DataFrame:
         """Panels are worked out by the answers that they share, and shown by measure."""
-        rows = sorted(self.rows, key=lambda row: self.inputs.measures.index(str(row["measure"])))
-        return pd.DataFrame(rows)
+        rows = sorted(self.rows, key=lambda row: self.inputs.measures.index(str(row[1])))
+        return pd.DataFrame(rows, columns=[*COMPARISON.columns, *_BEHIND])
 
     def panel(self, panel: Panel) -> None:
         """Work out one panel at all levels."""
@@ -94,39 +94,15 @@ class Collector:
             if self.pairs and same and panel.model == self.cell.model and not panel.means_only:
                 self._differences(panel, level, [e for e in labelings if e.labeling in panel.joint])
 
-    def _key(self, panel: Panel, level: str, run: str) -> dict[str, object]:
-        return {
-            "measure": panel.measure,
-            "run": run,
-            "level": level,
-            "depth": panel.depth,
-            "quality_metric": panel.metric,
-            "model": panel.model,
-        }
-
     def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
-        labeling = panel.labelings[estimate.labeling]
-        key = {"labeling": labeling, **self._key(panel, level, estimate.run)}
-        common = self.flagger.cell(panel, estimate, level)
-        details = {
-            "queries": estimate.queries,
-            "lacking": float(panel.cost[estimate.labeling]),
-            "tau_b_max": estimate.attainable,
-        }
+        """Add a row per coefficient, in the order of the columns of `COMPARISON`, with what stands behind it."""
+        labeling, common = panel.labelings[estimate.labeling], self.flagger.cell(panel, estimate, level)
+        key = (labeling, panel.measure, estimate.run, level, panel.depth, panel.metric, panel.model)
+        behind = (estimate.queries, float(panel.cost[estimate.labeling]), estimate.attainable)
         for name, value in zip(estimate.names, estimate.values, strict=True):
-            found = estimate.interval(name, self.rules.confidence, self.resamples)
-            flags = [*common, *self.flagger.coefficient(panel, estimate, level, name, found.method)]
-            row = {
-                "coefficient": name,
-                "value": float(value),
-                "ci_low": found.low,
-                "ci_high": found.high,
-                "ci_method": found.method,
-                "n": estimate.n,
-                "undefined_reason": estimate.reason,
-                "flags": ";".join(flags),
-            }
-            self.rows.append(key | row | details)
+            ends = estimate.interval(name, self.rules.confidence, self.resamples)
+            flags = ";".join([*common, *self.flagger.coefficient(panel, estimate, level, name, ends.method)])
+            self.rows.append((*key, name, float(value), *ends, estimate.n, estimate.reason, flags, *behind))
 
     def _differences(self, panel: Panel, level: str, found: Sequence[Estimate]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
@@ -136,7 +112,8 @@ class Collector:
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.
             tested = not any(self.flagger.is_outcome(panel, name) for name in names)
             family = f"{panel.measure} {level} {a.run}" if tested else None
-            return {"first": names[0], "second": names[1], **self._key(panel, level, a.run), "family": family}
+            key = (*names, panel.measure, a.run, level, panel.depth, panel.metric, panel.model, family)
+            return dict(zip([*list(DIFFERENCE_COLUMNS)[:8], "family"], key, strict=True))
 
         there = combinations([each for each in found if not each.reason], 2)
         pairs = ((about(a, b), a, b) for a, b in there if a.run == b.run)

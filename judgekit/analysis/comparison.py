@@ -244,14 +244,7 @@ def compare(
     quality = at_every_depth(quality, scores, depths, whole=False)
     several, all_modes = modes_of(quality), quality
     quality = of_mode(quality, mode)
-    read = partial(Inputs.read, scores, lower=told.lower, labelings=wanted.get("labelings"), runs=wanted.get("runs"))
-    inputs = read(
-        quality,
-        measures=wanted.get("measures"),
-        metrics=wanted.get("metrics"),
-        models=wanted.get("models"),
-        depths=depths,
-    )
+    inputs = Inputs.read(scores, quality, wanted, told.lower)
     plan = inputs.plan(depths, pairing)
     means_only, obstacle = inputs.queries == (ALL,), told.obstacle
     if means_only and len(inputs.runs) < 2:
@@ -306,7 +299,8 @@ def compare(
     def of_one(rows: pd.DataFrame) -> Collector:
         """Work out one mode, for the measures that are held against the answers of the primary cell."""
         fitting = [m for m in inputs.measures if cutoff_of(m) in (None, cell.depth)] + [cell.measure]
-        one = read(rows, measures=dict.fromkeys(fitting), depths=[cell.depth])
+        asked = wanted | {"metrics": [cell.metric], "models": [cell.model], "depths": [cell.depth], "measures": fitting}
+        one = Inputs.read(scores, rows, asked, told.lower)
         return worked_out(one, one.plan([cell.depth], pairing), pairs=False)
 
     work = worked_out(inputs, plan, progress)
@@ -406,10 +400,7 @@ def _table(given: object, read: Callable[[str | Path], pd.DataFrame], expected: 
 
 def _gains(found: Findings | None) -> pd.DataFrame:
     """Return the decision gains of a comparison as a table."""
-    rows: list[tuple[str, str, float, float, float]] = []
-    if found is not None and found.each:
-        for one in found.each:
-            rows.append((one.labeling, "", *one.gain))
-            rows += [(one.labeling, run, *gain) for run, gain in one.without.items()]
-        rows.append(("answers", "", *found.answers))
+    each = () if found is None else found.each
+    rows = [(one.labeling, run, *gain) for one in each for run, gain in {"": one.gain, **one.without}.items()]
+    rows += [("answers", "", *found.answers)] if found is not None and each else []
     return pd.DataFrame(rows, columns=["labeling", "without", "gain", "ci_low", "ci_high"])

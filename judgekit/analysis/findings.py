@@ -195,18 +195,13 @@ class Findings:
 
     def table(self) -> pd.DataFrame:
         """Return a row per labeling and kind of question (``all`` for the whole)."""
-        rows = []
-        for kind, found in {"all": self, **self.kinds}.items():
-            for one in found.each:
-                numbers = {"r": one.r, "gain": one.gain, "concordance": one.concordance}
-                ends = {
-                    column: value
-                    for name, (number, low, high) in numbers.items()
-                    for column, value in ((name, number), (f"{name}_low", low), (f"{name}_high", high))
-                }
-                about = {"kind": kind, "labeling": one.labeling, "finding": one.says}
-                rows.append(about | ends | {"queries": found.queries, "differing": found.differing})
-        return pd.DataFrame(rows)
+        rows = [
+            (kind, one.labeling, one.says, *one.r, *one.gain, *one.concordance, found.queries, found.differing)
+            for kind, found in {"all": self, **self.kinds}.items()
+            for one in found.each
+        ]
+        ends = [f"{name}{end}" for name in ("r", "gain", "concordance") for end in ("", "_low", "_high")]
+        return pd.DataFrame(rows, columns=["kind", "labeling", "finding", *ends, "queries", "differing"])
 
 
 @dataclass(frozen=True)

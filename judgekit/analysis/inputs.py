@@ -6,10 +6,10 @@ runs and queries: the unit in which labelings are compared and resampled togethe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -190,13 +190,7 @@ class Inputs:
         cls,
         scores: pd.DataFrame,
         quality: pd.DataFrame,
-        *,
-        labelings: Collection[str] | None = None,
-        runs: Collection[str] | None = None,
-        measures: Collection[str] | None = None,
-        metrics: Collection[str] | None = None,
-        models: Collection[str] | None = None,
-        depths: Collection[int] | None = None,
+        only: Mapping[str, Collection[Any]],
         lower: Collection[str] = (),
     ) -> Inputs:
         """Check both tables, keep what was asked for, and code it."""
@@ -210,11 +204,11 @@ class Inputs:
         score = _over_queries(score, ("labeling", "run", "measure")) if means else score[score["query_id"] != ALL]
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
-        measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
-        for column, wanted in (("labeling", labelings), ("run", runs), ("measure", measures)):
-            score = _keep(score, column, wanted, "score")
+        measures = {"measures": [spelled_as(measure, spellings) for measure in only.get("measures") or spellings]}
+        for column in ("labeling", "run", "measure"):
+            score = _keep(score, column, {**only, **measures}, "score")
         cutoffs = {cutoff_of(measure) for measure in score["measure"].unique()} - {None}
-        answer = completed(quality, set(score["run"].unique()), depths or {int(k) for k in cutoffs if k})
+        answer = completed(quality, set(score["run"].unique()), only.get("depths") or {int(k) for k in cutoffs if k})
         warnings += [
             f"The quality table has no column {column!r}: judgekit takes {what} {answer[column].iloc[0]}."
             for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be"))
@@ -231,8 +225,8 @@ class Inputs:
         for name, table in (("score", score), ("quality", answer)):
             if table.empty:
                 raise DataError(f"the {name} table has no rows to compare")
-        for column, wanted in (("metric", metrics), ("model", models)):
-            answer = _keep(answer, column, wanted, "quality")
+        for column in ("metric", "model"):
+            answer = _keep(answer, column, only, "quality")
         answer = _where_ok(answer)
         if means:
             answer = _over_queries(answer, ("run", "depth", "model", "metric"))
@@ -243,7 +237,7 @@ class Inputs:
                 "the quality table has no row about a run at a depth of at least 1, so there is no answer"
                 " quality to predict"
             )
-        shared = _shared(score, answer, "run", warnings, runs)
+        shared = _shared(score, answer, "run", warnings, only.get("runs"))
         score, answer = (table[table["run"].isin(shared)] for table in (score, answer))
         queries = _shared(score, answer, "query_id", warnings)
         unanswered = tuple(sorted(set(score["query_id"].unique()) - set(queries)))
@@ -378,14 +372,13 @@ def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(table.groupby(list(keys), as_index=False)["value"].mean().assign(query_id=ALL))
 
 
-def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, name: str) -> pd.DataFrame:
-    if wanted is None:
-        return frame
-    have = set(frame[column].unique())
-    for value in wanted:
+def _keep(frame: pd.DataFrame, column: str, only: Mapping[str, Collection[Any]], name: str) -> pd.DataFrame:
+    """Return the rows of a table that were asked for by a column."""
+    have, wanted = set(frame[column].unique()), only.get(f"{column}s")
+    for value in wanted or ():
         if value not in have:
             raise UsageError(f"{column}s: {not_among(f'{column} of the {name} table', value, sorted(have))}")
-    return frame[frame[column].isin(list(wanted))]
+    return frame if wanted is None else frame[frame[column].isin(list(wanted))]
 
 
 def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:

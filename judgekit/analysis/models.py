@@ -80,7 +80,7 @@ def model_matrix(
         UsageError: the measure or metric is not in the tables, or there is no such level.
         DataError: there is no quality at that depth.
     """
-    inputs = Inputs.read(scores, quality, labelings=list(label_models), measures=[measure], metrics=[metric])
+    inputs = Inputs.read(scores, quality, {"labelings": list(label_models), "measures": [measure], "metrics": [metric]})
     if level not in LEVELS:
         raise UsageError(not_among("level", level, LEVELS))
     panels = {m: inputs.panel(measure, metric, m, depth) for m in inputs.models if (metric, m, depth) in inputs.quality}
@@ -104,12 +104,17 @@ def model_matrix(
                         f"two labelings are {key[0]!r} with labels of {key[1]!r}: give them different names in methods"
                     )
                 cells[key] = found
-    rows = []
-    for (method, label_model, answer_model), found in cells.items():
-        ends = found.interval(_COEFFICIENT, confidence, sample)
-        names = (method, label_model, answer_model, answer_model in members[label_model])
-        value = (found.value(_COEFFICIENT), ends.low, ends.high, ends.method)
-        rows.append((*names, *value, found.n, found.reason))
+    rows = [
+        (
+            *key,
+            key[2] in members[key[1]],
+            found.value(_COEFFICIENT),
+            *found.interval(_COEFFICIENT, confidence, sample),
+            found.n,
+            found.reason,
+        )
+        for key, found in cells.items()
+    ]
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
         ["labeling", "label_model", "answer_model"], ignore_index=True
     )

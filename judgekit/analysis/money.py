@@ -35,6 +35,10 @@ COSTS: Final = Table(
 """Standalone cost per labeling: what it would take with an empty store. NaN is unknown, never 0. ``request_seconds`` is
 the time of all requests added up, as if they had been sent one after the other."""
 
+_ORDER: Final = (
+    *("strategy", "requests", "judgments", "references", "money", "total", "questions"),
+    *("r", "r_low", "r_high", "gain", "gain_low", "gain_high", "note"),
+)
 ANSWERING: Final = "answers"
 """The strategy of answering end to end; the costs table may have a row of this name, at the primary depth."""
 PEOPLE: Final = "people"
@@ -117,8 +121,7 @@ def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
     twice = frame["labeling"][frame["labeling"].duplicated()]
     if len(twice):
         raise DataError(f"the costs table has two rows for labeling {twice.iloc[0]!r}")
-    columns = {name: frame.get(name, np.nan) for name in COSTS.optional}
-    frame = pd.DataFrame({"labeling": frame["labeling"], **columns})
+    frame = frame.reindex(columns=[*COSTS.columns, *COSTS.optional])
     if (frame[list(COSTS.optional)] < 0).any(axis=None):
         raise DataError("the costs table holds a negative cost")
     return frame.set_index("labeling")
@@ -153,7 +156,7 @@ def purchase_order(
         asked = _new_question(ANSWERING, None, costs, money, pool)
         below = findings.answers.value < 0 or findings.answers.low < 0
         rows.append(_row(ANSWERING, HALF * below, pool, money, asked, findings.answers, Ranged(1.0)))
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(_ORDER))
 
 
 def _new_question(
@@ -184,13 +187,9 @@ def _row(
     cost: tuple[float, float, float, float],
     gain: Ranged = UNKNOWN,
     r: Ranged = UNKNOWN,
-) -> dict[str, object]:
-    requests, judgments, references, price = cost
-    bought = np.nan
+) -> tuple[object, ...]:
+    price, bought = cost[-1], np.nan
     if pool is not None and money.budget is not None and price > 0:
         bought = float(min(pool.queries * (note != NOT_PILOTED) + np.floor(money.budget / price), pool.at_hand))
-    about = {"strategy": strategy, "requests": requests, "judgments": judgments, "references": references}
-    about |= {"money": price, "total": price * (pool.queries if pool else np.nan), "questions": bought}
-    ends = {"r": r.value, "r_low": r.low, "r_high": r.high}
-    ends |= {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high}
-    return about | ends | {"note": note}
+    total = price * (pool.queries if pool else np.nan)
+    return strategy, *cost, total, bought, *r, *gain, note

@@ -8,8 +8,7 @@ labelings, measures and models are paired. Which method is used where was chosen
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +49,7 @@ def resample_matrix(queries: int, resamples: int, seed: int, groups: npt.NDArray
     return np.ascontiguousarray(counts.T, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """A confidence interval.
 
     Attributes:

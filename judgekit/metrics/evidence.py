@@ -35,9 +35,8 @@ _REPLACED: Final = (*_READ, "rel", "dcg", "gains")
 def suited(measures: Iterable[Measure], runs: Sequence[Run], docs: Docs) -> list[Measure]:
     """Return the measures; where runs are over different cuts of the same pages, those of evidence."""
     found = list(measures)
-    if not any(of_evidence(measure) != measure for measure in found) or not cut_differently(runs, docs):
-        return found
-    return list(map(of_evidence, found))
+    apart = any(of_evidence(measure) != measure for measure in found) and cut_differently(runs, docs)
+    return [of_evidence(measure) if apart else measure for measure in found]
 
 
 def of_evidence(measure: Measure) -> Measure:

@@ -240,9 +240,8 @@ class LabelledHits:
 
     def per_group(self, chosen: Bools) -> Ints:
         """Return how many of the chosen labels, shape (L, P), each group has, shape (L, 1, Q)."""
-        owner, pair, _ = _where(chosen)
-        groups = owner * self.shape[2] + self.join.pair_query[pair]
-        return np.bincount(groups, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
+        group, _ = self.groups(chosen)
+        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
 
     @cached_property
     def largest(self) -> Floats:

@@ -68,11 +68,10 @@ class Join:
         self._pair_row = self.pair_query = np.empty(0, np.int64)
         self._pair_keys: Keys = np.empty(0, np.uint64)
         self.labelled: list[tuple[Ints, Ints]] = []
-        for labeling, before in zip(labelings, [None, *labelings[:-1]], strict=True):
-            if before is None or not _same_pairs(labeling, before):
-                query = _places(labeling.row_queries, place)[labeling.row_codes]
-                rows = np.flatnonzero(query >= 0)
-                pair = self._pairs(labeling.row_keys[rows], query[rows], labeling.row_docs, rows)
+        for labeling in labelings:
+            query = _places(labeling.row_queries, place)[labeling.row_codes]
+            rows = np.flatnonzero(query >= 0)
+            pair = self._pairs(labeling.row_keys[rows], query[rows], labeling.row_docs, rows)
             self.labelled.append((rows, pair))
         if unjudged_unknown:
             for lists in self._runs:
@@ -108,8 +107,9 @@ class Join:
         fresh[old] = False
         pair = np.empty(len(keys), np.int64)
         pair[old], pair[fresh] = match, len(self._pair_keys) + np.arange(len(keys) - len(old))
-        self._pair_row = np.append(self._pair_row, len(self._pair_docs) + rows[fresh])
-        self._pair_docs = pa.concat_arrays([self._pair_docs, docs])
+        if fresh.any():
+            self._pair_row = np.append(self._pair_row, len(self._pair_docs) + rows[fresh])
+            self._pair_docs = pa.concat_arrays([self._pair_docs, docs])
         self.pair_query = np.append(self.pair_query, query[fresh])
         self._pair_keys = np.append(self._pair_keys, keys[fresh])
         return pair
@@ -190,15 +190,6 @@ def _blocks(run: Run, rows: Ints) -> tuple[Ints, Ints]:
     return before[block], np.diff(np.append(firsts, len(run)))[block]
 
 
-def _same_pairs(one: Labeling, other: Labeling) -> bool:
-    """Return whether two labelings list the same pairs in the same order, as labelings of one pool do."""
-    return (
-        one.row_queries == other.row_queries
-        and np.array_equal(one.row_codes, other.row_codes)
-        and bool(one.row_docs.equals(other.row_docs))
-    )
-
-
 def _compact(rows: Ints) -> Ints | slice:
     """Return rows that follow each other as a slice, which is read and written many times as fast."""
     if len(rows) and int(rows[-1] - rows[0]) + 1 == len(rows) and (np.diff(rows) == 1).all():
@@ -229,12 +220,8 @@ class _Rows:
         self.query, self.starts, self.retrieved = at[known], run.starts[known], run.counts[known]
         self._counts = self.retrieved if depth is None else np.minimum(self.retrieved, depth)
         self._offsets = np.concatenate([[0], np.cumsum(self._counts)])
-        whole = self._offsets[-1] == len(run)
-        self.keys = run.ranked_keys if whole else run.ranked_keys[self._rows()]
-
-    def _rows(self) -> Ints:
         within = np.arange(self._offsets[-1]) - np.repeat(self._offsets[:-1], self._counts)
-        return np.asarray(np.repeat(self.starts, self._counts) + within)
+        self.keys = run.ranked_keys[np.repeat(self.starts, self._counts) + within]
 
     def locate(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return list and 1-based rank of rows of `keys` (ascending)."""

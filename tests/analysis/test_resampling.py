@@ -33,7 +33,6 @@ def test_an_undefined_value_and_more_than_one_of_twenty_undefined_draws_have_no_
     draws = np.r_[np.full(50, np.nan), np.random.default_rng(0).normal(size=950)]
     found = interval(0.0, draws, 0.95, "t", 10)
     assert np.isfinite(found.low)
-    assert found.undefined == pytest.approx(0.05)
     draws[50] = np.nan
     assert np.isnan(interval(0.0, draws, 0.95, "t", 10).low)
     assert np.isnan(interval(np.nan, np.zeros(100), 0.95, "t", 10).low)
