@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.errors import UsageError
-from judgekit.metrics import DEFINITIONS, Definition, Measure, catalog, parse_measures
+from judgekit.metrics import DEFINITIONS, Definition, Measure, parse_measures
 from judgekit.spec import Spec, Value
 from tests.metrics.material import TREC
 
@@ -39,16 +39,11 @@ def test_every_measure_parses_back(measure: Measure) -> None:
     ("text", "canonical"),
     [
         *((theirs, str(Measure(ours))) for ours, theirs in TREC.items()),
-        ("NDCG@10", "nDCG@10"),
         ("MAP", "AP"),
-        ("MRR@10", "RR@10"),
         ("Hit@3", "Success@3"),
-        ("hit_rate@3", "Success@3"),
         ("HR@5", "Success@5"),
-        ("Recall@5", "R@5"),
         ("Precision(rel=2)@5", "P(rel=2)@5"),
         ("SetRelP", "SetP(relative=True)"),
-        ("roc_auc", "AUC"),
         ("mean_rank", "MeanRank"),
         ("nDCG(gains={0:0,1:1,2:5})@10", "nDCG(gains='{0:0,1:1,2:5}')@10"),
     ],
@@ -76,9 +71,7 @@ def test_a_list_of_measures_drops_repetitions() -> None:
         ("P(by=3)@5", "by is one of k, retrieved, not 3"),
         ("RR(best=1)", "best is one of False, True, not 1"),
         ("RBP(p=1.5)", "p is a number between 0 and 1"),
-        ("RBP(p=x)", "p is a number between 0 and 1"),
         ("ERR(max=0)", "max is a number above 0"),
-        ("SetF(beta=-1)", "beta is a number above 0"),
         ("nDCG(gains=1)", "gains is {label:gain,...}"),
         ("nDCG(gains='1:x')", "gains is {label:gain,...}"),
         ("P@0", "cutoff"),
@@ -91,26 +84,7 @@ def test_what_is_no_measure_is_refused_with_a_hint(text: str, message: str) -> N
 
 def test_a_measure_is_a_value() -> None:
     measure = Measure("P(rel=2)@5")
-    assert Measure(measure) == measure
-    assert Measure(Spec("P", (("rel", 2),), 5)) == measure
-    assert (measure.name, measure.cutoff, measure.option("rel"), measure.option("by")) == ("P", 5, 2, "k")
-    assert measure.option("beta") is None
-    assert measure.at(10) == Measure("P(rel=2)@10")
-    assert measure.at(None).cutoff is None
-    assert Measure("MeanRank").lower_is_better
-    assert not measure.lower_is_better
-    assert Measure(Spec("MAP")) == Measure("AP")
-
-
-def test_every_definition_has_a_formula_and_says_all_there_is_to_say() -> None:
-    names = [alias.casefold() for d in catalog() for alias in {d.name.casefold(), *map(str.casefold, d.aliases)}]
-    assert len(names) == len(set(names)), "two measures share a name"
-    for definition in catalog():
-        assert callable(definition.compute)
-        assert definition.title
-        assert definition.formula
-        assert definition.source
-        assert definition.rewards
-        assert definition.scales
-        assert all(param.what for param in definition.params.values())
-        assert definition.needs in {"binary", "label", "gain", "amount", "nothing"}
+    assert Measure(measure) == Measure(Spec("P", (("rel", 2),), 5)) == measure
+    assert (measure.option("rel"), measure.option("by"), measure.option("beta")) == (2, "k", None)
+    assert (measure.at(10), measure.at(None).cutoff) == (Measure("P(rel=2)@10"), None)
+    assert [Measure(m).lower_is_better for m in ("MeanRank", "P")] == [True, False]
