@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.analysis import Rules, compare, model_matrix
-from judgekit.analysis.agreement import agreement
 from judgekit.analysis.differences import difference
 from judgekit.analysis.intervals import better_than
 from judgekit.analysis.resampling import interval
-from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
 from tests.analysis.worlds import world
 
@@ -55,19 +53,6 @@ def test_every_interval_of_a_comparison_and_a_matrix_at_80_lies_within_that_at_9
     check_inside(narrow.differences, wide.differences)
 
 
-def test_so_do_those_of_agreement():
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, 4, 200)
-    second = np.clip(first + rng.integers(-1, 2, 200), 0, 3)
-    frame = pd.DataFrame({"query_id": [f"q{i // 5}" for i in range(200)], "doc_id": [f"d{i}" for i in range(200)]})
-    labelings = [
-        Labeling(name, Scale.parse("grades:3"), frame.assign(relevance=values / 1.0, status="ok"))
-        for name, values in (("a", first), ("b", second))
-    ]
-    narrow, wide = (agreement(labelings, resamples=200, confidence=c).table for c in (0.8, 0.95))
-    check_inside(narrow, wide)
-
-
 confidences = st.floats(0.5, 0.999)
 
 
@@ -78,6 +63,7 @@ def test_every_method_and_difference_has_a_wider_interval_at_a_higher_confidence
     for method in ("t", "fisher-t", "percentile"):
         narrow, wide = (interval(0.6, draws, c, method, 30) for c in both)
         assert wide.low <= narrow.low <= 0.6 <= narrow.high <= wide.high
+        assert method == "t" or wide.high <= 1
     (narrow, p), (wide, same) = (difference(0.1, draws - 0.5, c, 30) for c in both)
     assert wide.low <= narrow.low <= 0.1 <= narrow.high <= wide.high
     assert p == same

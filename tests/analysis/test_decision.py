@@ -71,19 +71,12 @@ def test_a_labeling_that_picks_the_worse_run_is_not_better_than_all_others() -> 
     other = quality * 0.1 + rng.normal(size=quality.shape)
     found, lines = decided(tables({"judge": judge, "other": other}, quality, ("A", "B")))
     assert lines["Do"] == "No decision. Do not buy labels yet."
+    assert lines["Why"].startswith("Answers differ on 490 of 1,000 questions; ")
+    bring = r"Bring (at least|more than) [\d,]+ questions \(perhaps none suffice\), or keep the cheaper retriever\."
+    assert re.search(bring, lines["Next"])
     assert "judge would pick A, the answers so far B." in found.text
     assert found.findings["judge"].concordance.low > 0.6, "on the questions whose answers differ it is right"
     assert found.findings["judge"].gain.value < 0
-
-
-def test_where_labels_pick_the_worse_run_that_is_said_first() -> None:
-    rng = np.random.default_rng(0)
-    quality = (rng.random((2, 400)) < np.array([[0.65], [0.45]])).astype(float)
-    labels = {name: quality + rng.normal(size=(2, 400)) + np.array([[0], [2.0]]) for name in ("gold", "judge")}
-    found, lines = decided(tables(labels, quality, ("A", "B")))
-    assert lines["Do"].startswith("Do not choose by gold or judge: they pick the worse run. Answers put A first.")
-    assert {one.says for one in found.findings.each} == {MISLEADS}
-    assert not found.findings.not_worth
 
 
 def test_gold_passages_are_there_already_and_people_and_references_cost() -> None:
@@ -221,18 +214,6 @@ def test_gold_passages_that_pick_the_worse_retriever() -> None:
     assert re.fullmatch(r"Gain in points: gold -\d\.\d \(-.* to -.*\); containment \d\.\d \(.*\)\.", lines["Why"])
     assert lines["How sure"] == "1,000 questions, 2 retrievers, this reader only. Kinds of question were not declared."
     assert lines["Next"] == "Repeat with the reader that you will ship."
-
-
-def test_no_decision_where_answers_hardly_differ() -> None:
-    rng = np.random.default_rng(1)
-    quality = np.tile((rng.random(104) < 0.5).astype(float), (2, 1))
-    quality[1, :8] = 1 - quality[0, :8]
-    judge = quality + 2 * rng.normal(size=quality.shape)
-    _, lines = decided(tables({"judge": judge}, quality, ("rrf", "bm25")))
-    assert lines["Do"] == "No decision. Do not buy labels yet."
-    assert lines["Why"].startswith("Answers differ on 8 of 104 questions; ")
-    bring = r"Bring (at least|more than) [\d,]+ questions \(perhaps none suffice\), or keep the cheaper retriever\."
-    assert re.search(bring, lines["Next"])
 
 
 def test_gold_labels_are_used_here_and_people_are_piloted_first() -> None:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.analysis.follow import misordered, pooled_correlation, slanted
-from judgekit.analysis.levels import Estimate
 from judgekit.analysis.resampling import resample_matrix
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -56,24 +55,6 @@ def test_questions_whose_answers_tie_count() -> None:
     assert flat.value == 0, "the same score for all runs of a question says nothing"
     assert not flat.draws.any()
     assert not flat.telling.any()
-
-
-def test_with_fewer_than_five_telling_queries_there_is_no_interval() -> None:
-    estimate = Estimate(0, "all", ("r_pooled",), np.array([0.5]), np.full((1, 100), 0.5), 9, 9, telling=4)
-    assert np.isnan(estimate.interval("r_pooled", 0.95, None).low)
-
-
-def test_its_interval_covers_the_truth() -> None:
-    truth = pooled_correlation(*world(99, n=200_000), np.ones((200_000, 1))).value
-    held = 0
-    for seed in range(100):
-        scores, quality = world(seed, n=60)
-        found = pooled_correlation(scores, quality, resample_matrix(60, 200, seed))
-        telling = int(found.telling.sum())
-        one = Estimate(0, "all", ("r_pooled",), np.array([found.value]), found.draws[None], 60, 60, telling=telling)
-        ends = one.interval("r_pooled", 0.95, None)
-        held += ends.low <= truth <= ends.high
-    assert held / 100 >= 0.9
 
 
 def test_noise_in_the_labels_is_no_bias_and_a_large_bias_is_found() -> None:

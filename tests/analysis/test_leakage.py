@@ -23,33 +23,22 @@ def utility(endpoint=READER, metric="em", prompt="answer-short"):
         (utility(), True),
         (utility(metric="f1"), False),
         (utility(prompt="answer-long"), False),
-        (utility(endpoint=STRANGER), False),
         (utility(endpoint=OTHER_PORT), False),
         (Needs(endpoints=(READER,)), False),
-        (Needs(references=True), False),
     ],
 )
 def test_only_the_same_llm_prompt_and_metric_make_the_outcome(need, same):
     assert same_by_construction({"l": need}, HOW, ["em"]) == ({("l", "big", "em")} if same else set())
 
 
-def test_a_namespace_makes_two_addresses_one_llm():
-    one, two = (Endpoint("a", f"http://h:{port}/v1", "big", namespace="cluster") for port in (1, 2))
-    assert same_by_construction({"l": utility(one)}, {"big": AnsweredBy(two, "answer-short")}, ["em"])
-
-
 @pytest.mark.parametrize(
     ("kin", "needs"),
     [
-        ("same model", Needs(endpoints=(READER,))),
         ("same model", Needs(endpoints=(OTHER_PORT,))),
-        ("same model", Needs(endpoints=(READER, STRANGER))),
         ("same model", Needs(endpoints=(STRANGER, COUSIN, READER))),
         ("same model", Needs(endpoints=(STRANGER,), raters=(READER,))),
-        ("same family", Needs(endpoints=(COUSIN,))),
         ("same family", Needs(endpoints=(STRANGER, COUSIN))),
         ("", Needs(endpoints=(STRANGER,))),
-        ("", Needs(references=True)),
     ],
 )
 def test_whoever_judges_in_a_jury_too_is_seen(kin, needs):

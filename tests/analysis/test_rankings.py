@@ -9,12 +9,6 @@ from scipy import stats
 from judgekit.analysis.rankings import over_runs, signs, within_queries
 
 
-def test_many_series_at_once_are_the_same_as_one_by_one():
-    rng = np.random.default_rng(0)
-    x, y = rng.integers(0, 6, (7, 11)).astype(float), rng.normal(size=(7, 11))
-    assert over_runs(x, y) == pytest.approx(np.stack([over_runs(a, b) for a, b in zip(x, y, strict=True)], 1))
-
-
 def tau_ap_by_definition(order, quality):
     """Mean over all places but the first of the share of those above that are really better."""
     shares = [np.mean([quality[a] > quality[item] for a in order[:place]]) for place, item in enumerate(order) if place]

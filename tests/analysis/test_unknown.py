@@ -10,10 +10,7 @@ from judgekit.analysis import compare
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.metrics.measures import parse_measures
-from judgekit.stages import Collection, score_pool
 from tests.analysis.worlds import world
-from tests.metrics.material import labeling_of
 
 GOOD = {"own": (0.0, 1.0), "other": (1.0, 0.3)}
 
@@ -85,19 +82,3 @@ def test_small_scores_that_are_good_have_their_bounds_turned_round() -> None:
     plain = Inputs.read(lacking(scores, "own", 3), quality, {}).panel("nDCG@5", "em", "m", 5)
     assert panel.low == pytest.approx(plain.low)
     assert panel.high == pytest.approx(plain.high)
-
-
-def test_scores_are_bounded_where_labels_are_missing_and_only_there() -> None:
-    docs = {f"d{i}": "text" for i in range(3)}
-    lists = {"a": {"d0": 3, "d1": 2, "d2": 1}, "b": {"d2": 2, "d0": 1}}
-    runs = {name: {"q1": order, "q2": order} for name, order in lists.items()}
-    collection = Collection.make({"q1": "one?", "q2": "two?"}, docs, runs, 3)
-    lacking_one = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1, "d1": "failed", "d2": 0})
-    plain, graded = parse_measures("P@2 nDCG(gains={1:3})@2")
-    found = score_pool(collection, [lacking_one], [plain, graded]).scores()
-    found = found.set_index(["measure", "run", "query_id"])
-    assert found.loc[("P@2", "a", "q2"), ["low", "high"]].tolist() == [0.5, 1.0]
-    assert found.loc[("P@2", "a", "q1"), ["low", "high"]].tolist() == [0.5, 0.5]
-    assert found.loc[(str(graded), "a", "q2"), ["low", "high"]].tolist() == [-np.inf, np.inf], "nothing bounds it"
-    whole = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1})
-    assert "low" not in score_pool(collection, [whole], parse_measures("P@2")).scores()

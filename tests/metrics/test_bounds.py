@@ -115,3 +115,13 @@ def test_what_bounds_cannot_be_had_with_is_refused() -> None:
     run, labeling = run_of(q="a"), labeling_of(q={"a": "refused"})
     with pytest.raises(UsageError, match="gains that grow"):
         evaluate([run], [labeling], ["nDCG(gains='{0:1}')"], missing="bounds")
+
+
+def test_scores_are_bounded_where_labels_are_missing_and_only_there() -> None:
+    runs = [run_of(name, q1=docs, q2=docs) for name, docs in (("a", "d0 d1 d2"), ("b", "d2 d0"))]
+    lacking = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1, "d1": "failed", "d2": 0})
+    found = evaluate(runs, [lacking], "P@2 nDCG(gains={1:3})@2").scores()
+    ends = found[found["run"] == "a"][["low", "high"]].to_numpy().tolist()
+    assert ends == [[0.5, 0.5], [0.5, 1.0], [1.0, 1.0], [-np.inf, np.inf]], "nothing bounds mapped gains"
+    whole = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1})
+    assert "low" not in evaluate(runs, [whole], "P@2").scores()
