@@ -7,7 +7,6 @@ from hypothesis import given, strategies as st
 
 from judgekit.analysis import Rules, compare, model_matrix
 from judgekit.analysis.differences import difference
-from judgekit.analysis.intervals import better_than
 from judgekit.analysis.resampling import interval
 from judgekit.errors import UsageError
 from tests.analysis.worlds import world
@@ -67,16 +66,6 @@ def test_every_method_and_difference_has_a_wider_interval_at_a_higher_confidence
     (narrow, p), (wide, same) = (difference(0.1, draws - 0.5, c, 30) for c in both)
     assert wide.low <= narrow.low <= 0.1 <= narrow.high <= wide.high
     assert p == same
-
-
-@given(st.integers(0, 50), confidences, confidences)
-def test_what_is_claimed_at_a_higher_confidence_is_claimed_at_a_lower_one(seed, one, other):
-    rng = np.random.default_rng(seed)
-    values = np.array([0.7, 0.66, 0.6])
-    draws = values[:, None] + 0.02 * rng.normal(size=(3, 400))
-    given_ = {"n": 80, "freedom": np.full((3, 3), 79), "enough": np.full((3, 3), True)}
-    low, high = (better_than(values, draws, confidence=c, **given_) for c in sorted((one, other)))
-    assert (low | ~high).all()
 
 
 @pytest.mark.parametrize("confidence", [0.0, 0.49, 1.0, 95, float("nan")])

@@ -8,24 +8,14 @@ from hypothesis import given, strategies as st
 
 from judgekit.analysis.follow import misordered, pooled_correlation, slanted
 from judgekit.analysis.resampling import resample_matrix
+from tests.analysis.worlds import arrays
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
-def world(
-    seed: int, runs: int = 6, n: int = 200, noise: float = 1.0, bias: Floats | None = None
-) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(seed)
-    skill, luck = np.linspace(-0.3, 0.3, runs)[:, None], rng.normal(size=(runs, n))
-    ease = rng.normal(size=n)
-    quality = (ease + skill + luck + 0.5 * rng.normal(size=(runs, n)) > 0).astype(float)
-    scores = ease + skill + luck + noise * rng.normal(size=(runs, n))
-    return scores + (0 if bias is None else bias[:, None]), quality
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_pearsons_r_with_each_questions_mean_taken_off(seed: int) -> None:
-    scores, quality = world(seed)
+    scores, quality = arrays(seed, 6, 200)
     weights = resample_matrix(200, 100, 1)
     found = pooled_correlation(scores, quality, weights)
     x, y = (each - each.mean(axis=0) for each in (scores, quality))
@@ -36,7 +26,7 @@ def test_it_is_pearsons_r_with_each_questions_mean_taken_off(seed: int) -> None:
 
 @given(st.integers(0, 1000), st.floats(0.1, 50))
 def test_how_easy_a_question_is_and_the_unit_of_scores_do_not_count(seed: int, times: float) -> None:
-    scores, quality = world(seed, n=30)
+    scores, quality = arrays(seed, 6, 30)
     weights = resample_matrix(30, 100, 1)
     moved = times * (scores + np.random.default_rng(seed).normal(size=30) * 10)
     assert pooled_correlation(moved, quality, weights).value == pytest.approx(
@@ -46,7 +36,7 @@ def test_how_easy_a_question_is_and_the_unit_of_scores_do_not_count(seed: int, t
 
 def test_questions_whose_answers_tie_count() -> None:
     """What concordance does not see: scores that differ where answers do not."""
-    scores, quality = world(0)
+    scores, quality = arrays(0, 6, 200)
     quality[:, 100:] = 1.0
     calm = np.where(np.arange(200) < 100, scores, 0.0)
     loud, quiet = (pooled_correlation(each, quality, resample_matrix(200, 100, 1)).value for each in (scores, calm))
@@ -59,7 +49,7 @@ def test_questions_whose_answers_tie_count() -> None:
 
 def test_noise_in_the_labels_is_no_bias_and_a_large_bias_is_found() -> None:
     def named(seed: int, bias: Floats | None = None, noise: float = 1.0) -> dict[int, bool]:
-        scores, quality = world(seed, bias=bias, noise=noise)
+        scores, quality = arrays(seed, 6, 200, noise, bias)
         weights = resample_matrix(200, 200, seed)
         return slanted(scores, quality, weights, 200, 0.95)
 
@@ -81,7 +71,7 @@ def test_a_measure_that_bends_is_no_bias_as_long_as_it_leaves_the_runs_in_their_
 
 
 def test_a_pair_is_misordered_only_where_both_differences_are_shown() -> None:
-    scores, quality = world(0, runs=2, n=400, bias=np.array([0.0, 0.0]))
+    scores, quality = arrays(0, 2, 400)
     weights = resample_matrix(400, 300, 1)
     quality[1] = np.where(np.arange(400) < 60, 1.0, quality[0])
     first, second = scores + np.array([[1.0], [0.0]]), scores + np.array([[0.0], [1.0]])

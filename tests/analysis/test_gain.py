@@ -12,16 +12,9 @@ from scipy import stats
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.gain import common_level, decision_gain
 from judgekit.analysis.resampling import resample_matrix
+from tests.analysis.worlds import arrays
 
 Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-
-def world(seed: int, runs: int = 4, n: int = 60, noise: float = 1.0) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(seed)
-    skill = np.linspace(0, 0.6, runs)[:, None]
-    ease = rng.normal(size=n)
-    quality = (skill + ease + rng.normal(size=(runs, n)) > 0.3).astype(float)
-    return quality * 0.5 + noise * rng.normal(size=(runs, n)), quality
 
 
 def by_random_halves(scores: Floats, quality: Floats, splits: int, groups: Ints) -> float:
@@ -40,7 +33,7 @@ def by_random_halves(scores: Floats, quality: Floats, splits: int, groups: Ints)
 @pytest.mark.parametrize("seed", range(2))
 def test_the_closed_form_is_the_mean_over_random_halves_of_queries_or_of_groups(seed: int, grouped: bool) -> None:
     rng = np.random.default_rng(seed)
-    scores, quality = world(seed, n=40)
+    scores, quality = arrays(seed, n=40)
     groups = rng.permutation(np.repeat(np.arange(40), rng.integers(1, 4, 40) if grouped else 1))
     scores, quality = scores[:, groups], quality[:, groups]
     weights = resample_matrix(len(groups), 100, 1, groups)
@@ -65,7 +58,7 @@ def test_where_runs_differ_on_few_queries_every_half_is_counted() -> None:
 def test_neither_the_order_of_runs_and_queries_nor_the_unit_of_scores_counts(
     seed: int, times: float, plus: float
 ) -> None:
-    scores, quality = world(seed, n=30)
+    scores, quality = arrays(seed, n=30)
     rng = np.random.default_rng(seed)
     weights = resample_matrix(30, 100, 1)
     rows, columns = rng.permutation(4), rng.permutation(30)
@@ -78,7 +71,7 @@ def test_neither_the_order_of_runs_and_queries_nor_the_unit_of_scores_counts(
 
 
 def test_leaving_a_run_out_is_the_gain_of_the_others() -> None:
-    scores, quality = world(3)
+    scores, quality = arrays(3)
     weights = resample_matrix(60, 100, 1)
     gain = decision_gain(scores, quality, weights)
     for run in range(4):
@@ -91,7 +84,7 @@ def test_leaving_a_run_out_is_the_gain_of_the_others() -> None:
 
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 4])
 def test_the_fewer_queries_runs_differ_on_the_further_out_its_percentiles_lie(groups: Ints | None) -> None:
-    scores, quality = world(3, n=200)
+    scores, quality = arrays(3, n=200)
     quality[:, 40:] = 1
     gain = decision_gain(scores, quality, resample_matrix(200, 1000, 1, groups), groups)
     differing = np.arange(200) if groups is None else groups
@@ -103,7 +96,7 @@ def test_the_fewer_queries_runs_differ_on_the_further_out_its_percentiles_lie(gr
 
 @pytest.mark.parametrize("differ", [0, 1, 4])
 def test_where_runs_hardly_differ_its_interval_is_all_that_is_possible(differ: int) -> None:
-    scores, quality = world(3, n=200)
+    scores, quality = arrays(3, n=200)
     quality[:] = np.arange(200) % 2
     quality[0, :differ] = 1 - quality[0, :differ]
     gain = decision_gain(scores, quality, resample_matrix(200, 100, 1))
@@ -112,7 +105,7 @@ def test_where_runs_hardly_differ_its_interval_is_all_that_is_possible(differ: i
 
 
 def test_a_resample_agrees_with_the_gain_of_the_repeated_queries() -> None:
-    scores, quality = world(5)
+    scores, quality = arrays(5)
     weights = resample_matrix(60, 100, 1)
     gain = decision_gain(scores, quality, weights)
     repeated = np.repeat(np.arange(60), weights[:, 7].astype(int))

@@ -53,6 +53,8 @@ def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
     assert first.decision.winner == "judge"
     assert first.decision.findings.excluded == {"erag": "its labels are the outcome by construction"}
     assert any("judge asks the answering model" in line for line in first.decision.details)
+    tests = first.differences.query("coefficient == 'concordance' and level == 'query'")
+    assert (tests["p_holm"].isna() == (tests[["first", "second"]] == "erag").any(axis=1)).all()
     fifth = compare(scores, quality, primary="P@5", resamples=100, background=Background(needs=needs, answering=HOW))
     assert fifth.decision.winner == "erag"
     flagged = fifth.table[fifth.table["flags"].str.contains("by_construction")]

@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from judgekit.analysis import compare, model_matrix
 from judgekit.analysis.agreement import agreement
-from judgekit.analysis.resampling import one_thread
 from judgekit.data.labelings import Labeling, Scale
 from tests.analysis.worlds import world
 
@@ -41,9 +40,3 @@ def test_the_bytes_of_an_analysis_do_not_depend_on_the_number_of_threads() -> No
             assert set(threads()) == {number}
             found.append(hashes())
     assert found[0] == found[1]
-
-
-def test_one_thread_is_used_within_and_as_many_as_before_after_it() -> None:
-    before = threads()
-    assert set(one_thread(threads)()) == {1}
-    assert threads() == before

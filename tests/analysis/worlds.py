@@ -56,3 +56,14 @@ def tables(
     ]
     answers = pd.DataFrame(rows).assign(depth=depth, model="m", metric="em", value=quality.ravel())
     return pd.concat(found, ignore_index=True), answers
+
+
+def arrays(
+    seed: int, runs: int = 4, n: int = 60, noise: float = 1.0, bias: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and quality of shape (runs, queries) that share how easy a question is and how good a run's answer."""
+    rng = np.random.default_rng(seed)
+    skill, luck, ease = np.linspace(-0.3, 0.3, runs)[:, None], rng.normal(size=(runs, n)), rng.normal(size=n)
+    quality = (ease + skill + luck + 0.5 * rng.normal(size=(runs, n)) > 0).astype(float)
+    scores = ease + skill + luck + noise * rng.normal(size=(runs, n))
+    return scores + (0 if bias is None else bias[:, None]), quality

@@ -43,12 +43,6 @@ def value(measure: str, ranked: str, labels: dict[str, float], scale: str = "gra
 @pytest.mark.parametrize(
     ("measure", "ranked", "labels", "expected"),
     [
-        # a1 and a2 lie in a, and so share evidence with it; b stands elsewhere on the page, c on another one.
-        ("R(unit=evidence)@1", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 1 / 2),
-        ("R(unit=evidence)@4", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 1),
-        ("P(unit=evidence)@4", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 2 / 4),
-        ("RR(unit=evidence)", "c a1 a2", {"a": 1, "a1": 1, "a2": 1}, 1 / 2),
-        ("Success(unit=evidence)@2", "c a1 a2", {"a": 1, "a1": 1, "a2": 1}, 1),
         ("RBP(unit=evidence, rel=1, p=0.5)", "a1 a2 b", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 0.5 + 0.125),
         # Without a to join them, a1 and a2 share a third of each: two units, unless a third is enough.
         ("R(unit=evidence)@1", "a1 a2", {"a1": 1, "a2": 1}, 1 / 2),

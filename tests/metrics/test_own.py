@@ -71,16 +71,11 @@ def test_what_judgekit_defines_by_arrays_a_function_of_one_list_can_repeat() -> 
         return ranks[0] + 1 if len(ranks) else math.nan
 
     rng = np.random.default_rng(3)
-    runs = [
-        scored_run(name, **{f"q{i}": {f"d{d}": float(rng.random()) for d in rng.permutation(12)[:7]} for i in queries})
-        for name, queries in (("one", range(8)), ("two", range(5, 10)))
-    ]
+    lists = {f"q{i}": {f"d{d}": float(rng.random()) for d in rng.permutation(12)[:7]} for i in range(10)}
+    runs = [scored_run(name, **dict([*lists.items()][part])) for name, part in (("a", slice(8)), ("b", slice(5, 10)))]
     labels = {f"q{i}": {f"d{d}": int(rng.integers(4)) for d in range(9)} for i in range(9)}
-    labelings = [
-        labeling_of("grades:3", "all", **labels),
-        labeling_of("grades:3:2", "some", **{q: labels[q] for q in [*labels][2:]}),
-        labeling_of(name="holes", q1={"d1": 1, "d2": "failed"}, q2={"d3": "not_applicable"}, q3={"d4": 1}),
-    ]
+    holes = labeling_of(name="holes", q1={"d1": 1, "d2": "failed"}, q2={"d3": "not_applicable"}, q3={"d4": 1})
+    labelings = [labeling_of("grades:3:2", "all", **labels), holes]
     for options in ({}, {"missing": "zero"}, {"missing": "condense"}, {"unjudged": "condense"}):
         for mine, ours in (("MyR@3", "R@3"), ("MyR(rel=3)", "R(rel=3)"), ("MyMeanRank", "MeanRank")):
             found = evaluate(runs, labelings, [mine, ours], **options)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
 
-from judgekit.data.labelings import Labeling
-from judgekit.data.runs import Run, Ties
+from judgekit.data.runs import Ties
 from judgekit.metrics import DEFINITIONS, evaluate, parse_measures
 from tests.metrics.material import EVERY, Case, cases, labeling_of, scored_run
 from tests.metrics.reference import condensed, score
 
 MEASURES = parse_measures(EVERY)
-SOME = parse_measures("P@3 R@3 RR AP nDCG@3 ERR AUC Bpref")
 
 
 def test_every_measure_and_parameter_is_among_those_tested() -> None:
@@ -68,22 +66,6 @@ def test_many_runs_labelings_and_queries_together_score_as_each_alone(one: Case,
                     np.testing.assert_array_equal(together.values[:, i, j, k], alone.values[:, 0, 0, 0])
                 else:
                     assert np.isnan(together.values[:, i, j, k]).all()
-
-
-@given(cases(least_labels=1), cases(least_labels=1), st.randoms(use_true_random=False))
-def test_the_order_of_rows_runs_labelings_and_queries_does_not_matter(one: Case, two: Case, random) -> None:
-    lists, labels = {"q1": one.scores, "q2": two.scores}, {"q1": one.labels, "q2": two.labels}
-    rows = [(q, d, s) for q, of in lists.items() for d, s in of.items()]
-    shuffled = random.sample(rows, len(rows))
-    runs = [Run("a", *zip(*rows, strict=True)) if rows else Run("a", [], [], []), scored_run("b", q2=one.scores)]
-    again = [Run("a", *zip(*shuffled, strict=True)) if rows else Run("a", [], [], []), runs[1]]
-    table = labeling_of("means:-2..5", **labels)
-    other = Labeling("qrels", table.scale, table.table.sample(frac=1, random_state=random.randint(0, 99)))
-    extra = labeling_of("unit", name="extra", q1={"0": 0.5})
-    first = evaluate(runs, [table, extra], SOME, query_ids=["q1", "q2", "q3"])
-    second = evaluate(again[::-1], [extra, other], SOME[::-1], query_ids=["q3", "q2", "q1"])
-    np.testing.assert_array_equal(second.values, first.values[::-1, ::-1, ::-1])
-    assert first.query_ids == second.query_ids
 
 
 @given(cases(least_labels=1))
