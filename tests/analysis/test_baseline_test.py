@@ -1,7 +1,5 @@
 """Two versions of a retriever: the paired difference, what tests say of it, and the queries that changed most."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

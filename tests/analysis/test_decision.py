@@ -1,7 +1,5 @@
 """The decision: what it says in each situation, and what it never says."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

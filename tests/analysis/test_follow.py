@@ -1,7 +1,5 @@
 """Which labeling follows the answers: the pooled correlation, biases by run, misordered pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -34,15 +32,10 @@ def test_how_easy_a_question_is_and_the_unit_of_scores_do_not_count(seed: int, t
     )
 
 
-def test_questions_whose_answers_tie_count() -> None:
-    """What concordance does not see: scores that differ where answers do not."""
+def test_the_same_score_for_all_runs_of_a_question_says_nothing() -> None:
     scores, quality = arrays(0, 6, 200)
-    quality[:, 100:] = 1.0
-    calm = np.where(np.arange(200) < 100, scores, 0.0)
-    loud, quiet = (pooled_correlation(each, quality, resample_matrix(200, 100, 1)).value for each in (scores, calm))
-    assert loud < 0.85 * quiet
-    flat = pooled_correlation(np.tile(np.linspace(0.1, 0.9, 200), (6, 1)), quality, resample_matrix(200, 100, 1))
-    assert flat.value == 0, "the same score for all runs of a question says nothing"
+    flat = pooled_correlation(np.tile(scores[0], (6, 1)), quality, resample_matrix(200, 100, 1))
+    assert flat.value == 0
     assert not flat.draws.any()
     assert not flat.telling.any()
 

@@ -1,7 +1,5 @@
 """Decision gain: what choosing between two runs by a labeling wins over a coin flip."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

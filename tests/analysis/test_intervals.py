@@ -1,7 +1,5 @@
 """Intervals of the concordance, and claims that one labeling is better than another."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Means over queries alone, as evaluation campaigns publish them: a system-level estimate without an interval."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

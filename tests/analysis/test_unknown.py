@@ -1,7 +1,5 @@
 """Missing labels: claims that hold whatever the labels are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

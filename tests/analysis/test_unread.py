@@ -1,7 +1,5 @@
 """Whether replies that could not be read go with what was shown: said where a test shows it, and not else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

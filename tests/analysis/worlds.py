@@ -1,7 +1,5 @@
 """Simulated experiments for the tests of the decision: answers, and scores that follow them as told."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

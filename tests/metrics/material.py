@@ -1,7 +1,5 @@
 """Small runs and labelings for the tests of the metrics engine, written by hand or drawn by hypothesis."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A second implementation of every measure, one query at a time, as the textbooks write them: slow and obvious."""
 
-from __future__ import annotations
-
 from math import inf, log2, nan
 
 from judgekit.data.labelings import Scale

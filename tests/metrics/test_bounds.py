@@ -1,7 +1,5 @@
 """Bounds over all labels that the missing ones may have."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import isnan
 
@@ -62,18 +60,6 @@ def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(
         assert isnan(value) or value == low == high
     if not gaps:
         np.testing.assert_array_equal(found.values, scored([known], lost, missing=missing, unjudged=rest).values)
-
-
-def test_what_is_missing_is_0_or_left_out_beside_bounds_over_what_is_unjudged() -> None:
-    run = run_of(q="lost known")
-    labeling = labeling_of(q={"lost": "failed", "known": 1})
-    for missing, values in (("zero", [0.5, 0.0, 2.0]), ("condense", [1.0, 1.0, 1.0])):
-        found = evaluate([run], [labeling], ["RR", "P@1", "NumRet"], missing=missing, unjudged="bounds")
-        for each in (found.values, found.low, found.high):
-            assert each.ravel().tolist() == values
-    run, labeling = run_of(q="unknown known"), labeling_of(q={"known": 1})
-    found = evaluate([run], [labeling], ["RR", "NumRet"], missing="condense", unjudged="bounds")
-    assert (found.low.ravel().tolist(), found.high.ravel().tolist()) == ([0.5, 2.0], [1.0, 2.0])
 
 
 def test_bounds_over_several_runs_and_labelings_fill_the_same_holes() -> None:

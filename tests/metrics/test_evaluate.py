@@ -1,7 +1,5 @@
 """What `evaluate` returns, counts, leaves undefined and refuses."""
 
-from __future__ import annotations
-
 from math import isnan
 
 import numpy as np

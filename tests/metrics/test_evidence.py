@@ -1,7 +1,5 @@
 """Evidence counts once, in however many documents it stands; and lists are cut where a prompt is full."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -169,7 +167,6 @@ def test_without_overlap_the_values_are_those_of_documents_bit_for_bit(case: Cas
     [
         ("nDCG(unit=evidence)", {"docs": None}, "needs the positions of documents"),
         ("DCG(unit=evidence)", {"missing": "bounds"}, "has no bounds"),
-        ("nDCG(unit=pages)", {}, "unit is one of doc, evidence"),
         ("nDCG(unit=evidence, overlap=0)", {}, "a number above 0, at most 1"),
         ("F1(unit=evidence)", {}, "unknown parameter 'unit'"),
     ],

@@ -1,7 +1,5 @@
 """The golden fixture: every score as worked out by hand."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The grammar of measures and what is said about each."""
 
-from __future__ import annotations
-
 import pytest
 
 from judgekit.errors import UsageError
@@ -43,17 +41,13 @@ def test_a_list_of_measures_drops_repetitions() -> None:
     [
         ("nDGC@10", "unknown measure 'nDGC'.*Did you mean 'nDCG'"),
         ("precison@5", "Did you mean 'Precision'"),
-        ("foo_5", "unknown measure 'foo_5'"),
         ("P(real=2)@5", "unknown parameter 'real'.*Did you mean 'rel'"),
         ("Judged(rel=2)@5", "unknown parameter 'rel': none are defined"),
         ("AUC@5", "takes no cutoff"),
-        ("P(rel=x)@5", "rel is a number, not 'x'"),
         ("P(rel=True)@5", "rel is a number, not True"),
-        ("P(by=3)@5", "by is one of k, retrieved, not 3"),
         ("RR(best=1)", "best is one of False, True, not 1"),
         ("RBP(p=1.5)", "p is a number between 0 and 1"),
         ("ERR(max=0)", "max is a number above 0"),
-        ("nDCG(gains=1)", "gains is {label:gain,...}"),
         ("nDCG(gains='1:x')", "gains is {label:gain,...}"),
         ("P@0", "cutoff"),
     ],

@@ -1,7 +1,5 @@
 """Agreement with the tools of the field on random data: ties, holes, negative labels, strange ids, absent queries."""
 
-from __future__ import annotations
-
 import ir_measures
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """A user's own measure: a function of one list, in a notebook cell or a file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

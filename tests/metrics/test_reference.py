@@ -1,7 +1,5 @@
 """Every measure with every parameter against a second, obvious implementation, and laws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Worked examples of articles and papers: numbers that somebody else has printed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
