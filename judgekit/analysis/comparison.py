@@ -234,11 +234,9 @@ def compare(
     if isinstance(scores, Evaluation):
         told = told if told.notes is not None else replace(told, notes=scores.notes)
         scores = scores.scores()
-    scores = _table(
-        scores, partial(read_table, SCORES), "scores must be a table, a file or the result of judgekit.score"
-    )
+    scores = _table(scores, partial(read_table, SCORES), "scores")
     quality = outcome_of(quality) if isinstance(quality, Evaluation) else quality
-    quality = _table(quality, read_ratings, "quality must be a table, a file or the result of judgekit.score")
+    quality = _table(quality, read_ratings, "quality")
     kinds = _kinds(by, quality, scores)
     depths = sorted(wanted["depths"]) if "depths" in wanted else None
     quality = at_every_depth(quality, scores, depths, whole=False)
@@ -388,12 +386,13 @@ def _kinds(by: str | Mapping[str, str] | None, *tables: pd.DataFrame) -> dict[st
     return {query: kind for query, kind in zip(pairs["query_id"], pairs[by], strict=True) if kind}
 
 
-def _table(given: object, read: Callable[[str | Path], pd.DataFrame], expected: str) -> pd.DataFrame:
+def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:
     """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
     parts: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
     odd = [type(each).__name__ for each in parts if not isinstance(each, str | Path | pd.DataFrame)]
     if odd or not parts:
-        raise UsageError(f"{expected}, or several; got {odd[0] if odd else 'none'}")
+        expected = f"{name} must be a table, a file or the result of judgekit.score, or several"
+        raise UsageError(f"{expected}; got {odd[0] if odd else 'none'}")
     tables = [each if isinstance(each, pd.DataFrame) else read(each) for each in parts]
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 

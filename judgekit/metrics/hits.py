@@ -43,11 +43,6 @@ class Hits:
         """The labeling."""
         return self.flat // self.width
 
-    @property
-    def hit(self) -> Ints:
-        """Index among the join's hits."""
-        return self.flat % self.width
-
     @cached_property
     def nth(self) -> Ints:
         """The document is the nth of its cell among these, from 1."""
@@ -185,7 +180,7 @@ class LabelledHits:
 
     def ties(self, found: Hits) -> tuple[Ints, Ints]:
         """Return, per hit, the documents before its block of equal scores, and the documents in the block."""
-        hit = found.hit
+        hit = found.flat % found.width
         before, size, first, last = (each[hit] for each in self.join.blocks)
         if self.drop == "nothing":
             return before, size

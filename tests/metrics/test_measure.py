@@ -3,13 +3,14 @@
 import pytest
 
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure, parse_measures
+from judgekit.metrics import Measure, catalog, parse_measures
 from judgekit.spec import Spec
 from tests.metrics.material import EVERY, TREC
 
 
 def test_every_measure_parses_back() -> None:
-    for measure in parse_measures(EVERY):
+    choices = [(d.name, (key, value)) for d in catalog() for key, param in d.params.items() for value in param.choices]
+    for measure in [*parse_measures(EVERY), *(Measure(Spec(name, (param,))) for name, param in choices)]:
         assert Measure(str(measure)) == measure
         assert parse_measures(f"{measure}, {measure}") == [measure]
 
