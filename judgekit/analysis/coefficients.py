@@ -51,25 +51,24 @@ def _columns(product_of: Weights, *others: Weights) -> Floats:
     return np.asarray(np.einsum(f"{letters}->j", product_of, *others), dtype=np.float64)
 
 
-def _ordered_balance(x: npt.NDArray[np.intp], y: npt.NDArray[np.intp], weights: Weights) -> Floats:
-    """Return concordant minus discordant ordered pairs of points sorted by x, per column of weights, shape (B,)."""
+def favours(x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> Weights:
+    """Return per point, sorted by x, the weight of those that x and y order alike, less that of those they do not.
+
+    ``weights`` and the result are of shape (n, B).
+    """
     if len(x) <= _LEAF or x[0] == x[-1]:
         signs = np.sign(x[:, None] - x).astype(weights.dtype)
         signs *= np.sign(y[:, None] - y)
-        return _columns(signs @ weights, weights)
-    cut = int(np.searchsorted(x, x[len(x) // 2]))
-    cut = cut or int(np.searchsorted(x, x[0], side="right"))
-    order = np.argsort(y[:cut], kind="stable")
-    lower = np.zeros((cut + 1, weights.shape[1]), dtype=weights.dtype)
-    np.cumsum(weights[:cut][order], axis=0, out=lower[1:])
-    below = np.searchsorted(y[:cut][order], y[cut:], side="left")
-    not_above = np.searchsorted(y[:cut][order], y[cut:], side="right")
-    favour = lower[below]
-    favour += lower[not_above]
-    favour -= lower[-1]
-    between = 2 * _columns(favour, weights[cut:])
+        return np.asarray(signs @ weights)
+    cut = int(np.searchsorted(x, x[len(x) // 2])) or int(np.searchsorted(x, x[0], side="right"))
     halves = (slice(0, cut), slice(cut, None))
-    return between + sum(_ordered_balance(x[half], y[half], weights[half]) for half in halves)
+    out = np.concatenate([favours(x[half], y[half], weights[half]) for half in halves])
+    for mine, other, sign in ((halves[1], halves[0], 1), (halves[0], halves[1], -1)):
+        order = np.argsort(y[other], kind="stable")
+        sums = np.concatenate([np.zeros_like(weights[:1]), np.cumsum(weights[other][order], axis=0)])
+        below, not_above = (np.searchsorted(y[other][order], y[mine], side=side) for side in ("left", "right"))
+        out[mine] += sign * (sums[below] + sums[not_above] - sums[-1])
+    return out
 
 
 class Target:
@@ -154,7 +153,8 @@ class Target:
             return 2 * _columns(better, favour)
         cells, where = np.unique(codes * self.levels + self._codes, return_inverse=True)
         x, y = np.divmod(cells, self.levels)
-        return _ordered_balance(x, y, _sums(where, len(cells), self._weights))
+        weights = _sums(where, len(cells), self._weights)
+        return _columns(favours(x, y, weights), weights)
 
     def _pearson(self, score: Floats) -> Floats:
         x = score - score.mean()

@@ -55,19 +55,13 @@ class Collector:
             if partly:
                 yield f"{labeling!r} lacks values for {', '.join(partly)} and is excluded from their joint comparison."
 
-    def table(self) -> pd.DataFrame:
-        """Return the rows of all panels as a table, by measure."""
-        return COMPARISON.check(self._by_measure()[list(COMPARISON.columns)])
-
-    def details(self) -> pd.DataFrame:
-        """Return what stands behind each cell, in the same order."""
-        rows = self._by_measure()
-        return rows[rows["coefficient"] == "concordance"][_DETAILS].reset_index(drop=True)
-
-    def _by_measure(self) -> pd.DataFrame:
-        """Panels are worked out by the answers that they share, and shown by measure."""
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the rows of all panels as a table, by measure, and what stands behind each cell, in the same order."""
+        # Panels are worked out by the answers that they share.
         rows = sorted(self.rows, key=lambda row: self.inputs.measures.index(str(row[1])))
-        return pd.DataFrame(rows, columns=[*COMPARISON.columns, *_BEHIND])
+        whole = pd.DataFrame(rows, columns=[*COMPARISON.columns, *_BEHIND])
+        details = whole[whole["coefficient"] == "concordance"][_DETAILS].reset_index(drop=True)
+        return COMPARISON.check(whole[list(COMPARISON.columns)]), details
 
     def panel(self, panel: Panel) -> None:
         """Work out one panel at all levels."""

@@ -339,13 +339,14 @@ def compare(
     unknown = cell.model == UNDECLARED and (not told.needs or any(need.asked for need in told.needs.values()))
     count = MIN_DIFFERING if work.resamples.groups is None else len(np.unique(work.resamples.groups))
     few = [f"Only {count} groups of queries: intervals are rough, and no difference is claimed."]
+    table, details = work.tables()
     return Comparison(
-        table=work.table().assign(**({"mode": cell.mode} if cell.mode else {})),
+        table=table.assign(**({"mode": cell.mode} if cell.mode else {})),
         decision=made,
         gains=_gains(choosing),
         kinds=made.findings.table(),
         differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
-        details=work.details(),
+        details=details,
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
         cases=work.cases(),
         warnings=tuple(

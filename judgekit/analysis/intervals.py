@@ -10,12 +10,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import Floats, favours
 from judgekit.analysis.resampling import max_t, t_quantile
 
 Ints = npt.NDArray[np.intp]
 
-_LEAF: Final = 64
 MIN_DIFFERING: Final = 20
 """Below so many queries on which two labelings differ nothing is claimed of them."""
 MIN_EACH_SIDE: Final = 5
@@ -59,7 +58,7 @@ def margins(scores: Floats, quality: Floats) -> Margins:
     untied = n - alike[level]
     order = np.argsort(scores, kind="stable")
     favour = np.empty(n)
-    favour[order] = _favour(scores[order], quality[order])
+    favour[order] = favours(scores[order], quality[order], np.ones((n, 1)))[:, 0]
     # Of the queries with another quality, those on the right side, ties in score half.
     agreement = (favour + untied) / 2
     pairs = float(untied.sum()) / 2
@@ -67,20 +66,6 @@ def margins(scores: Floats, quality: Floats) -> Margins:
     # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
     minority = (n - np.sqrt(max(n * n - 4 * pairs, 0.0))) / 2
     return Margins(value, (agreement - value * untied) / pairs, n, pairs, float(minority))
-
-
-def _favour(x: Floats, y: Floats) -> Floats:
-    """Return per case the others that x and y order alike, less those that they order otherwise; x is ascending."""
-    if len(x) <= _LEAF or x[0] == x[-1]:
-        return np.asarray((np.sign(x[:, None] - x) * np.sign(y[:, None] - y)).sum(axis=1))
-    cut = int(np.searchsorted(x, x[len(x) // 2])) or int(np.searchsorted(x, x[0], side="right"))
-    lower, upper = np.sort(y[:cut]), np.sort(y[cut:])
-    out = np.concatenate([_favour(x[:cut], y[:cut]), _favour(x[cut:], y[cut:])])
-    below, not_above = (np.searchsorted(lower, y[cut:], side=side) for side in ("left", "right"))
-    out[cut:] += below + not_above - len(lower)
-    below, not_above = (np.searchsorted(upper, y[:cut], side=side) for side in ("left", "right"))
-    out[:cut] += len(upper) - below - not_above
-    return out
 
 
 def mean_concordance_interval(

@@ -73,7 +73,7 @@ def by_mode(
     found: dict[str, dict[str, Estimate]] = {}
     for mode in modes:
         work = collector(quality[quality["mode"] == mode])
-        tables.append(work.table().assign(mode=mode))
+        tables.append(work.tables()[0].assign(mode=mode))
         panel, levels = work.primary[cell.model]
         run = ALL if len(panel.runs) > 1 else panel.runs[0]
         found[mode] = {
