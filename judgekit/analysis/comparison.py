@@ -337,8 +337,8 @@ def compare(
     choosing = made.findings if cell.use == CHOOSE_RUNS else made.other
     # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
     unknown = cell.model == UNDECLARED and (not told.needs or any(need.asked for need in told.needs.values()))
-    count = MIN_DIFFERING if work.resamples.groups is None else len(np.unique(work.resamples.groups))
-    few = [f"Only {count} groups of queries: intervals are rough, and no difference is claimed."]
+    count = work.resamples.units(np.ones(len(inputs.queries), np.bool_))
+    few = f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
     table, details = work.tables()
     return Comparison(
         table=table.assign(**({"mode": cell.mode} if cell.mode else {})),
@@ -351,8 +351,9 @@ def compare(
         cases=work.cases(),
         warnings=tuple(
             dict.fromkeys(
-                [*inputs.warnings, *choices, *work.omissions(), *(few if count < MIN_DIFFERING else []), *accepted]
-                + [_UNDECLARED] * unknown
+                [*inputs.warnings, *choices, *work.omissions()]
+                + [few] * (groups is not None and count < MIN_DIFFERING)
+                + [*accepted, *[_UNDECLARED] * unknown]
             )
         ),
         independent={model: decision(model) for model in apart[:1]},

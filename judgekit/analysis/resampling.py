@@ -2,7 +2,7 @@
 
 Every statistic of a comparison is worked out on the same resamples of the queries, so that differences between
 labelings, measures and models are paired. Which method is used where was chosen by measured coverage, see
-`judgekit.analysis.flags`.
+`judgekit.analysis.levels`.
 """
 
 from __future__ import annotations
