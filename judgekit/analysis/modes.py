@@ -81,10 +81,6 @@ def by_mode(
             for one in levels[cell.level]
             if one.run == run and not one.reason and panel.labelings[one.labeling] not in work.controls
         }
-    return Modes(pd.concat(tables, ignore_index=True), _differences(found, cell, confidence))
-
-
-def _differences(found: dict[str, dict[str, Estimate]], cell: Primary, confidence: float) -> pd.DataFrame:
     first = found[cell.mode]
     pairs = (
         ({"mode": mode, "against": cell.mode, "labeling": labeling, "family": ""}, one, first[labeling])
@@ -92,4 +88,4 @@ def _differences(found: dict[str, dict[str, Estimate]], cell: Primary, confidenc
         for labeling, one in estimates.items()
         if mode != cell.mode and labeling in first
     )
-    return difference_table(compared(pairs, confidence), _DIFFERENCES)
+    return Modes(pd.concat(tables, ignore_index=True), difference_table(compared(pairs, confidence), _DIFFERENCES))

@@ -134,12 +134,8 @@ class Evaluation(NotebookRepr):
 
     def means(self) -> pd.DataFrame:
         """Return the means over queries as a table `SCORES` with query_id ``all`` (and ``low``, ``high``)."""
-        import pandas as pd
-
         bounds = ["low", "high"] if self.bounded else []
-        rows = [(m.labeling, m.run, m.measure, ALL, m.value, m.low, m.high) for m in self.summary]
-        frame = pd.DataFrame(rows, columns=[*SCORES.columns, "low", "high"])
-        return SCORES.check(frame[[*SCORES.columns, *bounds]])
+        return SCORES.check(self.notes.assign(query_id=ALL)[[*SCORES.columns, *bounds]])
 
     def means_text(self) -> str:
         """Return the means as text: labelings and runs as rows, measures as columns; pandas is slow to load."""
