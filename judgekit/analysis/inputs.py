@@ -247,7 +247,7 @@ class Inputs:
         coded: dict[str, Floats] = {}
         asked: dict[str, Bools] = {}
         bounds: dict[str, tuple[Floats, Floats]] = {}
-        for measure, rows in score.groupby("measure", sort=True):
+        for measure, rows in score.groupby("measure"):
             name = str(measure)
             known = known_measure(name)
             sign = -1 if name in lower or (known is not None and known.lower_is_better) else 1
@@ -260,13 +260,13 @@ class Inputs:
                 bounds |= {name: (low, high)} if (low < high).any() else {}
         settled = {
             (str(metric), str(model), int(str(depth))): _coded(rows, axes[1:], "value")[0]
-            for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True)
+            for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"])
         }
         closed = closed[closed["query_id"].isin(queries)]
         whole = (("run", [ALL]), axes[2])
         book = {
             (str(metric), str(model)): _coded(rows, whole, "value")[0, 0]
-            for (metric, model), rows in closed.groupby(["metric", "model"], sort=True)
+            for (metric, model), rows in closed.groupby(["metric", "model"])
         }
         measured = tuple(sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0)))
         return cls(

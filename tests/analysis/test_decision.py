@@ -77,16 +77,16 @@ def test_a_labeling_that_picks_the_worse_run_is_not_better_than_all_others() -> 
 
 
 def test_gold_passages_are_there_already_and_people_and_references_cost() -> None:
-    needs = {"gold": Needs(existing=True), "match": Needs(references=True), "judge": Needs()}
-    costs = pd.DataFrame({"labeling": ["gold", "match", "judge"], "requests": [0, 0, 2000], "money": [0, 0, 10.0]})
-    money = Money("USD", reference=2.0, judgment=0.3, price={"match": 0.01}, budget=600)
+    needs = {"gold": Needs(existing=True), "quoted": Needs(references=True), "judge": Needs()}
+    costs = pd.DataFrame({"labeling": ["gold", "quoted", "judge"], "requests": [0, 0, 2000], "money": [0, 0, 10.0]})
+    money = Money("USD", reference=2.0, judgment=0.3, price={"quoted": 0.01}, budget=600)
     pool = Pool(queries=200, pairs=1000, pooled=2000, lists=700, at_hand=500)
     background = Background(needs=needs, costs=costs, pool=pool)
     data = world(dict.fromkeys(needs, (0.0, 1.0)), n=200)
     found = compare(*data, resamples=200, money=money, background=background)
     order = found.purchase.set_index("strategy")
     new = ["requests", "judgments", "references", "money", "questions"]
-    assert order.loc[["gold", "match", "judge", "people"], new].to_numpy() == pytest.approx(
+    assert order.loc[["gold", "quoted", "judge", "people"], new].to_numpy() == pytest.approx(
         np.array(
             [
                 [np.nan] * 5,
@@ -103,7 +103,7 @@ def test_gold_passages_are_there_already_and_people_and_references_cost() -> Non
     ]
     assert order.loc[["people", "nothing more"], "gain"].tolist() == pytest.approx([np.nan, 0], nan_ok=True)
     cost = well_formed(found.decision)["Cost"]
-    assert "As many new questions: match $410; judge $5.00." in cost
+    assert "As many new questions: quoted $410; judge $5.00." in cost
 
 
 def test_without_prices_requests_judgments_and_references_are_counted() -> None:

@@ -78,3 +78,5 @@ def test_the_system_level_has_values_and_no_intervals():
         assert (found.queries, found.reason) == (4, "")
         assert np.isfinite(found.value("tau_b"))
         assert np.isnan(found.interval("tau_b", 0.95, sample(50)).low)
+    flat = estimates(panel(scores, np.ones_like(quality)), "system", sample(50))
+    assert {found.reason for found in flat} == {"the quality is constant"}
