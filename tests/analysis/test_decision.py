@@ -13,6 +13,7 @@ import pytest
 import judgekit as jk
 from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare, decide
 from judgekit.analysis.findings import HELPS, MISLEADS, NOT_SHOWN, RETRIEVER
+from judgekit.analysis.intervals import better_than
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Needs
 from tests.analysis.worlds import RUNS, tables, world
@@ -336,6 +337,17 @@ def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_no
     found = compare(*many, groups=few, resamples=300)
     assert found.decision.findings["a"].says == NOT_SHOWN
     assert any("Only 10 groups" in warning for warning in found.warnings)
+
+
+def test_groups_of_queries_leave_half_of_the_degrees_of_freedom(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    spy = lambda *values, **how: seen.append(how["freedom"]) or better_than(*values, **how)  # noqa: E731
+    monkeypatch.setattr("judgekit.analysis.findings.better_than", spy)
+    scores, quality = world({"own": (0.0, 1.0), "other": (1.0, 0.3)}, n=60)
+    for groups in (None, dict(zip(*[scores["query_id"].unique()] * 2, strict=True))):
+        compare(scores, quality, resamples=100, groups=groups)
+    alone, grouped = np.array_split(np.array(seen), 2)
+    assert ((alone + 1) // 2 - 1 == grouped).all()
 
 
 def test_answers_of_a_model_that_no_labeling_used_have_a_decision_of_their_own() -> None:
