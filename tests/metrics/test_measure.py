@@ -3,14 +3,13 @@
 import pytest
 
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure, catalog, parse_measures
+from judgekit.metrics import Measure, parse_measures
 from judgekit.spec import Spec
 from tests.metrics.material import EVERY, TREC
 
 
 def test_every_measure_parses_back() -> None:
-    choices = [(d.name, (key, value)) for d in catalog() for key, param in d.params.items() for value in param.choices]
-    for measure in [*parse_measures(EVERY), *(Measure(Spec(name, (param,))) for name, param in choices)]:
+    for measure in parse_measures(EVERY):
         assert Measure(str(measure)) == measure
         assert parse_measures(f"{measure}, {measure}") == [measure]
 
@@ -24,6 +23,7 @@ def test_every_measure_parses_back() -> None:
         ("HR@5", "Success@5"),
         ("Precision(rel=2)@5", "P(rel=2)@5"),
         ("SetRelP", "SetP(relative=True)"),
+        ("set_P(relative=False)", "SetP(relative=False)"),
         ("mean_rank", "MeanRank"),
         ("nDCG(gains={0:0,1:1,2:5})@10", "nDCG(gains='{0:0,1:1,2:5}')@10"),
     ],
