@@ -92,19 +92,15 @@ def agreement(
         raise DataError(f"two labelings are named {twice!r}: rename one of them")
     ordered = sorted(labelings, key=lambda x: x.name in people)
     tables: list[dict[str, object]] = []
-    confusion: list[dict[str, object]] = []
-    coverage: list[dict[str, object]] = []
+    confusion: list[tuple[object, ...]] = []
+    coverage: list[tuple[object, ...]] = []
     for first, second in combinations(ordered, 2):
         pair = {"first": first.name, "second": second.name}
         one, other = _obtained(first), _obtained(second)
         both = one.merge(other, on=["query_id", "doc_id"], suffixes=("_1", "_2"))
-        only = {"only_first": len(one) - len(both), "only_second": len(other) - len(both)}
-        coverage.append({**pair, "both": len(both), **only})
+        coverage.append((*pair.values(), len(both), len(one) - len(both), len(other) - len(both)))
         counts = both.groupby(["relevance_1", "relevance_2"], as_index=False).size()
-        confusion += [
-            {**pair, "first_label": float(a), "second_label": float(b), "pairs": int(n)}
-            for a, b, n in zip(counts["relevance_1"], counts["relevance_2"], counts["size"], strict=True)
-        ]
+        confusion += [(*pair.values(), *row) for row in counts.itertuples(index=False)]
         against_people = second.name in people and first.name not in people
         found = _coefficients(both, first, second, against_people, resamples, seed, confidence)
         tables += [{**pair, **row} for row in found]
