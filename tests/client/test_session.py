@@ -160,7 +160,7 @@ def test_leaving_a_loop_before_its_end_closes_everything_and_keeps_what_came(tmp
 
 
 def test_progress_is_told_with_what_was_sent_and_cached(tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.client.session._TELL_S", 1000.0)
+    monkeypatch.setattr("judgekit.client.session._TELL_S", 0.0)
     events: list[Event] = []
     with Session(tmp_path, transports=lambda _: ScriptedTransport("yes"), progress=events.append) as session:
         run_sync(collect(session, UNITS[:300], Ask(HERE), "one"))
@@ -169,7 +169,7 @@ def test_progress_is_told_with_what_was_sent_and_cached(tmp_path, monkeypatch):
     one = [event for event in events if event.stage == "one"]
     assert one[-1] == Event("one", 300, 300, 300, 0, 0)
     assert [event.done for event in one] == sorted(event.done for event in one)
-    assert len(one) <= 2, "not of every unit"
+    assert len(one) > 2
 
 
 def test_what_is_told_once_is_told_once_and_anything_else_as_often_as_it_comes():
