@@ -441,6 +441,13 @@ def test_reading_only_changes_nothing(tmp_path):
     assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
 
 
+def test_a_reader_says_nothing_of_what_another_one_stores(store):
+    store.put_many([record(1)])
+    notes: list[str] = []
+    assert read(store.path, [record(1)], readonly=True, note=notes.append) == [record(1)]
+    assert notes == []
+
+
 def test_a_store_that_is_not_there_or_a_file_is_a_sentence(tmp_path):
     with pytest.raises(StoreError, match="no store"):
         Store(tmp_path / "nowhere", readonly=True)
