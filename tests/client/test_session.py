@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.client.budget import Budget, Spending
+from judgekit.client.budget import Budget, Price, Spending
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
+from judgekit.client.waves import Plan, Unsent
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import BudgetError, UsageError
 from judgekit.labelers.base import build
@@ -106,6 +107,12 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path):
     assert roomy.too_long(HERE, 50) == (700, longest)
 
 
+def test_a_plan_prices_prompts_at_least_and_every_further_request_as_the_dearest_at_most():
+    plan = Plan(requests=2, further=3, lacking={HERE: Unsent(requests=2, size=80, room=20)})
+    # 20 tokens of prompt and as many of room; a further request takes twice its prompt, and its room grown twofold
+    assert plan.money(lambda _: Price(1_000_000, 1_000_000), growth=2) == (20, 40 + 3 * (2 * 20 + 2 * 20) / 2)
+
+
 def test_a_request_may_take_all_that_is_left_of_a_budget():
     async def reserved():
         spending = Spending(Budget(max_tokens=100), {})
@@ -152,7 +159,8 @@ def test_leaving_a_loop_before_its_end_closes_everything_and_keeps_what_came(tmp
     assert transports[0].closed
 
 
-def test_progress_is_told_with_what_was_sent_and_cached(tmp_path):
+def test_progress_is_told_with_what_was_sent_and_cached(tmp_path, monkeypatch):
+    monkeypatch.setattr("judgekit.client.session._TELL_S", 0.0)
     events: list[Event] = []
     with Session(tmp_path, transports=lambda _: ScriptedTransport("yes"), progress=events.append) as session:
         run_sync(collect(session, UNITS[:300], Ask(HERE), "one"))
@@ -161,6 +169,7 @@ def test_progress_is_told_with_what_was_sent_and_cached(tmp_path):
     one = [event for event in events if event.stage == "one"]
     assert one[-1] == Event("one", 300, 300, 300, 0, 0)
     assert [event.done for event in one] == sorted(event.done for event in one)
+    assert len(one) > 2
 
 
 def test_what_is_told_once_is_told_once_and_anything_else_as_often_as_it_comes():

@@ -361,7 +361,7 @@ def test_a_store_is_for_its_owner_alone(tmp_path):
     fill(path, range(3))
     found = rights(path)
     assert len(found) >= 4
-    assert all(mode == (0o700 if name == "." or name[-1].isdigit() else 0o600) for name, mode in found.items()), found
+    assert all(mode == (0o600 if "cache.db" in name else 0o700) for name, mode in found.items()), found
 
 
 def as_judgekit_0_1_made_it(path: Path) -> list[Record]:
@@ -439,6 +439,13 @@ def test_reading_only_changes_nothing(tmp_path):
             store.put_many(records)
     after = (tmp_path / "cache.db").stat()
     assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
+
+
+def test_a_reader_says_nothing_of_what_another_one_stores(store):
+    store.put_many([record(1)])
+    notes: list[str] = []
+    assert read(store.path, [record(1)], readonly=True, note=notes.append) == [record(1)]
+    assert notes == []
 
 
 def test_a_store_that_is_not_there_or_a_file_is_a_sentence(tmp_path):
