@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -309,7 +309,8 @@ def measure(name: str | Callable[..., float] = "", *, rewards: str = "", lower_i
     ``judged``, all labels of the query; and ``cutoff``, the k, or None for all. It returns a number, or NaN where the
     measure is undefined. A function without ``cutoff`` looks at whole lists. Further arguments are parameters of the
     measure: bool, number or str, as the default is. A parameter ``rel=None`` is the least label that counts as
-    relevant, which is the one that the labeling declares unless the measure gives another.
+    relevant, which is the one that the labeling declares unless the measure gives another. Bare, ``@jk.measure`` gives
+    the measure the name of its function.
 
     Where a run has nothing for a query the function is not asked: the score is 0, and undefined where lower is better.
     Such a measure has no bounds over unknown labels.

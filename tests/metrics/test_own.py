@@ -38,11 +38,10 @@ def test_a_function_of_one_list_is_a_measure_with_a_spelling() -> None:
     assert Measure(str(found.measures[0])) == found.measures[0]
     about = catalog()[-1]
     assert (about.name, about.title, about.rewards) == ("FirstGood", "First document good.", "a good first document")
-    jk.measure()(first_good)
-    assert value("first_good") == 1, "without a name it is named like its function"
-    for declare, message in ((jk.measure("Odd"), "a measure is a function of"), (jk.measure, "with parentheses")):
-        with pytest.raises(UsageError, match=message):
-            declare(Measure)
+    assert jk.measure(first_good) is first_good
+    assert value("first_good") == 1, "bare it is named like its function"
+    with pytest.raises(UsageError, match="a measure is a function of"):
+        jk.measure(Measure)
 
 
 def test_the_function_sees_labels_in_rank_order_within_the_cutoff_and_all_of_the_query() -> None:
