@@ -16,7 +16,6 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Doc, Query, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.reading.prompts import prompt_folder
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
@@ -217,30 +216,36 @@ def test_mistakes_end_in_a_sentence(prompt: str, options: dict[str, Any], messag
         answerer(prompt, **options)
 
 
+OWN = '{}\nkind = "answer"\nuser = "{{question}} from {{passages}}"\n[output]\ntype = "short"\n'
+
+
 @pytest.mark.parametrize(
-    ("name", "wrong", "message"),
+    ("key", "sibling", "message"),
     [
-        ("closed-book", "answer-short", "does not answer without passages"),
-        ("closed-book", "binary", r"does not answer without passages \(kind: judge\)"),
-        ("closed-book", "closed-book-long", "gives a long answer, 'answer-short' a short one"),
+        ("closed_book", "answer-short", "does not answer without passages"),
+        ("closed_book", "binary", r"does not answer without passages \(kind: judge\)"),
+        ("closed_book", "closed-book-long", "gives a long answer, 'own.toml' a short one"),
         ("merge", "closed-book", r"does not merge answers \(kind: answer\)"),
-        ("merge", "merge-long", "gives a long answer, 'answer-short' a short one"),
+        ("merge", "merge-long", "gives a long answer, 'own.toml' a short one"),
     ],
 )
-def test_a_sibling_of_ones_own_has_to_fit(name: str, wrong: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / f"{name}.toml").write_bytes((prompt_folder() / f"{wrong}.toml").read_bytes())
+def test_a_sibling_has_to_fit(key: str, sibling: str, message: str, tmp_path: Path) -> None:
+    siblings = {"closed_book": "closed-book", key: sibling}
+    (tmp_path / "own.toml").write_text(OWN.format("\n".join(f'{k} = "{name}"' for k, name in siblings.items())))
     with pytest.raises(UsageError, match=message):
-        answerer(here=Here(prompts=tmp_path), mode="merge")
+        answerer("own.toml", Here(tmp_path), mode="merge")
 
 
 def test_prompts_of_ones_own_are_found_beside_the_experiment(tmp_path: Path) -> None:
-    text = 'kind = "answer"\nuser = "just {question}"\n[output]\ntype = "short"\n'
-    (tmp_path / "closed.toml").write_text(text)
-    more = text.replace("just {question}", "{question} from {passages}")
-    (tmp_path / "own.toml").write_text('closed_book = "./closed.toml"\n' + more)
-    program = answerer("own.toml", Here(tmp_path))
+    sibling = 'kind = "{}"\nuser = "just {}"\n[output]\ntype = "short"\n'
+    (tmp_path / "closed.toml").write_text(sibling.format("answer", "{question}"))
+    (tmp_path / "merge.toml").write_text(sibling.format("merge", "{answers} to {question}"))
+    (tmp_path / "own.toml").write_text(OWN.format('closed_book = "./closed.toml"\nmerge = "./merge.toml"'))
+    program = answerer("own.toml", Here(tmp_path), mode="merge")
     assert content(program.requests(Unit(QUERY, ()), [])[0]) == "just Which city?"
-    assert content(program.requests(UNIT, [])[0]).startswith("Which city? from <passage>")
+    _, ((first, _), (merging,)) = ask(program, Unit(QUERY, DOCS[:2]), ["Rome", "Paris", "Rome"])
+    assert content(first).startswith("Which city? from <passage>")
+    assert content(merging) == "just <answer>Rome</answer>\n<answer>Paris</answer> to Which city?"
 
 
 def test_an_application_is_asked_once_with_the_question_and_its_documents() -> None:

@@ -16,7 +16,6 @@ from judgekit.data.manifest import (
     has_manifest,
     manifest_path,
     mismatches,
-    of_roles,
     sources,
     write_manifest,
 )
@@ -71,7 +70,6 @@ def test_files_go_by_their_roles() -> None:
     queries, docs, runs = Path("q"), [Path("a"), Path("b")], {"bm25": Path("r")}
     files = by_role(queries, docs, runs)
     assert list(files) == ["queries", "docs", "docs 2", "run bm25"]
-    assert of_roles(files) == (queries, docs, runs)
 
 
 def test_results_in_a_folder_share_its_manifest(tmp_path: Path) -> None:

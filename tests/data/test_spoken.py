@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgekit.console.printing import console, echo, emit, grid, note, show
+from judgekit.console.printing import console, emit, grid, note, say, show
 from judgekit.data.files import read_table, write_table
 from judgekit.data.tables import LABELS
 
@@ -22,11 +22,11 @@ HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\u202ed\x9be\x7ff\ud800g\rh"
     [
         note,
         lambda text: grid(["x"], [[text]]),
-        lambda text: echo(text, err=True),
+        lambda text: say(text, err=True),
         lambda text: show(pd.DataFrame({"x": [text.replace("\ud800", "")]})),
         lambda text: console(stderr=True).print(text, markup=False),
     ],
-    ids=["note", "grid", "echo", "show", "print"],
+    ids=["note", "grid", "say", "show", "print"],
 )
 def test_no_text_is_obeyed_by_a_terminal(capsys: Any, speak: Any) -> None:
     speak(HOSTILE)
