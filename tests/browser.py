@@ -1,7 +1,5 @@
 """A headless Chromium that tests drive: open, press keys, run script, download; it notes requests and console lines."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shutil

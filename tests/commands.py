@@ -1,7 +1,5 @@
 """A command line, and a script that belongs to no package, in this process."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Fixtures for all tests: isolation from the user's files, and the optional real data."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

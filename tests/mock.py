@@ -4,8 +4,6 @@ It judges by the words that question and passage share, and answers with words o
 prompt asks for. The same body always gets the same reply.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

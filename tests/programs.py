@@ -1,7 +1,5 @@
 """A small program and its run, which the tests of several rooms share."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

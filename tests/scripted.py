@@ -8,8 +8,6 @@
 Everything above the transport (retry, negotiation, limits, store, usage) is the real thing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence

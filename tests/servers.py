@@ -1,7 +1,5 @@
 """A real HTTP server with faults, in a thread of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

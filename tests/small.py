@@ -1,7 +1,5 @@
 """A small experiment on disk, answered by the mock, and the command line in this process."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

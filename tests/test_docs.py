@@ -12,8 +12,6 @@ Text behind a command is what it prints: pieces of it between "…", however the
 is made by Python inside of ``<!-- set up``, which readers do not see.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

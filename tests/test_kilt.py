@@ -1,7 +1,5 @@
 """The recipe for real KILT works on a made-up one: passages, experiments, the paper's cells beside one's own."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -3,8 +3,6 @@
 ``make notebooks`` runs them and keeps what they show.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A package's plug-in adds a step, a command, a table, a form and a name, as judgekit's own do."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The studies read what is listed and nothing else, and their page says what judgekit says."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

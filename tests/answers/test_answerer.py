@@ -1,7 +1,5 @@
 """Answering end to end: what is asked, in which order, within which budget, and what comes of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Quality that was measured elsewhere: thumbs, ratings, another system's answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answer metrics, beside independent references."""
 
-from __future__ import annotations
-
 import json
 import re
 import string

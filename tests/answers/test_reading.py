@@ -1,7 +1,5 @@
 """From what became of a request to an answer: what is short in a reply, what abstains, and what is no answer."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ten languages: an answer that stands in a text is found, another one is not, and what is not served says so."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever is wrong with the input ends in a sentence that says what, where and what to do, and in exit code 2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - a case stands in one line
 """What people hold is taken where files are named: each command with the forms of docs/formats.md."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shlex

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts, prompt_folder
 from tests.mock import URL

@@ -1,7 +1,5 @@
 """Every result says which data it is of, and commands say where results of different data are used together."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A report to hand on: with ``--no-texts`` it holds no word of questions, passages, answers and replies."""
 
-from __future__ import annotations
-
 import base64
 import re
 import zlib

@@ -1,7 +1,5 @@
 """No command writes over what it reads, and nothing that judgekit did not write is replaced in silence."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

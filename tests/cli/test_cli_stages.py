@@ -1,7 +1,5 @@
 """Each stage from files to files, and all of them together: what a user types, and what is there afterwards."""
 
-from __future__ import annotations
-
 import json
 import re
 

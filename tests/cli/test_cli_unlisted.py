@@ -1,7 +1,5 @@
 """Queries that imported labels do not judge are not judged: neither 0, nor failed, whatever command scores them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

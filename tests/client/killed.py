@@ -1,7 +1,5 @@
 """What the processes do that `test_durability` kills."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

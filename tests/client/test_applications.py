@@ -1,7 +1,5 @@
 """A user's own application behind an endpoint: a function of any kind; same limits, retries and store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nothing lost, nothing paid twice: killed processes, several at once, full disks, folders that take nothing."""
 
-from __future__ import annotations
-
 import os
 import random
 import resource

@@ -1,7 +1,5 @@
 """Every fault of a server, over real sockets: what the user sees, what is sent again, and that nothing is lost."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import shlex

@@ -1,7 +1,5 @@
 """How fast an endpoint is asked, how long it may fail, what the user is told meanwhile, and that it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

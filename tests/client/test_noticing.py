@@ -1,7 +1,5 @@
 """What servers say of themselves: parameters refused, forms ignored, models that think, prompts that are cut."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

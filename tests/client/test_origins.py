@@ -1,7 +1,5 @@
 """Which model answered: one labeling is made by one model, or it is said that it is not."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The proxy that the environment names: when it is used, what is said of it, and that .netrc is never read."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import socket

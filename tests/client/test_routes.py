@@ -1,7 +1,5 @@
 """What a server has beside chat completions: whether it is ready, and how many tokens a prompt has."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """A run that ended can be run again, whatever failed in it: only what is missing is asked for, and nothing stops it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

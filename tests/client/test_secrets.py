@@ -1,7 +1,5 @@
 """Keys appear nowhere, and nothing but the configured endpoint is ever contacted."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sessions: waves, sharing, usage, plans, modes, loops, and what they hold."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Coroutines from synchronous code: with a running loop, as in a notebook, and without."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import signal

@@ -1,7 +1,5 @@
 """What carries requests: our client, openai's, an object of the user's; and bodies without end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import tracemalloc

@@ -1,7 +1,5 @@
 """Money and budgets: standalone and incurred apart, failures counted, unknown prices unknown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How far a whole run is: time left, money, failures; the store's replies count in neither rate nor expectation."""
 
-from __future__ import annotations
-
 import pytest
 
 from judgekit.console.printing import Course

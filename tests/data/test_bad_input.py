@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - a case stands in one line
 """Every malformed input is an error that names file, line and reason: one table of cases per kind of file."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Inputs that do not belong together are found before anything is paid for."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """A large collection is indexed once, and found again; a user's own look-up is held to what it promises."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables written and read back are the same; what is written is whole or absent."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

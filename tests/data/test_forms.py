@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - a case stands in one line
 """Every form that this field keeps its data in is recognised by content, and a bad line in each is named."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

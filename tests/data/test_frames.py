@@ -1,7 +1,5 @@
 """Whatever people hold is taken by the same rules as files, and anything else is told what was expected."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labelings and their scales."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

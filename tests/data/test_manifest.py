@@ -1,7 +1,5 @@
 """A manifest says which data a result is of, and nothing of what was changed since."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What reading leaves a program: a quick start, and an end at any time."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Queries and docs are recognised in every format and dialect, and read back as they were written."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterator

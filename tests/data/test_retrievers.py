@@ -1,7 +1,5 @@
 """Runs from the retrievers that people have: each library's by what it can do, plain functions by what they return."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

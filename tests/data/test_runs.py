@@ -1,7 +1,5 @@
 """Runs, their order and the pool."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Documents say where on their pages they stand, in every form; and what shares evidence is found from that."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Texts of servers, files and names: shown and not obeyed, on a terminal and in a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

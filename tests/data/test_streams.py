@@ -1,7 +1,5 @@
 """Files are opened whatever their packing, and written whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import stat

@@ -1,7 +1,5 @@
 """TREC runs and qrels: what is read, what is written, and the file and line of what is wrong."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The small experiment with the command line in its folder; a varied one, whose parts tests exchange, in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever an experiment is made of, it ends with a report: every labeler alone and in pairs, every answer metric."""
 
-from __future__ import annotations
-
 import re
 from itertools import cycle
 from typing import Any

@@ -1,7 +1,5 @@
 """From files as people have them to an experiment that runs, and what is said before anything is paid."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

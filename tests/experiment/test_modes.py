@@ -1,7 +1,5 @@
 """Modes of answering are asked for in one experiment, compared in a table of their own, and never mixed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

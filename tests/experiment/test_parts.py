@@ -1,7 +1,5 @@
 """Parts have everything answered into the store, so that a plain run asks nothing; a killed one starts again."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """A plan says which questions to pilot on, what they take and what they can show; it asks nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

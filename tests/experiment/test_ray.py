@@ -1,7 +1,5 @@
 """Parts as tasks of a real Ray cluster on this machine: the same results, and a killed worker's part starts again."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -5,8 +5,6 @@ A cell is one labeling, run and query. Its comment has the documents in rank ord
 went into this.
 """
 
-from __future__ import annotations
-
 from math import log2, nan
 
 MEASURES = ("P@2", "R@2", "F1@2", "Success@2", "RR", "AP", "nDCG@2")

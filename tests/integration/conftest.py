@@ -1,7 +1,5 @@
 """Real servers for the integration tests: a small real model, and a proxy that others wrote."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

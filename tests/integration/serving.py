@@ -1,7 +1,5 @@
 """Processes that the integration tests start, and real servers among them: none of them outlives the tests."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The llm room against a server that others wrote: a LiteLLM proxy with mock answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

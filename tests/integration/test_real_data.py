@@ -1,7 +1,5 @@
 """Real questions, passages and retrieval runs are read, fit together, and the oddities in them are counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from judgekit.data.checks import check_runs

@@ -1,7 +1,5 @@
 """The llm room against a real model, with the faults that real servers have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path

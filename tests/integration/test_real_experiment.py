@@ -1,7 +1,5 @@
 """A whole experiment on real questions, passages and runs, answered by a real model over HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

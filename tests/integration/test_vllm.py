@@ -1,7 +1,5 @@
 """vLLM itself, on CPU, with a tiny random model: what it replies is no sense, but of the form that was asked for."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What is shipped: the sdist and the wheel hold what they should, and the wheel works where it is installed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -5,8 +5,6 @@ after the colon that a prompt ends with, and after anything else the end, or wha
 forbids the end. What the attention makes of the prompt decides between the words.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

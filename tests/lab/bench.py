@@ -6,8 +6,6 @@ folder. A child that does not end is killed, and its code is null or negative: a
 in which it did none, or after five minutes, so that a busy machine is not taken for a command that hangs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

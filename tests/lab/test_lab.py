@@ -6,8 +6,6 @@ again; those that found something stand in ``kept.txt`` and are always tried. ``
 seconds a kind.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

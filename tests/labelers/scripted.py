@@ -1,7 +1,5 @@
 """What labelers are built from and played with in these tests: no network, no store."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

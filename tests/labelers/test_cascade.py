@@ -1,7 +1,5 @@
 """A cascade asks what its labelers ask alone, and the second only where the first is in doubt."""
 
-from __future__ import annotations
-
 from math import log
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An answer that stands in a document, and one that only seems to."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 

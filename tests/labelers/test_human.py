@@ -1,7 +1,5 @@
 """Labels by people: grades and votes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

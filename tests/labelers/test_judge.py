@@ -1,7 +1,5 @@
 """Judges: one voice, several voices, and what the log-probabilities say."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Laws that hold for every labeler: its spelling, one label per pair, no dependence on order, no state."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Existing qrels as labels, for documents and for the pages that they are of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

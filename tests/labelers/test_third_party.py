@@ -1,7 +1,5 @@
 """A third-party labeler or answer metric is a class: in a notebook, in a file, or in a package with an entry point."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

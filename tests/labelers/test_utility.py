@@ -1,7 +1,5 @@
 """Utility labels: what the downstream LLM makes of one document."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small collection with runs of known quality, and assessors who judge it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

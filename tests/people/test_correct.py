@@ -1,7 +1,5 @@
 """Machine labels corrected by people's: against an independent implementation, and by what has to hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

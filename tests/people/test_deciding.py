@@ -1,7 +1,5 @@
 """Which run is best by people's labels: estimates by the book, how often a decision is wrong, and the way to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice

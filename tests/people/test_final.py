@@ -1,7 +1,5 @@
 """Final labels: people's where there are some, else a labeling's on people's scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

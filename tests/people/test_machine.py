@@ -1,7 +1,5 @@
 """An LLM as one more assessor of answers, held against people."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

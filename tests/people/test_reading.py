@@ -1,7 +1,5 @@
 """Judgments read back: whose, of what, and what they come to."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What is drawn, and with which probability."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The page on which people judge, driven in a real browser."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

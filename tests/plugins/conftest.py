@@ -1,7 +1,5 @@
 """The small experiment, the command line in its folder, and a store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

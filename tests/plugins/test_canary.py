@@ -1,7 +1,5 @@
 """Canaries: what the options of ``[canary]`` may be. What they find: tests/cli/test_cli_models.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from judgekit.errors import UsageError

@@ -1,7 +1,5 @@
 """Putting a prompt to an endpoint: one way to make a request, and once more where the reply was cut off."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Checking an endpoint: what works is what the reply shows, not what the server accepts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Conversations and further columns: read from every table, shown by prompts that name them, part of the identity."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What holds a model to its form goes beside a request: it is sent where a server takes it, and is no part of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

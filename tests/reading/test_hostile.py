@@ -1,7 +1,5 @@
 """What others wrote is never the verdict: tokens, quotations, other scales and disowned lines, in every mixture."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -4,8 +4,6 @@ A prompt may be edited for a good reason. Then its line in `identities.json` cha
 is asked anew.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Probabilities of verdicts: equal texts add up, and what is no log-probability is not a verdict."""
 
-from __future__ import annotations
-
 from math import log
 from typing import Any
 

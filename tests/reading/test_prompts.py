@@ -1,7 +1,5 @@
 """Prompt files: what they declare, how they are filled in, and what is refused."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a reply states: only the form that was asked for is read, and nothing is read wrongly."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

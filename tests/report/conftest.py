@@ -1,7 +1,5 @@
 """Realistic results, built by a function, for every test of the report."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Whoever cannot see, cannot use a mouse, or prints it, reads the same report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Several results folders on one page, and what a user can get wrong with them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The report of a results folder, drawn again while ever more of what it was made from is gone."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

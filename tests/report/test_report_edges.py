@@ -1,7 +1,5 @@
 """Results at the edges: nothing there, nothing defined, nothing known of the cost."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import math

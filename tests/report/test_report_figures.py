@@ -1,7 +1,5 @@
 """The figures: what they show, that their numbers are the tables', and that they go into files."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import re

@@ -1,7 +1,5 @@
 """What `save` writes, `load` reads back, and a damaged folder is a sentence."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Objects show themselves in a notebook, as the report shows them."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

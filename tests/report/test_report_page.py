@@ -1,7 +1,5 @@
 """The HTML page: well formed, self-contained, escaped, and showing the table's own numbers."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import hashlib

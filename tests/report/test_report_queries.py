@@ -1,7 +1,5 @@
 """The queries of the page, driven in a real browser: found, sorted, opened, and read down to the raw reply."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

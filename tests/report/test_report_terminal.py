@@ -1,7 +1,5 @@
 """The terminal tables: fitted on a terminal, plain and whole elsewhere."""
 
-from __future__ import annotations
-
 import io
 import re
 

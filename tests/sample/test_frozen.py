@@ -3,8 +3,6 @@
 Where a change is meant, the new digests stand in the message of the failed test; CHANGELOG says what changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

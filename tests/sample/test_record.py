@@ -1,7 +1,5 @@
 """Recording: what the experiment asks is kept under its identity, also where it ends early, and is of one model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

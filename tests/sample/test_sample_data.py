@@ -1,7 +1,5 @@
 """The bundled sample: complete, readable, varied, and consistent with the script that made its runs."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the demo decides."""
 
-from __future__ import annotations
-
 import re
 
 from judgekit.experiment.run import Finished

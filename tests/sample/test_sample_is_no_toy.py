@@ -1,7 +1,5 @@
 """The sample's replies are recorded, all of them and no others, and lead to labelings and answers worth comparing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Stores to be filled, changed from outside and read, also by the processes that tests start."""
 
-from __future__ import annotations
-
 import random
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """Damaged stores: what can be read is saved once, the rest is counted, and nothing goes round in circles."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

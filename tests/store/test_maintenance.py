@@ -1,7 +1,5 @@
 """Looking into a store, moving it, and forgetting: what meets the conditions goes, with every trace of it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

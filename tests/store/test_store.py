@@ -1,7 +1,5 @@
 """The store: text only, nothing lost, nothing executed, damage noticed."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """JSON that is nested without end is a reply that cannot be read: kept, done, and no end of the run."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

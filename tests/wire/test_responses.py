@@ -1,7 +1,5 @@
 """What a server's response means, without a server."""
 
-from __future__ import annotations
-
 import json
 import time
 from email.utils import formatdate

@@ -1,7 +1,5 @@
 """Completions ask the same with the same prompts, in their own shape, and are read to the same verdicts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Requests and replies: canonical bodies, identities, views of what servers send."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

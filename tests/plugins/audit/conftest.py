@@ -1,7 +1,5 @@
 """A finished experiment with labelers of known weaknesses; everything offline."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """The audit as a whole: what it reads and refuses, what it sends, what it writes, and the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

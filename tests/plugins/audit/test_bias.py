@@ -1,7 +1,5 @@
 """Bias by surface, and overrating: planted effects come back, and what is not there is not claimed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

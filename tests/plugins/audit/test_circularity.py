@@ -1,7 +1,5 @@
 """What re-ranking by a labeling does: scores of known gains."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

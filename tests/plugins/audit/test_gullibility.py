@@ -1,7 +1,5 @@
 """Can a labeler be fooled: known answers for a keyword mock, an oracle and a hash, and a planted effect."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Is a jury worth it: votes that are made so that the answer is known, against formulas written out here."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

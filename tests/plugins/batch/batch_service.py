@@ -1,7 +1,5 @@
 """A batch service in this process, with OpenAI's routes for files and batches."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

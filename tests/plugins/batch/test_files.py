@@ -1,7 +1,5 @@
 """Batch files: what goes out comes back to the same bytes as online."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

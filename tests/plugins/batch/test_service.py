@@ -1,7 +1,5 @@
 """Batches at a service: every request is submitted once, whatever happens in between, and its reply comes back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

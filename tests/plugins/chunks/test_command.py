@@ -1,7 +1,5 @@
 """Documents cut differently, on the command line: from the pages to the table by run in the report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

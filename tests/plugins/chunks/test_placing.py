@@ -1,7 +1,5 @@
 """Documents are found on their pages."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -1,7 +1,5 @@
 """A repository with a gate: questions with one right passage each, an old run, and new ones."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

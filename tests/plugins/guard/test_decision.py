@@ -1,7 +1,5 @@
 """The decision: bounds against scipy, and laws that no labels may break. How often it errs: benchmarks/guard.csv."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """`judgekit guard` and `jk.guard`: what a repository with a gate sees."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """From exported traces to a verdict: an experiment is written beside the data, and runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Exported traces become queries, docs, runs, answers and ratings: Phoenix in its forms, and Langfuse in its."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
