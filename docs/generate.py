@@ -105,8 +105,8 @@ def _keys(model: type[BaseModel], told: Mapping[str, str], names: Iterable[str] 
         if not told.get(key):
             raise LookupError(f"{model.__name__}: its docstring does not say, under Attributes, what {key} is")
         default = "" if info.default is PydanticUndefined else _value(info.default)
-        taken = (one.json_schema_input_type for one in info.metadata if isinstance(one, BeforeValidator))
-        kind = _kind(next(taken, info.annotation), info.metadata)
+        several = any(isinstance(one, BeforeValidator) for one in info.metadata)
+        kind = _kind(str | info.annotation if several else info.annotation, info.metadata)
         rows.append((f"`{key}`", kind, "needed" if info.is_required() else default, told[key]))
     return _table(_KEYS, rows)
 

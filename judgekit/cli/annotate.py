@@ -162,7 +162,7 @@ def _precision(made: Sample, opened: Opened, by: str | None) -> str:
     primary = str(opened.prepared.config.analysis.primary)
     found = expected(made, opened.prepared.collection, primary, opened.labelings, by)
     told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
-    return f"Expected precision of people's labels alone, judging by what labels there are: {told} (95 %)."
+    return f"Expected precision of people's labels alone, judging by the existing labels: {told} (95 %)."
 
 
 @annotate.command()

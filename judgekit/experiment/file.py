@@ -41,10 +41,7 @@ from judgekit.wire.types import Endpoint
 
 T = TypeVar("T")
 Positive = Annotated[int, Field(ge=1)]
-_Several = Annotated[
-    list[str],
-    BeforeValidator(lambda given: [given] if isinstance(given, str) else given, json_schema_input_type=str | list[str]),
-]
+_Several = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 
 
 class _Section(BaseModel):
