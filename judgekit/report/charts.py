@@ -143,8 +143,9 @@ def _best_at_k(views: Views, coefficient: str) -> Figure | None:
     for name, (results, level) in views.items():
         here = where(_headline(results, level, coefficient), model=results.primary.model, run=results.primary.run)
         tables[name] = best_measures(here[here["depth"] > 0], results.primary.measure)
-    data = pd.concat([table.assign(panel=name) for name, table in tables.items()], ignore_index=True)
-    if len(set(data["k"])) < 2 or (data["measures"] < 2).all():
+    parts = [table.assign(panel=name) for name, table in tables.items() if len(table)]
+    data = pd.concat(parts, ignore_index=True) if parts else None
+    if data is None or len(set(data["k"])) < 2 or (data["measures"] < 2).all():
         return None
     dots = {
         name: [Dot(r["labeling"], r["k"], r["value"], word=r["measure"]) for r in records(table)]
