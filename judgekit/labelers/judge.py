@@ -184,18 +184,18 @@ class Judge(Labeler):
 
     def _voice(self, unit: Unit, outcome: Outcome, asker: Asker) -> Label:
         raw = "" if isinstance(outcome, Failure) else outcome.text
-        label = Label(unit.query.query_id, unit.docs[0].doc_id, None, raw=raw)
+        pair = unit.query.query_id, unit.docs[0].doc_id
         said: Distribution | int | Unread
         if self.read == "logprobs":
             said = distribution(outcome, self._prompt.output.form, asker.endpoint)
         else:
             said = asker.label(outcome, lambda: self._prompt.values(unit.query, unit.docs, self.rendering))
         if isinstance(said, Unread):
-            return replace(label, status=said.status, reason=said.reason)
+            return Label(*pair, None, status=said.status, reason=said.reason, raw=raw)
         if isinstance(said, int):
-            return replace(label, relevance=self._scaled(said))
+            return Label(*pair, self._scaled(said), raw=raw)
         mean = math.fsum(share * self._scaled(verdict) for verdict, share in said.shares.items())
-        return replace(label, relevance=min(1.0, max(0.0, mean)), extra={"mass": said.mass})
+        return Label(*pair, min(1.0, max(0.0, mean)), raw=raw, extra={"mass": said.mass})
 
     def _voted(self, voices: Sequence[Label]) -> Label:
         votes = [voice.relevance for voice in voices if voice.relevance is not None]

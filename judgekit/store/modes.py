@@ -1,9 +1,9 @@
 """The store as a session uses it: what its cache mode lets it read, where it keeps what is new, and what it claims.
 
-A claim (key, process, time) says who asks what at the moment, so that processes that share a store pay for each request
-once. It stands in the store's own database. One process sends, the others wait for its reply in the store. A claim of a
-process that is dead or silent is void, so that all that may be paid for twice is what was in flight when a process was
-killed.
+Claims (process, time, keys) say who asks what at the moment, so that processes that share a store pay for each request
+once. They stand in the store's own database. One process sends, the others wait for its reply in the store. The claims
+of a process that is dead or silent are void, so that all that may be paid for twice is what was in flight when a
+process was killed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ from judgekit.wire.types import Endpoint, Reply
 
 _BEAT_S: Final = 4.0
 _SILENT_S: Final = 20.0
-_TABLE: Final = "CREATE TABLE IF NOT EXISTS Claims (key TEXT PRIMARY KEY, process TEXT, time REAL) WITHOUT ROWID"
-_TAKE: Final = (
-    "INSERT INTO Claims VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET time = excluded.time"
-    " WHERE process = excluded.process"
-)
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS Claimed (process TEXT PRIMARY KEY, time REAL, keys TEXT)"
 
 Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
@@ -100,50 +96,58 @@ class SessionStore:
 
 
 class Claims:
-    """The claims of one event loop. What ends is given back together with the next beat: that costs a run nothing."""
+    """The claims of one event loop. What ends is given back with the next claim or beat: that costs a run nothing.
+
+    Attributes:
+        others: whether another process wrote to the store between the last two claims.
+    """
 
     def __init__(self, store: Store) -> None:
+        self.others = True
         self._store = store
         self._process = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}"
-        self._ended: set[str] = set()
+        self._mine: set[str] = set()
+        self._version: int | None = None
+        self._told = True
         self._beaten = float("-inf")
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim requests; return those that no other process asks."""
-        self._ended.difference_update(keys)
         return self._store.written(self._take, keys)
 
     def _take(self, rows: sqlite3.Connection, keys: Collection[str]) -> set[str]:
-        now = time.time()
         rows.execute(_TABLE)
-        others = "SELECT process, max(time) FROM Claims WHERE process <> ? GROUP BY process"
-        for process, heard in rows.execute(others, (self._process,)).fetchall():
-            if now - heard > _SILENT_S or _dead(process):
-                rows.execute("DELETE FROM Claims WHERE process = ?", (process,))
-        rows.executemany(_TAKE, [(key, self._process, now) for key in keys])
-        mine = rows.execute("SELECT key FROM Claims WHERE process = ? AND time >= ?", (self._process, now))
-        return {key for (key,) in mine} & set(keys)
+        (version,) = rows.execute("PRAGMA data_version").fetchone()
+        self.others, self._version = version != self._version, version
+        free = set(keys)
+        others = rows.execute("SELECT process, time, keys FROM Claimed WHERE process <> ?", (self._process,))
+        for process, heard, claimed in others.fetchall():
+            if time.time() - heard > _SILENT_S or _dead(process):
+                rows.execute("DELETE FROM Claimed WHERE process = ?", (process,))
+            else:
+                free.difference_update(claimed.split())
+        self._mine |= free
+        self._write(rows)
+        return free
 
     def end(self, key: str) -> None:
         """Give a request back, once its reply is stored or there will be none."""
-        self._ended.add(key)
+        self._mine.discard(key)
+        self._told = False
 
     def beat(self) -> None:
-        """Say that this process lives, and give back what ended."""
-        if self._ended or time.monotonic() - self._beaten > _BEAT_S:
-            self._store.written(self._beat)
+        """Say that this process lives, and what it still asks."""
+        if not self._told or time.time() - self._beaten > _BEAT_S:
+            self._store.written(self._write)
 
-    def _beat(self, rows: sqlite3.Connection) -> None:
+    def _write(self, rows: sqlite3.Connection) -> None:
         rows.execute(_TABLE)
-        rows.executemany("DELETE FROM Claims WHERE key = ? AND process = ?", [(k, self._process) for k in self._ended])
-        self._ended.clear()
-        if time.monotonic() - self._beaten > _BEAT_S:
-            rows.execute("UPDATE Claims SET time = ? WHERE process = ?", (time.time(), self._process))
-            self._beaten = time.monotonic()
+        self._told, self._beaten = True, time.time()
+        rows.execute("REPLACE INTO Claimed VALUES (?, ?, ?)", (self._process, self._beaten, " ".join(self._mine)))
 
     def close(self) -> None:
         """Give everything back."""
-        self._store.written(lambda rows: rows.execute("DELETE FROM Claims WHERE process = ?", (self._process,)))
+        self._store.written(lambda rows: rows.execute("DELETE FROM Claimed WHERE process = ?", (self._process,)))
 
 
 def _dead(process: str) -> bool:

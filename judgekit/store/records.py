@@ -11,10 +11,11 @@ from __future__ import annotations
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from threading import local
 from typing import Any, Final
 
 import orjson
+from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
 from judgekit.wire.jsontext import at, parse_json
 from judgekit.wire.types import identity
@@ -103,7 +104,7 @@ class Record:
             "reply": None if self.reply is None else len(reply),
         }
         rest = orjson.dumps([self.endpoint, self.sample, self.body, self.sent])
-        return b"".join((orjson.dumps(first), b"\n", reply, _zstd().compress(rest, asbytes=True)))
+        return b"".join((orjson.dumps(first), b"\n", reply, _zstd.compress(rest)))
 
     @classmethod
     def parse(cls, value: str | bytes) -> Record:
@@ -121,7 +122,7 @@ class Record:
                 raise TypeError(f"{record.seconds} seconds")
         except KeyError as lacking:
             raise ValueError(f"it is not a stored reply of judgekit: it lacks {lacking}") from None
-        except (AttributeError, IndexError, OSError, TypeError, ValueError, zlib.error) as problem:
+        except (AttributeError, IndexError, TypeError, ValueError, zlib.error, ZstdError) as problem:
             raise ValueError(f"it is not a stored reply of judgekit: {problem}") from None
         if version != known:
             raise ValueError(f"its version is {version}; this judgekit reads {_TEXT_VERSION} and {_VERSION}")
@@ -132,22 +133,18 @@ class Record:
         return record
 
 
-@cache
-def _zstd() -> Any:
-    """Return the compression; higher levels take longer and save nothing worth it."""
-    import pyarrow as pa
+class _Zstd(local):
+    """Compresses in one thread; higher levels take longer and save nothing worth it."""
 
-    return pa.Codec("zstd", 1)
+    def __init__(self) -> None:
+        self.compress = ZstdCompressor(level=1).compress
+
+
+_zstd = _Zstd()
 
 
 def _decompressed(data: bytes) -> bytes:
-    if not data.startswith(_ZSTD):
-        return zlib.decompress(data)
-    import pyarrow as pa
-
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        found: bytes = stream.read()
-    return found
+    return ZstdDecompressor().decompressobj().decompress(data) if data.startswith(_ZSTD) else zlib.decompress(data)
 
 
 def _unpacked(value: bytes) -> tuple[dict[str, Any], int]:

@@ -263,7 +263,7 @@ def unusable(body: Any) -> str | None:
 def _completion(status: int, body: Any, data: bytes) -> Response:
     problem = unusable(body)
     if problem is None:
-        return Accepted(data.decode("utf-8-sig", "replace"), body)
+        return Accepted(data.decode("utf-8", "replace").removeprefix("\ufeff"), body)
     text = data.decode("utf-8", "replace")
     if body is None and len(data) >= _FEW and _BINARY.match(data):
         kept = {"message": {"content": None}, "finish_reason": NO_TEXT, "base64": b64encode(data).decode()}
@@ -370,6 +370,13 @@ def in_words(form: str, words: list[str]) -> Any:
     return {"choice": words}
 
 
+def _beside(body: bytes, constraint: Mapping[str, Any]) -> bytes:
+    """Return a body with the fields of a constraint that it lacks, without reading it: it is long."""
+    # A quote inside of a text has a backslash, so that no text is taken for a name.
+    lacking = {name: value for name, value in constraint.items() if f'"{name}":'.encode() not in body}
+    return b"".join((body[:-1], b",", canonical(lacking)[1:])) if lacking else body
+
+
 @dataclass
 class ServerQuirks:
     """What an endpoint turned out to refuse or ignore, for one model.
@@ -389,8 +396,8 @@ class ServerQuirks:
 
     def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
         """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
-        if not (self.swapped or self.dropped or constraint):
-            return body
+        if not (self.swapped or self.dropped):
+            return _beside(body, constraint) if constraint else body
         fields = (self._field(*item) for item in {**constraint, **orjson.loads(body)}.items())
         return canonical({name: value for name, value in fields if name not in self.dropped})
 
