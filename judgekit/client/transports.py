@@ -25,7 +25,7 @@ from judgekit.client.applications import FunctionTransport, OwnTransport
 from judgekit.data.streams import read_bytes
 from judgekit.errors import EndpointError
 from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below, without_password
-from judgekit.wire.shapes import SHOWN
+from judgekit.wire.shapes import ROUTES, SHOWN
 from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError, Transport, identity
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class HttpTransport:
         key = api_key(endpoint)
         self._endpoint = endpoint
         self._proxy = _proxy(endpoint, note)
-        self._url = URL(url_below(endpoint.base_url, endpoint.path))
+        self._url = URL(url_below(endpoint.base_url, ROUTES[endpoint.api].removeprefix("/v1")))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
