@@ -24,7 +24,7 @@ from yarl import URL
 from judgekit.client.applications import FunctionTransport, OwnTransport
 from judgekit.data.streams import read_bytes
 from judgekit.errors import EndpointError
-from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below, without_password
+from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below
 from judgekit.wire.shapes import ROUTES, SHOWN
 from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError, Transport, identity
 
@@ -126,9 +126,9 @@ def said_by_system(problem: BaseException) -> str:
 def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:
     """Return the proxy for an endpoint, if there is one, and tell it."""
     proxy = proxy_for(endpoint.base_url)
-    if proxy is not None:
+    if proxy is not None:  # told without its password
         note(
-            f"{endpoint.name} is reached through the proxy {without_password(proxy)} of the environment"
+            f"{endpoint.name} is reached through the proxy {URL(proxy).with_user(None)} of the environment"
             " (NO_PROXY excludes hosts)"
         )
     return proxy
@@ -231,7 +231,7 @@ def recorded(path: Path = RECORDING) -> tuple[Mapping[str, Any], dict[str, Line]
     return server, {line[0]: tuple(line) for line in lines}
 
 
-class RecordedTransport:
+class RecordedTransport(Transport):
     """Answers what a real model said to the requests of the bundled sample, and stops the run at any other.
 
     The file is JSON lines, compressed: first what the server said of itself (``model``, ``system_fingerprint``), then
@@ -267,6 +267,3 @@ class RecordedTransport:
             },
         }
         return 200, {}, json.dumps(reply, ensure_ascii=False).encode()
-
-    async def aclose(self) -> None:
-        """Nothing is open."""

@@ -416,5 +416,5 @@ class Transport(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close what is open."""
-        ...
+        """Close what is open; by default nothing is."""
+        return
