@@ -45,12 +45,9 @@ async def wait_ready(endpoint: Endpoint, wait_s: float, note: Callable[[str], No
     """Return when the endpoint's server is ready."""
     if not has_routes(endpoint):
         return
-    begun, tell_at, pause = time.monotonic(), 0.0, _PAUSES_S[0]
+    begun, tell_at = time.monotonic(), 0.0
     async with open_server(endpoint) as server:
-        while True:
-            said = await _not_ready(server)
-            if not said:
-                return
+        while said := await _not_ready(server):
             waited = time.monotonic() - begun
             reason = Secret.of(endpoint).cut(said)
             if waited >= wait_s:
@@ -60,8 +57,7 @@ async def wait_ready(endpoint: Endpoint, wait_s: float, note: Callable[[str], No
             if waited >= tell_at:
                 tell_at = waited + _TELL_S
                 note(f"{endpoint.name}: waiting for the server, {wait_s - waited:.0f} s at most ({reason})")
-            await asyncio.sleep(min(pause, wait_s - waited))
-            pause = min(2 * pause, _PAUSES_S[1])
+            await asyncio.sleep(min(max(_PAUSES_S[0], waited), _PAUSES_S[1], wait_s - waited))
 
 
 async def _not_ready(server: Server) -> str:
