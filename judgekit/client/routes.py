@@ -12,7 +12,7 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -23,8 +23,7 @@ from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError, JudgekitError
 from judgekit.wire.access import Secret, api_key, headers_of, url_below
 from judgekit.wire.jsontext import at, parse_json
-from judgekit.wire.shapes import shown_text
-from judgekit.wire.types import Endpoint, TooLargeError
+from judgekit.wire.types import Endpoint, TooLargeError, shown_text
 
 _TRY_S: Final = 5.0
 _PAUSES_S: Final = (0.1, 2.0)
@@ -154,12 +153,9 @@ async def bytes_per_token(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, 
     """Return the bytes of request for a token of its prompt, counted by the servers that can."""
     found = {}
     for endpoint, one in lacking.items():
-        try:
-            counts = await count_tokens(endpoint, one.sample)
-        except JudgekitError:
-            continue
-        if counts:
-            found[endpoint] = sum(map(len, one.sample)) / sum(counts)
+        with suppress(JudgekitError):
+            if counts := await count_tokens(endpoint, one.sample):
+                found[endpoint] = sum(map(len, one.sample)) / sum(counts)
     return found
 
 
@@ -167,12 +163,10 @@ async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
     """Return how many tokens a prompt and its reply may have together, where a server says so (vLLM, SGLang)."""
     found = {}
     for endpoint in filter(has_routes, endpoints):
-        try:
+        with suppress(OSError, JudgekitError):
             async with open_server(endpoint) as server:
                 _, body = await server("/models")
-        except (OSError, JudgekitError):
-            continue
-        length = next((one.get("max_model_len") for one in _models(body) if one.get("id") == endpoint.model), None)
-        if type(length) is int and length > 0:
-            found[endpoint] = length
+            length = next((one.get("max_model_len") for one in _models(body) if one.get("id") == endpoint.model), None)
+            if type(length) is int and length > 0:
+                found[endpoint] = length
     return found

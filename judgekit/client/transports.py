@@ -25,8 +25,7 @@ from judgekit.client.applications import FunctionTransport, OwnTransport
 from judgekit.data.streams import read_bytes
 from judgekit.errors import EndpointError
 from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below
-from judgekit.wire.shapes import ROUTES, SHOWN
-from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError, Transport, identity
+from judgekit.wire.types import ROUTES, SHOWN, Endpoint, NotConnectedError, TooLargeError, Transport, identity
 
 if TYPE_CHECKING:
     import openai
@@ -161,14 +160,6 @@ def http_options(endpoint: Endpoint, note: Callable[[str], None] = lambda _: Non
     return {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
 
 
-async def disconnect(client: openai.AsyncOpenAI) -> None:
-    """Close the connections of a client and leave it usable: it may be the user's, and be asked in another loop."""
-    http = client._client  # the package has no public way to it
-    for transport in (http._transport, *http._mounts.values()):
-        if transport is not None:
-            await transport.aclose()
-
-
 class OpenAITransport:
     """Carries requests with a client of the openai package. Belongs to the event loop it is first used in."""
 
@@ -211,8 +202,11 @@ class OpenAITransport:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
     async def aclose(self) -> None:
-        """Close all connections."""
-        await disconnect(self._client)
+        """Close all connections and leave the client usable: it may be the user's, and be asked in another loop."""
+        http = self._client._client  # the package has no public way to it
+        for transport in (http._transport, *http._mounts.values()):
+            if transport is not None:
+                await transport.aclose()
 
 
 RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"

@@ -28,8 +28,7 @@ from judgekit.store.records import Record, member
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
-from judgekit.wire.shapes import SHOWN, chosen
-from judgekit.wire.types import NO_TEXT
+from judgekit.wire.types import NO_TEXT, SHOWN, chosen
 
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000

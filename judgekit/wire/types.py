@@ -3,6 +3,10 @@
 A request is plain data. Everything expensive (storing, sending, limiting, counting) happens to requests outside
 of the labelers that made them, which is why a labeler can be tested without a network and why a re-run, another
 run with the same pair or another k never pays twice.
+
+What prompts ask is told as a chat completion. A *completion* takes one text, for base models without a chat template.
+The body of a request is made in the shape of its API, so that it is stored as it is sent and its identity is its own; a
+reply is stored as it came, and read here as if it were a chat completion.
 """
 
 from __future__ import annotations
@@ -20,7 +24,6 @@ from judgekit.errors import ConfigError, UsageError
 from judgekit.spec import split_file
 from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import at, canonical, parse_json
-from judgekit.wire.shapes import ROUTES, SHOWN, Api, chosen, shaped
 
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
@@ -31,13 +34,25 @@ NO_TEXT: Final = "bytes that are no text"
 CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf", "grammar"})
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
+Kind = Literal["chat", "callable"]
+Carrier = Literal["http", "openai"]
+Api = Literal["chat", "completions"]
+ROUTES: Final[Mapping[Api, Literal["/v1/chat/completions", "/v1/completions"]]] = {
+    "chat": "/v1/chat/completions",
+    "completions": "/v1/completions",
+}
+"""The route of each API, as batch files name it."""
+
+SHOWN: Final[Mapping[str, str]] = {"chat": "messages", "completions": "prompt"}
+"""The field of the body in which each API is shown what is asked."""
+
+_CUE: Final = "Reply:"
+_MOST: Final = 5
+"""A completion gives at most so many alternatives, by OpenAI's rules; a request for more is refused."""
+
 _MANY = 2**53
 _ROOMS = frozenset({"max_tokens", "max_completion_tokens"})
 _OURS = frozenset({"model", "stream", *SHOWN.values()})
-
-
-Kind = Literal["chat", "callable"]
-Carrier = Literal["http", "openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +297,25 @@ class Request:
         return hash(self.key)
 
 
+def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a request in the shape of its API."""
+    body: dict[str, Any] = {"model": model, SHOWN[api]: list(messages), **fields}
+    if api == "completions":
+        # What a base model goes on with is what follows the cue.
+        said = [f"{_CUE} {m['content']}" if m["role"] == "assistant" else str(m["content"]) for m in messages]
+        body["prompt"] = "\n\n".join([*said, _CUE])
+        top = body.pop("top_logprobs", None)
+        if body.pop("logprobs", None) is not None and top is not None:
+            body["logprobs"] = min(top, _MOST)
+    return body
+
+
+def shown_text(body: Mapping[str, Any]) -> str:
+    """Return the text that a request shows the model, of whatever API it is."""
+    shown = next((body[name] for name in SHOWN.values() if name in body), "")
+    return shown if isinstance(shown, str) else "\n".join(str(message.get("content")) for message in shown)
+
+
 def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
     """Return the request for one chat completion; ``params`` override the endpoint's."""
     body = shaped(endpoint.api, endpoint.llm.model, messages, {**endpoint.params, **params})
@@ -342,14 +376,38 @@ class Reply:
         model, mark = body.get("model"), body.get("system_fingerprint")
         self.origin: Origin = (model if type(model) is str else "", mark if type(mark) is str else "")
 
-    @property
-    def json(self) -> dict[str, Any]:
-        """The response body, parsed."""
-        body: dict[str, Any] = parse_json(self.raw)
-        return body
-
     def __repr__(self) -> str:
         return f"Reply({self.key!r}, {self.raw!r}, cached={self.cached})"
+
+
+def chosen(body: Mapping[str, Any]) -> Any:
+    """Return the choice of index 0, or the first one if none has that index, in the shape of a chat completion's."""
+    choices = body["choices"]
+    choice = choices[0]
+    if len(choices) > 1:
+        choice = next((one for one in choices if isinstance(one, dict) and one.get("index") == 0), choice)
+    completed = isinstance(choice, dict) and "message" not in choice and "finish_reason" in choice
+    if completed and isinstance(choice.get("text"), str):
+        return {**choice, "message": {"content": choice["text"]}, "logprobs": _paired(choice.get("logprobs"))}
+    return choice
+
+
+def _paired(logprobs: Any) -> dict[str, Any] | None:
+    """Return a completion's log-probabilities, which are lists side by side, as a list of tokens."""
+    if not isinstance(logprobs, dict) or not isinstance(logprobs.get("tokens"), list):
+        return None
+    tokens = logprobs["tokens"]
+    own, tops = ((logprobs.get(name) or [None] * len(tokens)) for name in ("token_logprobs", "top_logprobs"))
+    return {
+        "content": [
+            {
+                "token": token,
+                "logprob": logprob,
+                "top_logprobs": [{"token": t, "logprob": p} for t, p in (top or {}).items()],
+            }
+            for token, logprob, top in zip(tokens, own, tops, strict=False)
+        ]
+    }
 
 
 def _joined(content: Any) -> str:
