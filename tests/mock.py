@@ -15,8 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.shapes import SHOWN
-from judgekit.wire.types import Endpoint
+from judgekit.wire.types import SHOWN, Endpoint
 
 __all__ = ["URL", "Handler", "MockTransport", "serve"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from judgekit.wire.shapes import ROUTES
+from judgekit.wire.types import ROUTES
 from tests.scripted import Scripted, completion
 
 Writer = Callable[[web.StreamResponse], Awaitable[None]]

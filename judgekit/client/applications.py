@@ -19,7 +19,7 @@ from typing import Any, Final
 from judgekit.errors import JudgekitError, UsageError
 from judgekit.spec import run_file, split_file, user_code
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.types import Endpoint
+from judgekit.wire.types import Endpoint, Transport
 
 _MISTAKES: Final = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
 """What a function raises again however often it is called; anything else is tried again."""
@@ -46,8 +46,11 @@ def function_of(endpoint: Endpoint) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]  # checked above
 
 
-class FunctionTransport:
-    """Calls a function ``(question, documents) -> answer`` in a thread of its own each time; async ones are awaited."""
+class FunctionTransport(Transport):
+    """Calls a function ``(question, documents) -> answer`` in a thread of its own each time; async ones are awaited.
+
+    Nothing is open, and a call that never ends does not keep the program from ending.
+    """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._function = function_of(endpoint)
@@ -70,9 +73,6 @@ class FunctionTransport:
                 status = 422 if isinstance(cause, _MISTAKES) else 500
             return _error(status, str(problem))
         return _answer(said)
-
-    async def aclose(self) -> None:
-        """Nothing is open; a call that never ends does not keep the program from ending."""
 
 
 class OwnTransport:
@@ -118,13 +118,11 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
         future.set_running_or_notify_cancel()  # from here on it can be set, whether or not anybody still waits
         try:
             with where():
-                said = call()
+                future.set_result(call())
         except JudgekitError as problem:
             future.set_exception(problem)
         except SystemExit:
             future.set_exception(JudgekitError("it ended its thread, as sys.exit() does"))
-        else:
-            future.set_result(said)
 
     Thread(target=work, daemon=True).start()
     return await asyncio.wrap_future(future)

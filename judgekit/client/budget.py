@@ -153,7 +153,7 @@ class Spending:
         self.spent: Amounts = (0, 0, 0.0)
         self._prices = prices
         self._in_flight: Amounts = (0, 0, 0.0)
-        self._waiting: list[asyncio.Future[None]] = []
+        self._settled = asyncio.Event()
 
     @property
     def money(self) -> float | None:
@@ -187,18 +187,15 @@ class Spending:
             if all(most is None or spent + flying + one <= most for most, spent, flying, one, _ in limits):
                 self._in_flight = _sum(self._in_flight, need)
                 return
-            self._waiting.append(asyncio.get_running_loop().create_future())
-            await self._waiting[-1]
+            await self._settled.wait()
 
     def settle(self, need: Amounts, used: Amounts) -> None:
         """Replace what was set aside by what was used, as far as that is known."""
         self.spent = _sum(self.spent, used)
         if self.budget:
             self._in_flight = _sum(self._in_flight, need, -1)
-            for settled in self._waiting:
-                if not settled.done():
-                    settled.set_result(None)
-            self._waiting.clear()
+            self._settled.set()
+            self._settled = asyncio.Event()
 
 
 def _sum(some: Amounts, others: Amounts, times: int = 1) -> Amounts:

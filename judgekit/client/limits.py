@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from math import inf
 from typing import Final
@@ -48,27 +48,21 @@ class Limiter:
 
     async def acquire(self, tokens: int = 0, *, again: bool = False) -> float:
         """Wait for a slot, then for the moment at which the request may go; return that moment."""
-        if self.active >= int(self.limit) or (self._waiting and not again):
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            (self._waiting.appendleft if again else self._waiting.append)(future)
-            try:
-                await future
-            except asyncio.CancelledError:
-                if not future.cancelled():
-                    self.release()
-                raise
-        else:
-            self.active += 1
-        now = self._clock()
-        at = max(now, self._next_request, self._next_token)
-        self._next_request = at + self._request_s
-        self._next_token = max(self._next_token, now) + tokens * self._token_s
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        (self._waiting.appendleft if again else self._waiting.append)(slot)
+        self._admit()
         try:
+            await slot
+            now = self._clock()
+            at = max(now, self._next_request, self._next_token)
+            self._next_request = at + self._request_s
+            self._next_token = max(self._next_token, now) + tokens * self._token_s
             while (at := max(at, self._resume_at)) > now:  # a pause may come, or grow, meanwhile
                 await asyncio.sleep(at - now)
                 now = self._clock()
         except asyncio.CancelledError:
-            self.release()
+            if not slot.cancelled():  # it was given
+                self.release()
             raise
         return now
 
@@ -79,10 +73,10 @@ class Limiter:
 
     def _admit(self) -> None:
         while self._waiting and self.active < int(self.limit):
-            future = self._waiting.popleft()
-            if not future.done():
+            slot = self._waiting.popleft()
+            if not slot.done():
                 self.active += 1
-                future.set_result(None)
+                slot.set_result(None)
 
     def correct_tokens(self, estimated: int, used: int) -> None:
         """Tell how many tokens a request really took."""
@@ -122,7 +116,7 @@ class Patience:
         self.last = Retry("")
         self._endpoint = endpoint
         self._first = self._failed_at = 0.0
-        self._throttled = self._oversized = 0
+        self._kinds: defaultdict[str, int] = defaultdict(int)
 
     def failed(self, again: Retry, now: float) -> None:
         """Note a failed attempt."""
@@ -130,8 +124,7 @@ class Patience:
         self._failed_at = now
         self.last = again
         self.attempts += 1
-        self._throttled += again.kind == THROTTLED
-        self._oversized += again.kind == OVERSIZED
+        self._kinds[again.kind] += 1
 
     @property
     def ends(self) -> float:
@@ -140,9 +133,9 @@ class Patience:
 
     def over(self, wait_s: float) -> bool:
         """Say whether it may not be tried again after a wait."""
-        retries = self._endpoint.max_retries
-        failed = self.attempts - self._throttled > retries or self._throttled > retries * _THROTTLE_PATIENCE
-        return failed or self._oversized > 1 or self._failed_at + wait_s > self.ends
+        retries, throttled = self._endpoint.max_retries, self._kinds[THROTTLED]
+        failed = self.attempts - throttled > retries or throttled > retries * _THROTTLE_PATIENCE
+        return failed or self._kinds[OVERSIZED] > 1 or self._failed_at + wait_s > self.ends
 
     @property
     def told(self) -> str:

@@ -12,7 +12,7 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -23,8 +23,7 @@ from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError, JudgekitError
 from judgekit.wire.access import Secret, api_key, headers_of, url_below
 from judgekit.wire.jsontext import at, parse_json
-from judgekit.wire.shapes import shown_text
-from judgekit.wire.types import Endpoint, TooLargeError
+from judgekit.wire.types import Endpoint, TooLargeError, shown_text
 
 _TRY_S: Final = 5.0
 _PAUSES_S: Final = (0.1, 2.0)
@@ -45,12 +44,9 @@ async def wait_ready(endpoint: Endpoint, wait_s: float, note: Callable[[str], No
     """Return when the endpoint's server is ready."""
     if not has_routes(endpoint):
         return
-    begun, tell_at, pause = time.monotonic(), 0.0, _PAUSES_S[0]
+    begun, tell_at = time.monotonic(), 0.0
     async with open_server(endpoint) as server:
-        while True:
-            said = await _not_ready(server)
-            if not said:
-                return
+        while said := await _not_ready(server):
             waited = time.monotonic() - begun
             reason = Secret.of(endpoint).cut(said)
             if waited >= wait_s:
@@ -60,8 +56,7 @@ async def wait_ready(endpoint: Endpoint, wait_s: float, note: Callable[[str], No
             if waited >= tell_at:
                 tell_at = waited + _TELL_S
                 note(f"{endpoint.name}: waiting for the server, {wait_s - waited:.0f} s at most ({reason})")
-            await asyncio.sleep(min(pause, wait_s - waited))
-            pause = min(2 * pause, _PAUSES_S[1])
+            await asyncio.sleep(min(max(_PAUSES_S[0], waited), _PAUSES_S[1], wait_s - waited))
 
 
 async def _not_ready(server: Server) -> str:
@@ -158,12 +153,9 @@ async def bytes_per_token(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, 
     """Return the bytes of request for a token of its prompt, counted by the servers that can."""
     found = {}
     for endpoint, one in lacking.items():
-        try:
-            counts = await count_tokens(endpoint, one.sample)
-        except JudgekitError:
-            continue
-        if counts:
-            found[endpoint] = sum(map(len, one.sample)) / sum(counts)
+        with suppress(JudgekitError):
+            if counts := await count_tokens(endpoint, one.sample):
+                found[endpoint] = sum(map(len, one.sample)) / sum(counts)
     return found
 
 
@@ -171,12 +163,10 @@ async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
     """Return how many tokens a prompt and its reply may have together, where a server says so (vLLM, SGLang)."""
     found = {}
     for endpoint in filter(has_routes, endpoints):
-        try:
+        with suppress(OSError, JudgekitError):
             async with open_server(endpoint) as server:
                 _, body = await server("/models")
-        except (OSError, JudgekitError):
-            continue
-        length = next((one.get("max_model_len") for one in _models(body) if one.get("id") == endpoint.model), None)
-        if type(length) is int and length > 0:
-            found[endpoint] = length
+            length = next((one.get("max_model_len") for one in _models(body) if one.get("id") == endpoint.model), None)
+            if type(length) is int and length > 0:
+                found[endpoint] = length
     return found

@@ -28,8 +28,7 @@ from judgekit.errors import EndpointError
 from judgekit.wire.jsontext import at
 from judgekit.wire.quirks import ServerQuirks
 from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.shapes import shown_text
-from judgekit.wire.types import Endpoint, Reply, Request
+from judgekit.wire.types import Endpoint, Reply, Request, shown_text
 
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _EMPTY: Final = 3

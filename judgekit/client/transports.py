@@ -24,9 +24,8 @@ from yarl import URL
 from judgekit.client.applications import FunctionTransport, OwnTransport
 from judgekit.data.streams import read_bytes
 from judgekit.errors import EndpointError
-from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below, without_password
-from judgekit.wire.shapes import SHOWN
-from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError, Transport, identity
+from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below
+from judgekit.wire.types import ROUTES, SHOWN, Endpoint, NotConnectedError, TooLargeError, Transport, identity
 
 if TYPE_CHECKING:
     import openai
@@ -69,7 +68,7 @@ class HttpTransport:
         key = api_key(endpoint)
         self._endpoint = endpoint
         self._proxy = _proxy(endpoint, note)
-        self._url = URL(url_below(endpoint.base_url, endpoint.path))
+        self._url = URL(url_below(endpoint.base_url, ROUTES[endpoint.api].removeprefix("/v1")))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
@@ -126,9 +125,9 @@ def said_by_system(problem: BaseException) -> str:
 def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:
     """Return the proxy for an endpoint, if there is one, and tell it."""
     proxy = proxy_for(endpoint.base_url)
-    if proxy is not None:
+    if proxy is not None:  # told without its password
         note(
-            f"{endpoint.name} is reached through the proxy {without_password(proxy)} of the environment"
+            f"{endpoint.name} is reached through the proxy {URL(proxy).with_user(None)} of the environment"
             " (NO_PROXY excludes hosts)"
         )
     return proxy
@@ -159,14 +158,6 @@ def openai_options(endpoint: Endpoint) -> dict[str, Any]:
 def http_options(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Return what the HTTP client under it is told: to go to the endpoint, through its proxy, or nowhere."""
     return {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
-
-
-async def disconnect(client: openai.AsyncOpenAI) -> None:
-    """Close the connections of a client and leave it usable: it may be the user's, and be asked in another loop."""
-    http = client._client  # the package has no public way to it
-    for transport in (http._transport, *http._mounts.values()):
-        if transport is not None:
-            await transport.aclose()
 
 
 class OpenAITransport:
@@ -211,8 +202,11 @@ class OpenAITransport:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
     async def aclose(self) -> None:
-        """Close all connections."""
-        await disconnect(self._client)
+        """Close all connections and leave the client usable: it may be the user's, and be asked in another loop."""
+        http = self._client._client  # the package has no public way to it
+        for transport in (http._transport, *http._mounts.values()):
+            if transport is not None:
+                await transport.aclose()
 
 
 RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"
@@ -231,7 +225,7 @@ def recorded(path: Path = RECORDING) -> tuple[Mapping[str, Any], dict[str, Line]
     return server, {line[0]: tuple(line) for line in lines}
 
 
-class RecordedTransport:
+class RecordedTransport(Transport):
     """Answers what a real model said to the requests of the bundled sample, and stops the run at any other.
 
     The file is JSON lines, compressed: first what the server said of itself (``model``, ``system_fingerprint``), then
@@ -267,6 +261,3 @@ class RecordedTransport:
             },
         }
         return 200, {}, json.dumps(reply, ensure_ascii=False).encode()
-
-    async def aclose(self) -> None:
-        """Nothing is open."""

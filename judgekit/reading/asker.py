@@ -20,8 +20,7 @@ from judgekit.reading.prompts import Prompt, neutral
 from judgekit.reading.verdict import Unread, label, usable
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.shapes import shaped
-from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Program, Reply, Request
+from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Program, Reply, Request, shaped
 
 U = TypeVar("U")
 

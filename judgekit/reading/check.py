@@ -21,8 +21,7 @@ from judgekit.reading.verdict import Form, Unread, read, unfinished
 from judgekit.wire.access import Secret
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.quirks import WORDS, Accepted, ServerQuirks, Unsupported, decoded, in_words, read_response
-from judgekit.wire.shapes import APIS, shaped
-from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport
+from judgekit.wire.types import ROUTES, Api, Endpoint, NotConnectedError, Reply, Transport, shaped
 
 Outcome = Literal["yes", "no", "partly"]
 
@@ -106,7 +105,7 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
         checks.append(await _chat(probe))
         if checks[-1].works != "no":
             return checks + [await check(probe) for check in _FURTHER]
-        for api in APIS:
+        for api in ROUTES:
             checks += [] if api == endpoint.api else await _elsewhere(probe, api, transport)
         return checks
     finally:
@@ -129,9 +128,9 @@ async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
     return Check("list of models", "partly", detail)
 
 
-async def _elsewhere(probe: _Probe, api: str, transport: Transport | None) -> list[Check]:
+async def _elsewhere(probe: _Probe, api: Api, transport: Transport | None) -> list[Check]:
     """Ask through another API of the server, and say so if that works: the model may be served there only."""
-    endpoint = replace(probe.endpoint, api=api)  # type: ignore[arg-type]  # one of APIS
+    endpoint = replace(probe.endpoint, api=api)
     other = _Probe(endpoint, transport or open_transport(endpoint))
     try:
         found = await _chat(other)
@@ -155,7 +154,7 @@ async def _chat(probe: _Probe) -> Check:
     learned += [f"{name} is left out" for name in sorted(probe.negotiated.dropped)]
     if reply.usage is None:
         learned.append("it reports no tokens, so that costs stay unknown")
-    if proves_thinking(reply, reply.json):
+    if proves_thinking(reply, parse_json(reply.raw)):
         learned.append(
             "it thinks before it answers: turn that off (params.chat_template_kwargs.enable_thinking = false or"
             ' params.reasoning_effort = "none"), or give it room (params.max_tokens = 4096)'

@@ -60,7 +60,7 @@ from judgekit.errors import ConfigError, DataError, UsageError, nearest, not_amo
 from judgekit.reading.verdict import Form
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import TOKEN
-from judgekit.wire.shapes import SHOWN
+from judgekit.wire.types import SHOWN
 
 Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "preference"]
 OutputType = Literal["yes/no", "grade", "choice", "short", "long", "class"]

@@ -27,7 +27,7 @@ from judgekit.errors import JudgekitError
 from judgekit.labelers.base import Labeler
 from judgekit.report.grids import where
 from judgekit.report.model import Results
-from judgekit.wire.shapes import SHOWN
+from judgekit.wire.types import SHOWN
 
 BLOCK: Final = 20
 """Queries that are inflated together."""

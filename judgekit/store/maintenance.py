@@ -28,8 +28,7 @@ from judgekit.store.records import Record, member
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
-from judgekit.wire.shapes import SHOWN, chosen
-from judgekit.wire.types import NO_TEXT
+from judgekit.wire.types import NO_TEXT, SHOWN, chosen
 
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000
@@ -82,12 +81,12 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
                 found.damaged += 1
                 continue
             asked, answered = (str(member(text, "model") or "") for text in (record.body, record.reply or ""))
-            if before is not None and record.time >= before:
-                continue
-            if model is not None and model not in (asked, answered):
-                continue
             shown = (text for name in (*SHOWN.values(), _GONE) for text in _texts(member(record.body, name)))
-            if pattern is not None and not any(map(pattern.search, shown)):
+            if (
+                (before is not None and record.time >= before)
+                or (model is not None and model not in (asked, answered))
+                or (pattern is not None and not any(map(pattern.search, shown)))
+            ):
                 continue
             keys.append(key)
             part = found.parts[record.endpoint, asked]
@@ -195,16 +194,12 @@ def export_store(store: Store, path: str | Path) -> int:
 
 def import_store(store: Store, path: str | Path) -> tuple[int, int]:
     """Add replies from JSON lines; what is there already stays. Nothing is added if a line is bad."""
-    path = Path(path)
-    for _ in _read(path):
-        pass
-    added = there = 0
+    path, there = Path(path), 0
+    total = sum(1 for _ in _read(path))
     source = _read(path)
     while part := list(islice(source, _BATCH)):
-        kept = len(store.put_many(part))
-        there += kept
-        added += len(part) - kept
-    return added, there
+        there += len(store.put_many(part))
+    return total - there, there
 
 
 def rescue(store: Store, records: Sequence[Record]) -> str:

@@ -11,11 +11,13 @@ page is damaged. So the first row of a key is the one to keep.
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -101,17 +103,14 @@ class _Files:
     """The pages of both files, by number."""
 
     def __init__(self, paths: tuple[Path | None, Path]) -> None:
-        there = [path if path is not None and path.exists() else None for path in paths]
-        self._streams = [path.open("rb", buffering=0) if path else None for path in there]
-        self._lengths = [path.stat().st_size if path else 0 for path in there]
+        self._streams = [path.open("rb", buffering=0) if path and path.exists() else io.BytesIO() for path in paths]
+        self._lengths = [stream.seek(0, io.SEEK_END) for stream in self._streams]
         self.length = sum(self._lengths)
         start, log = self._read(0, 0, 100), self._read(1, 0, _LOG_HEADER)
         self._log_header = log if log.startswith(_LOG_MAGIC) else b""
         self.log_known = not self._lengths[1] or bool(self._log_header)
-        named = [int.from_bytes(start[16:18], "big")] if start.startswith(_MAGIC) else []
-        named += [int.from_bytes(self._log_header[8:12], "big")]
-        named = [65536 if size == 1 else size for size in named]
-        self.size = next((size for size in named if 512 <= size <= 65536 and size & (size - 1) == 0), 0)
+        named = (int.from_bytes(start[16:18], "big"), int.from_bytes(self._log_header[8:12], "big"))
+        self.size = next((size for size in named if size in _SIZES), 0)
         self.size = self.size or next((size for size in _SIZES if self._has_leaf(size)), _SIZES[0])
         self._followed: set[int] = set()
 
@@ -119,15 +118,12 @@ class _Files:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for stream in filter(None, self._streams):
+        for stream in self._streams:
             stream.close()
 
     def _read(self, file: int, start: int, length: int) -> bytes:
-        stream = self._streams[file]
-        if stream is None or start >= self._lengths[file]:
-            return b""
-        stream.seek(start)
-        return stream.read(length)
+        self._streams[file].seek(start)
+        return self._streams[file].read(length)
 
     def _has_leaf(self, size: int) -> bool:
         """Return whether pages of this size begin where a row is."""
@@ -245,8 +241,4 @@ def _columns(payload: bytes) -> list[bytes]:
         lengths.append((kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)[kind])
     if end + sum(lengths) != len(payload):
         return []
-    columns = []
-    for length in lengths:
-        columns.append(payload[end : end + length])
-        end += length
-    return columns
+    return [payload[start:stop] for start, stop in pairwise(accumulate(lengths, initial=end))]

@@ -92,7 +92,7 @@ def proxy_for(base_url: str) -> str | None:
     host = (parts.hostname or "").rstrip(".")
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or _on_this_machine(host) or proxy_bypass(parts.netloc) or _in_networks(host, proxies.get("no", "")):
+    if not proxy or proxy_bypass(parts.netloc) or _reached_directly(host, proxies.get("no", "")):
         return None
     found = _split(proxy if "://" in proxy else f"http://{proxy}")
     if found is None:
@@ -113,36 +113,18 @@ def _split(url: str) -> SplitResult | None:
         return None
 
 
-def without_password(url: str) -> str:
-    """Return an address as it may be shown."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    with suppress(ValueError):
-        return ipaddress.ip_address(host)
-    with suppress(OSError):
-        return ipaddress.IPv4Address(socket.inet_aton(host))  # 127.1 and the like
-    return None
-
-
-def _on_this_machine(host: str) -> bool:
-    """Say whether a host is this machine, by a name that no other machine has."""
-    address = _ip(host)
+def _reached_directly(host: str, no_proxy: str) -> bool:
+    """Say whether a host is this machine by any of its names, or in a network of ``NO_PROXY``, as ``10.0.0.0/8``."""
+    try:
+        address = ipaddress.ip_address(host if ":" in host else socket.inet_aton(host))  # of 127.1 and the like, too
+    except (OSError, ValueError):
+        return host == "localhost" or host.endswith(".localhost")
     address = getattr(address, "ipv4_mapped", None) or address
-    own = address is not None and (address.is_loopback or address.is_unspecified)
-    return own or host == "localhost" or host.endswith(".localhost")
-
-
-def _in_networks(host: str, no_proxy: str) -> bool:
-    """Say whether ``NO_PROXY`` excepts an IP address, also by a network such as ``10.0.0.0/8``."""
-    address = _ip(host)
-    for name in no_proxy.split(",") if address else ():
+    for name in no_proxy.split(","):
         with suppress(ValueError):
             if address in ipaddress.ip_network(name.strip().strip("[]"), strict=False):
                 return True
-    return False
+    return address.is_loopback or address.is_unspecified
 
 
 def api_key(endpoint: Endpoint) -> str | None:
@@ -153,12 +135,7 @@ def api_key(endpoint: Endpoint) -> str | None:
     if endpoint.api_key_env is None or endpoint.base_url == RECORDED_URL:
         return None
     where = f"endpoints.{endpoint.name}.api_key_env"
-    key = _variable(endpoint.api_key_env, where)
-    if " " in key:
-        raise ConfigError(
-            f"the environment variable {endpoint.api_key_env} holds characters that no key has", key=where
-        )
-    return key
+    return _variable(endpoint.api_key_env, where, spaces=False)
 
 
 def headers_of(endpoint: Endpoint) -> dict[str, str]:
@@ -172,11 +149,12 @@ def headers_of(endpoint: Endpoint) -> dict[str, str]:
     }
 
 
-def _variable(name: str, where: str) -> str:
+def _variable(name: str, where: str, spaces: bool = True) -> str:
+    """Return what a variable holds; a key has no spaces."""
     value = os.environ.get(name, "").strip()
     if not value:
         raise ConfigError(f"the environment variable {name} is not set or empty", key=where)
-    if not (value.isascii() and value.isprintable()):
+    if not (value.isascii() and value.isprintable() and (spaces or " " not in value)):
         raise ConfigError(f"the environment variable {name} holds characters that no key has", key=where)
     return value
 

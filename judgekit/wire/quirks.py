@@ -35,8 +35,7 @@ import orjson
 from judgekit.data.tables import Status
 from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.shapes import SHOWN, chosen
-from judgekit.wire.types import CONSTRAINTS, NO_TEXT, tokens_used
+from judgekit.wire.types import CONSTRAINTS, NO_TEXT, SHOWN, chosen, tokens_used
 
 _CONTEXT: Final = re.compile(
     r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"

@@ -3,6 +3,10 @@
 A request is plain data. Everything expensive (storing, sending, limiting, counting) happens to requests outside
 of the labelers that made them, which is why a labeler can be tested without a network and why a re-run, another
 run with the same pair or another k never pays twice.
+
+What prompts ask is told as a chat completion. A *completion* takes one text, for base models without a chat template.
+The body of a request is made in the shape of its API, so that it is stored as it is sent and its identity is its own; a
+reply is stored as it came, and read here as if it were a chat completion.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
 from judgekit.data.streams import note_read
@@ -21,7 +24,6 @@ from judgekit.errors import ConfigError, UsageError
 from judgekit.spec import split_file
 from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import at, canonical, parse_json
-from judgekit.wire.shapes import APIS, ROUTES, SHOWN, Api, chosen, shaped
 
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
@@ -32,13 +34,25 @@ NO_TEXT: Final = "bytes that are no text"
 CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf", "grammar"})
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
+Kind = Literal["chat", "callable"]
+Carrier = Literal["http", "openai"]
+Api = Literal["chat", "completions"]
+ROUTES: Final[Mapping[Api, Literal["/v1/chat/completions", "/v1/completions"]]] = {
+    "chat": "/v1/chat/completions",
+    "completions": "/v1/completions",
+}
+"""The route of each API, as batch files name it."""
+
+SHOWN: Final[Mapping[str, str]] = {"chat": "messages", "completions": "prompt"}
+"""The field of the body in which each API is shown what is asked."""
+
+_CUE: Final = "Reply:"
+_MOST: Final = 5
+"""A completion gives at most so many alternatives, by OpenAI's rules; a request for more is refused."""
+
 _MANY = 2**53
 _ROOMS = frozenset({"max_tokens", "max_completion_tokens"})
 _OURS = frozenset({"model", "stream", *SHOWN.values()})
-
-
-Kind = Literal["chat", "callable"]
-Carrier = Literal["http", "openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,51 +132,66 @@ class Endpoint:
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
-        for name, known in (("kind", get_args(Kind)), ("api", APIS)):
-            if getattr(self, name) not in known:
-                yield name, f"must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}"
+        llm, params = self.kind == "chat", dict(self.params)
         object_carries = callable(getattr(self.transport, "send", None)) or hasattr(self.transport, "chat")
         in_file = isinstance(self.transport, str) and split_file(self.transport)[0] is not None
-        if self.own_transport and not (object_carries or in_file):
-            allowed = "'http', 'openai', 'my_file.py:Mine' or an object with send(endpoint, body)"
-            yield "transport", f"must be {allowed}, not {self.transport!r}"
-        if self.own_transport and self.application:
-            yield "transport", "cannot be combined with your own application, which carries requests itself"
-        if self.api != "chat" and self.kind != "chat":
-            yield "api", f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}"
-        if (self.target is None) == (self.kind == "callable"):
-            yield "target", 'kind = "callable" and target = "my_app.py:answer" (or a function) belong together'
-        for name, value in self.headers.items():
-            if problem := header_problem(name, value):
-                yield f"headers.{name}", problem
-        if self.api_key_env is not None and (problem := variable_problem(self.api_key_env)):
-            yield "api_key_env", problem
-        for name in sorted(_OURS & set(self.params)):
-            yield f"params.{name}", f"judgekit sets {name} itself; leave it out"
-        for name in sorted(_ROOMS & set(self.params)):
-            if type(room := self.params[name]) is not int or room < 1:
-                yield f"params.{name}", f"must be a whole number from 1 on, not {room!r}"
-        if key := key_among(dict(self.params)):
-            yield "params", f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env"
+        carriers = "'http', 'openai', 'my_file.py:Mine' or an object with send(endpoint, body)"
+        key = key_among(params)
+        rules = [  # the name of a value, whether it keeps to the rule, and what is said if it does not
+            ("kind", self.kind in get_args(Kind), f"must be 'chat' or 'callable', not {self.kind!r}"),
+            ("api", self.api in ROUTES, f"must be one of {', '.join(map(repr, ROUTES))}, not {self.api!r}"),
+            ("api", llm or self.api == "chat", f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}"),
+            (
+                "transport",
+                object_carries or in_file or not self.own_transport,
+                f"must be {carriers}, not {self.transport!r}",
+            ),
+            (
+                "transport",
+                llm or not self.own_transport,
+                "cannot be combined with your own application, which carries requests itself",
+            ),
+            (
+                "target",
+                (self.target is None) != (self.kind == "callable"),
+                'kind = "callable" and target = "my_app.py:answer" (or a function) belong together',
+            ),
+            *(
+                (f"params.{name}", False, f"judgekit sets {name} itself; leave it out")
+                for name in sorted(_OURS & {*params})
+            ),
+            *(
+                (f"params.{name}", type(room) is int and room > 0, f"must be a whole number from 1 on, not {room!r}")
+                for name, room in params.items()
+                if name in _ROOMS
+            ),
+            (
+                "params",
+                key is None,
+                f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",
+            ),
+            (
+                "complete",
+                not isinstance(self.complete, str) and all(isinstance(word, str) for word in self.complete),
+                f"must be a list of texts, not {self.complete!r}",
+            ),
+            ("concurrency", self.concurrency >= 1, f"must be at least 1, not {self.concurrency}"),
+            ("max_retries", self.max_retries >= 0, f"must be at least 0, not {self.max_retries}"),
+            *(
+                (name, getattr(self, name) > 0, f"must be positive, not {getattr(self, name)}")
+                for name in ("timeout_s", "patience_s", "max_reply_mb")
+            ),
+            ("model", self.application or bool(self.model.strip()), "model is empty"),
+        ]
+        yield from ((name, said) for name, holds, said in rules if not holds)
+        unfit = {f"headers.{name}": header_problem(name, value) for name, value in self.headers.items()}
+        unfit["api_key_env"] = None if self.api_key_env is None else variable_problem(self.api_key_env)
+        unfit["base_url"] = address_problem(self.base_url) if llm and not self.built_in else None
+        yield from ((name, said) for name, said in unfit.items() if said is not None)
         try:
-            canonical(dict(self.params))
+            canonical(params)
         except (TypeError, ValueError) as problem:
             yield "params", f"cannot be sent as JSON: {problem}"
-        if isinstance(self.complete, str) or not all(isinstance(word, str) for word in self.complete):
-            yield "complete", f"must be a list of texts, not {self.complete!r}"
-        for name, least in (("concurrency", 1), ("max_retries", 0)):
-            if getattr(self, name) < least:
-                yield name, f"must be at least {least}, not {getattr(self, name)}"
-        for name in ("timeout_s", "patience_s", "max_reply_mb"):
-            if not getattr(self, name) > 0:
-                yield name, f"must be positive, not {getattr(self, name)}"
-        if self.kind == "chat":
-            if not self.base_url:
-                yield "base_url", "base_url is empty"
-            if not self.built_in and (reason := address_problem(self.base_url)):
-                yield "base_url", reason
-            if not self.model.strip():
-                yield "model", "model is empty"
 
     def _code(self) -> str:
         """Name the callable's address, and return what tells its code from any other."""
@@ -197,11 +226,6 @@ class Endpoint:
     def application(self) -> bool:
         """Whether it is an application of the user's, which answers questions and nothing else."""
         return self.kind != "chat"
-
-    @property
-    def path(self) -> str:
-        """The route of its API below its base URL."""
-        return ROUTES[self.api].removeprefix("/v1")
 
     @property
     def llm(self) -> Endpoint:
@@ -244,7 +268,8 @@ def identity(endpoint: str, sample: int, body: bytes) -> str:
     return hashlib.sha256(b"%d\n%b\n%d\n%b" % (IDENTITY_VERSION, endpoint.encode(), sample, body)).hexdigest()
 
 
-@dataclass(init=False, slots=True)
+# Not frozen: a million are made, and what is generated for frozen values takes four times as long.
+@dataclass(slots=True)
 class Request:
     """A request for one chat completion; a value that is not changed.
 
@@ -260,29 +285,35 @@ class Request:
 
     endpoint: Endpoint
     body: bytes
-    sample: int
-    again: bool = field(compare=False)
-    constraint: Mapping[str, Any] = field(compare=False, repr=False)
+    sample: int = 0
+    again: bool = field(default=False, compare=False)
+    constraint: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     key: str = field(init=False, repr=False)
 
-    # A million are made, and what dataclasses generate for frozen values takes four times as long.
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        body: bytes,
-        sample: int = 0,
-        again: bool = False,
-        constraint: Mapping[str, Any] = MappingProxyType({}),
-    ) -> None:
-        self.endpoint = endpoint
-        self.body = body
-        self.sample = sample
-        self.again = again
-        self.constraint = constraint
-        self.key = identity(endpoint.identity, sample, body)
+    def __post_init__(self) -> None:
+        self.key = identity(self.endpoint.identity, self.sample, self.body)
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+
+def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a request in the shape of its API."""
+    body: dict[str, Any] = {"model": model, SHOWN[api]: list(messages), **fields}
+    if api == "completions":
+        # What a base model goes on with is what follows the cue.
+        said = [f"{_CUE} {m['content']}" if m["role"] == "assistant" else str(m["content"]) for m in messages]
+        body["prompt"] = "\n\n".join([*said, _CUE])
+        top = body.pop("top_logprobs", None)
+        if body.pop("logprobs", None) is not None and top is not None:
+            body["logprobs"] = min(top, _MOST)
+    return body
+
+
+def shown_text(body: Mapping[str, Any]) -> str:
+    """Return the text that a request shows the model, of whatever API it is."""
+    shown = next((body[name] for name in SHOWN.values() if name in body), "")
+    return shown if isinstance(shown, str) else "\n".join(str(message.get("content")) for message in shown)
 
 
 def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
@@ -345,20 +376,38 @@ class Reply:
         model, mark = body.get("model"), body.get("system_fingerprint")
         self.origin: Origin = (model if type(model) is str else "", mark if type(mark) is str else "")
 
-    @property
-    def json(self) -> dict[str, Any]:
-        """The response body, parsed."""
-        body: dict[str, Any] = parse_json(self.raw)
-        return body
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reply) and (self.key, self.raw) == (other.key, other.raw)
-
-    def __hash__(self) -> int:
-        return hash((self.key, self.raw))
-
     def __repr__(self) -> str:
         return f"Reply({self.key!r}, {self.raw!r}, cached={self.cached})"
+
+
+def chosen(body: Mapping[str, Any]) -> Any:
+    """Return the choice of index 0, or the first one if none has that index, in the shape of a chat completion's."""
+    choices = body["choices"]
+    choice = choices[0]
+    if len(choices) > 1:
+        choice = next((one for one in choices if isinstance(one, dict) and one.get("index") == 0), choice)
+    completed = isinstance(choice, dict) and "message" not in choice and "finish_reason" in choice
+    if completed and isinstance(choice.get("text"), str):
+        return {**choice, "message": {"content": choice["text"]}, "logprobs": _paired(choice.get("logprobs"))}
+    return choice
+
+
+def _paired(logprobs: Any) -> dict[str, Any] | None:
+    """Return a completion's log-probabilities, which are lists side by side, as a list of tokens."""
+    if not isinstance(logprobs, dict) or not isinstance(logprobs.get("tokens"), list):
+        return None
+    tokens = logprobs["tokens"]
+    own, tops = ((logprobs.get(name) or [None] * len(tokens)) for name in ("token_logprobs", "top_logprobs"))
+    return {
+        "content": [
+            {
+                "token": token,
+                "logprob": logprob,
+                "top_logprobs": [{"token": t, "logprob": p} for t, p in (top or {}).items()],
+            }
+            for token, logprob, top in zip(tokens, own, tops, strict=False)
+        ]
+    }
 
 
 def _joined(content: Any) -> str:
@@ -425,5 +474,5 @@ class Transport(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close what is open."""
-        ...
+        """Close what is open; by default nothing is."""
+        return

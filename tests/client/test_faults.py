@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import shlex
 import socket
 import ssl
@@ -84,7 +85,7 @@ def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgot
     (reply,) = Run(fault_server.base_url, UNITS[:1], tmp_path).outcomes.values()
     assert len(fault_server.seen) == 1
     assert isinstance(reply, Reply)
-    assert base64.b64decode(reply.json["choices"][0]["base64"]) == sent
+    assert base64.b64decode(json.loads(reply.raw)["choices"][0]["base64"]) == sent
     asker = Asker(Endpoint("here", fault_server.base_url, "m"), load_prompt("binary"))
     unread = asker.label(reply)
     assert isinstance(unread, Unread)

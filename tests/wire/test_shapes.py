@@ -20,8 +20,7 @@ from judgekit.reading.prompts import load_prompt
 from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
 from judgekit.wire.quirks import Accepted, read_response
-from judgekit.wire.shapes import APIS, ROUTES, SHOWN
-from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
+from judgekit.wire.types import ROUTES, SHOWN, Endpoint, Reply, Request, chat, identity
 from tests.labelers.scripted import DOC, OTHER, PARIS, Here
 from tests.mock import URL, MockTransport
 from tests.programs import Ask, collect
@@ -52,7 +51,7 @@ def body(request: Request) -> Any:
 
 
 def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_always_asked():
-    asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in APIS}
+    asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in ROUTES}
     assert len({request.key for request in asked.values()}) == 2
     assert asked["chat"].key == chat(HERE, load_prompt("binary").messages(VALUES), max_tokens=256, temperature=0).key
     assert [request.key[:16] for request in asked.values()] == GOLDEN
@@ -106,7 +105,7 @@ def test_log_probabilities_are_read_in_the_shape_of_completions():
 def test_labels_are_the_same_through_every_api_of_the_mock(spec, tmp_path):
     columns = ["query_id", "doc_id", "relevance", "status"]
     chats, completions = (
-        jk.label(spec, **DATA, endpoints=at(api, base_url=URL), cache=tmp_path).table[columns] for api in APIS
+        jk.label(spec, **DATA, endpoints=at(api, base_url=URL), cache=tmp_path).table[columns] for api in ROUTES
     )
     assert completions.equals(chats)
     assert set(chats["status"]) == {"ok"}
@@ -118,7 +117,7 @@ def mocked(asked: Mapping[str, Any], seen: int) -> Scripted:
 
 
 @pytest.mark.parametrize("transport", ["http", "openai"])
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", ROUTES)
 def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(api, transport, fault_server, tmp_path):
     fault_server.answer = mocked
     here = at(api, fault_server.base_url, transport=transport)
@@ -130,7 +129,7 @@ def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(api, transport
         assert len(find(store, query=QUESTION).replies) == 2
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", ROUTES)
 def test_a_batch_asks_the_route_of_the_api(api, tmp_path):
     answerer = make_answerer(at(api), "answer-short", Here())
     with closing(Store(tmp_path / "store")) as store:

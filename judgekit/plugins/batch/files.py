@@ -24,8 +24,7 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import Accepted, Response, read_response
-from judgekit.wire.shapes import ROUTES
-from judgekit.wire.types import Endpoint, Program, tokens_used
+from judgekit.wire.types import ROUTES, Endpoint, Program, tokens_used
 
 MAX_REQUESTS: Final = 50_000
 """The most requests in one file, by OpenAI's rules."""

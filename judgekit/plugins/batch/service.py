@@ -23,8 +23,7 @@ from judgekit.errors import EndpointError, StoreError, UsageError
 from judgekit.plugins.batch.files import BatchExport, BatchImport, export_batch, import_batch
 from judgekit.store.replies import Store
 from judgekit.wire.access import Secret, headers_of
-from judgekit.wire.shapes import ROUTES
-from judgekit.wire.types import Endpoint, Program
+from judgekit.wire.types import ROUTES, Endpoint, Program
 
 if TYPE_CHECKING:
     import openai
