@@ -26,6 +26,7 @@ import aiohttp
 
 from benchmarks.fast_server import COMPLETION
 from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.labelers.base import Labeler, build, checked
 from judgekit.wire.types import Endpoint
@@ -228,7 +229,7 @@ def contestant(name: str, base_url: str, store: str, pairs: int, concurrency: in
     """Run one contestant and print its figures as JSON."""
     sent = pairs
     if name == "judgekit":
-        speed, sent = asyncio.run(ours(base_url, pairs, concurrency, Path(store)))
+        speed, sent = run_sync(ours(base_url, pairs, concurrency, Path(store)))
     else:
         rival = {"raw": raw_aiohttp, "openai": openai_client}[name]
         speed = asyncio.run(rival(base_url, pairs, concurrency))
@@ -296,9 +297,7 @@ def main() -> None:
             print(compare(base_url, options.pairs, concurrency, Path(folder) / str(concurrency)), flush=True)
         for name in ("cold", "warm") if options.memory else ():
             begun = time.perf_counter()
-            samples = asyncio.run(
-                stream(options.memory, Path(folder) / "memory", None if options.instant else base_url)
-            )
+            samples = run_sync(stream(options.memory, Path(folder) / "memory", None if options.instant else base_url))
             rate = options.memory / (time.perf_counter() - begun)
             shown = " ".join(f"{mib:.0f}" for mib in samples)
             print(f"{name}: {options.memory:,} pairs, {rate:,.0f} a second, MiB at each tenth: {shown}", flush=True)

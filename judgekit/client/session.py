@@ -9,7 +9,6 @@ that sorts it. What it sends is in flight in one event loop (`_InFlight`), whoev
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -244,14 +243,9 @@ class Session:
         if in_flight is None or in_flight.error is not None:
             in_flight = self._in_flight[running] = _InFlight(self.shared, self._store)
         in_flight.users += 1
-        # What is there before a run need not be looked at for garbage again and again while millions of objects pass.
-        frozen = gc.get_freeze_count()
-        gc.freeze()
         try:
             yield in_flight
         finally:
-            if not frozen:
-                gc.unfreeze()
             stage.wall_s += time.perf_counter() - begun
             in_flight.users -= 1
             if not in_flight.users:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import suppress
+import gc
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+_OBJECTS: Final = 20_000
+"""Made and not yet gone before garbage is looked for: as many as some hundred requests have."""
 
 T = TypeVar("T")
 
 
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Have garbage looked for seldom, and not among what is there before: a request leaves objects, but no cycles."""
+    frozen, (first, *later) = gc.get_freeze_count(), gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(first and max(first, _OBJECTS), *later)
+    try:
+        yield
+    finally:
+        gc.set_threshold(first, *later)
+        if not frozen:
+            gc.unfreeze()
+
+
+@_seldom_collecting()
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end from synchronous code, also where an event loop is running (a notebook)."""
     running = False

@@ -200,13 +200,14 @@ def _entity(opener: re.Match[str]) -> str:
 
 def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str = "") -> str:
     """Return documents as fenced passages, in the order given; what would close a fence is made `neutral`."""
-    parts = _IN_PASSAGE.split(template or "{doc}")
 
     def shown(doc: Doc, name: str) -> str:
         return neutral(render(doc, fields) if name == "doc" else doc.column(name.removeprefix("doc.")))
 
-    texts = ("".join(shown(doc, p) if i % 2 else p for i, p in enumerate(parts)) for doc in docs)
-    return "\n\n".join([f"<passage>\n{text}\n</passage>" for text in texts])
+    def filled(doc: Doc) -> str:
+        return _IN_PASSAGE.sub(lambda name: shown(doc, name[1]), template) if template else shown(doc, "doc")
+
+    return "\n\n".join([f"<passage>\n{filled(doc)}\n</passage>" for doc in docs])
 
 
 def prompt_folder() -> Path:
