@@ -227,7 +227,7 @@ class Watch:
 
     def _until(self, patience: Patience, wait_s: float = 0.0) -> str:
         ends = self.now() + max(self.left(patience), wait_s)
-        return f"gives up at {self._time_of_day(ends)} at the latest (patience_s)"
+        return f"starts no attempt after {self._time_of_day(ends)} (patience_s)"
 
     def _time_of_day(self, moment: float) -> str:
         return time.strftime("%H:%M:%S", time.localtime(time.time() + moment - self.now()))
