@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
@@ -106,17 +106,20 @@ class Client:
 
     Attributes:
         transport: carries the bytes.
+        queue: the attempts that are not begun.
+        working: how many are, without those that wait to be tried again.
         asked: how many requests wait for their outcome.
         sending: when each attempt was sent that is, the oldest first.
         connected: whether a response ever came.
     """
 
-    def __init__(self, endpoint: Endpoint, shared: Shared) -> None:
-        """Prepare for one endpoint."""
+    def __init__(self, endpoint: Endpoint, shared: Shared, begin: Callable[[Client], None]) -> None:
+        """Prepare for one endpoint; ``begin`` has further attempts begun, as many as may be."""
         spending = shared.spending
         spending.check(endpoint)
         self.endpoint = endpoint
         self.shared = shared
+        self.begin = begin
         self.price = spending.price(endpoint)
         self.secret = Secret.of(endpoint)
         self.transport = shared.transports(endpoint) if shared.transports else open_transport(endpoint, shared.note)
@@ -126,13 +129,21 @@ class Client:
         self.backoff = wait_random_exponential(multiplier=shared.backoff_s, max=_LONGEST * shared.backoff_s)
         limited = (spending.budget.max_tokens, spending.budget.max_cost, endpoint.tokens_per_minute)
         self.estimates = limited != (None, None, None)
-        self.asked = 0
+        self.queue: deque[Attempt] = deque()
+        self.working = self.asked = 0
         self.sending: dict[Attempt, float] = {}
         self.connected = self._looked = False
         self._readying: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._streak = 0
         self._signature = ""
+
+    def add(self, attempt: Attempt) -> None:
+        """Have an attempt wait to be begun."""
+        if not self.asked:
+            self.watch.answered()  # what failed before an idle time says nothing of what comes
+        self.asked += 1
+        self.queue.append(attempt)
 
     async def ready(self) -> None:
         """Wait for the server, once for all."""
@@ -215,6 +226,7 @@ class Attempt:
 
     Attributes:
         request: what is asked.
+        repeated: whether it is tried again; while it waits for that another one is begun.
         late: whether it took longer than it may.
         record: what is to be kept of its response, if anything.
     """
@@ -230,13 +242,14 @@ class Attempt:
         "_worked",
         "late",
         "record",
+        "repeated",
         "request",
     )
 
     def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
         """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
         self.request = request
-        self.late = False
+        self.late = self.repeated = False
         self.record: Record | None = None
         self._client = client
         self._incurred = incurred
@@ -248,9 +261,6 @@ class Attempt:
     async def run(self) -> Outcome:
         """Return the reply, or why there is none."""
         client, self._task = self._client, asyncio.current_task()
-        if not client.asked:
-            client.watch.answered()  # what failed before an idle time says nothing of what comes
-        client.asked += 1
         try:
             if client.shared.wait_s:
                 await client.ready()
@@ -262,6 +272,9 @@ class Attempt:
     async def _try_again(self, failure: Retry) -> Outcome:
         """Try as often and as long as patience allows; tenacity's machinery would be a fifth of a success's cost."""
         client, patience, first = self._client, self._patience, [failure]
+        self.repeated = True
+        client.working -= 1
+        client.begin(client)
 
         async def attempt() -> Outcome | Retry:
             return first.pop() if first else await self._try()

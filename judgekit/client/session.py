@@ -336,7 +336,7 @@ class _InFlight:
         self._shared = shared
         self._store = store
         self._elsewhere: dict[str, Request] = {}
-        self._tasks: dict[Attempt, asyncio.Task[None]] = {}
+        self._running: dict[Attempt, asyncio.Task[None]] = {}
         self._claims = store.claims()
         self._sharing: asyncio.Task[None] | None = None
         self._pending: list[tuple[Attempt, Outcome | None]] = []
@@ -350,7 +350,7 @@ class _InFlight:
     @property
     def ended(self) -> bool:
         """Whether nothing more will come."""
-        return self.error is not None and not (self._tasks or self._pending)
+        return self.error is not None and not (self._running or self._pending)
 
     def submit(self, requests: Mapping[str, Request], waiter: _Resolve[Any]) -> None:
         """Have requests answered, unless nothing more is sent."""
@@ -364,11 +364,11 @@ class _InFlight:
                 flight[1].append(waiter)
         if new and self.error is None:
             try:
-                self._begin(new)
+                self._ask(new)
             except JudgekitError as problem:  # whoever waits raises it
                 self._fail(problem)
 
-    def _begin(self, requests: Mapping[str, Request]) -> None:
+    def _ask(self, requests: Mapping[str, Request]) -> None:
         """Ask what no other process asks; the rest is waited for."""
         mine: Collection[str] = requests
         if self._claims is not None:
@@ -385,12 +385,31 @@ class _InFlight:
             else:
                 self._elsewhere.pop(key, None)
                 if request.endpoint not in self.clients:
-                    self.clients[request.endpoint] = Client(request.endpoint, self._shared)
+                    self.clients[request.endpoint] = Client(request.endpoint, self._shared, self._begin)
                 usage = self.flights[key][1][0].usages[request.endpoint.name]
-                attempt = Attempt(self.clients[request.endpoint], request, usage.incurred)
-                self._tasks[attempt] = asyncio.create_task(self._run(attempt))
+                client = self.clients[request.endpoint]
+                client.add(Attempt(client, request, usage.incurred))
+        for client in self.clients.values():
+            self._begin(client)
         if self._elsewhere:
             self._shared.note(_ELSEWHERE, once=True)
+
+    def _begin(self, client: Client) -> None:
+        """Begin as many attempts as may have a slot."""
+        while client.queue and client.working < client.endpoint.concurrency:
+            client.working += 1
+            attempt = client.queue.popleft()
+            self._running[attempt] = asyncio.create_task(self._work(client, attempt))
+
+    async def _work(self, client: Client, attempt: Attempt) -> None:
+        """Carry out an attempt, and then others in its place: a task for each would take a tenth of the time."""
+        task = self._running[attempt]
+        await self._run(attempt)
+        while client.queue and not attempt.repeated:  # if it was, another one has its place
+            attempt = client.queue.popleft()
+            self._running[attempt] = task
+            await self._run(attempt)
+        client.working -= not attempt.repeated
 
     async def _run(self, attempt: Attempt) -> None:
         """Carry out an attempt, and have stored what came of it."""
@@ -399,7 +418,7 @@ class _InFlight:
             try:
                 outcome = await attempt.run()
             finally:
-                del self._tasks[attempt]
+                del self._running[attempt]
                 if attempt.record is not None:
                     self._pending.append((attempt, outcome))
                     self._schedule_flush()
@@ -450,7 +469,7 @@ class _InFlight:
                 for key, reply in self._store.lookup(list(self._elsewhere)).items():
                     self._deliver(self._elsewhere[key], reply)
                 if self._elsewhere:
-                    self._begin(dict(self._elsewhere))
+                    self._ask(dict(self._elsewhere))
         except JudgekitError as problem:
             self._fail(problem)
 
@@ -466,9 +485,15 @@ class _InFlight:
         """Send nothing more; what is in flight is paid for, and waited for."""
         if self.error is None:
             self.error = problem
-            for attempt in self._tasks:
-                attempt.stop(paid=False)
+            self._stop(paid=False)
         self._wake()
+
+    def _stop(self, paid: bool) -> None:
+        """Begin no attempt any more, and stop those that are begun."""
+        for client in self.clients.values():
+            client.queue.clear()
+        for attempt in self._running:
+            attempt.stop(paid)
 
     def _wake(self) -> None:
         """Tell all that wait, once nothing more will come."""
@@ -481,10 +506,9 @@ class _InFlight:
         """Stop what runs, store what came, close all connections."""
         if self._sharing is not None:
             self._sharing.cancel()
-        while self._tasks:
-            for attempt in self._tasks:
-                attempt.stop()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        while self._running:
+            self._stop(paid=True)
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
         with suppress(StoppedError):  # they are written beside the store, and whoever waited was told why
             self.flush()
         if self._sharing is not None and self._claims is not None:
