@@ -164,6 +164,11 @@ def test_runs_with_the_same_lists_do_not_differ():
     assert (made.value, made.low, made.high, made.p, alone.p) == (0, 0, 0, 1, 1)
 
 
+def test_few_queries_give_an_interval_where_all_lists_differ():
+    made, _ = corrected_difference(np.arange(9.0), np.zeros(9), np.arange(9) < 3, np.ones(9, bool), 0.95)
+    assert np.isfinite([made.low, made.high]).all()
+
+
 @pytest.mark.parametrize(("positive", "enough"), [(9, False), (10, True)])
 def test_few_positives_of_an_unequal_draw_give_no_interval(collection, machine, people_of, positive, enough):
     unsure = Labeling("p", Scale("unit"), machine.table.assign(relevance=machine.table["relevance"] * 0.5 + 0.01))

@@ -107,6 +107,14 @@ def test_nothing_is_decided_before_anybody_judged_and_equal_runs_need_nearly_all
     assert np.isinf(told.table["ci_low"]).all()
 
 
+def test_only_runs_that_are_still_in_question_count_for_what_is_expected():
+    a, b, both, c = np.repeat(np.eye(4), [100, 100, 900, 900], axis=1)
+    machine = 0.5 * (a + b) + both
+    contest = Contest(("a", "b", "c"), np.stack([a + both, b + both, c]) / 1000, machine, c.astype(int), c)
+    told = contest.look(np.full(2000, np.nan), np.zeros(2000))
+    assert told.share == pytest.approx(0.1), "c is out after the pilot, and a and b differ in 200 of 2000 pairs"
+
+
 @pytest.mark.parametrize(("primary", "measure"), [("nDCG@3", "DCG@3"), ("P@3", "P@3"), ("AP", "DCG@4")])
 def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_path, primary, measure):
     labelings, out = {"judge": machine}, tmp_path / "people.qrels"
