@@ -143,9 +143,9 @@ NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
 class Table:
     """A table's name and its columns with their kinds.
 
-    Kinds are ``id`` (of a query or doc: see `id_problem`), ``name`` (a string that is never empty), ``str`` (absent is
-    ""), ``int`` and ``float`` (absent is NaN; never infinite), ``rating`` (a float, or a word such as up or down) and
-    ``text`` (a string, or a number as one).
+    Kinds are ``id`` (of a query or doc, which a TREC file can hold: see `id_problem`), ``name`` (a string that is never
+    empty), ``str`` (absent is ""), ``int`` and ``float`` (absent is NaN; never infinite), ``rating`` (a float, or a
+    word such as up or down) and ``text`` (a string, or a number as one).
     """
 
     name: str
@@ -248,7 +248,7 @@ SAMPLE: Final = Table("sample", {"query_id": "id", "weight": "float"}, {})
 """The questions that an experiment takes, and how many questions each stands for in a mean."""
 SCORES: Final = Table(
     "scores",
-    {"labeling": "name", "run": "name", "measure": "name", "query_id": "id", "value": "float"},
+    {"labeling": "name", "run": "name", "measure": "name", "query_id": "name", "value": "float"},
     {},
 )
 QUALITY: Final = Table(
@@ -257,7 +257,7 @@ QUALITY: Final = Table(
         "run": "name",
         "depth": "int",
         "model": "str",
-        "query_id": "id",
+        "query_id": "name",
         "metric": "name",
         "value": "float",
     },
@@ -265,12 +265,12 @@ QUALITY: Final = Table(
 )
 RATINGS: Final = Table(
     QUALITY.name,
-    {"query_id": "id", "value": "rating"},
+    {"query_id": "name", "value": "rating"},
     {"run": "name", "depth": "int", "model": "str", "metric": "str", **QUALITY.optional},
 )
 """A quality table as people keep one: what there is only one of need not stand in every row."""
 ANSWERS: Final = Table(
-    "answers", {"query_id": "id", "answer": "text"}, {"run": "name", "depth": "int", "model": "str", "mode": "str"}
+    "answers", {"query_id": "name", "answer": "text"}, {"run": "name", "depth": "int", "model": "str", "mode": "str"}
 )
 """What an application answered; likewise."""
 COMPARISON: Final = Table(
