@@ -105,6 +105,8 @@ def test_nothing_is_decided_before_anybody_judged_and_equal_runs_need_nearly_all
     assert not told.decided
     assert told.live.all()
     assert np.isinf(told.table["ci_low"]).all()
+    some = np.where(same.groups < same.groups.max(), truth, np.nan)
+    assert np.isfinite(same.look(some, np.ones(len(truth))).table["value"]).all(), "a group without labels"
 
 
 def test_only_runs_that_are_still_in_question_count_for_what_is_expected():
@@ -125,6 +127,7 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
         if told.over:
             break
         assert ("By judge alone" if people is None else "Not decided") in said
+        assert ("nearly equal" in said) == (max(told.look.share * told.pool, len(told.chance)) > 0.8 * told.pool)
         assert "EUR" in said
         before = () if people is None else told.before(people)
         sample = draw(collection, design=told.design, prompt="binary", wanted=told.wanted)

@@ -47,7 +47,10 @@ def test_a_preference_that_holds_in_both_orders_counts_and_one_that_does_not_is_
     assert {row.value for row in judgments.rows} == {"good"}
     assert asked(sample, lambda body: "A", tmp_path)[1] == {"tie": 20}  # it likes what comes first
     assert asked(sample, lambda body: "Neither", tmp_path)[1] == {"bad": 20}
-    assert asked(sample, lambda body: "Who knows?", tmp_path)[1] == {"nothing": 20}
+    sent = []
+    assert asked(sample, lambda body: sent.append(body) or "Who knows?", tmp_path)[1] == {"nothing": 20}
+    program = Preferring(Asker(ENDPOINT, load_prompt("prefer-answer")))
+    assert len(sent) == sum(program.most(task) for task in sample.tasks if not task.repeat_of)
 
 
 def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_path, judged):
