@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from judgekit.data.files import read_table, write_table
+from judgekit.data.files import check_target, read_table, write_table
 from judgekit.data.tables import LABELS, QUALITY, RATINGS, SCHEMA_VERSION, SCORES, Table, reasons
 from judgekit.errors import DataError, UsageError
 
@@ -110,6 +110,7 @@ def test_after_an_exception_the_older_table_is_as_it_was(tmp_path: Path) -> None
     with pytest.raises(DataError, match="the rows do not fit the table"):
         write_table(pd.DataFrame({"query_id": ["q"], "x": [object()]}), path)
     assert [(p, p.read_bytes()) for p in tmp_path.iterdir()] == [(path, before)]
+    check_target(tmp_path / "x.qrels")  # no table
     with pytest.raises(UsageError, match=r"must end in \.csv, \.tsv"):
         write_table(SCORES.empty(), tmp_path / "scores.xlsx")
 

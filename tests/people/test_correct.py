@@ -165,8 +165,9 @@ def test_runs_with_the_same_lists_do_not_differ():
 
 
 def test_few_queries_give_an_interval_where_all_lists_differ():
-    made, _ = corrected_difference(np.arange(9.0), np.zeros(9), np.arange(9) < 3, np.ones(9, bool), 0.95)
+    made, alone = corrected_difference(np.arange(9.0), np.zeros(9), np.arange(9) < 3, np.ones(9, bool), 0.95)
     assert np.isfinite([made.low, made.high]).all()
+    assert (alone.value, alone.error) == pytest.approx((1, 1 / np.sqrt(3)))
 
 
 @pytest.mark.parametrize(("positive", "enough"), [(9, False), (10, True)])

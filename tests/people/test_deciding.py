@@ -81,6 +81,7 @@ def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
 
 def test_the_looks_take_the_planned_shares_of_a_large_pool():
     contest, truth = world(np.random.default_rng(5), 2, 500, 15, 1.0)
+    assert contest._reach == pytest.approx(norm.isf(0.025 / len(LOOKS))), "for one pair of runs"
     shares = [np.isfinite(people).mean() for _, people, _ in islice(looks(contest, truth), 1, 4)]
     assert shares == pytest.approx([PILOT / len(truth), *LOOKS[1:3]], rel=0.15)
 

@@ -9,7 +9,7 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import UsageError
 from judgekit.people.machine import Preferring, prefer
-from judgekit.people.reading import assessor_agreement, preferences, read_judgments
+from judgekit.people.reading import assessor_agreement, disputed, preferences, read_judgments
 from judgekit.people.sampling import draw, draw_answers
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
@@ -61,6 +61,7 @@ def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_pa
     agreed = table[table["coefficient"] == "agreement"].iloc[0]
     share = sum(task.query_id < "q30" for task in sample.tasks if not task.repeat_of) / 20
     assert agreed["value"] == pytest.approx(share)
+    assert not disputed(judgments, sample).tasks, "only grades go to an adjudicator"
     only = preferences(judgments.only(["1"])).set_index(["query_id", "run"])["value"]
     for task in sample.tasks:
         assert only[task.query_id, "good"] == (task.query_id < "q30")
