@@ -81,6 +81,8 @@ class StoreError(StoppedError):
 def nearest(word: str, candidates: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the candidate nearest to ``word``, else ``""``."""
     names = sorted(candidates)
+    if blank := next((name for name in names if name != word == name.strip()), None):
+        return f" {blank!r} has blanks around it: write {word!r}."
     folded = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
     return f" Did you mean {folded[found[0]]!r}?" if found else ""

@@ -19,7 +19,7 @@ _OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
 _STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
 """Characters from blocks that are not Latin, one behind the other, with what is invisible between and behind them."""
 
-_LATIN_BYTES: Final = bytes(set(range(0xCD)) - {0xC4, 0xCC} | {0xE2})
+_LATIN_BYTES: Final = bytes(set(range(0xCC)) - {0xC4} | {0xE2})
 """The bytes of UTF-8 that begin no such character, nor İ, ı or a mark that is apart from its letter; 0xE2 begins U+2000
 to U+2FFF, punctuation and signs."""
 
@@ -168,7 +168,7 @@ def comparable(text: str) -> str:
 
 def trimmed(text: str) -> str:
     """Return ``text`` without white space and invisible characters (zero-width, direction marks) at its ends."""
-    return text.strip() if text.isascii() and text.isprintable() else _ENDS.sub("", text)
+    return text.strip() if text.isprintable() else _ENDS.sub("", text)
 
 
 _SEP: Final = "\x1f"

@@ -242,9 +242,8 @@ class Source:
 
     def find(self, record: DataRecord, key: str) -> str | None:
         """Return the name under which a record holds a field, or None; null counts as absent."""
-        names = self.names[key]
-        present = [name for name in names if record.fields.get(name) is not None]
-        if len(present) > 1 and present[0] != names[0]:
+        present = [name for name in self.names[key] if record.fields.get(name) is not None]
+        if any(record.fields[name] != record.fields[present[0]] for name in present[1:]):
             both = " and ".join(map(repr, present))
             way = f"e.g. {self.format}({key}={present[0]}):{self.path.name}" if self.path else "by renaming the other"
             raise self.error(record, f"has {both}; choose one, {way}")

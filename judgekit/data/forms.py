@@ -307,6 +307,11 @@ def fetched(name: str) -> Iterator[None]:
 
 def item_fields(item: Any) -> dict[str, Any]:
     """Return the fields of a query, doc or row of ir_datasets; ``text`` is what its library says it is."""
-    fields = dict(item._asdict())
-    render = getattr(item, "default_text", None)
+    fields, render = dict(item._asdict()), getattr(item, "default_text", None)
+    if render is not None:
+        fields = {name: value for name, value in fields.items() if name not in _OTHERS}
     return fields if render is None or "text" in fields else {**fields, "text": render()}
+
+
+_OTHERS: Final = {name for names in (*QUERY.values(), *DOC.values()) for name in names[1:]}
+"""Names that fields of other files have; ir_datasets calls ids and texts as judgekit does."""

@@ -20,10 +20,11 @@ from typing import Any, Final, TypeGuard, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pandas.api.types import is_numeric_dtype
 
 from judgekit.data.checks import contradictions
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of
-from judgekit.data.fields import DOC, QUERY, Source, docs_of, queries_of
+from judgekit.data.fields import DECLARED, DOC, QUERY, Source, docs_of, queries_of
 from judgekit.data.forms import content_id
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, read_queries
@@ -231,28 +232,42 @@ def _name_of(source: object, otherwise: str) -> str:
 
 def _rows(source: Any, value: str, expected: str, whose: str) -> pd.DataFrame:
     """Return a table ``query_id, doc_id`` and a number from a table, a dictionary of dictionaries, or rows."""
+    origin = Source(None, "frame", DECLARED["run" if value == "score" else "qrels"].names, whose)
+    keys = {"query": "query_id", "doc": "doc_id", value: value}
     if isinstance(source, pd.DataFrame):
-        return source
-    columns = ["query_id", "doc_id", value]
+        return _named_as_own(source, origin, keys)
     held = source.to_dict() if hasattr(source, "to_dict") else source
     try:
         if isinstance(held, Mapping):
             rows = [(query_id, doc_id, number) for query_id, docs in held.items() for doc_id, number in docs.items()]
         else:
-            rows = [_row(row, columns) for row in held]
+            rows = [_row(row, at, origin, keys) for at, row in enumerate(held, 1)]
     except (AttributeError, LookupError, TypeError, ValueError):
         raise UsageError(f"{expected}; got {_kind(held)}") from None
     if not rows:
-        raise DataError(f"{whose}: expected rows with {', '.join(columns)}, got {_kind(held)}")
-    return pd.DataFrame(rows, columns=columns, dtype=object)
+        raise DataError(f"{whose}: expected rows with {', '.join(keys.values())}, got {_kind(held)}")
+    return pd.DataFrame(rows, columns=[*keys.values()], dtype=object)
 
 
-def _row(row: Any, columns: Sequence[str]) -> tuple[Any, Any, Any]:
+def _named_as_own(frame: pd.DataFrame, origin: Source, keys: Mapping[str, str]) -> pd.DataFrame:
+    """Return a table whose columns of query, doc and number have judgekit's own names."""
+    every = {name: name for name in frame.columns}
+    # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.
+    numbers = {name for name, dtype in frame.dtypes.items() if is_numeric_dtype(dtype)} - {*keys.values()}
+    texts = {name: name for name in every if name not in numbers}
+    found = {
+        origin.find(DataRecord(1, texts), key) or origin.find(DataRecord(1, every), key): own
+        for key, own in keys.items()
+    }
+    return frame if {*found} <= {*keys.values()} else frame.rename(columns=found)
+
+
+def _row(row: Any, at: int, origin: Source, keys: Mapping[str, str]) -> tuple[Any, Any, Any]:
     """Return query, doc and number of a row: a dictionary, an object with these attributes, or three values."""
     if isinstance(row, Mapping):
-        row = [row[name] for name in columns]
-    elif all(hasattr(row, name) for name in columns):
-        row = [getattr(row, name) for name in columns]
+        row = [row[origin.find(DataRecord(at, row), key) or own] for key, own in keys.items()]
+    elif all(hasattr(row, name) for name in keys.values()):
+        row = [getattr(row, name) for name in keys.values()]
     query_id, doc_id, number = [] if isinstance(row, str) else row
     return query_id, doc_id, number
 

@@ -276,10 +276,10 @@ class GivenDocs:
         """Return the documents in the order asked for."""
         try:
             held = self._look_up(list(doc_ids))
+            held = [held[doc_id] for doc_id in doc_ids] if isinstance(held, Mapping) else held
         except KeyError as error:
             raise unknown_doc(error.args[0]) from None
-        if isinstance(held, Mapping):
-            held = map(held.get, doc_ids)
+        held = [None] * len(doc_ids) if held is None else held
         docs = list(held) if isinstance(held, Iterable) and not isinstance(held, str | bytes) else [held]
         if len(docs) != len(doc_ids):
             raise UsageError(f"get(ids) of your docs returned {len(docs)} docs for {len(doc_ids)} ids")
@@ -287,10 +287,11 @@ class GivenDocs:
 
     def _doc(self, doc_id: str, held: Any) -> Doc:
         if held is None:
-            raise unknown_doc(doc_id)
+            raise DataError(f"get(ids) of your docs returned None for doc {doc_id!r}, so the collection lacks it")
         doc = Doc(doc_id, held) if isinstance(held, str) else held
         if isinstance(held, Mapping):
-            doc = doc_of(Source(None, "frame", DOC, "doc"), DataRecord(1, {"doc_id": doc_id, **held}))[1]
+            origin = Source(None, "frame", {**DOC, "id": ("doc_id",)}, "doc")
+            doc = doc_of(origin, DataRecord(1, {"doc_id": doc_id, **held}))[1]
         if not isinstance(doc, Doc) or doc.doc_id != doc_id:
             raise UsageError(f"get(ids) of your docs returned {held!r:.80} where doc {doc_id!r} was asked for")
         return doc

@@ -32,18 +32,18 @@ from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
 
 _BOM: Final = b"\xef\xbb\xbf"
-_PACKED: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
-"""How packed files begin, with the names that Arrow has for the packing."""
+_PACKED: Final = {rb"\x1f\x8b": "gzip", rb"BZh": "bz2", rb"\x28\xb5\x2f\xfd": "zstd"}
+"""How packed files begin, as expressions, with the names that Arrow has for the packing."""
 _ENDINGS: Final = re.compile(
     r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parquet|jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$", re.DOTALL
 )
 """What a file is, at the end of its name, and how it is packed."""
 _FOREIGN: Final = {
-    b"PK\x03\x04": "a zip archive",
-    b"\xfd7zXZ\x00": "compressed with xz",
-    b"\x04\x22\x4d\x18": "compressed with lz4",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
+    rb"PK\x03\x04": "a zip archive",
+    rb"\xfd7zXZ\x00": "compressed with xz",
+    rb"\x04\x22\x4d\x18": "compressed with lz4",
+    # With a byte order mark, or two characters of ASCII.
+    rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]": "UTF-16 text",
 }
 
 
@@ -159,7 +159,7 @@ def packing(path: Path, expected: str = "a file") -> str | None:
     with path.open("rb") as raw:
         start = raw.read(6)
     for magic, kind in (_FOREIGN | _PACKED).items():
-        if start.startswith(magic):
+        if re.match(magic, start):
             if magic in _FOREIGN:
                 raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
             return kind

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from judgekit.data.columns import strings
 from judgekit.data.records import as_number, kind_of
 from judgekit.errors import DataError, nearest
 
@@ -71,19 +71,24 @@ _THUMBS: Final = {
 }
 NULLS: Final = ("", "nan", "NaN", "NA", "null")
 """Spellings of an undefined number in a text file; never applied to ids."""
-_TEXTS: Final = ("id", "str", "text")
+_NEEDED: Final = ("id", "name")
+_TEXTS: Final = (*_NEEDED, "str", "text")
+_UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\p{Z}]"
+"""`_UNFIT` in the words of Arrow's regular expressions."""
 
 
 def _string(value: Any, kind: str) -> str:
     """Return a cell as a string; a ValueError says why it is not one."""
     if kind == "text" and isinstance(value, Real):  # 0 is an answer
         return str(value)
-    if not (isinstance(value, str) or (value is None and kind != "id")):
+    if not (isinstance(value, str) or (value is None and kind not in _NEEDED)):
         number = isinstance(value, Real) and not isinstance(value, bool)
-        instead = f'; ids are strings, write "{value}"' if kind == "id" and number else ""
+        instead = f'; ids are strings, write "{value}"' if kind in _NEEDED and number else ""
         raise ValueError(f"must be a string, not {kind_of(value)}{instead}")
-    if not value and kind == "id":
+    if kind in _NEEDED and not value:
         raise ValueError("is empty")
+    if kind == "id" and (problem := id_problem(str(value))):
+        raise ValueError(problem)
     # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
     return (value or "").encode("utf-8", "replace").decode()
 
@@ -138,8 +143,9 @@ NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
 class Table:
     """A table's name and its columns with their kinds.
 
-    Kinds are ``id`` (a string that is never empty), ``str`` (absent is ""), ``int`` and ``float`` (absent is NaN;
-    never infinite), ``rating`` (a float, or a word such as up or down) and ``text`` (a string, or a number as one).
+    Kinds are ``id`` (of a query or doc, which a TREC file can hold: see `id_problem`), ``name`` (a string that is never
+    empty), ``str`` (absent is ""), ``int`` and ``float`` (absent is NaN; never infinite), ``rating`` (a float, or a
+    word such as up or down) and ``text`` (a string, or a number as one).
     """
 
     name: str
@@ -185,13 +191,19 @@ class Table:
 
         if kind in _TEXTS and column.dtype == "str" and getattr(column.dtype, "storage", "") == "pyarrow":
             column = column.fillna("") if column.hasnans else column
-            lengths = pc.binary_length(pa.array(column))
-            if kind == "id" and pc.min(lengths).as_py() == 0:
-                raise fail(pc.index(lengths, pa.scalar(0, lengths.type)).as_py(), "is empty")
+            if kind in _NEEDED:
+                texts = strings(column)
+                unfit = pc.equal(pc.binary_length(texts), 0)
+                data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+                # The expression is slow, and nearly all ids are of letters, digits and marks of ASCII.
+                if kind == "id" and (data.min(initial=0x7F) <= ord(" ") or data.max(initial=0) > 0x7F):
+                    unfit = pc.or_(unfit, pc.match_substring_regex(texts, _UNFIT_IN_COLUMN))
+                if (row := pc.index(unfit, True).as_py()) >= 0:
+                    raise fail(row, id_problem(texts[row].as_py()) or "")
             return column
         dtype = column.cat.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
-        numeric = pd.api.types.is_numeric_dtype(dtype)
-        if numeric and kind in ("id", "str") and not column.isna().all():
+        numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+        if numeric and kind in (*_NEEDED, "str") and not column.isna().all():
             raise DataError(f"{where} holds numbers; ids and names are strings (read them with dtype=str)", path)
         if numeric and kind not in _TEXTS:
             # Copied: whoever changes the table later changes no run or labeling made of it.
@@ -220,7 +232,7 @@ class Table:
         """Return the table without rows."""
         import pandas as pd
 
-        dtypes = {"id": "str", "str": "str", "text": "str", "int": "int64", "float": "float64", "rating": "float64"}
+        dtypes = {**dict.fromkeys(_TEXTS, "str"), "int": "int64", "float": "float64", "rating": "float64"}
         return pd.DataFrame({c: pd.Series([], dtype=dtypes[k]) for c, k in self.columns.items()})
 
 
@@ -236,42 +248,42 @@ SAMPLE: Final = Table("sample", {"query_id": "id", "weight": "float"}, {})
 """The questions that an experiment takes, and how many questions each stands for in a mean."""
 SCORES: Final = Table(
     "scores",
-    {"labeling": "id", "run": "id", "measure": "id", "query_id": "id", "value": "float"},
+    {"labeling": "name", "run": "name", "measure": "name", "query_id": "name", "value": "float"},
     {},
 )
 QUALITY: Final = Table(
     "quality",
     {
-        "run": "id",
+        "run": "name",
         "depth": "int",
         "model": "str",
-        "query_id": "id",
-        "metric": "id",
+        "query_id": "name",
+        "metric": "name",
         "value": "float",
     },
     {"answer": "str", "status": "str", "reason": "str", "mode": "str", "reply_model": "str", "fingerprint": "str"},
 )
 RATINGS: Final = Table(
     QUALITY.name,
-    {"query_id": "id", "value": "rating"},
-    {"run": "id", "depth": "int", "model": "str", "metric": "str", **QUALITY.optional},
+    {"query_id": "name", "value": "rating"},
+    {"run": "name", "depth": "int", "model": "str", "metric": "str", **QUALITY.optional},
 )
 """A quality table as people keep one: what there is only one of need not stand in every row."""
 ANSWERS: Final = Table(
-    "answers", {"query_id": "id", "answer": "text"}, {"run": "id", "depth": "int", "model": "str", "mode": "str"}
+    "answers", {"query_id": "name", "answer": "text"}, {"run": "name", "depth": "int", "model": "str", "mode": "str"}
 )
 """What an application answered; likewise."""
 COMPARISON: Final = Table(
     "comparison",
     {
-        "labeling": "id",
-        "measure": "id",
-        "run": "id",
-        "level": "id",
+        "labeling": "name",
+        "measure": "name",
+        "run": "name",
+        "level": "name",
         "depth": "int",
-        "quality_metric": "id",
+        "quality_metric": "name",
         "model": "str",
-        "coefficient": "id",
+        "coefficient": "name",
         "value": "float",
         "ci_low": "float",
         "ci_high": "float",

@@ -109,7 +109,8 @@ def recognise(file: Input) -> None:
         have = ", ".join(sorted(file.fields)[:8])
         nothing = f"judgekit reads no file with these fields ({have})"
         traces = "traces, which `judgekit traces` makes data of" if file.kinds else ""
-        file.why = traces or f"not used: {problem if 'whole column' in problem else nothing}"
+        telling = any(words in problem for words in ("whole column", "choose one"))
+        file.why = traces or f"not used: {problem if telling else nothing}"
 
 
 def _evidence(record: DataRecord) -> list[Mapping[str, Any]]:

@@ -240,7 +240,7 @@ def _rows(estimates: Estimates, n: int, total: int) -> list[Row]:
 
 
 def _by_queries(
-    collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float = 0.95
+    collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float
 ) -> tuple[Estimates, int, int]:
     """Return corrected means and differences from whole queries, how many were judged, and of how many."""
     every = list(collection.queries)

@@ -188,7 +188,7 @@ class Contest:
         squares = (self.counts[:, None] - self.counts[None]) ** 2
         for size in (PILOT, *self._looks):
             p = self._chance(size, live, spread)
-            lost = np.where(p > 0, (1 - p) / np.where(p > 0, p, 1), 0.0)
+            lost = np.divide(1 - p, p, out=np.zeros_like(p), where=p > 0)
             low = value - self._reach * np.sqrt(squares @ (spread**2 * lost))
             live = live & ~(low > 0).any(axis=0)
             if _as_good(low, live).any():

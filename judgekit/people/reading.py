@@ -375,7 +375,7 @@ def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int
         if row.value is not None:
             codes = () if form == "grades" else (*row.task.doc_ids, "none", "tie", "bad")
             code = float(codes.index(str(row.value)) if codes else row.value)
-            pair = row.task.query_id, " ".join(row.task.doc_ids)
+            pair = row.task.query_id, row.task.repeat_of or row.task.task
             said[row.assessor, bool(row.task.repeat_of)].append((*pair, code))
 
     def agreed(**given: tuple[str, bool]) -> pd.DataFrame:

@@ -225,7 +225,7 @@ def probabilities(weight: Floats, n: int) -> Floats:
     n = min(n, int((weight > 0).sum()))
     while True:
         rest = ~sure & (weight > 0)
-        probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum() if rest.any() else 0
+        probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum()
         probability[sure] = 1
         if not (more := (probability > 1) & ~sure).any():
             return probability

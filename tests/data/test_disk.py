@@ -121,7 +121,8 @@ def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
         (lambda ids: [5], UsageError, "returned 5 where doc 'd1' was asked for"),
         (lambda ids: [Doc("d2", "x")], UsageError, "where doc 'd1' was asked for"),
         (lambda ids: {}, DataError, "doc 'd1' is not in the collection"),
-        (lambda ids: [None], DataError, "doc 'd1' is not in the collection"),
+        (lambda ids: None, DataError, "returned None for doc 'd1'"),
+        (dict.fromkeys, DataError, "returned None for doc 'd1'"),
         (lambda ids: [{"title": "no text"}], DataError, "lacks the field 'text'"),
     ],
 )

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from judgekit.data.files import read_table, write_table
+from judgekit.data.files import check_target, read_table, write_table
 from judgekit.data.tables import LABELS, QUALITY, RATINGS, SCHEMA_VERSION, SCORES, Table, reasons
 from judgekit.errors import DataError, UsageError
 
@@ -51,7 +51,7 @@ def test_a_table_reads_back_as_it_was_written(name: str, rows: Rows, folder: Pat
 @settings(max_examples=8)
 @given(found=st.lists(st.tuples(values, st.integers(-(2**53), 2**53), text, ids), max_size=5))
 def test_all_kinds_of_columns_read_back(found: list[tuple[float, int, str, str]], folder: Path) -> None:
-    table = Table("mixed", {"number": "float", "count": "int", "words": "str", "name": "id"}, {"more": "str"})
+    table = Table("mixed", {"number": "float", "count": "int", "words": "str", "name": "name"}, {"more": "str"})
     frame = pd.DataFrame(found, columns=list(table.columns)) if found else table.empty()
     frame = table.check(frame.assign(more=[None] * len(frame)))
     assert (frame["more"] == "").all()
@@ -110,6 +110,7 @@ def test_after_an_exception_the_older_table_is_as_it_was(tmp_path: Path) -> None
     with pytest.raises(DataError, match="the rows do not fit the table"):
         write_table(pd.DataFrame({"query_id": ["q"], "x": [object()]}), path)
     assert [(p, p.read_bytes()) for p in tmp_path.iterdir()] == [(path, before)]
+    check_target(tmp_path / "x.qrels")  # no table
     with pytest.raises(UsageError, match=r"must end in \.csv, \.tsv"):
         write_table(SCORES.empty(), tmp_path / "scores.xlsx")
 

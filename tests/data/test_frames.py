@@ -91,6 +91,11 @@ def asked(**columns: list[object]) -> pd.DataFrame:
         (as_queries, {7: "x"}, "row 1: 'query_id' is the number 7; ids are strings"),
         (as_runs, {"bm25": {"q": {7: 1.0}}}, "'doc_id' of the run 'bm25' table, row 1: must be a string"),
         (as_runs, {"bm25": {7: {"d": 1.0}}}, "row 1: .* not the number 7; ids are strings, write .7."),
+        (as_runs, asked(query_id=["q", "q"], doc_id=["d", "d\te"], score=[2, 1]), "row 2: 'd.te' holds white space"),
+        (as_labelings, asked(query_id=["q\u2003"], doc_id=["d"], relevance=[1]), "row 1: 'q.u2003' holds white space"),
+        (as_runs, asked(query_id=["q"], doc_id=["d"], score=[True]), "row 1: must be a number, not true"),
+        (as_labelings, asked(qid=["q"], docno=["d"], rel=[1], grade=[2]), "row 1: has 'rel' and 'grade'; choose one"),
+        (as_runs, [{"qid": "q", "topic": "r", "docno": "d", "score": 1}], "row 1: has 'qid' and 'topic'; choose one"),
         (as_runs, {"bm25": [("q", "d", "high")]}, "row 1: 'high' is not a number"),
         (as_runs, {"bm25": {"q": {"d": 1.0, "e": None}}}, "query 'q', doc 'e' is nan; scores must be finite"),
         (as_runs, {"bm25": []}, "run 'bm25': expected rows with query_id, doc_id, score, got an empty list"),
@@ -131,6 +136,11 @@ def table(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
     return pd.DataFrame(rows(content, lambda *row: row), columns=["query_id", "doc_id", value])
 
 
+def pyterrier(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
+    frame = table(content, value).set_axis(["qid", "docno", "label" if value == "relevance" else value], axis=1)
+    return frame.assign(docid=range(len(frame)), query="?")
+
+
 def forms(content: dict[str, dict[str, Any]], value: str, kind: Any) -> dict[str, Any]:
     return {
         "DataFrame": table(content, value),
@@ -139,6 +149,8 @@ def forms(content: dict[str, dict[str, Any]], value: str, kind: Any) -> dict[str
         "ranx": Ranx(content),
         "ir_measures": rows(content, kind),
         "dictionaries": table(content, value).to_dict("records"),
+        "PyTerrier": pyterrier(content, value),
+        "PyTerrier's rows": pyterrier(content, value).drop(columns="docid").to_dict("records"),
         "tuples": rows(content, lambda *row: row),
     }
 

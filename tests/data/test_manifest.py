@@ -98,6 +98,8 @@ def test_inputs_that_were_made_from_different_files_are_told_once_each(tmp_path:
     assert mismatches(sources({}, [scores, same])) == []
     (line,) = mismatches(sources({}, [scores, same, quality]))
     assert "different queries" in line
+    asked = {role: mismatches(sources({}, [scores, same, quality]), [role]) for role in ("queries", "docs")}
+    assert asked == {"queries": [line], "docs": []}
     for part in (scores, tmp_path / "queries", quality, tmp_path / "other", hashlib.sha256(b"other").hexdigest()[:12]):
         assert str(part) in line
 

@@ -46,7 +46,7 @@ def line(**fields: object) -> str:
         (line(**Q), "auto"),
         (json.dumps([Q], indent=2), "auto"),
         (line(_id="007", text="who wrote it?", metadata={"x": [1, 2.5, None]}, answers=["Ann", "A. B."]), "auto"),
-        (line(**Q, id=7, question="another field of that meaning"), "auto"),
+        (line(**Q, id=7, question="another field of that meaning"), "jsonl(id=query_id, text=text)"),
         (line(**{**Q, "text": "other"}, body="who wrote it?"), "jsonl(text=body)"),
         ('query_id,text,answers\n007,who wrote it?,"[""Ann"", ""A. B.""]"\n', "auto"),
         ('007\twho wrote it?\t["Ann", "A. B."]\n', "tsv(header='id, text, answers', quote=none)"),

@@ -42,8 +42,9 @@ def test_one_json_object_means_what_it_meant(capsys: Any) -> None:
 
 @pytest.mark.parametrize("end", ["csv", "tsv"])
 def test_no_name_is_a_formula_in_a_csv_file_and_it_is_read_as_it_was(tmp_path: Path, end: str) -> None:
-    names = ["=1+1", "+1", "-a", "@SUM(A1)", "'=1", "plain", "\tx"]
-    columns = {"query_id": names, "doc_id": names, "relevance": 1.0, "status": "ok", "raw": [f"{n}, he" for n in names]}
+    names = ["=1+1", "+1", "-a", "@SUM(A1)", "'=1", "plain"]
+    raw = [f"{name}, he" for name in (*names[:-1], "\tx")]
+    columns = {"query_id": names, "doc_id": names, "relevance": 1.0, "status": "ok", "raw": raw}
     path, frame = tmp_path / f"labels.{end}", LABELS.check(pd.DataFrame(columns))
     write_table(frame, path, table=LABELS)
     pd.testing.assert_frame_equal(read_table(LABELS, path), frame)

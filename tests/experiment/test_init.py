@@ -269,6 +269,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
         (["traces.jsonl"], ["judgekit traces traces.jsonl --out data"]),
         (["results"], ["holds results of judgekit"]),
         (["gold.qrels"], ["gold.qrels  not used: it looks like judgments, but there are no questions and no passages"]),
+        (["two.csv"], ["two.csv  not used: has 'query_id' and 'qid'; choose one, e.g. csv(id=query_id):two.csv"]),
         (["fragen.csv"], ['queries = "csv(id=…,text=…):fragen.csv"', "with (query=…,doc=…,score=…)"]),
     ],
 )
@@ -277,6 +278,7 @@ def test_what_is_lacking_is_said(names, words, data, judgekit):
     lines(data / "traces.jsonl", spans("t0", "When was mill 0 burnt?", "1850", 0))
     (data / "gold.qrels").write_text("q0 0 d0a 1\n")
     (data / "fragen.csv").write_text("Nr,Frage\nq0,Wer?\n")
+    (data / "two.csv").write_text("query_id,qid,text\nq0,1,who?\n")
     (data / "results").mkdir()
     (data / "results" / "resolved.toml").write_text("# Paths are relative to /\n")
     said = judgekit("init", *names, code=2)

@@ -161,7 +161,13 @@ def test_differences_on_few_queries_are_covered_or_have_no_interval(share, n):
 
 def test_runs_with_the_same_lists_do_not_differ():
     made, alone = corrected_difference(np.zeros(9), np.zeros(9), np.ones(9, bool), np.zeros(9, bool), 0.95)
-    assert (made.value, made.low, made.high, made.p, alone.p) == (0, 0, 0, 1, 1)
+    assert (made.value, made.low, made.high, made.weight, made.p, alone.p) == (0, 0, 0, 0, 1, 1)
+
+
+def test_few_queries_give_an_interval_where_all_lists_differ():
+    made, alone = corrected_difference(np.arange(9.0), np.zeros(9), np.arange(9) < 3, np.ones(9, bool), 0.95)
+    assert np.isfinite([made.low, made.high]).all()
+    assert (alone.value, alone.error) == pytest.approx((1, 1 / np.sqrt(3)))
 
 
 @pytest.mark.parametrize(("positive", "enough"), [(9, False), (10, True)])

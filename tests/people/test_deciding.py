@@ -81,6 +81,7 @@ def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
 
 def test_the_looks_take_the_planned_shares_of_a_large_pool():
     contest, truth = world(np.random.default_rng(5), 2, 500, 15, 1.0)
+    assert contest._reach == pytest.approx(norm.isf(0.025 / len(LOOKS))), "for one pair of runs"
     shares = [np.isfinite(people).mean() for _, people, _ in islice(looks(contest, truth), 1, 4)]
     assert shares == pytest.approx([PILOT / len(truth), *LOOKS[1:3]], rel=0.15)
 
@@ -105,6 +106,16 @@ def test_nothing_is_decided_before_anybody_judged_and_equal_runs_need_nearly_all
     assert not told.decided
     assert told.live.all()
     assert np.isinf(told.table["ci_low"]).all()
+    some = np.where(same.groups < same.groups.max(), truth, np.nan)
+    assert np.isfinite(same.look(some, np.ones(len(truth))).table["value"]).all(), "a group without labels"
+
+
+def test_only_runs_that_are_still_in_question_count_for_what_is_expected():
+    a, b, both, c = np.repeat(np.eye(4), [100, 100, 900, 900], axis=1)
+    machine = 0.5 * (a + b) + both
+    contest = Contest(("a", "b", "c"), np.stack([a + both, b + both, c]) / 1000, machine, c.astype(int), c)
+    told = contest.look(np.full(2000, np.nan), np.zeros(2000))
+    assert told.share == pytest.approx(0.1), "c is out after the pilot, and a and b differ in 200 of 2000 pairs"
 
 
 @pytest.mark.parametrize(("primary", "measure"), [("nDCG@3", "DCG@3"), ("P@3", "P@3"), ("AP", "DCG@4")])
@@ -117,6 +128,7 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
         if told.over:
             break
         assert ("By judge alone" if people is None else "Not decided") in said
+        assert ("nearly equal" in said) == (max(told.look.share * told.pool, len(told.chance)) > 0.8 * told.pool)
         assert "EUR" in said
         before = () if people is None else told.before(people)
         sample = draw(collection, design=told.design, prompt="binary", wanted=told.wanted)

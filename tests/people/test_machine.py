@@ -9,7 +9,7 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import UsageError
 from judgekit.people.machine import Preferring, prefer
-from judgekit.people.reading import assessor_agreement, preferences, read_judgments
+from judgekit.people.reading import assessor_agreement, disputed, preferences, read_judgments
 from judgekit.people.sampling import draw, draw_answers
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
@@ -47,7 +47,10 @@ def test_a_preference_that_holds_in_both_orders_counts_and_one_that_does_not_is_
     assert {row.value for row in judgments.rows} == {"good"}
     assert asked(sample, lambda body: "A", tmp_path)[1] == {"tie": 20}  # it likes what comes first
     assert asked(sample, lambda body: "Neither", tmp_path)[1] == {"bad": 20}
-    assert asked(sample, lambda body: "Who knows?", tmp_path)[1] == {"nothing": 20}
+    sent = []
+    assert asked(sample, lambda body: sent.append(body) or "Who knows?", tmp_path)[1] == {"nothing": 20}
+    program = Preferring(Asker(ENDPOINT, load_prompt("prefer-answer")))
+    assert len(sent) == sum(program.most(task) for task in sample.tasks if not task.repeat_of)
 
 
 def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_path, judged):
@@ -58,6 +61,7 @@ def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_pa
     agreed = table[table["coefficient"] == "agreement"].iloc[0]
     share = sum(task.query_id < "q30" for task in sample.tasks if not task.repeat_of) / 20
     assert agreed["value"] == pytest.approx(share)
+    assert not disputed(judgments, sample).tasks, "only grades go to an adjudicator"
     only = preferences(judgments.only(["1"])).set_index(["query_id", "run"])["value"]
     for task in sample.tasks:
         assert only[task.query_id, "good"] == (task.query_id < "q30")

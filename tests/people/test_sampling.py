@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import evaluate
-from judgekit.people.sampling import draw, draw_answers, expected, proportional, systematic
+from judgekit.people.sampling import doubtful, draw, draw_answers, expected, proportional, systematic
 from judgekit.people.tasks import Sample
 
 
@@ -39,6 +39,7 @@ def test_strata_get_their_share_and_none_is_left_out(collection, machine):
     for task in sample.tasks:
         label = said[task.query_id, task.doc_ids[0]]
         assert task.probability == pytest.approx(drawn[label] / pool[label])
+    assert (proportional(np.repeat([0, 1], [11, 19]), 3, np.random.default_rng(1))[1] >= 11).sum() == 2  # of 1.9
 
 
 @pytest.mark.parametrize(
@@ -75,13 +76,14 @@ def test_pairs_are_drawn_as_often_as_their_probability_says():
 
 
 def test_a_judge_that_is_unsure_is_looked_at_more(collection, machine):
-    table = machine.table.assign(relevance=np.where(machine.table["relevance"] > 0, 0.5, 0.01))
+    table = machine.table.assign(relevance=np.where(machine.table["relevance"] > 0, 0.5, 0.0))
     p_yes = Labeling("p-yes", Scale("unit"), table)
     sample = draw(collection, n=60, design="doubtful", by="p-yes", labelings={"p-yes": p_yes})
     said = table.set_index(["query_id", "doc_id"])["relevance"]
     probability = {said[task.query_id, task.doc_ids[0]]: task.probability for task in sample.tasks}
-    assert probability[0.5] > 2 * probability[0.01]
-    assert probability[0.01] >= 0.5 * 60 / collection.n_pairs  # a sure judge may be wrong
+    assert probability[0.5] > 2 * probability[0.0]
+    assert probability[0.0] == pytest.approx(0.5 * 60 / collection.n_pairs), "a sure judge may be wrong"
+    assert doubtful(np.array([0.5, np.nan])).tolist() == [1, 1], "what it did not say is in doubt"
     with pytest.raises(UsageError, match="needs probabilities, and 'judge' has the scale binary"):
         draw(collection, n=60, design="doubtful", by="judge", labelings={"judge": machine})
 
