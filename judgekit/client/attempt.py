@@ -35,7 +35,6 @@ from judgekit.wire.quirks import (
     Complaint,
     Fatal,
     Refused,
-    Response,
     Retry,
     ServerQuirks,
     Unsupported,
@@ -127,8 +126,7 @@ class Client:
         self.quirks, self.warnings = shared.learned(endpoint)
         self.watch = Watch(endpoint, lambda text: shared.note(self.secret.cut(text)), lambda: self.proven)
         self.backoff = wait_random_exponential(multiplier=shared.backoff_s, max=_LONGEST * shared.backoff_s)
-        limited = (spending.budget.max_tokens, spending.budget.max_cost, endpoint.tokens_per_minute)
-        self.estimates = limited != (None, None, None)
+        self.estimates = {*spending.budget.limits[1:], endpoint.tokens_per_minute} != {None}
         self.queue: deque[Attempt] = deque()
         self.working = self.asked = 0
         self.sending: dict[Attempt, float] = {}
@@ -234,6 +232,7 @@ class Attempt:
     __slots__ = (
         "_client",
         "_incurred",
+        "_parsed",
         "_patience",
         "_sending",
         "_status",
@@ -253,6 +252,7 @@ class Attempt:
         self.record: Record | None = None
         self._client = client
         self._incurred = incurred
+        self._parsed: dict[str, Any] = {}
         self._patience = Patience(client.endpoint)
         self._status = 0
         self._sending = self._stopped = self._worked = False
@@ -353,18 +353,11 @@ class Attempt:
             # Only now: others may have learned while this one waited.
             body = client.quirks.apply(request.body, request.constraint)
             usage: tuple[int, int] | None = None
-            reply: Reply | None = None
             self._sending, self._worked = True, False
             begun = time.perf_counter()
             try:
                 response = await self._exchange(body, started)
-                if isinstance(response, Accepted):
-                    # The time to find a recorded reply is not the time that its model took.
-                    seconds = None if client.endpoint.built_in else time.perf_counter() - begun
-                    reply = Reply(request.key, response.raw, body=response.json, seconds=seconds)
-                    usage = reply.usage
-                elif isinstance(response, Retry):
-                    usage = response.usage
+                usage = response.usage if isinstance(response, Reply | Retry) else None
             finally:
                 self._sending = False
                 used = usage or (estimate if self._worked else (0, 0))
@@ -376,7 +369,7 @@ class Attempt:
                 self._incurred.add(usage, client.price, time.perf_counter() - begun)
         finally:
             limiter.release()
-        if isinstance(response, Accepted | Refused) and response.raw:
+        if isinstance(response, Reply | Refused) and response.raw:
             self.record = Record(
                 request.key,
                 request.endpoint.identity,
@@ -386,23 +379,22 @@ class Attempt:
                 response.raw,
                 usage,
                 time.time(),
-                reply.seconds if reply else None,
+                response.seconds if isinstance(response, Reply) else None,
             )
-        if not isinstance(response, Accepted):
-            return response
-        assert reply is not None
-        client.answered(body, request)
-        await client.warnings.look(request, body, reply, response.json)
-        return reply
+        if isinstance(response, Reply):
+            client.answered(body, request)
+            await client.warnings.look(request, body, response, self._parsed)
+        return response
 
-    async def _exchange(self, body: bytes, started: float) -> Response:
+    async def _exchange(self, body: bytes, started: float) -> Reply | Complaint:
         """Send a body, and say what came of it."""
         client, self._status = self._client, 0
         endpoint, watch = client.endpoint, client.watch
         client.sent(self)
         try:
             status, headers, data = await client.transport.send(endpoint, body)
-            watch.heard(watch.now() - client.sending[self])
+            seconds = watch.now() - client.sending[self]
+            watch.heard(seconds)
         except (asyncio.CancelledError, TimeoutError) as problem:
             ours = self.late and self._task is not None and not self._task.uncancel()
             if isinstance(problem, asyncio.CancelledError) and not ours:
@@ -429,6 +421,10 @@ class Attempt:
         rejected = status in (400, 422)
         params = orjson.loads(body) if rejected and not endpoint.application else ()
         response = read_response(status, headers, data, params, rejected and (endpoint.application or client.proven))
+        if isinstance(response, Accepted):
+            self._parsed = response.json
+            took = None if endpoint.built_in else seconds  # finding a recorded reply is not what its model took
+            return Reply(self.request.key, response.raw, body=response.json, seconds=took)
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
         return response

@@ -426,13 +426,11 @@ class _InFlight:
                     self._deliver(attempt.request, outcome)
 
     def _schedule_flush(self) -> None:
-        """Have what came stored at once if it is much of what is in flight, else with what comes in a moment."""
-        loop, sending = asyncio.get_running_loop(), sum(len(client.sending) for client in self.clients.values())
-        due = 0.0 if len(self._pending) * _GATHERED >= sending else loop.time() + _GATHER_S
-        if self._flushing is None or due < self._flushing.when():
-            if self._flushing is not None:
-                self._flushing.cancel()
-            self._flushing = loop.call_at(due, self._flush)
+        """Store what came before more is sent, if it is much of what is in flight; else with what comes soon."""
+        if len(self._pending) * _GATHERED >= sum(len(client.sending) for client in self.clients.values()):
+            self._flush()
+        elif self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(_GATHER_S, self._flush)
 
     def _flush(self) -> None:
         with self._failing():

@@ -108,8 +108,7 @@ class Claims:
         self._process = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}"
         self._mine: set[str] = set()
         self._version: int | None = None
-        self._told = True
-        self._beaten = float("-inf")
+        self._beaten = 0.0
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim requests; return those that no other process asks."""
@@ -133,16 +132,16 @@ class Claims:
     def end(self, key: str) -> None:
         """Give a request back, once its reply is stored or there will be none."""
         self._mine.discard(key)
-        self._told = False
+        self._beaten = 0.0
 
     def beat(self) -> None:
         """Say that this process lives, and what it still asks."""
-        if not self._told or time.time() - self._beaten > _BEAT_S:
+        if time.time() - self._beaten > _BEAT_S:
             self._store.written(self._write)
 
     def _write(self, rows: sqlite3.Connection) -> None:
         rows.execute(_TABLE)
-        self._told, self._beaten = True, time.time()
+        self._beaten = time.time()
         rows.execute("REPLACE INTO Claimed VALUES (?, ?, ?)", (self._process, self._beaten, " ".join(self._mine)))
 
     def close(self) -> None:

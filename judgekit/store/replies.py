@@ -7,8 +7,8 @@ does not). So rows are written to its table and looked up in it here, many at a 
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
 
-The folder and its files are for their owner alone (0700 and 0600), as they hold prompts with passages; a store that is
-older is made so once, and a user who opens it to a group later finds it left as it is.
+A folder and files that are made here are for their owner alone (0700 and 0600), as they hold prompts with passages; a
+user who opens them to a group later finds them left as they are.
 
 Every row holds a checksum of its identity and its reply, so that damage is noticed: a damaged row is asked for
 again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.recovery`). While that is
@@ -20,7 +20,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -154,7 +153,6 @@ class Store:
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
                 raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
             self._rows.executescript(_PRAGMAS)
-            self._make_private()
         self._rows.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
         if self._rows.execute(_MISCOUNTED).fetchone():
             raise sqlite3.DatabaseError("its index is malformed")
@@ -194,19 +192,6 @@ class Store:
                 os.link(new, self._database)
         finally:
             new.unlink(missing_ok=True)
-
-    def _make_private(self) -> None:
-        """Take the rights of others from a store that an earlier version made, once, as far as it is ours."""
-        if self._rows.execute("PRAGMA user_version").fetchone()[0]:
-            return
-        files = [path for path in map(self.path.joinpath, self._files) if path.exists()]
-        ours = [*files, *self.path.glob("damaged-*"), *self.path.glob("damaged-*/*")]
-        if set(self.path.iterdir()) <= set(ours):
-            ours.append(self.path)  # nothing of others lies in it
-        for path in ours:
-            with suppress(OSError):
-                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o077)
-        self._rows.execute("PRAGMA user_version = 1")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"{self._database.resolve().as_uri()}?{mode}"

@@ -362,35 +362,6 @@ def test_a_store_is_for_its_owner_alone(tmp_path):
     assert all(mode == (0o600 if "cache.db" in name else 0o700) for name, mode in found.items()), found
 
 
-def as_judgekit_0_1_made_it(path: Path) -> list[Record]:
-    records = fill(path, range(3))
-    write(path, "PRAGMA user_version = 0")
-    (path / "damaged-20260101-000000").mkdir()
-    (path / "damaged-20260101-000000" / "cache.db").write_bytes(b"SQLite")
-    for place in (path, *path.rglob("*")):
-        place.chmod(0o755 if place.is_dir() else 0o644)
-    return records
-
-
-def test_a_store_of_an_earlier_version_is_taken_from_others_when_it_is_opened(tmp_path):
-    records = as_judgekit_0_1_made_it(tmp_path / "store")
-    before = rights(tmp_path / "store")
-    assert read(tmp_path / "store", records, readonly=True) == records
-    assert rights(tmp_path / "store").items() >= before.items()
-    assert read(tmp_path / "store", records) == records
-    assert all(not mode & 0o077 for mode in rights(tmp_path / "store").values())
-
-
-def test_a_folder_that_holds_other_files_keeps_its_rights_and_so_do_they(tmp_path):
-    as_judgekit_0_1_made_it(tmp_path / "store")
-    for name in ("notes.txt", "cache.dbx"):
-        (tmp_path / "store" / name).write_text("mine")
-        (tmp_path / "store" / name).chmod(0o644)
-    Store(tmp_path / "store").close()
-    found = rights(tmp_path / "store")
-    assert (found["."], found["notes.txt"], found["cache.dbx"], found["cache.db"]) == (0o755, 0o644, 0o644, 0o600)
-
-
 def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path):
     Store(tmp_path / "store").close()
     (tmp_path / "store").chmod(0o770)
@@ -399,16 +370,6 @@ def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path):
         store.put_many([record(1)])
         files = dict.fromkeys(("cache.db", "cache.db-wal", "cache.db-shm"), 0o660)
         assert rights(tmp_path / "store") == {".": 0o770} | files
-
-
-def test_rights_that_cannot_be_changed_stop_nothing(tmp_path, monkeypatch):
-    records = as_judgekit_0_1_made_it(tmp_path / "store")
-
-    def refused(*_, **__):
-        raise PermissionError("not yours")
-
-    monkeypatch.setattr(Path, "chmod", refused)
-    assert read(tmp_path / "store", records) == records
 
 
 def test_a_process_follows_when_another_one_moved_the_file_aside(tmp_path):
