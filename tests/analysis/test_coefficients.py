@@ -46,6 +46,13 @@ def test_a_resample_has_the_coefficients_of_the_repeated_points(pair, seed):
             assert got[:, column] == pytest.approx(by_scipy(x[p], y[p]), abs=1e-12)
 
 
+def test_orders_that_agree_or_contradict_each_other_have_no_more_than_one():
+    for y, sign in (([0, 1, 2], 1), ([2, 1, 0], -1)):
+        _, *found = coefficients([0, 1, 2], y).values()
+        assert found == pytest.approx([sign] * 3)
+        assert max(map(abs, found)) <= 1
+
+
 def test_a_resample_without_the_one_score_far_out_loses_no_digits():
     x, y = np.array([1, 2, 3, 4, 1e9]), np.array([2, 1, 4, 3, 5.0])
     weights = np.array([[1, 1, 1, 1, 0], [2, 1, 1, 0, 0], [1, 1, 1, 1, 1]]).T

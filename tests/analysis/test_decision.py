@@ -314,7 +314,8 @@ def test_every_decision_fits_whatever_names_are_long(noise: float) -> None:
     names = {f"judge(prompt=graded,endpoint=a-very-long-name-{i})": (noise, 1.0 - noise) for i in range(4)}
     runs = tuple(f"a-retriever-with-a-name-that-nobody-would-want-to-type-{i}" for i in range(4))
     for use in ("choose-runs", "find-questions"):
-        decided(world(names, n=60, runs=runs), use=use)
+        _, lines = decided(world(names, n=60, runs=runs), use=use)
+    assert lines["Why"].endswith("."), "a list loses names, and no sentence its end"
 
 
 def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_nothing() -> None:

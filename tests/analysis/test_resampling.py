@@ -1,6 +1,10 @@
+import inspect
+
 import numpy as np
 import pytest
 
+from judgekit.analysis import compare, model_matrix
+from judgekit.analysis.agreement import agreement, system_agreement
 from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.errors import UsageError
 
@@ -23,3 +27,15 @@ def test_an_undefined_value_and_more_than_one_of_twenty_undefined_draws_have_no_
     draws[50] = np.nan
     assert np.isnan(interval(0.0, draws, 0.95, "t", 10).low)
     assert np.isnan(interval(np.nan, np.zeros(100), 0.95, "t", 10).low)
+
+
+def test_percentiles_leave_the_same_share_out_at_both_ends_and_hold_the_value():
+    draws = np.random.default_rng(0).permutation(np.arange(101)) / 100
+    assert interval(0.5, draws, 0.9, "percentile", 10)[:2] == pytest.approx((0.05, 0.95))
+    assert interval(0.99, draws, 0.9, "percentile", 10)[:2] == pytest.approx((0.05, 0.99))
+
+
+@pytest.mark.parametrize("function", [compare, model_matrix, agreement, system_agreement])
+def test_resamples_and_seed_are_the_same_wherever_none_are_given(function):
+    given = inspect.signature(function).parameters
+    assert (given["resamples"].default, given["seed"].default) == (1000, 1)
