@@ -1,5 +1,6 @@
 """Checking an endpoint: what works is what the reply shows, not what the server accepts."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,13 @@ def test_a_capable_server_passes_everything() -> None:
     found = run_sync(check_endpoint(HERE, transport))
     assert [(check.name.split(" (")[0], check.works) for check in found] == [(name, "yes") for name in names]
     assert {body["max_tokens"] for body in transport.sent} == {32, 256}, "short replies, but for an object"
+
+
+@pytest.mark.parametrize(("api", "stop"), [("completions", ["\n"]), ("chat", None)])
+def test_a_base_model_alone_is_stopped_behind_its_line(api: Any, stop: list[str] | None) -> None:
+    transport = ScriptedTransport("Yes")
+    run_sync(check_endpoint(replace(HERE, api=api), transport))
+    assert all(body.get("stop") == stop for body in transport.sent)
 
 
 def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:

@@ -271,6 +271,7 @@ def test_reasoning_is_not_read() -> None:
 def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
     text = "Perhaps yes.</think>\n\nNo"
     assert read(text, YES_NO, thinks=True) == Verdict(0, 22)
+    assert label(BINARY, ended("stop", content=text), thinks=True) == 0
     thinking = ('It says "a</think>\n\nNo', "Hm.</think>\n\nNo.</think>\nYes")
     for verdict in (read(text, YES_NO), *(read(other, YES_NO, thinks=True) for other in thinking)):
         assert isinstance(verdict, Unread)
