@@ -101,10 +101,10 @@ def test_voices_are_counted_or_averaged(options: str, says: list[str], relevance
 
 
 def test_no_label_without_a_majority_of_verdicts() -> None:
-    label = play(build("judge(samples=4)", Here()), UNIT, ["Yes", "?", "Yes", REFUSED, "??"]).label
+    label = play(build("judge(samples=4)", Here()), UNIT, ["Yes", "?", "Yes", REFUSED, "Où ?"]).label
     assert (label.relevance, label.status) == (None, Status.UNPARSED)
     assert label.reason.startswith("only 2 of 4 voices gave a verdict: the reply is not in the form that was asked for")
-    assert json.loads(label.raw) == ["Yes", "??", "Yes", ""]
+    assert label.raw == '["Yes", "Où ?", "Yes", ""]'
 
 
 def test_repeats_measure_flips_and_keep_the_label() -> None:
@@ -265,6 +265,8 @@ def test_each_voice_is_asked_again_as_the_same_sample_of_the_same_endpoint() -> 
         ("judge(prompt=gradde)", "Did you mean 'graded'"),
         ("judge(prompt='answer-short')", "is not a judge prompt"),
         ("judge(samples=0)", "samples must be a whole number of at least 1"),
+        ("judge(repeats=0)", "repeats must be a whole number of at least 1"),
+        ("judge(top_logprobs=1)", "top_logprobs must be a whole number of at least 2"),
         ("judge(repeats=2, samples=2)", "repeats repeat a single verdict"),
         ("judge(repeats=2, jury='a+b')", "repeats repeat a single verdict"),
         ("judge(jury='a+b', endpoint=a)", "jury names the endpoints"),
@@ -282,6 +284,12 @@ def test_each_voice_is_asked_again_as_the_same_sample_of_the_same_endpoint() -> 
 def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> None:
     with pytest.raises((ConfigError, UsageError), match=message):
         build(spec, Here())
+
+
+def test_the_least_of_each_number_will_do() -> None:
+    least = build("judge(samples=1, repeats=1, temperature=0, top_logprobs=2, read=logprobs)", Here())
+    (body,) = play(least, UNIT, [logprobs(["Yes"], t0={"Yes": 0.9, "No": 0.1})]).bodies[0]
+    assert (body["temperature"], body["top_logprobs"]) == (0, 2)
 
 
 @given(st.lists(st.sampled_from(["Yes", "No", "?"]), min_size=1, max_size=7))
