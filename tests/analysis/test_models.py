@@ -42,13 +42,9 @@ def test_cells_that_share_a_model_are_tested_against_each_other():
     assert len(found[found["labeling"] == "erag"]) == 4
     assert len(found[found["labeling"] == "judge"]) == 1
     assert (found["p_holm"] >= found["p"]).all()
-    row = found[(found["labeling"] == "erag") & (found["varies"] == "answer_model") & (found["fixed"] == "small")].iloc[
-        0
-    ]
-    values = matrix().table.set_index(["labeling", "label_model", "answer_model"])["value"]
-    assert row["difference"] == pytest.approx(
-        values["erag", "small", row["first"]] - values["erag", "small", row["second"]]
-    )
+    row = found.query("labeling == 'erag' and varies == 'answer_model' and fixed == 'small'").iloc[0]
+    values = matrix().table.set_index(["labeling", "label_model", "answer_model"])["value"]["erag", "small"]
+    assert row["difference"] == pytest.approx(values[row["first"]] - values[row["second"]])
 
 
 def test_models_are_compared_on_the_queries_that_all_of_them_answered():
