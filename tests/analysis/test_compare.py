@@ -51,6 +51,11 @@ def test_a_labeling_that_leaves_less_than_half_is_set_apart_with_a_warning():
     few = (scores["labeling"] == "poor") & (scores["query_id"] < "q0003")
     n = compare(scores.assign(value=scores["value"].mask(few)), quality, resamples=100).table["n"]
     assert (n == 117).all(), "a few that lack a score leave for all"
+    scores, quality = noisy(runs=("a", "b"), labelings={"good": 0.5, "holes": 0.1})
+    late = (scores["labeling"] == "holes") & (scores["query_id"] >= "q0030")
+    few = quality[(quality["run"] == "a") | (quality["query_id"] < "q0030")]
+    found = compare(scores.assign(value=scores["value"].mask(late)), few, resamples=100).decision.findings
+    assert "holes" in found.excluded, "half of the questions of both runs, and less of all answers"
 
 
 @pytest.mark.parametrize(

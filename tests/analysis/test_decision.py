@@ -107,6 +107,15 @@ def test_gold_passages_are_there_already_and_people_and_references_cost() -> Non
     assert "As many new questions: quoted $410; judge $5.00." in cost
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"wage": 18}, {"minutes": 1}, {"judgment": 1, "wage": 18, "minutes": 1}, {"budget": -1}, {"price": {"own": -1}}],
+)
+def test_prices_that_are_negative_or_half_or_twice_given_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"use one of the two|at least 0, not -1"):
+        Money(**given)
+
+
 def test_without_prices_requests_judgments_and_references_are_counted() -> None:
     needs = {"own": Needs(references=True)}
     costs = pd.DataFrame({"labeling": ["own", "answers"], "requests": [1000, 300]})

@@ -286,12 +286,6 @@ def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> No
         build(spec, Here())
 
 
-def test_the_least_of_each_number_will_do() -> None:
-    least = build("judge(samples=1, repeats=1, temperature=0, top_logprobs=2, read=logprobs)", Here())
-    (body,) = play(least, UNIT, [logprobs(["Yes"], t0={"Yes": 0.9, "No": 0.1})]).bodies[0]
-    assert (body["temperature"], body["top_logprobs"]) == (0, 2)
-
-
 @given(st.lists(st.sampled_from(["Yes", "No", "?"]), min_size=1, max_size=7))
 def test_a_majority_vote_does_not_depend_on_the_order_of_the_voices(says: list[str]) -> None:
     labeler = build(f"judge(samples={len(says)})", Here())

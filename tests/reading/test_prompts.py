@@ -119,11 +119,13 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
     )
     assert str(prompt.output.scale) == "grades:-1..1"
     assert load_prompt(str(tmp_path / "own.toml")) == prompt
-    for choices, scale in (("C = 1, I = 0", "binary"), ("C = 2, P = 1, I = 0", "grades:2")):
-        choice = own(tmp_path, f'{BASE}[output]\ntype = "choice"\nchoices = {{ {choices} }}')
-        assert str(choice.output.scale) == scale
-        assert choice.output.scale is not None
-        assert choice.output.scale.min_rel == 1
+    for output, scale in (
+        ('type = "choice"\nchoices = { C = 1, I = 0 }', "binary"),
+        ('type = "choice"\nchoices = { C = 2, P = 1, I = 0 }', "grades:2"),
+        ('type = "grade"\nnames = ["off", "near", "full"]', "grades:2"),
+        ('type = "grade"\nlow = 1\nmin_rel = 2\nnames = ["off", "full"]', "grades:2:2"),
+    ):
+        assert str(own(tmp_path, f"{BASE}[output]\n{output}").output.scale) == scale
 
 
 BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'

@@ -219,6 +219,7 @@ def test_all_else_is_incomplete_whatever_the_reply_says(reason: object) -> None:
     if isinstance(reason, str):
         assert reason in unread.reason
         assert label(BINARY, ended(reason), complete=[reason.upper()]) == 1
+        assert label(BINARY, ended(reason), complete=["a", "z"]) == unread
 
 
 def test_outcomes_are_read_for_failure_refusal_and_filters_before_their_text() -> None:
