@@ -189,6 +189,7 @@ def test_below_five_queries_that_differ_there_is_no_interval_but_a_sentence(n, t
 
 def test_many_scores_are_shown_as_the_means_of_ten_steps():
     found = compare(SCORES, QUALITY, resamples=100).cases
+    assert set(found["labeling"]) == {"good", "poor"}
     for labeling, cases in found.groupby("labeling"):
         scores = SCORES[SCORES["labeling"] == labeling]["value"]
         assert cases["score"].nunique() <= 10 < scores.nunique()

@@ -177,8 +177,9 @@ def test_a_file_that_makes_no_sense_is_an_error_with_file_and_key(text: str, mes
 
 
 def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such file; expected a prompt"):
-        load_prompt(tmp_path / "none.toml")
+    for path in (tmp_path / "none.toml", "none.toml", "no/where", "no\\where"):
+        with pytest.raises(ConfigError, match="no such file; expected a prompt"):
+            load_prompt(path)
     (tmp_path / "latin.toml").write_bytes(b'kind = "\xe9"')
     with pytest.raises(ConfigError, match="is not TOML in UTF-8"):
         load_prompt(tmp_path / "latin.toml")

@@ -81,6 +81,11 @@ def test_null_is_no_word() -> None:
     assert (found('{"match": null}', form), found('{"match": "none"}', form)) == (None, 0)
 
 
+def test_a_last_line_may_be_quoted_where_it_stands_alone() -> None:
+    assert found('"GRADE: C"', FORMS["letters"]) == 1
+    assert found('It is so.\n"GRADE: C"', FORMS["letters"]) is None
+
+
 def test_a_model_is_told_the_form_once_more() -> None:
     assert {name: form.again for name, form in FORMS.items() if name in ASKED} == ASKED
 
@@ -102,6 +107,7 @@ def test_a_server_can_hold_a_model_to_the_form() -> None:
     score = {"type": "integer", "enum": [0, 1, 2, 3]}
     assert schema_of(JSON.constraint()) == {"reason": {"type": "string"}, "score": score}
     assert schema_of(JSON.constraint(again=True)) == {"score": score}
+    assert [*schema_of(Form(WORDS, keys=("who", "why", "says")).constraint())] == ["who", "why", "says"]
     assert schema_of(FORMS["relevant-json"].constraint()) == {"relevant": {"type": "boolean"}}
     words = Form((("low", 0), ("high", 1)), keys=("match",))
     assert schema_of(words.constraint()) == {"match": {"type": "string", "enum": ["low", "high"]}}
