@@ -199,8 +199,11 @@ def test_gold_passages_that_pick_the_worse_retriever() -> None:
     quality = (rng.random((2, 1000)) < np.array([[0.55], [0.45]])).astype(float)
     gold = quality * 0.2 + rng.normal(size=(2, 1000)) + np.array([[0.0], [0.4]])
     match = quality + 0.3 * rng.normal(size=(2, 1000))
-    _, lines = decided(tables({"gold": gold, "containment": match}, quality, ("A", "B")))
+    found, lines = decided(tables({"gold": gold, "containment": match}, quality, ("A", "B")))
     assert lines["Do"] == "Do not choose by gold: it picks the worse run. Choose by containment."
+    said = "gold misleads: it picks the worse run.", "gold puts B above A, answers below: both shown."
+    assert found.biases == {"containment": (), "gold": said}
+    assert "tau-b" not in " ".join(found.details), "it orders them alike"
     assert re.fullmatch(r"Gain in points: gold -\d\.\d \(-.* to -.*\); containment \d\.\d \(.*\)\.", lines["Why"])
     assert lines["How sure"] == "1,000 questions, 2 retrievers, this reader only. Kinds of question were not declared."
     assert lines["Next"] == "Repeat with the reader that you will ship."

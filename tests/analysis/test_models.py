@@ -67,8 +67,8 @@ def test_a_cell_says_what_the_comparison_of_the_same_tables_says():
     quality["value"] = quality["value"].where(quality["query_id"] < "q0006", 1)
     given = {"label_models": {"a": "x", "b": "y"}, "methods": {"a": "judge", "b": "judge"}, "measure": "P@5"}
     for level in ("within-query", "system"):
-        found = model_matrix(scores, quality, **given, metric="em", depth=5, level=level, resamples=200)
-        result = compare(scores, quality, primary="P@5", resamples=200)
+        found = model_matrix(scores, quality, **given, metric="em", depth=5, level=level)
+        result = compare(scores, quality, primary="P@5")
         table = result.table.query(f"level == '{level}' and coefficient == 'concordance'").sort_values("labeling")
         columns = ["value", "ci_low", "ci_high", "n"]
         np.testing.assert_array_equal(found.table[columns], table[columns])

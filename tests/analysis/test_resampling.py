@@ -1,10 +1,6 @@
-import inspect
-
 import numpy as np
 import pytest
 
-from judgekit.analysis import compare, model_matrix
-from judgekit.analysis.agreement import agreement, system_agreement
 from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.errors import UsageError
 
@@ -33,9 +29,3 @@ def test_percentiles_leave_the_same_share_out_at_both_ends_and_hold_the_value():
     draws = np.random.default_rng(0).permutation(np.arange(101)) / 100
     assert interval(0.5, draws, 0.9, "percentile", 10)[:2] == pytest.approx((0.05, 0.95))
     assert interval(0.99, draws, 0.9, "percentile", 10)[:2] == pytest.approx((0.05, 0.99))
-
-
-@pytest.mark.parametrize("function", [compare, model_matrix, agreement, system_agreement])
-def test_resamples_and_seed_are_the_same_wherever_none_are_given(function):
-    given = inspect.signature(function).parameters
-    assert (given["resamples"].default, given["seed"].default) == (1000, 1)

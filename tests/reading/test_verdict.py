@@ -81,11 +81,6 @@ def test_null_is_no_word() -> None:
     assert (found('{"match": null}', form), found('{"match": "none"}', form)) == (None, 0)
 
 
-def test_a_last_line_may_be_quoted_where_it_stands_alone() -> None:
-    assert found('"GRADE: C"', FORMS["letters"]) == 1
-    assert found('It is so.\n"GRADE: C"', FORMS["letters"]) is None
-
-
 def test_a_model_is_told_the_form_once_more() -> None:
     assert {name: form.again for name, form in FORMS.items() if name in ASKED} == ASKED
 
