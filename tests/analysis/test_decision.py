@@ -209,6 +209,12 @@ def test_gold_passages_that_pick_the_worse_retriever() -> None:
     assert lines["Next"] == "Repeat with the reader that you will ship."
 
 
+def test_questions_that_would_show_a_gain_are_counted_where_it_may_be_there() -> None:
+    found, lines = decided(world({"own": (0.0, 0.2), "other": (1.0, 0.1)}, n=60, seed=2))
+    assert found.findings.needed is not None
+    assert lines["Next"].startswith(f"Bring at least {found.findings.needed} questions")
+
+
 def test_gold_labels_are_used_here_and_people_are_piloted_first() -> None:
     needs = {"gold": Needs(existing=True), "judge": Needs()}
     money = Money("USD", wage=18, minutes=1)
