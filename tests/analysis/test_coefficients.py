@@ -2,7 +2,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
@@ -27,9 +27,13 @@ def series(n):
 
 
 @given(st.integers(3, 40).flatmap(lambda n: st.tuples(series(n), series(n))))
+@example(([0, 1, 2], [0, 1, 2]))
+@example(([0, 1, 2], [2, 1, 0]))
 def test_coefficients_are_those_of_scipy_on_tied_data(pair):
     x, y = pair
-    assert list(coefficients(x, y).values()) == pytest.approx(by_scipy(x, y), abs=1e-12)
+    found = list(coefficients(x, y).values())
+    assert found == pytest.approx(by_scipy(x, y), abs=1e-12)
+    assert -1 <= min(found) <= max(found) <= 1
 
 
 @given(st.integers(4, 30).flatmap(lambda n: st.tuples(series(n), series(n))), st.integers(0, 10**6))
@@ -44,13 +48,6 @@ def test_a_resample_has_the_coefficients_of_the_repeated_points(pair, seed):
             assert np.isnan(got[:, column]).all()
         else:
             assert got[:, column] == pytest.approx(by_scipy(x[p], y[p]), abs=1e-12)
-
-
-def test_orders_that_agree_or_contradict_each_other_have_no_more_than_one():
-    for y, sign in (([0, 1, 2], 1), ([2, 1, 0], -1)):
-        _, *found = coefficients([0, 1, 2], y).values()
-        assert found == pytest.approx([sign] * 3)
-        assert max(map(abs, found)) <= 1
 
 
 def test_a_resample_without_the_one_score_far_out_loses_no_digits():

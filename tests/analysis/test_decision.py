@@ -107,12 +107,9 @@ def test_gold_passages_are_there_already_and_people_and_references_cost() -> Non
     assert "As many new questions: quoted $410; judge $5.00." in cost
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{"wage": 18}, {"minutes": 1}, {"judgment": 1, "wage": 18, "minutes": 1}, {"budget": -1}, {"price": {"own": -1}}],
-)
-def test_prices_that_are_negative_or_half_or_twice_given_are_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"use one of the two|at least 0, not -1"):
+@pytest.mark.parametrize("given", [{"wage": 18}, {"minutes": 1}, {"judgment": 1, "wage": 18, "minutes": 1}])
+def test_a_price_of_people_that_is_half_or_twice_given_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="use one of the two"):
         Money(**given)
 
 

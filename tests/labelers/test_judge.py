@@ -259,7 +259,6 @@ def test_each_voice_is_asked_again_as_the_same_sample_of_the_same_endpoint() -> 
         ("judge(prompt='answer-short')", "is not a judge prompt"),
         ("judge(samples=0)", "samples must be a whole number of at least 1"),
         ("judge(repeats=0)", "repeats must be a whole number of at least 1"),
-        ("judge(top_logprobs=1)", "top_logprobs must be a whole number of at least 2"),
         ("judge(repeats=2, samples=2)", "repeats repeat a single verdict"),
         ("judge(repeats=2, jury='a+b')", "repeats repeat a single verdict"),
         ("judge(jury='a+b', endpoint=a)", "jury names the endpoints"),
