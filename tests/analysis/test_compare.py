@@ -140,6 +140,8 @@ def test_questions_that_compare_no_runs_are_counted(gone):
         " ('q0000', 'q0001', 'q0002' and 1 more)."
     )
     assert not compare(scores, quality, resamples=100, primary="P@5").warnings
+    (alone,) = compare(scores[scores["query_id"] > "q0000"], quality, resamples=100, primary="P@5").warnings
+    assert alone == "1 query with quality but no scores ('q0000') excluded."
 
 
 def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():

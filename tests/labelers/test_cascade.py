@@ -121,8 +121,7 @@ def test_what_either_shares_with_the_outcome_is_shared() -> None:
     for parts in (("utility", "judge"), ("judge", "utility(endpoint=large)")):
         needs = build(cascade(*parts), Here()).needs
         assert (needs.references, needs.outcome_metric, needs.outcome_prompt) == (True, "em", "answer-short")
-    assert needs.prompt == "binary + answer-short"
-    assert [endpoint.name for endpoint in needs.endpoints] == ["only", "large"]
+    assert (needs.prompt, [one.name for one in needs.endpoints]) == ("binary + answer-short", ["only", "large"])
 
 
 def test_the_share_that_was_escalated_is_counted() -> None:
