@@ -395,7 +395,7 @@ class _About:
         if series[0].estimate.margins:
             # The queries of the rarer outcome tell, and all series have the same ones.
             minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))
-            freedom[:], enough[:] = min(max(minority, 2), n), minority >= MIN_EACH_SIDE
+            freedom[:], enough[:] = min(minority, n), minority >= MIN_EACH_SIDE
         else:
             for a, b in np.argwhere(~np.eye(size, dtype=np.bool_)).tolist():
                 one, other = series[a].worst.each, series[b].best.each

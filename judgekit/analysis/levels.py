@@ -49,7 +49,7 @@ class Resamples:
 
     weights: Floats
     groups: Ints | None = None
-    _targets: dict[tuple[bytes, bytes], Target] = field(default_factory=dict, repr=False, compare=False)
+    _targets: dict[tuple[bytes, bytes], Target] = field(default_factory=dict)
 
     def target(self, quality: Floats, where: npt.NDArray[np.bool_]) -> Target:
         """Return the quality of some queries, shape (Q,), as it is and on every resample."""
@@ -102,9 +102,9 @@ class Estimate:
     attainable: float = float("nan")
     reason: str = ""
     units: int = 0
-    silent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, np.bool_), repr=False)
-    margins: tuple[tuple[Margins, Ints], ...] = field(default=(), repr=False)
-    each: tuple[Floats, Ints] | None = field(default=None, repr=False)
+    silent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, np.bool_))
+    margins: tuple[tuple[Margins, Ints], ...] = ()
+    each: tuple[Floats, Ints] | None = None
     telling: int = 0
 
     def value(self, name: str) -> float:

@@ -13,7 +13,6 @@ from judgekit.reading.verdict import Form, Unread, read, usable
 from judgekit.wire.types import Endpoint, Outcome, Reply
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
-_LEAST: Final = 3
 _IMPOSSIBLE: Final = -1e6
 """As good as no probability at all; servers write anything from -100 to minus infinity."""
 _ROUNDED: Final = 1e-3

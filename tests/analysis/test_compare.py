@@ -51,6 +51,11 @@ def test_a_labeling_that_leaves_less_than_half_is_set_apart_with_a_warning():
     few = (scores["labeling"] == "poor") & (scores["query_id"] < "q0003")
     n = compare(scores.assign(value=scores["value"].mask(few)), quality, resamples=100).table["n"]
     assert (n == 117).all(), "a few that lack a score leave for all"
+    scores, quality = noisy(runs=("a", "b"), labelings={"good": 0.5, "holes": 0.1})
+    late = (scores["labeling"] == "holes") & (scores["query_id"] >= "q0030")
+    few = quality[(quality["run"] == "a") | (quality["query_id"] < "q0030")]
+    found = compare(scores.assign(value=scores["value"].mask(late)), few, resamples=100).decision.findings
+    assert "holes" in found.excluded, "half of the questions of both runs, and less of all answers"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +140,8 @@ def test_questions_that_compare_no_runs_are_counted(gone):
         " ('q0000', 'q0001', 'q0002' and 1 more)."
     )
     assert not compare(scores, quality, resamples=100, primary="P@5").warnings
+    (alone,) = compare(scores[scores["query_id"] > "q0000"], quality, resamples=100, primary="P@5").warnings
+    assert alone == "1 query with quality but no scores ('q0000') excluded."
 
 
 def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
@@ -184,6 +191,7 @@ def test_below_five_queries_that_differ_there_is_no_interval_but_a_sentence(n, t
 
 def test_many_scores_are_shown_as_the_means_of_ten_steps():
     found = compare(SCORES, QUALITY, resamples=100).cases
+    assert set(found["labeling"]) == {"good", "poor"}
     for labeling, cases in found.groupby("labeling"):
         scores = SCORES[SCORES["labeling"] == labeling]["value"]
         assert cases["score"].nunique() <= 10 < scores.nunique()

@@ -107,6 +107,12 @@ def test_gold_passages_are_there_already_and_people_and_references_cost() -> Non
     assert "As many new questions: quoted $410; judge $5.00." in cost
 
 
+@pytest.mark.parametrize("given", [{"wage": 18}, {"minutes": 1}, {"judgment": 1, "wage": 18, "minutes": 1}])
+def test_a_price_of_people_that_is_half_or_twice_given_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="use one of the two"):
+        Money(**given)
+
+
 def test_without_prices_requests_judgments_and_references_are_counted() -> None:
     needs = {"own": Needs(references=True)}
     costs = pd.DataFrame({"labeling": ["own", "answers"], "requests": [1000, 300]})
@@ -190,11 +196,20 @@ def test_gold_passages_that_pick_the_worse_retriever() -> None:
     quality = (rng.random((2, 1000)) < np.array([[0.55], [0.45]])).astype(float)
     gold = quality * 0.2 + rng.normal(size=(2, 1000)) + np.array([[0.0], [0.4]])
     match = quality + 0.3 * rng.normal(size=(2, 1000))
-    _, lines = decided(tables({"gold": gold, "containment": match}, quality, ("A", "B")))
+    found, lines = decided(tables({"gold": gold, "containment": match}, quality, ("A", "B")))
     assert lines["Do"] == "Do not choose by gold: it picks the worse run. Choose by containment."
+    said = "gold misleads: it picks the worse run.", "gold puts B above A, answers below: both shown."
+    assert found.biases == {"containment": (), "gold": said}
+    assert "tau-b" not in " ".join(found.details), "it orders them alike"
     assert re.fullmatch(r"Gain in points: gold -\d\.\d \(-.* to -.*\); containment \d\.\d \(.*\)\.", lines["Why"])
     assert lines["How sure"] == "1,000 questions, 2 retrievers, this reader only. Kinds of question were not declared."
     assert lines["Next"] == "Repeat with the reader that you will ship."
+
+
+def test_questions_that_would_show_a_gain_are_counted_where_it_may_be_there() -> None:
+    found, lines = decided(world({"own": (0.0, 0.2), "other": (1.0, 0.1)}, n=60, seed=2))
+    assert found.findings.needed is not None
+    assert lines["Next"].startswith(f"Bring at least {found.findings.needed} questions")
 
 
 def test_gold_labels_are_used_here_and_people_are_piloted_first() -> None:
@@ -314,7 +329,8 @@ def test_every_decision_fits_whatever_names_are_long(noise: float) -> None:
     names = {f"judge(prompt=graded,endpoint=a-very-long-name-{i})": (noise, 1.0 - noise) for i in range(4)}
     runs = tuple(f"a-retriever-with-a-name-that-nobody-would-want-to-type-{i}" for i in range(4))
     for use in ("choose-runs", "find-questions"):
-        decided(world(names, n=60, runs=runs), use=use)
+        _, lines = decided(world(names, n=60, runs=runs), use=use)
+    assert lines["Why"].endswith("."), "a list loses names, and no sentence its end"
 
 
 def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_nothing() -> None:

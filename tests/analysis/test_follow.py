@@ -27,13 +27,14 @@ def test_the_same_score_for_all_runs_of_a_question_says_nothing() -> None:
     assert flat.value == 0
     assert not flat.draws.any()
     assert not flat.telling.any()
+    assert slanted(np.tile(scores[0], (6, 1)), quality, resample_matrix(200, 100, 1), 200, 0.95) == {}
 
 
 def test_noise_in_the_labels_is_no_bias_and_a_large_bias_is_found() -> None:
-    def named(seed: int, bias: Floats | None = None, noise: float = 1.0) -> dict[int, bool]:
+    def named(seed: int, bias: Floats | None = None, noise: float = 1.0, confidence: float = 0.95) -> dict[int, bool]:
         scores, quality = arrays(seed, 6, 200, noise, bias)
         weights = resample_matrix(200, 200, seed)
-        return slanted(scores, quality, weights, 200, 0.95)
+        return slanted(scores, quality, weights, 200, confidence)
 
     false = sum(bool(named(seed, noise=noise)) for seed in range(10) for noise in (0.5, 2.0, 100.0))
     assert false <= 2
@@ -41,6 +42,8 @@ def test_noise_in_the_labels_is_no_bias_and_a_large_bias_is_found() -> None:
     true = [named(seed, flattered) for seed in range(10)]
     assert sum(found.get(0) is True for found in true) >= 9
     assert sum(found.get(5) is False for found in true) >= 9
+    shown = [sum(len(named(seed, flattered / 5, confidence=c)) for seed in range(10)) for c in (0.5, 0.8, 0.95)]
+    assert shown == sorted(set(shown), reverse=True), "a slight bias is shown more rarely the surer one is to be"
 
 
 def test_a_measure_that_bends_is_no_bias_as_long_as_it_leaves_the_runs_in_their_order() -> None:

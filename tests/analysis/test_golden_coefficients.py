@@ -84,12 +84,6 @@ def test_a_labeling_that_lost_a_query_is_compared_on_the_common_ones(tables):
     assert set(human["n"]) == {3}
 
 
-def test_a_constant_series_has_a_reason_and_counts_as_chance_in_the_mean(tables):
-    table = compare(*tables, resamples=100, only={"measures": ["P@2"], "labelings": ["utility"]}).table
-    reasons = table[table["level"] == "query"].drop_duplicates("run").set_index("run")["undefined_reason"].to_dict()
-    assert reasons == {"a": "", "b": "", "c": "the scores are constant", "all": ""}
-
-
 def test_a_measure_that_a_labeling_cannot_have_is_undefined(tables):
     table = compare(*tables, resamples=100, only={"measures": ["R@2"], "labelings": ["human", "utility"]}).table
     utility = table[table["labeling"] == "utility"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import somersd
+from scipy.stats import somersd, zscore
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.intervals import better_than, margins, mean_concordance_interval, within_query_interval
@@ -62,7 +62,7 @@ def test_an_interval_within_queries_holds_the_mean_and_has_a_width(values: list[
 
 def claims(values: Floats, draws: Floats, n: int = 100, enough: bool = True) -> Floats:
     size = len(values)
-    freedom, may = np.full((size, size), n - 1), np.full((size, size), enough)
+    freedom, may = np.full((size, size), 99), np.full((size, size), enough)
     return better_than(values, draws, confidence=0.95, n=n, freedom=freedom, enough=may)
 
 
@@ -77,3 +77,8 @@ def test_a_large_difference_is_claimed_and_a_small_one_is_not() -> None:
 def test_labelings_that_always_agree_are_the_same_and_neither_is_better() -> None:
     draws = np.tile(np.random.default_rng(1).normal(size=999), (2, 1))
     assert not claims(np.array([0.7, 0.7]), draws, n=50).any()
+
+
+def test_the_error_of_few_queries_is_larger_than_their_resamples_say() -> None:
+    draws = np.stack([2.3 + zscore(np.random.default_rng(2).normal(size=999), ddof=1), np.zeros(999)])
+    assert [claims(np.array([2.3, 0.0]), draws, n=n).any() for n in (3, 100)] == [False, True]

@@ -23,3 +23,9 @@ def test_an_undefined_value_and_more_than_one_of_twenty_undefined_draws_have_no_
     draws[50] = np.nan
     assert np.isnan(interval(0.0, draws, 0.95, "t", 10).low)
     assert np.isnan(interval(np.nan, np.zeros(100), 0.95, "t", 10).low)
+
+
+def test_percentiles_leave_the_same_share_out_at_both_ends_and_hold_the_value():
+    draws = np.random.default_rng(0).permutation(np.arange(101)) / 100
+    assert interval(0.5, draws, 0.9, "percentile", 10)[:2] == pytest.approx((0.05, 0.95))
+    assert interval(0.99, draws, 0.9, "percentile", 10)[:2] == pytest.approx((0.05, 0.99))

@@ -4,13 +4,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import judgekit as jk
 from judgekit.analysis.modes import of_mode
-from judgekit.errors import ConfigError, UsageError
+from judgekit.errors import ConfigError
 from judgekit.experiment.finished import backing_of, read_results
 from judgekit.report.files import load
 from judgekit.sample import EXPERIMENT
@@ -72,31 +71,6 @@ def test_each_mode_is_held_against_the_labels_on_the_same_questions(swept):
         expected = values[row.mode, row.coefficient] - values["together", row.coefficient]
         assert row.difference == pytest.approx(expected, abs=1e-12)
     assert set(gaps["mode"]) == {"vote", "merge"}, "no answer of the mock is better than another in reversed order"
-
-
-def test_a_question_that_lacks_an_answer_in_one_mode_is_left_out_of_all():
-    rng = np.random.default_rng(3)
-    scores = pd.DataFrame(
-        [("x", run, "nDCG@3", f"q{i}", rng.random()) for run in "ab" for i in range(60)],
-        columns=["labeling", "run", "measure", "query_id", "value"],
-    )
-    quality = pd.DataFrame(
-        [
-            (run, 3, "m", f"q{i}", "f1", np.nan if (mode, i) == ("vote", 7) else rng.random(), mode)
-            for mode in ("merge", "vote")
-            for run in "ab"
-            for i in range(60)
-        ],
-        columns=["run", "depth", "model", "query_id", "metric", "value", "mode"],
-    )
-    found = jk.compare(scores, quality, resamples=100)
-    assert found.modes is not None
-    n = found.modes.table.query("run == 'a' and level == 'query'").groupby("mode")["n"].max()
-    assert n.to_dict() == {"merge": 59, "vote": 59}
-    assert found.table.query("run == 'a' and level == 'query'")["n"].max() == 60
-    assert jk.compare(scores, quality, resamples=100, mode="vote").primary.mode == "vote"
-    with pytest.raises(UsageError, match=r"unknown mode 'votes': choose from merge, vote"):
-        jk.compare(scores, quality, resamples=100, mode="votes")
 
 
 def test_answers_are_read_back_as_those_of_the_first_mode_also_without_the_data(swept, tmp_path):

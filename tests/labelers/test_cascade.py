@@ -118,9 +118,10 @@ def test_the_spelling_holds_those_of_the_labelers() -> None:
 
 
 def test_what_either_shares_with_the_outcome_is_shared() -> None:
-    needs = build(cascade("judge", "utility(endpoint=large)"), Here()).needs
-    assert (needs.references, needs.outcome_metric, needs.prompt) == (True, "em", "binary + answer-short")
-    assert [endpoint.name for endpoint in needs.endpoints] == ["only", "large"]
+    for parts in (("utility", "judge"), ("judge", "utility(endpoint=large)")):
+        needs = build(cascade(*parts), Here()).needs
+        assert (needs.references, needs.outcome_metric, needs.outcome_prompt) == (True, "em", "answer-short")
+    assert (needs.prompt, [one.name for one in needs.endpoints]) == ("binary + answer-short", ["only", "large"])
 
 
 def test_the_share_that_was_escalated_is_counted() -> None:

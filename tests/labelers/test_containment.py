@@ -44,7 +44,7 @@ def test_an_answer_is_found_token_by_token() -> None:
 def test_any_of_several_answers_will_do_and_the_label_says_which() -> None:
     unit = Unit(Query("q", "?", ("Lyon", "Paris")), (Doc("d", "in Paris"), Doc("e", "in Rome")))
     one, other = checked(build("containment", Here()), unit, [])
-    assert (one.relevance, one.raw, other.relevance, other.raw) == (1.0, "Paris", 0.0, "")
+    assert (one.relevance, one.raw, other.relevance, other.raw, other.reason) == (1.0, "Paris", 0.0, "", "")
 
 
 def test_the_label_of_a_part_of_a_page_says_where_on_it_the_answer_stands() -> None:

@@ -64,8 +64,7 @@ def test_a_scale_can_be_declared(rows: str, options: str, labels: list[float], s
 
 
 def test_a_document_that_nobody_saw_is_not_relevant_or_missing(tmp_path: Path) -> None:
-    found = labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\n", ", unlisted=missing")
-    labels = checked(found, UNIT, [])
+    labels = checked(labeler(tmp_path, GRADES + "q1,a,1\n", ", unlisted=missing"), UNIT, [])
     assert [x.status for x in labels] == [Status.OK, *[Status.UNASKED] * 3]
     assert labels[1].reason == "nobody was asked about this document"
 

@@ -201,8 +201,9 @@ def test_nothing_retrieved_and_nothing_labelled_still_has_a_shape() -> None:
     assert np.isnan(found.summary[0].value)
 
 
-def test_two_docs_whose_keys_collide_are_never_taken_for_each_other() -> None:
-    run, labeling = run_of(q="a b"), labeling_of(q={"c": 1})
-    run.ranked_keys = labeling.row_keys.repeat(2)
-    with pytest.raises(DataError, match="'a' and 'c' have the same 64-bit hash"):
-        evaluate([run], [labeling], ["P@1"])
+@pytest.mark.parametrize(("run", "doc"), [(run_of(q2="a b"), "a"), (run_of(q1="c"), "c"), (run_of(q3="c"), "c")])
+def test_two_docs_whose_keys_collide_are_never_taken_for_each_other(run: Run, doc: str) -> None:
+    labeling = labeling_of(q2={"c": 1})
+    run.ranked_keys = labeling.row_keys.repeat(len(run))
+    with pytest.raises(DataError, match=f"{doc!r} and 'c' have the same 64-bit hash"):
+        evaluate([run], [labeling], ["P@1"], query_ids=["q1", "q2", "q3"])

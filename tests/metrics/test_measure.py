@@ -37,6 +37,9 @@ def test_a_list_of_measures_drops_repetitions() -> None:
     assert parse_measures("") == []
 
 
+WHOLE = "AUC MeanRank Rprec Bpref SetP SetR SetF NumRel NumRelRet NumRet"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -44,7 +47,7 @@ def test_a_list_of_measures_drops_repetitions() -> None:
         ("precison@5", "Did you mean 'Precision'"),
         ("P(real=2)@5", "unknown parameter 'real'.*Did you mean 'rel'"),
         ("Judged(rel=2)@5", "unknown parameter 'rel': none are defined"),
-        ("AUC@5", "takes no cutoff"),
+        *((f"{whole}@5", "takes no cutoff") for whole in WHOLE.split()),
         ("P(rel=True)@5", "rel is a number, not True"),
         ("RR(best=1)", "best is one of False, True, not 1"),
         ("RBP(p=1.5)", "p is a number between 0 and 1"),

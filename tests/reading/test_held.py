@@ -19,6 +19,7 @@ from tests.scripted import Scripted, ScriptedTransport, error
 ENDPOINT = Endpoint("here", "http://server.example/v1", "m")
 BINARY = load_prompt("binary")
 HELD = {"choice": ["Yes", "No"]}
+VALUES = {"question": "q", "passages": "p"}
 
 
 class Judging:
@@ -81,15 +82,20 @@ def test_as_first_asked_the_form_is_all_of_it_and_asked_again_the_verdict_alone(
         return set(request.constraint["response_format"]["json_schema"]["schema"]["properties"])
 
     asker = Asker(ENDPOINT, replace(load_prompt("graded-json"), params={}))
-    values = {"question": "q", "passages": "p"}
     reply = Reply("k", '{"choices": [{"message": {"content": "Hm."}, "finish_reason": "stop"}]}')
-    assert keys(asker.request(values)) == {"reason", "score"}
-    assert keys(asker.again(values, reply)) == {"score"}
+    assert keys(asker.request(VALUES)) == {"reason", "score"}
+    assert keys(asker.again(VALUES, reply)) == {"score"}
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])
 def test_it_has_the_shape_of_the_api(api: Literal["chat", "completions"]) -> None:
     prompt = replace(load_prompt("graded-json"), params={})
-    request = Asker(replace(ENDPOINT, api=api), prompt).request({"question": "q", "passages": "p"})
+    request = Asker(replace(ENDPOINT, api=api), prompt).request(VALUES)
     assert set(request.constraint) == {"response_format"}
     assert "response_format" not in json.loads(request.body)
+
+
+@pytest.mark.parametrize("own", [{"thinks": True}, {"params": {"grammar": "x"}}, {"params": {"logprobs": True}}])
+def test_nothing_goes_beside_reasoning_probabilities_or_a_constraint_of_ones_own(own: dict[str, Any]) -> None:
+    held = [Asker(each, BINARY).request(VALUES).constraint for each in (ENDPOINT, replace(ENDPOINT, **own))]
+    assert held == [{"structured_outputs": HELD}, {}]

@@ -92,9 +92,10 @@ OLD = {"tokens": ["Yes"], "token_logprobs": [-0.1], "top_logprobs": [{"Yes": -0.
 
 def test_a_reply_without_log_probabilities_is_one_unparsed_reply() -> None:
     bare = [without(nothing) for nothing in (None, {"content": None}, {"content": []}, OLD)]
-    for reply in (*bare, said({"token": "Yes", "logprob": -0.1}), said(token(("Yes", -0.1)))):
-        assert unread(reply).status is Status.UNPARSED
-        assert unread(reply).reason.startswith("the reply has no log-probabilities")
+    alone = [said({"token": "Yes", "logprob": -0.1}), said(token(("Yes", -0.1)))]
+    for replies, lacking in ((bare, ""), (alone, " of alternative tokens")):
+        for reply in replies:
+            assert unread(reply) == Unread(Status.UNPARSED, f"the reply has no log-probabilities{lacking}")
 
 
 def test_probabilities_that_cannot_be_are_no_verdict_but_what_rounding_lifted_above_one_is_read() -> None:

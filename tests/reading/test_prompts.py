@@ -119,11 +119,13 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
     )
     assert str(prompt.output.scale) == "grades:-1..1"
     assert load_prompt(str(tmp_path / "own.toml")) == prompt
-    for choices, scale in (("C = 1, I = 0", "binary"), ("C = 2, P = 1, I = 0", "grades:2")):
-        choice = own(tmp_path, f'{BASE}[output]\ntype = "choice"\nchoices = {{ {choices} }}')
-        assert str(choice.output.scale) == scale
-        assert choice.output.scale is not None
-        assert choice.output.scale.min_rel == 1
+    for output, scale in (
+        ('type = "choice"\nchoices = { C = 1, I = 0 }', "binary"),
+        ('type = "choice"\nchoices = { C = 2, P = 1, I = 0 }', "grades:2"),
+        ('type = "grade"\nnames = ["off", "near", "full"]', "grades:2"),
+        ('type = "grade"\nlow = 1\nmin_rel = 2\nnames = ["off", "full"]', "grades:2:2"),
+    ):
+        assert str(own(tmp_path, f"{BASE}[output]\n{output}").output.scale) == scale
 
 
 BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'
@@ -175,8 +177,9 @@ def test_a_file_that_makes_no_sense_is_an_error_with_file_and_key(text: str, mes
 
 
 def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such file; expected a prompt"):
-        load_prompt(tmp_path / "none.toml")
+    for path in (tmp_path / "none.toml", "none.toml", "no/where", "no\\where"):
+        with pytest.raises(ConfigError, match="no such file; expected a prompt"):
+            load_prompt(path)
     (tmp_path / "latin.toml").write_bytes(b'kind = "\xe9"')
     with pytest.raises(ConfigError, match="is not TOML in UTF-8"):
         load_prompt(tmp_path / "latin.toml")

@@ -102,6 +102,7 @@ def test_a_server_can_hold_a_model_to_the_form() -> None:
     score = {"type": "integer", "enum": [0, 1, 2, 3]}
     assert schema_of(JSON.constraint()) == {"reason": {"type": "string"}, "score": score}
     assert schema_of(JSON.constraint(again=True)) == {"score": score}
+    assert [*schema_of(Form(WORDS, keys=("who", "why", "says")).constraint())] == ["who", "why", "says"]
     assert schema_of(FORMS["relevant-json"].constraint()) == {"relevant": {"type": "boolean"}}
     words = Form((("low", 0), ("high", 1)), keys=("match",))
     assert schema_of(words.constraint()) == {"match": {"type": "string", "enum": ["low", "high"]}}
@@ -219,6 +220,7 @@ def test_all_else_is_incomplete_whatever_the_reply_says(reason: object) -> None:
     if isinstance(reason, str):
         assert reason in unread.reason
         assert label(BINARY, ended(reason), complete=[reason.upper()]) == 1
+        assert label(BINARY, ended(reason), complete=["a", "z"]) == unread
 
 
 def test_outcomes_are_read_for_failure_refusal_and_filters_before_their_text() -> None:
@@ -271,6 +273,7 @@ def test_reasoning_is_not_read() -> None:
 def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
     text = "Perhaps yes.</think>\n\nNo"
     assert read(text, YES_NO, thinks=True) == Verdict(0, 22)
+    assert label(BINARY, ended("stop", content=text), thinks=True) == 0
     thinking = ('It says "a</think>\n\nNo', "Hm.</think>\n\nNo.</think>\nYes")
     for verdict in (read(text, YES_NO), *(read(other, YES_NO, thinks=True) for other in thinking)):
         assert isinstance(verdict, Unread)
