@@ -35,9 +35,9 @@ _LEAST: Final = 64
 _SHARE_S: Final = 0.2
 """How often is looked for what other processes ask."""
 
-_GATHER_S: Final = 0.01
-_GATHERED: Final = 8
-"""Replies wait for others to be stored with: so long, or until they are an eighth of what is being sent. All the same,
+_GATHER_S: Final = 0.02
+_GATHERED: Final = 4
+"""Replies wait for others to be stored with: so long, or until they are a quarter of what is being sent. All the same,
 less is lost with a killed process than it has in flight."""
 
 _ELSEWHERE: Final = (
@@ -341,6 +341,8 @@ class _InFlight:
         self._sharing: asyncio.Task[None] | None = None
         self._pending: list[tuple[Attempt, Outcome | None]] = []
         self._flushing: asyncio.TimerHandle | None = None
+        self._stored = asyncio.Event()
+        self._stored.set()
 
     @property
     def appetite(self) -> int:
@@ -404,11 +406,13 @@ class _InFlight:
     async def _work(self, client: Client, attempt: Attempt) -> None:
         """Carry out an attempt, and then others in its place: a task for each would take a tenth of the time."""
         task = self._running[attempt]
-        await self._run(attempt)
-        while client.queue and not attempt.repeated:  # if it was, another one has its place
+        while True:
+            await self._stored.wait()
+            await self._run(attempt)
+            if attempt.repeated or not client.queue:  # if it was, another one has its place
+                break
             attempt = client.queue.popleft()
             self._running[attempt] = task
-            await self._run(attempt)
         client.working -= not attempt.repeated
 
     async def _run(self, attempt: Attempt) -> None:
@@ -426,11 +430,13 @@ class _InFlight:
                     self._deliver(attempt.request, outcome)
 
     def _schedule_flush(self) -> None:
-        """Store what came before more is sent, if it is much of what is in flight; else with what comes soon."""
-        if len(self._pending) * _GATHERED >= sum(len(client.sending) for client in self.clients.values()):
-            self._flush()
+        """Have what came stored before more is sent, if it is much of what is in flight; else with what comes soon."""
+        loop, sending = asyncio.get_running_loop(), sum(len(client.sending) for client in self.clients.values())
+        if len(self._pending) >= sending // _GATHERED and self._stored.is_set():
+            self._stored.clear()
+            loop.call_soon(self._flush)
         elif self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_later(_GATHER_S, self._flush)
+            self._flushing = loop.call_later(_GATHER_S, self._flush)
 
     def _flush(self) -> None:
         with self._failing():
@@ -448,6 +454,7 @@ class _InFlight:
 
     def flush(self) -> None:
         """Store what came, all at once, and then hand it to those who wait."""
+        self._stored.set()
         pending, self._pending = self._pending, []
         if self._flushing is not None:
             self._flushing.cancel()
