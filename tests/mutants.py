@@ -3,12 +3,14 @@
 cosmic-ray (MIT) lists mutants before it runs them, so that a random sample can be taken; mutmut runs a whole
 package and has no sample. A mutant is tried on the tests that run its line, then on all of the room's if it survives,
 or if its line runs at import only. Unions in annotations are no operators: exchanging them changes nothing that runs.
+Nor does what `NO_CHANGE` matches: flags of dataclasses, of zip and of caches, and what is imported for types alone.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,9 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("judgekit", "prompts", "tests", "examples", "docs", "benchmarks")
 FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
 NO_OPERATORS = r"core/ReplaceBinaryOperator_BitOr_.*"
+NO_CHANGE = re.compile(r".*\b(slots|frozen|strict|repr|compare)=\0|\s*\0?@\0?(lru_)?cache\b|if \0?TYPE_CHECKING")
+"""What stands in a line before and behind a mutant's place, which the NUL marks."""
+
 CONFIG = """[cosmic-ray]
 module-path = "judgekit/{room}"
 timeout = 0
@@ -42,7 +47,10 @@ def sampled(session: WorkDB, n: int, seed: int) -> list[MutationSpec]:
     places: dict[tuple[str, tuple[int, int]], list[MutationSpec]] = {}
     for item in session.pending_work_items:
         (mutation,) = item.mutations
-        places.setdefault((str(mutation.module_path), mutation.start_pos), []).append(mutation)
+        row, column = mutation.start_pos
+        line = Path(mutation.module_path).read_text().splitlines()[row - 1]
+        if not NO_CHANGE.match(f"{line[:column]}\0{line[column:]}"):
+            places.setdefault((str(mutation.module_path), mutation.start_pos), []).append(mutation)
     chance = random.Random(seed)
     return [chance.choice(places[place]) for place in chance.sample(sorted(places), min(n, len(places)))]
 
