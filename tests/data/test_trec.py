@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from judgekit.data.columns import Pairs, run_lengths, strings
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.data.tables import ALL, id_problem
 from judgekit.data.trec import (
     Asked,
@@ -64,6 +64,12 @@ def test_a_run_is_read_whatever_white_space_stands_between_its_columns(write, te
     assert run.query_ids.tolist() == ["q1", "q2"]
     assert (run.top("q1"), run.top("q2"), run.top("q3")) == (["d1", "007"], ["d1"], [])
     assert run.frame()["score"].tolist() == [3.5, 2.0, -1e-3]
+
+
+@pytest.mark.parametrize(("ties", "ranked"), [(Ties.DOC_DESC, "cba"), (Ties.DOC_ASC, "abc"), (Ties.RUN_ORDER, "bac")])
+def test_equal_scores_are_ordered_by_the_rule_that_is_asked_for(write, ties: Ties, ranked: str) -> None:
+    run = read_run(write("q Q0 b 1 2 tag\nq Q0 a 2 2 tag\nq Q0 c 3 2 tag\n"), ties=ties)
+    assert (run.ties, run.top("q")) == (ties, [*ranked])
 
 
 def test_a_large_run_is_the_same_at_every_reading_by_the_slow_reader(write) -> None:
