@@ -115,6 +115,15 @@ def test_without_a_declared_scale_integers_are_grades_up_to_the_largest_seen(wri
     assert (declared.row_relevance.tolist(), declared.declared, declared.name) == ([1.0, 0.5], True, "y")
 
 
+@pytest.mark.parametrize("further", [{}, {"status": "ok"}], ids=["pairs", "labels"])
+def test_fractions_in_parquet_need_a_declared_scale(tmp_path: Path, further: dict[str, str]) -> None:
+    path, relevance = tmp_path / "x.parquet", [1.0, 0.5]
+    pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": relevance, **further}).to_parquet(path)
+    with pytest.raises(DataError, match=r"the relevance 0\.5 is not a whole number: declare"):
+        read_qrels(path)
+    assert read_qrels(path, scale=Scale.parse("unit")).row_relevance.tolist() == relevance
+
+
 def frame(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "status"])
 
