@@ -101,7 +101,9 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path):
         run_sync(collect(session, UNITS[:3], Ask(HERE)))
         plan = session.plan([*UNITS, *UNITS], Ask(HERE))
         roomy = session.plan(UNITS, Ask(HERE, max_tokens=50))
+        waves = session.plan(UNITS[:4], Ask(HERE, 3))
     assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
+    assert (waves.requests, waves.cached, waves.up_to, waves.at_least) == (7, 3, 12, True), "three waves of each unit"
     assert plan.prompt_tokens > 697 * 10
     assert len(transport.sent) == 3
     _, longest = roomy.too_long(HERE, 10**6)
