@@ -170,6 +170,21 @@ def test_below_twenty_differing_questions_signs_are_flipped_instead_of_saying_no
         assert decided(data)[0].findings.oftener == oftener
 
 
+@pytest.mark.parametrize(("few", "claimed"), [(4, False), (5, True)])
+def test_nothing_is_claimed_where_fewer_than_five_questions_fail_or_speak_against_it(few: int, claimed: bool) -> None:
+    ahead = {("right", "wrong")} if claimed else set()
+    place = np.arange(100)
+    failing = np.where(place < few, 0.0, 1.0)[None]
+    noise = np.random.default_rng(0).normal(size=(2, 1, 100)) / 2
+    data = tables({"right": failing + noise[0], "wrong": noise[1] - failing}, failing, ("A",))
+    assert decided(data)[0].findings.better == ahead
+    quality = np.stack([np.ones(100), np.zeros(100)])
+    lost, won = (np.where(where, -quality, quality) for where in (place < few, (few <= place) & (place < 70)))
+    scores, answers = tables({"right": lost, "wrong": won}, quality, ("A", "B"))
+    pairs = {query: str(int(query[1:]) // 2) for query in scores["query_id"]}
+    assert decided((scores, answers), groups=pairs)[0].findings.oftener == ahead
+
+
 def test_answers_made_from_other_documents_than_the_runs_are_refused(judgekit: Judgekit, tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text('{"query_id": "q1", "text": "Who?", "answers": ["Ada"]}\n')
     (tmp_path / "docs.jsonl").write_text("".join(f'{{"doc_id": "d{i}", "text": "Ada {i}"}}\n' for i in range(4)))

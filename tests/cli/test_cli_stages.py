@@ -89,12 +89,15 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit)
         assert f"unknown {unknown}" in judgekit(*COMPARE, "--by-construction", declared, code=2).err
 
 
-def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit, folder):
+def test_scores_that_tie_across_a_cutoff_are_told_once_per_run_and_ordered_as_asked(judgekit, folder):
     (folder / "flat.trec").write_text("".join(f"q{q} Q0 d{d} 1 0.5 flat\n" for q in (1, 2) for d in range(4)))
-    (folder / "flat.qrels").write_text("q1 0 d1 1\nq2 0 d9 1\n")
-    said = judgekit("score", "--run", "flat.trec", "--qrels", "flat.qrels", "-m", "P@1 R@1 nDCG@3 AP")
+    (folder / "flat.qrels").write_text("q1 0 d0 1\nq2 0 d9 1\n")
+    flat = ["score", "--run", "flat.trec", "--qrels", "flat.qrels", "-m", "P@1 R@1 nDCG@3 AP"]
+    said = judgekit(*flat)
     told = "note: flat: scores tie across cutoff 1 in 2, cutoff 3 in 2 of 2 queries; --ties sets which documents come"
     assert [line for line in said.err.splitlines() if "tie" in line] == [f"{told} first"]
+    assert said.out.split()[-4:-1] == ["0.0000", "0.0000", "0.0000"], "d0 comes last"
+    assert judgekit(*flat, "--ties", "doc-asc").out.split()[-4:-1] == ["0.5000", "0.5000", "0.5000"]
 
 
 MADE = [

@@ -13,7 +13,7 @@ import pytest
 from judgekit.client.budget import Budget, Price, Spending
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.client.waves import Plan, Unsent
+from judgekit.client.waves import CHUNK, Plan, Unsent
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import BudgetError, UsageError
 from judgekit.labelers.base import build
@@ -64,15 +64,20 @@ def test_one_request_of_two_programs_at_the_same_time_is_sent_once():
         assert session.usage("one").incurred.requests + session.usage("other").incurred.requests == 700
 
 
-def test_units_that_ask_the_same_at_the_same_time_share_one_request():
-    transport = ScriptedTransport("yes")
+def test_what_units_ask_alike_is_sent_and_counted_once_on_its_way_and_stored():
+    transport, units = ScriptedTransport("yes"), 2 * UNITS[:CHUNK]
 
     async def labelled(session):
-        return [unit async for unit, _ in session.resolve([*UNITS[:3], *UNITS[:3]], Ask(HERE), "s")]
+        return [(unit, *outcomes) async for unit, outcomes in session.resolve(units, Ask(HERE), "s")]
 
     with Session(transports=lambda _: transport) as session:
-        assert sorted(run_sync(labelled(session))) == sorted(2 * UNITS[:3])
-        assert (len(transport.sent), session.usage("s").sent) == (3, 3)
+        for _ in range(2):
+            found = run_sync(labelled(session))
+            session.book("part", HERE, [outcome for _, outcome in found])
+            assert sorted(unit for unit, _ in found) == sorted(units)
+            stage = session.usage("s")
+            assert (len(transport.sent), stage.sent, stage.cached) == (CHUNK, CHUNK, 0)
+            assert (stage.standalone.requests, session.usage("part").standalone.requests) == (CHUNK, CHUNK)
 
 
 def test_a_plan_says_how_much_it_may_become_and_what_was_asked_again_is_counted(tmp_path):
@@ -96,7 +101,9 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path):
         run_sync(collect(session, UNITS[:3], Ask(HERE)))
         plan = session.plan([*UNITS, *UNITS], Ask(HERE))
         roomy = session.plan(UNITS, Ask(HERE, max_tokens=50))
+        waves = session.plan(UNITS[:4], Ask(HERE, 3))
     assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
+    assert (waves.requests, waves.cached, waves.up_to, waves.at_least) == (7, 3, 12, True), "three waves of each unit"
     assert plan.prompt_tokens > 697 * 10
     assert len(transport.sent) == 3
     _, longest = roomy.too_long(HERE, 10**6)

@@ -35,6 +35,7 @@ def test_a_dry_run_says_how_many_requests_are_left_and_how_many_it_may_become(ju
     plan = machine(judgekit(*LABEL, *MOCK, "--dry-run", "--json"))["stages"]["all"]
     counts = [plan[name] for name in ("requests", "cached", "to_send", "to_send_at_most")]
     assert counts == [18, 6, 12, 24], "each of those that are left may be asked again, none of those that are stored"
+    assert "at least 12; up to 24" in judgekit(*LABEL, *MOCK, "--dry-run").out
 
 
 def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_replies(judgekit, folder):

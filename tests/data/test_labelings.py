@@ -49,6 +49,7 @@ _NUMBERS = st.floats(-4, 4) | st.integers(-4, 4)
 
 @given(st.sampled_from(["binary", "grades:3", "grades:-1..2", "means:3:2", "unit", "signed"]), _NUMBERS)
 @example("unit", 1.5)
+@example("unit", -0.5)
 @example("means:3:2", 3.5)
 def test_a_value_is_on_the_scale_exactly_if_it_has_no_problem(text: str, value: float) -> None:
     scale = Scale.parse(text)

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from judgekit.data.columns import Pairs, run_lengths, strings
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, Ties
 from judgekit.data.tables import ALL, id_problem
 from judgekit.data.trec import (
     Asked,
@@ -66,6 +66,12 @@ def test_a_run_is_read_whatever_white_space_stands_between_its_columns(write, te
     assert run.frame()["score"].tolist() == [3.5, 2.0, -1e-3]
 
 
+@pytest.mark.parametrize(("ties", "ranked"), [(Ties.DOC_DESC, "cba"), (Ties.DOC_ASC, "abc"), (Ties.RUN_ORDER, "bac")])
+def test_equal_scores_are_ordered_by_the_rule_that_is_asked_for(write, ties: Ties, ranked: str) -> None:
+    run = read_run(write("q Q0 b 1 2 tag\nq Q0 a 2 2 tag\nq Q0 c 3 2 tag\n"), ties=ties)
+    assert (run.ties, run.top("q")) == (ties, [*ranked])
+
+
 def test_a_large_run_is_the_same_at_every_reading_by_the_slow_reader(write) -> None:
     # So large that the fast parser's thread is still reading ahead when the first line makes it give up.
     ids = [f"{i:0500}" for i in range(18_000)]
@@ -107,6 +113,15 @@ def test_without_a_declared_scale_integers_are_grades_up_to_the_largest_seen(wri
     assert str(read_qrels(write("q 0 a 0\n", "x.qrels")).scale) == "grades:1"
     declared = read_qrels(write("q 0 a 1\nq 0 b 0.5\n", "x.qrels"), "y", Scale.parse("unit"))
     assert (declared.row_relevance.tolist(), declared.declared, declared.name) == ([1.0, 0.5], True, "y")
+
+
+@pytest.mark.parametrize("further", [{}, {"status": "ok"}], ids=["pairs", "labels"])
+def test_fractions_in_parquet_need_a_declared_scale(tmp_path: Path, further: dict[str, str]) -> None:
+    path, relevance = tmp_path / "x.parquet", [1.0, 0.5]
+    pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": relevance, **further}).to_parquet(path)
+    with pytest.raises(DataError, match=r"the relevance 0\.5 is not a whole number: declare"):
+        read_qrels(path)
+    assert read_qrels(path, scale=Scale.parse("unit")).row_relevance.tolist() == relevance
 
 
 def frame(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:

@@ -146,11 +146,13 @@ def test_p_yes_comes_from_the_token_that_states_the_verdict() -> None:
     assert voices.label.relevance == pytest.approx(0.75)
 
 
-def test_the_expected_grade_is_taken_to_the_unit_interval(tmp_path: Path) -> None:
-    grades = 'type = "grade"\nnames = ["off", "near", "part", "full"]'
+@pytest.mark.parametrize("low", [0, 1])
+def test_the_expected_grade_is_taken_to_the_unit_interval(tmp_path: Path, low: int) -> None:
+    grades = f'type = "grade"\nlow = {low}\nmin_rel = {low + 1}\nnames = ["off", "near", "part", "full"]'
     (tmp_path / "own.toml").write_text(OWN.format(grades))
     labeler = build("judge(prompt='own.toml', read=logprobs, top_logprobs=5)", Here(tmp_path))
-    played = play(labeler, UNIT, [logprobs(["2"], t0={"2": 0.5, "3": 0.25, "1": 0.25})])
+    near, part, full = (str(low + step) for step in (1, 2, 3))
+    played = play(labeler, UNIT, [logprobs([part], t0={part: 0.5, full: 0.25, near: 0.25})])
     assert played.label.relevance == pytest.approx(2 / 3)
     assert played.bodies[0][0]["top_logprobs"] == 5
 

@@ -82,9 +82,10 @@ def test_missing_labels_leave_their_query_undefined_count_as_zero_or_are_left_ou
     assert (mean.value, mean.defined, mean.missing, mean.not_applicable) == (1.0, 1, 1, 0)
 
 
-def test_a_labeling_that_does_not_apply_is_undefined_and_counted_apart() -> None:
+@pytest.mark.parametrize("beside", ["refused", 1])
+def test_a_labeling_that_does_not_apply_is_undefined_and_counted_apart(beside: str | int) -> None:
     run = run_of(q1="d1 d2", q2="d1")
-    labeling = labeling_of(q1={"d1": "not_applicable", "d2": "refused"}, q2={"d1": 1})
+    labeling = labeling_of(q1={"d1": "not_applicable", "d2": beside}, q2={"d1": 1})
     for missing in ("undefined", "zero", "condense", "bounds"):
         mean = only(run, labeling, "P@1", missing=missing)
         assert (mean.value, mean.defined, mean.missing, mean.not_applicable, mean.undefined) == (1.0, 1, 0, 1, 0)

@@ -25,9 +25,9 @@ def text(browser: Browser, selector: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("scale", "labels"), [("grades:3:2", [0, 1, 2, 3, 2, 2]), ("unit", [0.4, 0.5, 0.6, 1, 0, 0.9])]
+    ("scale", "least", "labels"), [("grades:3:2", 2, [0, 1, 2, 3, 2, 2]), ("unit", 0.5, [0.4, 0.5, 0.6, 1, 0, 0.9])]
 )
-def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_threshold_on(scale, labels):
+def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_threshold_on(scale, least, labels):
     results, backing = make_results(), make_backing(1, len(labels))
     results = replace(results, labelings=(replace(results.labelings[1], name="judge", scale=scale),))
     table = backing.labels["judge"].assign(relevance=labels, status="ok")
@@ -35,6 +35,7 @@ def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_thresho
     assert packed is not None
     index = json.loads(zlib.decompress(base64.b64decode(packed.index)))
     assert (index["k"], index["runs"], index["relevant"]) == (5, ["bm25"], [[[3]]])
+    assert index["labelings"] == [{"name": "judge", "least": least, "scale": scale}]
 
 
 def test_rows_are_drawn_as_far_as_they_are_looked_at_and_words_and_ids_are_searched(opened):

@@ -20,6 +20,7 @@ from hypothesis import given, strategies as st
 
 from judgekit.errors import StoreError
 from judgekit.store.maintenance import export_store, find, verify
+from judgekit.store.modes import Mode, SessionStore
 from judgekit.store.records import Record, looked_up
 from judgekit.store.replies import Store, default_store_path
 from judgekit.wire.types import identity
@@ -171,6 +172,20 @@ def test_replies_from_before_a_time_are_left_out(store):
     old, new = (replace(record(number), time=float(number)) for number in (1, 2))
     store.put_many([old, new])
     assert set(store.get_many([old.key, new.key], since=2.0)) == {new.key}
+
+
+@pytest.mark.parametrize("mode", ["on", "refresh"])
+def test_refreshing_takes_no_reply_from_before_replaces_it_and_waits_for_nobody_elses(
+    tmp_path: Path, mode: Mode
+) -> None:
+    (old,) = fill(tmp_path, [1])
+    new = replace(old, reply=record(2).reply, time=time.time() + 60)
+    there, kept = ({old.key}, old) if mode == "on" else (set(), new)
+    with closing(SessionStore(tmp_path, mode, print)) as stored:
+        assert set(stored.lookup([old.key])) == there
+        assert set(stored.keep([new])) == there
+        assert stored.lookup([old.key])[old.key].raw == kept.reply
+        assert (stored.claims() is None) == (mode == "refresh")
 
 
 def test_errors_that_were_stored_as_replies_are_asked_for_again_and_replaced(tmp_path):
