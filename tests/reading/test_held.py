@@ -69,7 +69,7 @@ def test_a_server_that_does_not_take_it_is_asked_without(refusal: str, tmp_path:
 
 def test_what_was_rejected_for_another_reason_is_held_to_its_form_again(tmp_path: Path) -> None:
     def script(body: dict[str, Any]) -> Scripted | str:
-        return error(400, "the context is too long") if "u0\n" in body["messages"][0]["content"] else "No"
+        return error(400, "the context length is exceeded") if "u0\n" in body["messages"][0]["content"] else "No"
 
     labels, session, _ = ask(script, tmp_path, replace(ENDPOINT, concurrency=1))
     assert labels.count(0) == 7
