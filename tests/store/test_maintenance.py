@@ -19,6 +19,7 @@ from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.prompts import neutral
 from judgekit.store.maintenance import export_store, find, forget, holds, import_store, rescue, verify
 from judgekit.store.records import Record
+from judgekit.store.modes import SessionStore
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, chat, identity
@@ -61,12 +62,13 @@ def test_stats_say_what_there_is(store, tmp_path):
     store.put_many([replace(filling.record(1, endpoint="http://u/v1"), usage=None)])
     found = find(store)
     assert (len(found.replies), len(found.waiting), found.damaged, found.aside) == (704, 1, 0, [])
-    parts = {key: (p.replies, p.prompt_tokens, p.completion_tokens) for key, p in found.parts.items()}
+    parts = {key: (p.answered.total(), p.prompt_tokens, p.completion_tokens) for key, p in found.parts.items()}
     assert parts == {
         ("http://h/v1", "m"): (700, 700, 1400),
         ("http://t/v1", "n"): (3, 3, 6),
         ("http://u/v1", "m"): (1, 0, 0),
     }
+    assert [part.replies for part in found.parts.values()] == [700, 3, 1]
     assert len(found.times) == 704
 
 
@@ -112,6 +114,16 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store, empty, tmp_path):
             import_store(empty, tmp_path / "bad.jsonl")
         assert caught.value.line == 704
     assert empty.count() == 0
+
+
+def test_what_a_session_cannot_store_is_in_the_store_of_the_next(tmp_path, monkeypatch):
+    paid = filling.record(1)
+    with monkeypatch.context() as broken, closing(SessionStore(tmp_path, "on", print)) as stored:
+        broken.setattr(Store, "put_many", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stored.keep([paid])
+    with closing(SessionStore(tmp_path, "on", print)) as stored:
+        assert set(stored.lookup([paid.key])) == {paid.key}
 
 
 def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(tmp_path, monkeypatch):
