@@ -18,8 +18,8 @@ from judgekit.errors import DataError, UsageError
 from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.prompts import neutral
 from judgekit.store.maintenance import export_store, find, forget, holds, import_store, rescue, verify
-from judgekit.store.records import Record
 from judgekit.store.modes import SessionStore
+from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, chat, identity
@@ -68,7 +68,7 @@ def test_stats_say_what_there_is(store, tmp_path):
         ("http://t/v1", "n"): (3, 3, 6),
         ("http://u/v1", "m"): (1, 0, 0),
     }
-    assert [part.replies for part in found.parts.values()] == [700, 3, 1]
+    assert sorted(part.replies for part in found.parts.values()) == [1, 3, 700]
     assert len(found.times) == 704
 
 
