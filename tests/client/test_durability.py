@@ -19,8 +19,6 @@ import pytest
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.errors import StoreError
-from judgekit.store import modes as room
-from judgekit.store.modes import Claims
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
@@ -247,36 +245,6 @@ def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server, tmp_
     assert again.usage.cached > 80
     assert len(fault_server.seen) == len(UNITS) + again.usage.sent
     assert list(tmp_path.glob("damaged-*/cache.db"))
-
-
-@pytest.fixture
-def claims(tmp_path: Path) -> Iterator[tuple[Claims, Claims]]:
-    with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as other:
-        yield Claims(one), Claims(other)
-
-
-def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(claims, monkeypatch):
-    mine, theirs = claims
-    assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
-    assert theirs.take(["a", "b", "c"]) == {"c"}
-    mine.end("a")
-    mine.beat()
-    assert theirs.take(["a", "b"]) == {"a"}
-    mine.close()
-    assert theirs.take(["b"]) == {"b"}
-    now = time.time()
-    for later, taken in ((19, set()), (21, {"b"})):
-        monkeypatch.setattr(room.time, "time", lambda later=later: now + later)
-        assert mine.take(["b"]) == taken
-
-
-def test_a_process_that_beats_keeps_its_claims(claims, monkeypatch):
-    (mine, theirs), now = claims, time.time()
-    mine.take(["a"])
-    monkeypatch.setattr(room.time, "time", lambda: now + 15)
-    mine.beat()
-    monkeypatch.setattr(room.time, "time", lambda: now + 30)
-    assert theirs.take(["a"]) == set()
 
 
 def test_what_failed_or_was_stopped_in_one_session_is_asked_by_the_next(tmp_path):

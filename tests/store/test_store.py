@@ -5,6 +5,7 @@ import os
 import pickle
 import random
 import shutil
+import sqlite3
 import stat
 import sys
 import time
@@ -20,7 +21,7 @@ from hypothesis import given, strategies as st
 
 from judgekit.errors import StoreError
 from judgekit.store.maintenance import export_store, find, verify
-from judgekit.store.modes import Mode, SessionStore
+from judgekit.store.modes import Claims, Mode, SessionStore
 from judgekit.store.records import Record, looked_up
 from judgekit.store.replies import Store, default_store_path
 from judgekit.wire.types import identity
@@ -385,6 +386,43 @@ def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path):
         store.put_many([record(1)])
         files = dict.fromkeys(("cache.db", "cache.db-wal", "cache.db-shm"), 0o660)
         assert rights(tmp_path / "store") == {".": 0o770} | files
+
+
+def test_a_folder_that_no_lock_can_be_taken_in_is_read_all_the_same(tmp_path, monkeypatch):
+    records, usual = fill(tmp_path, range(3)), Store._connect
+    nothing = lambda self, mode: sqlite3.connect(":memory:") if mode == "mode=ro" else usual(self, mode)  # noqa: E731
+    monkeypatch.setattr(Store, "_connect", nothing)
+    assert read(tmp_path, records, readonly=True) == records
+
+
+@pytest.fixture
+def claims(tmp_path: Path) -> Iterator[tuple[Claims, Claims]]:
+    with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as other:
+        yield Claims(one), Claims(other)
+
+
+def test_a_claim_is_one_processs_until_it_is_given_back_or_silent(claims, monkeypatch):
+    mine, theirs = claims
+    assert mine.take(["a", "b"]) == mine.take(["a", "b"]) == {"a", "b"}
+    assert theirs.take(["a", "b", "c"]) == {"c"}
+    mine.end("a")
+    mine.beat()
+    assert theirs.take(["a", "b"]) == {"a"}
+    mine.close()
+    assert theirs.take(["b"]) == {"b"}
+    now = time.time()
+    for later, taken in ((19, set()), (21, {"b"})):
+        monkeypatch.setattr(time, "time", lambda later=later: now + later)
+        assert mine.take(["b"]) == taken
+
+
+def test_a_process_that_beats_keeps_its_claims(claims, monkeypatch):
+    (mine, theirs), now = claims, time.time()
+    mine.take(["a"])
+    monkeypatch.setattr(time, "time", lambda: now + 15)
+    mine.beat()
+    monkeypatch.setattr(time, "time", lambda: now + 30)
+    assert theirs.take(["a"]) == set()
 
 
 def test_a_process_follows_when_another_one_moved_the_file_aside(tmp_path):
