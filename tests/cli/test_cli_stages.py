@@ -1,5 +1,3 @@
-"""Each stage from files to files, and all of them together: what a user types, and what is there afterwards."""
-
 import json
 import re
 

@@ -1,5 +1,3 @@
-"""Documents cut differently, on the command line: from the pages to the table by run in the report."""
-
 import json
 from pathlib import Path
 
