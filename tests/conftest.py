@@ -10,8 +10,9 @@ import pytest
 from hypothesis import settings
 
 from tests.servers import fault_server
+from tests.small import folder, judgekit
 
-__all__ = ["fault_server"]  # a fixture is found where its name is
+__all__ = ["fault_server", "folder", "judgekit"]  # a fixture is found where its name is
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -45,16 +45,9 @@ def completion(text: str | None, *, finish_reason: str = "stop", delay_s: float 
     return Scripted(200, json.dumps(body).encode(), delay_s=delay_s)
 
 
-def error(
-    status: int,
-    message: str,
-    *,
-    code: str | None = None,
-    param: str | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Scripted:
+def error(status: int, message: str, *, headers: Mapping[str, str] | None = None, **fields: str) -> Scripted:
     """Return an error in OpenAI's shape."""
-    body = {"error": {"message": message, "type": "error", "param": param, "code": code}}
+    body = {"error": {"message": message, "type": "error", "param": None, "code": None, **fields}}
     return Scripted(status, json.dumps(body).encode(), headers or {})
 
 

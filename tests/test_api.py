@@ -25,10 +25,3 @@ def test_plugins_are_imported_when_they_may_be_needed() -> None:
     code += "print('judgekit.plugins.audit' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["[]", "True"]
-
-
-def test_sections_of_the_experiment_file_are_those_of_the_core_and_of_plugins() -> None:
-    from judgekit.experiment.file import SECTIONS
-
-    assert [*SECTIONS][:3] == ["data", "endpoints", "labelers"]
-    assert "pairs" in SECTIONS["canary"].model_fields

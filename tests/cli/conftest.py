@@ -4,9 +4,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.experiment.run import run
-from tests.small import edited, folder, judgekit, make_experiment
-
-__all__ = ["folder", "judgekit"]  # a fixture is found where its name is
+from tests.small import edited, make_experiment
 
 
 @pytest.fixture(scope="session")

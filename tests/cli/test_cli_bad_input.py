@@ -1,5 +1,3 @@
-"""Whatever is wrong with the input ends in a sentence that says what, where and what to do, and in exit code 2."""
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,10 +22,6 @@ def _nothing(folder: Path) -> None:
 
 def _edit(name: str, old: str, new: str) -> Change:
     return lambda folder: edited(folder / name, old, new)
-
-
-def _in_experiment(old: str, new: str) -> Change:
-    return _edit("experiment.toml", old, new)
 
 
 def _write(name: str, text: str) -> Change:
@@ -72,7 +66,7 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "nothing said of what to forget": (_nothing, ["cache", "forget", "--cache", "store"], ["name the replies to forget by --query"]),
     "an address": (_nothing, ["score", "--run", "https://example.org/bm25.trec", "--qrels", "gold.qrels"], ["Download it first: curl -LO https://example.org/bm25.trec"]),
     "an address of Hugging Face": (_nothing, ["init", "hf://datasets/BeIR/scifact/corpus.jsonl"], ["hf download --repo-type dataset BeIR/scifact corpus.jsonl"]),
-    "a name that is too long": (_in_experiment('"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs.jsonl: cannot be used: File name too long"]),
+    "a name that is too long": (_edit("experiment.toml", '"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs.jsonl: cannot be used: File name too long"]),
     "lists of pandas": (_write("queries.jsonl", "query_id,text,answers\nq0,When?,\"['1412']\"\n"), ["label", "containment", *JUDGE[2:]], ["queries.jsonl, line 2", "is not a JSON list", "pandas: write the table with to_json"]),
 }  # fmt: skip
 

@@ -11,9 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgekit.data.files import read_table
-from judgekit.data.tables import SCORES
-from judgekit.errors import DataError
 from tests.small import edited
 
 
@@ -30,51 +27,10 @@ def beir(folder: Path) -> Path:
     (data / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + rows)
     lists = [(f"q{i}", f"d{j}", 1 / (1 + abs(i - j))) for i in range(4) for j in range(4)]
     pd.DataFrame(lists, columns=["qid", "docno", "score"]).to_csv(folder / "near.csv", index=False)
-    ranked = "".join(f"q{i}\td{(i + j) % 7}\t{j + 1}\n" for i in range(4) for j in range(3, 6))
-    (folder / "far.tsv").write_text(
-        ranked.replace("\t4\n", "\t1\n").replace("\t5\n", "\t2\n").replace("\t6\n", "\t3\n")
-    )
     return data
 
 
-TRUTH = {"sys1": 0.25, "sys2": 0.5, "sys3": 0.125}
-LAYOUTS = {
-    "tot": "{run}\tscore\t{topic}\t{value}\n",
-    "ir_measures": "{run}\t{topic}\tscore\t{value}\n",
-    "ranking": "{topic} Q0 {run} 0 {value} score\n",
-    "jsonl": '{{"run_id": "{run}", "topic_id": "{topic}", "measure": "score", "value": {value}}}\n',
-}
-
-
-@pytest.mark.parametrize("topics", [["all"], ["t1", "t2", "all"]], ids=["means", "per topic"])
-def test_leaderboards_of_all_layouts_are_one_table(folder, topics):
-    rows = [{"run": run, "topic": topic, "value": value} for run, value in TRUTH.items() for topic in topics]
-    boards = {}
-    for name, layout in LAYOUTS.items():
-        (folder / "board.txt").write_text("".join(layout.format(**row) for row in rows))
-        boards[name] = read_table(SCORES, folder / "board.txt")
-        pd.testing.assert_frame_equal(boards[name], boards["tot"])
-    assert boards["tot"]["value"].tolist() == [row["value"] for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("r1\tm\tt1\t0.5\nr1\tm\tt2\tx\n", "line 2: the value 'x' is not a finite number"),
-        ("r1\tm\tt1\t0.5\nr1\tm\tt2\n", "line 2: has 3 columns, expected run measure query_id value"),
-        ("r1\tx1\tt1\t0.5\nr2\tx2\tt2\t0.5\n", "may be of the form tot"),
-    ],
-)
-def test_a_bad_line_of_a_leaderboard_is_named(folder, content, reason):
-    (folder / "board.txt").write_text(content)
-    with pytest.raises(DataError, match=reason):
-        read_table(SCORES, f"{'' if 'x1' in content else 'tot:'}{folder / 'board.txt'}")
-
-
-def test_the_output_of_trec_eval_is_scores_and_runs_and_qrels_are_none(judgekit, folder):
-    rows = [("runid", "all", "x"), ("map", "q1", 0.1), ("ndcg_cut_10", "q1", 0.2), ("map", "all", 0.1)]
-    (folder / "a.eval").write_text("".join(f"{name:22}\t{query}\t{value}\n" for name, query, value in rows))
-    assert set(read_table(SCORES, folder / "a.eval")["measure"]) == {"AP", "nDCG@10"}
+def test_runs_and_qrels_are_no_scores(judgekit, folder):
     (folder / "x.trec").write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25 t\n")
     for name in ("x.trec", "gold.qrels"):
         said = judgekit("compare", "--scores", name, "--quality", "quality.csv", code=2)

@@ -1,13 +1,14 @@
-"""Every result says which data it is of, and commands say where results of different data are used together."""
-
 import hashlib
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import pandas as pd
 import pytest
 
 from judgekit.data.outputs import is_results_folder
+from judgekit.metrics import DEFINITIONS
 from tests.mock import URL
 from tests.small import Judgekit, edited
 
@@ -97,6 +98,11 @@ class Brief(jk.AnswerMetric):
 
     def compare(self, text, references):
         return 1 / (1 + len(text))
+
+
+@jk.measure("Middle", rewards="a good document in the middle")
+def middle(ranked, judged, cutoff):
+    return len(ranked) > 1 and ranked[1] > 0
 """
 
 
@@ -104,12 +110,19 @@ def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(ju
     (folder / "own.py").write_text(MINE)
     metrics = '[answers]\nmetrics = ["own.py:Brief", "em"]'
     edited(folder / "experiment.toml", "[answers]", f'[[labelers]]\nkind = "own.py:Longest"\nleast = 55\n{metrics}')
+    edited(folder / "experiment.toml", '"nDCG"', '"own.py:Middle"')
+    edited(folder / "experiment.toml", "[analysis]", '[analysis]\nprimary = "own.py:Middle@4"')
     monkeypatch.chdir(folder.parent)
-    said = judgekit("run", folder / "experiment.toml", "--out", folder / "results", code=0)
+    with patch.dict(DEFINITIONS):
+        said = judgekit("run", folder / "experiment.toml", "--out", folder / "results", code=0)
     read = manifest(folder / "results/manifest.json")["inputs"]
     assert {Path(role).name: source["sha256"] for role, source in read.items()}["own.py"] == sha256(folder / "own.py")
     assert "longest(least=55)" in said.out
     assert "brief" in (folder / "results/report.json").read_text()
+    assert 'primary = "Middle@4"' in (folder / "results/resolved.toml").read_text()
+    assert "a good document in the middle" in (folder / "results/report.html").read_text()
+    scores = pd.read_parquet(folder / "results/scores.parquet").query("measure == 'Middle@4' and query_id != 'all'")
+    assert set(scores["value"]) == {0.0, 1.0}
 
 
 def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(judgekit, folder):

@@ -1,5 +1,3 @@
-"""No command writes over what it reads, and nothing that judgekit did not write is replaced in silence."""
-
 import shutil
 from pathlib import Path
 
@@ -90,9 +88,12 @@ def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judg
     (folder / "mine" / "labels").mkdir(parents=True)
     (folder / "mine" / "labels" / "judge.qrels").write_text("q0 0 d0a 1\n")
     (folder / "mine" / "scores.parquet").write_text("my own")
+    (folder / "mine" / "report.json").write_text('{"tests": []}\n')
+    (folder / "mine" / "manifest.json").write_text('{"name": "my web app"}\n')
     before = files(folder)
+    assert not is_results_folder(folder / "mine")
     said = judgekit(*RUN, "mine", code=2)
-    assert "judge.qrels and 1 more would be replaced" in said.err
+    assert "manifest.json and 3 more would be replaced" in said.err
     assert "--overwrite" in said.err
     assert files(folder) == before
     assert not (folder / "store").exists()
@@ -126,14 +127,6 @@ def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(j
     said = judgekit("run", "experiment.toml", "--out", ".", "--cache", "store", *overwrite, code=2)
     assert "labels/people.qrels is an input" in said.err
     assert files(folder) == before
-
-
-def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_folder(judgekit, folder):
-    (folder / "report.json").write_text('{"tests": []}\n')
-    (folder / "manifest.json").write_text('{"name": "my web app"}\n')
-    assert not is_results_folder(folder)
-    judgekit("run", "experiment.toml", "--out", ".", code=2)
-    assert (folder / "report.json").read_text() == '{"tests": []}\n'
 
 
 def test_a_run_writes_no_file_that_it_has_not_checked_also_after_one_that_was_killed(judgekit, finished):

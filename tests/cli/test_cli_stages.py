@@ -1,5 +1,3 @@
-"""Each stage from files to files, and all of them together: what a user types, and what is there afterwards."""
-
 import json
 import re
 
@@ -51,6 +49,10 @@ def test_score_prints_means_and_per_query_values_in_three_formats(judgekit, fold
     assert len(rows) == 2 * 3 * (6 + 1)
     assert set(rows[0]) == set(SCORES.columns)
     assert {"labeling": "gold", "run": "good", "measure": "RR", "query_id": "all", "value": 1.0} in rows
+    against = json.loads(judgekit(*common, "--baseline", "poor", "--json").out)["against"]
+    told = [(row["measure"], row["run"], row["wins"], row["ties"], row["losses"]) for row in against]
+    assert told == [("RR", "good", 6, 0, 0), ("P@1", "good", 6, 0, 0), ("R@3", "good", 3, 3, 0)]
+    assert "against poor:" in judgekit(*common, "--baseline", "poor").out
 
 
 COMPARE = ["compare", "--scores", "scores.csv", "--quality", "quality.csv"]

@@ -1,4 +1,4 @@
-"""The small experiment with the command line in its folder; a varied one, whose parts tests exchange, in Python."""
+"""A varied small experiment, whose parts tests exchange."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +9,7 @@ import pytest
 from judgekit.experiment.file import parse_config
 from judgekit.experiment.run import Finished, run
 from judgekit.spec import parse
-from tests.small import FILES, MOCK, QUICK, RUNS, YEARS, edited, folder, judgekit, make_experiment
-
-__all__ = ["folder", "judgekit"]  # a fixture is found where its name is
+from tests.small import FILES, MOCK, QUICK, RUNS, YEARS, edited, make_experiment
 
 Finish = Callable[..., Finished]
 

@@ -3,7 +3,6 @@
 import re
 from itertools import cycle
 from typing import Any
-from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -12,7 +11,6 @@ from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.errors import ConfigError
 from judgekit.experiment.run import Finished
 from judgekit.labelers.base import catalog as labelers
-from judgekit.metrics import DEFINITIONS
 from judgekit.report import print_tables
 from judgekit.report.formatting import meaning
 from judgekit.report.model import Cost
@@ -37,14 +35,6 @@ LABELERS = {
 
 MIXED = {"good": "good.trec", "mixed": "mixed.trec"}
 """Runs with the same lists for three of six queries."""
-
-MINE = """
-import judgekit as jk
-
-@jk.measure("Middle", rewards="a good document in the middle")
-def middle(ranked, judged, cutoff):
-    return len(ranked) > 1 and ranked[1] > 0
-"""
 
 METRICS = [
     *("accuracy", "contains", "em", "f1", "rouge-1", "rouge-2", "rouge-l"),
@@ -126,18 +116,6 @@ def test_answers_that_an_llm_rates_cost_what_it_takes_to_rate_them(finish):
     assert decided_answers(rated).requests > decided_answers(free).requests
     other = finish(["judge"], "other", answers=answers, analysis={"primary": "P@3"})
     assert decided_answers(other) == decided_answers(free), "the decision's metric asks nobody"
-
-
-def test_an_experiment_names_a_measure_of_your_own_with_its_file(finish, data, tmp_path):
-    (data / "mine.py").write_text(MINE)
-    with patch.dict(DEFINITIONS):
-        changes = {"metrics": {"measures": ["mine.py:Middle", "P"]}, "analysis": {"primary": "mine.py:Middle@3"}}
-        scores = finish(["containment", "judge"], runs=MIXED, **changes).scores
-    assert set(scores["measure"]) == {"Middle@3", "P@3"}
-    assert set(scores[(scores["measure"] == "Middle@3") & (scores["query_id"] != "all")]["value"]) == {0.0, 1.0}
-    assert "mine.py" in (tmp_path / "out" / "manifest.json").read_text()
-    assert 'primary = "Middle@3"' in (tmp_path / "out" / "resolved.toml").read_text()
-    assert "a good document in the middle" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

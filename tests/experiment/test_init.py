@@ -1,5 +1,3 @@
-"""From files as people have them to an experiment that runs, and what is said before anything is paid."""
-
 import csv
 import json
 import shutil

@@ -1,5 +1,3 @@
-"""Modes of answering are asked for in one experiment, compared in a table of their own, and never mixed."""
-
 import shutil
 from pathlib import Path
 from typing import Any

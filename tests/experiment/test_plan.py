@@ -1,5 +1,3 @@
-"""A plan says which questions to pilot on, what they take and what they can show; it asks nothing."""
-
 import json
 import re
 from collections import Counter

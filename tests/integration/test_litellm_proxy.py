@@ -1,5 +1,3 @@
-"""The llm room against a server that others wrote: a LiteLLM proxy with mock answers."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Real questions, passages and retrieval runs are read, fit together, and the oddities in them are counted."""
-
 from pathlib import Path
 
 from judgekit.data.checks import check_runs

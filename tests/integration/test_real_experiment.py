@@ -5,17 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import judgekit
+from judgekit.client.sync import run_sync
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import asked as stages, count
+from judgekit.reading.check import check_endpoint
+from judgekit.wire.types import Endpoint
 from tests.small import FILES, QUICK, toml
 
+MODEL = "minilm-l6-reader"
 QUERIES, DEPTH = 8, 4
 RUNS = ("bm25", "dense", "bm25_shuffled200")
 
 
 def _experiment(folder: Path, shared: Path, base_url: str) -> Path:
     data = shared / "data" / "dev"
-    reader = {"base_url": base_url, "namespace": "reader", "model": "minilm-l6-reader", "concurrency": 4}
+    reader = {"base_url": base_url, "namespace": "reader", "model": MODEL, "concurrency": 4}
     text = toml(
         data={**{name: f"{data}/{file}" for name, file in FILES.items()}, "depth": DEPTH, "limit": QUERIES},
         runs={name: f"{data}/runs/{name}.trec" for name in RUNS},
@@ -52,8 +56,18 @@ def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
     assert sum(server.get("/stats")["requests"].values()) - asked == sent
     assert again.comparison.table.equals(first.comparison.table)
 
-    faulty = real_endpoint("--error-rate", "0.1", "--truncate-rate", "0.1", "--drop-rate", "0.05")
+    rates = {"--error-rate": "0.1", "--truncate-rate": "0.1", "--drop-rate": "0.1", "--throttle-rate": "0.02"}
+    faulty = real_endpoint(*(word for rate in rates.items() for word in rate))
     third = judgekit.run(_experiment(tmp_path, shared, faulty.base_url), out=tmp_path / "third", cache=tmp_path / "new")
     assert third.missing == ()
+    assert {"500", "truncated", "dropped"} <= set(faulty.get("/stats")["faults"])
     for name in ("labels/judge.parquet", "labels/erag.qrels", "scores.parquet", "comparison.csv"):
         assert (tmp_path / "third" / name).read_bytes() == (tmp_path / "first" / name).read_bytes(), name
+
+
+def test_the_check_says_what_the_model_can_do(real_endpoint: Callable[..., Any]) -> None:
+    found = run_sync(check_endpoint(Endpoint("real", real_endpoint().base_url, MODEL)))
+    works = {check.name.split(" (")[0]: check.works for check in found}
+    assert works["list of models"] == works["chat completion"] == works["log-probabilities"] == "yes"
+    assert works["JSON schema"] == "yes"
+    assert works["choice"] == "no"

@@ -19,10 +19,9 @@ from judgekit.data.files import read_table
 from judgekit.data.tables import LABELS
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
-from tests.commands import Judgekit, in_process
 from tests.integration.serving import Server, free_port, serving, started
 from tests.integration.tiny_model import WORDS, write_model
-from tests.small import FILES, QUICK, RUNS, make_experiment, toml
+from tests.small import FILES, QUICK, RUNS, Judgekit, make_experiment, toml
 
 WAIT_S = 600.0
 """After so many seconds vLLM is given up; it takes 35 on an idle machine, minutes on a busy one."""
@@ -89,11 +88,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "queries.jsonl").write_text("".join(json.dumps({**q, "answers": ["Yes"]}) + "\n" for q in queries))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def judgekit(folder: Path, capfd: pytest.CaptureFixture[str]) -> Judgekit:
-    return in_process(capfd)
 
 
 def experiment(base_url: str, *names: str) -> None:

@@ -1,10 +1,4 @@
-"""The laboratory: damaged bytes of stores, replies, sheets and experiments, whole commands under a watchdog.
-
-Whatever the bytes are, a command ends within ten seconds of work, takes less than 512 MiB, leaves with a code that is
-documented, shows no traceback, and loses nothing in silence. A case is a kind and a seed, so that each can be had
-again; those that found something stand in ``kept.txt`` and are always tried. ``make lab`` goes on for `JUDGEKIT_LAB_S`
-seconds a kind.
-"""
+"""Whatever the bytes that a command reads, it ends in time, fits into memory, and loses nothing in silence."""
 
 import json
 import os

@@ -1,5 +1,3 @@
-"""The small experiment, the command line in its folder, and a store."""
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -7,9 +5,6 @@ from pathlib import Path
 import pytest
 
 from judgekit.store.replies import Store
-from tests.small import folder, judgekit
-
-__all__ = ["folder", "judgekit"]  # a fixture is found where its name is
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-"""Several results folders on one page, and what a user can get wrong with them."""
-
 import dataclasses
 
 import pytest

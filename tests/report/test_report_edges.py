@@ -1,5 +1,3 @@
-"""Results at the edges: nothing there, nothing defined, nothing known of the cost."""
-
 import dataclasses
 import io
 import math

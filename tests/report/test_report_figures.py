@@ -1,5 +1,3 @@
-"""The figures: what they show, that their numbers are the tables', and that they go into files."""
-
 import dataclasses
 import io
 import re

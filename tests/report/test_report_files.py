@@ -1,5 +1,3 @@
-"""What `save` writes, `load` reads back, and a damaged folder is a sentence."""
-
 import json
 import math
 from pathlib import Path

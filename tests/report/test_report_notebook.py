@@ -1,5 +1,3 @@
-"""Objects show themselves in a notebook, as the report shows them."""
-
 import dataclasses
 import math
 
@@ -92,10 +90,3 @@ def test_a_decision_without_figures_is_words_only(comparison):
 def test_figures_of_anything_else_say_what_they_are_drawn_of():
     with pytest.raises(UsageError, match=r"compare, label, score and run return.*DataFrame"):
         jk.figures(scores())
-
-
-def test_labels_on_a_unit_scale_are_counted_in_tenths():
-    frame = pd.DataFrame({"query_id": "q", "doc_id": map(str, range(21)), "relevance": [i / 20 for i in range(21)]})
-    shares = jk.Labeling("f1", jk.Scale.parse("unit"), frame).shares()
-    assert list(shares)[:2] == ["0 to 0.1", "0.1 to 0.2"]
-    assert sum(shares.values()) == 21

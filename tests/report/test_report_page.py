@@ -1,5 +1,3 @@
-"""The HTML page: well formed, self-contained, escaped, and showing the table's own numbers."""
-
 import base64
 import dataclasses
 import hashlib

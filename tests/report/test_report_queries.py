@@ -1,5 +1,3 @@
-"""The queries of the page, driven in a real browser: found, sorted, opened, and read down to the raw reply."""
-
 import base64
 import json
 import math

@@ -1,5 +1,3 @@
-"""The terminal tables: fitted on a terminal, plain and whole elsewhere."""
-
 import io
 import re
 

@@ -1,5 +1,3 @@
-"""The audit as a whole: what it reads and refuses, what it sends, what it writes, and the command line."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""What re-ranking by a labeling does: scores of known gains."""
-
 import numpy as np
 import pytest
 

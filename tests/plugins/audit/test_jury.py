@@ -82,10 +82,6 @@ def test_a_jury_is_worth_it_where_its_members_err_apart_and_none_is_far_better()
     assert "is behind" in gain.verdict
 
 
-def test_a_member_that_never_errs_correlates_with_nobody() -> None:
-    assert "fewer than two members ever err" in looked_at(np.stack([RIGHT, 1 - RIGHT]))["effective votes"].verdict
-
-
 def test_pairs_without_a_vote_or_a_reference_are_left_out() -> None:
     votes, right = erring(3, 0.2, 0.3), RIGHT.copy()
     votes[1, :100], right[100:150] = np.nan, np.nan

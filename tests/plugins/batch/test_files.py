@@ -1,5 +1,3 @@
-"""Batch files: what goes out comes back to the same bytes as online."""
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""Batches at a service: every request is submitted once, whatever happens in between, and its reply comes back."""
-
 from collections.abc import Iterator
 from dataclasses import replace
 

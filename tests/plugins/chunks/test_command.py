@@ -1,5 +1,3 @@
-"""Documents cut differently, on the command line: from the pages to the table by run in the report."""
-
 import json
 from pathlib import Path
 
@@ -90,13 +88,3 @@ def test_score_counts_evidence_where_it_is_given_documents(judgekit: Judgekit) -
     args = ("score", "--run", "whole.trec", "--run", "pieces.trec", "--qrels", "all.qrels", "-m", "R@2")
     assert "R(unit=evidence)@2" in judgekit(*args, "--docs", "cuts.jsonl", code=0).out
     assert "R@2" in judgekit(*args).out
-
-
-def test_score_compares_runs_with_a_baseline(judgekit: Judgekit) -> None:
-    args = ("score", "--run", "good.trec", "--run", "poor.trec", "--qrels", "gold.qrels", "-m", "RR")
-    said = judgekit(*args, "--baseline", "poor", "--json")
-    (row,) = json.loads(said.out)["against"]
-    assert (row["run"], row["wins"], row["ties"], row["losses"], row["queries"]) == ("good", 6, 0, 0, 6)
-    assert row["ci_low"] <= row["difference"] <= row["ci_high"]
-    assert "against poor:" in judgekit(*args, "--baseline", "poor").out
-    assert judgekit(*args, "--baseline", "por").code == 2

@@ -1,5 +1,3 @@
-"""Documents are found on their pages."""
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -1,5 +1,3 @@
-"""`judgekit guard` and `jk.guard`: what a repository with a gate sees."""
-
 import json
 import os
 import re

@@ -1,5 +1,3 @@
-"""From exported traces to a verdict: an experiment is written beside the data, and runs."""
-
 from collections.abc import Callable
 from pathlib import Path
 
