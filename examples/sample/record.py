@@ -52,7 +52,8 @@ def write(path: Path, server: Mapping[str, Any], lines: Mapping[str, Line], repl
     """Write a recording that also holds what a server answered: the same replies give the same bytes."""
     server, lines = dict(server), dict(lines)
     for reply in replies:
-        said = {name: reply.json.get(name) for name in ("model", "system_fingerprint")}
+        body = json.loads(reply.raw)
+        said = {name: body.get(name) for name in ("model", "system_fingerprint")}
         server = server or said
         if said != server:
             raise EndpointError(f"the replies are of two models, {server} and {said}: record from one")
