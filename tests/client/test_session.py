@@ -110,6 +110,7 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path):
     assert 50 + roomy.prompt_tokens / 700 <= longest <= 70 + roomy.prompt_tokens / 700
     assert roomy.too_long(HERE, longest) == (0, longest)
     assert roomy.too_long(HERE, 50) == (700, longest)
+    assert roomy.lacking[HERE].room == 700 * 50
 
 
 def test_a_plan_prices_prompts_at_least_and_every_further_request_as_the_dearest_at_most():
