@@ -31,7 +31,7 @@ from judgekit.analysis.money import Money
 from judgekit.data.labelings import Labeling
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
-from judgekit.people.correct import counted, worth
+from judgekit.people.correct import counted, gained, worth
 from judgekit.people.reading import People
 from judgekit.people.sampling import coarse, probabilities
 from judgekit.stages import Collection
@@ -102,7 +102,7 @@ class Contest:
         mean, spread = self._groups(people)
         judged = np.isfinite(people)
         # Pairs that were asked about in vain count as not drawn.
-        p = np.where(judged, chance * (judged.sum() / max((chance > 0).sum(), 1)), 1.0)
+        p = np.where(judged, chance * (judged.sum() / max(np.count_nonzero(chance), 1)), 1.0)
         rest = np.where(judged, people - mean, 0.0) / p
         gaps, lost = self.counts[:, None] - self.counts[None], (1 - p) / p**2
         value = gaps @ (mean + rest)
@@ -135,8 +135,7 @@ class Contest:
         counts = counted(collection, {pair: place for place, pair in enumerate(pairs)}, measure)
         if not np.ptp(counts, axis=0).any():
             raise UsageError(f"all runs have the same lists at depth {cutoff}: there is no decision to make")
-        most = 1.0 if measure.name == "P" else float((1 / np.log2(np.arange(2, cutoff + 2))).sum())
-        counts /= most * len(queries)
+        counts /= gained(measure, cutoff).sum() * len(queries)
         groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1].reshape(-1)
         values = _valued(machine, pairs, measure)
         known = np.isfinite(values)
@@ -174,7 +173,7 @@ class Contest:
 
     def _next(self, chance: Floats, live: Bools, spread: Floats) -> tuple[Floats, Bools]:
         """Return the probabilities of all pairs that are asked by the next look, and which pairs it adds."""
-        asked = int((chance > 0).sum())
+        asked = np.count_nonzero(chance)
         for size in (PILOT, *self._looks, len(self.fixed)):
             wanted = self._chance(size, live, spread)
             new = (self.fixed < wanted) & (chance == 0)

@@ -58,9 +58,8 @@ class Rule:
     def __str__(self) -> str:
         if self.threshold is not None:
             return f"relevant from {self.threshold:g} on"
-        shown = list(zip(self.values, self.means, strict=True))
-        shown = shown if len(shown) <= 5 else [shown[round(at)] for at in np.linspace(0, len(shown) - 1, 5)]
-        return ", ".join(f"{value:.3g} becomes {mean:.2f}" for value, mean in shown)
+        shown = sorted({round(at) for at in np.linspace(0, len(self.values) - 1, 5)})
+        return ", ".join(f"{self.values[at]:.3g} becomes {self.means[at]:.2f}" for at in shown)
 
 
 def _thresholds(values: Floats) -> list[float]:

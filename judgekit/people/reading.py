@@ -37,7 +37,7 @@ _SAID: Final = ("rating", "skipped", "comment")
 """A spreadsheet may take a cell that begins so for a formula; an apostrophe before it makes it a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judgment:
     """What one assessor said of one task.
 

@@ -222,7 +222,6 @@ def proportional(
 def probabilities(weight: Floats, n: int) -> Floats:
     """Return probabilities in proportion to weights, none above 1, that add up to n, or to all that weigh something."""
     probability, sure = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
-    n = min(n, int((weight > 0).sum()))
     while True:
         rest = ~sure & (weight > 0)
         probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum()
@@ -300,7 +299,7 @@ def expected(
     whole = sample.design == "queries"
     n = len({task.query_id for task in sample.tasks}) if whole else len(sample.tasks)
     if labeling is not None and whole and n > 2 and sample.form == "grades":
-        values = score_pool(collection, [labeling], [Measure(primary)]).values[0][0]
+        ((values,),) = score_pool(collection, [labeling], [Measure(primary)]).values
         values = values[:, np.isfinite(values).all(axis=0)]
         reach = float(t.ppf(0.975, n - 1)) / np.sqrt(n)
         out = {f"{primary} of a run": reach * float(values.std(axis=1, ddof=1).mean())}

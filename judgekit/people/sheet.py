@@ -29,7 +29,7 @@ def page_of(sample: Sample, assessor: str) -> str:
     told = {"grades": sample.grades, "low": Scale.parse(sample.scale).low, "guideline": sample.guideline}
     data = {**sample.head(assessor), **told, "tasks": rows}
     # In a script element "<" alone could end it; as an escape it is the same JSON.
-    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    text = json.dumps(data).replace("<", "\\u003c")
     return files("judgekit.people").joinpath("sheet.html").read_text(encoding="utf-8").replace("@DATA@", text)
 
 

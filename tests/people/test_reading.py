@@ -125,12 +125,13 @@ def test_the_best_of_three_is_chosen_of_shown(collection, people_of):
 
 
 def test_preferences_between_answers_are_answer_quality(collection, answered, judged):
-    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=30)
-    said = [("good", 1, 0), ("tie", 0.5, 0.5), ("bad", 0, 0), ("poor", 0, 1), ("good", 1, 0), ("good", 1, 0)]
-    path = judged(sample, "1", lambda row, _: said[int(row["query_id"][1])][0])
+    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=30, duplicates=0.5)
+    said = [("good", 1, 0), ("tie", 0.5, 0.5), ("bad", 0, 0), ("poor", 0, 1), ("good", 1, 0), ("skip",)]
+    path = judged(sample, "1", lambda row, _: "tie" if row["repeat_of"] else said[int(row["query_id"][1])][0])
     table = preferences(read_judgments([path], sample))
     values = table.set_index(["query_id", "run"])["value"]
-    for query in {task.query_id for task in sample.tasks}:
+    assert set(table["query_id"]) == {task.query_id for task in sample.tasks if task.query_id < "q50"}
+    for query in set(table["query_id"]):
         assert (values[query, "good"], values[query, "poor"]) == said[int(query[1])][1:]
     assert set(table["metric"]) == {"preferred"}
     assert set(table["depth"]) == {3}
@@ -166,7 +167,7 @@ def test_a_damaged_download_is_refused_with_its_line(collection, judged):
     path = judged(draw(collection, n=5, design="pairs", prompt="binary"), "1")
     rows = path.read_text().splitlines()
     for harmed, said in (
-        (rows[:-1], "was cut off: download it again"),
+        (rows[:-1], "line 6: was cut off: download it again"),
         (rows[:3] + rows[4:], "was cut off"),
         ([rows[0], rows[1].replace('"probability"', '"chance"'), *rows[2:]], "line 2: lacks 'prob"),
         ([rows[0], rows[1][:-5], *rows[2:]], "line 2: is not valid JSON"),
@@ -184,9 +185,12 @@ def test_files_that_do_not_belong_together_are_refused(collection, judged, tmp_p
     copy.write_bytes(files[0].read_bytes())
     other_columns.write_text("task,rating\n")
     empty.write_text("")
+    doubled = tmp_path / "doubled.csv"
+    doubled.write_text(write_csv(one) + write_csv(one).partition("\n")[2])
     for given, said in (
         (files, r"1\.jsonl, line 1: belongs to another sample than the one given"),
         ([files[0], copy], r"is judged by assessor '1' in .*0\.jsonl as well"),
+        ([doubled], "task '.*' is judged by assessor '1' twice in this file"),
         ([other_columns], "has the columns task, rating; expected a sheet"),
         ([empty], "is empty; expected a sheet that `judgekit annotate sample` wrote"),
     ):
@@ -235,7 +239,7 @@ def test_only_what_was_said_is_taken_from_a_download(collection, judged, at, key
 def test_only_what_was_said_is_taken_from_a_spreadsheet(collection, tmp_path):
     sample = draw(collection, n=5, design="pairs", prompt="binary", assessors=("ann",))
     for column, value, said in (
-        ("query_id", "q59", "the query_id 'q59'"),
+        ("query_id", "q59", ": import the column as text"),
         ("key", "", "the key is not theirs"),
         ("sample", "x", "another sample"),
         ("rating", "true", "'true' is not a grade"),

@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
+from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import evaluate
 from judgekit.people.sampling import doubtful, draw, draw_answers, expected, proportional, systematic
 from judgekit.people.tasks import Sample
+from judgekit.stages import Collection
 
 
 def pairs_of(sample: Sample) -> list[tuple[str, str]]:
@@ -23,6 +25,7 @@ def test_whole_queries_hold_all_of_their_pool_and_pairs_are_drawn_alike_and_once
     sample = draw(collection, n=7, design="queries")
     drawn = {query for query, _ in pairs_of(sample)}
     assert sorted(pairs_of(sample)) == sorted((q, d) for q in drawn for d in collection.pairs[q])
+    assert (sample.tasks[0].task, sample.tasks[-1].task) == ("t00001", f"t{len(sample.tasks):05d}")
     assert (len(drawn), {task.probability for task in sample.tasks}) == (7, {7 / 60})
     sample = draw(collection, n=50, design="pairs")
     assert len(set(pairs_of(sample))) == 50
@@ -98,6 +101,19 @@ def test_the_best_of_three_shows_each_document_about_as_often_with_each_other(co
         assert max(times.values()) - min(times.values()) <= 2
         met = Counter(frozenset(pair) for docs in shown for pair in combinations(docs, 2))
         assert max(met.values()) <= 2
+        assert min(times.values()) >= 2
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_of_two_or_three_documents_all_are_shown_once_and_one_is_no_choice(depth):
+    def best(depth):
+        ranked = {"r": {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}}
+        made = Collection.make([Query("q", "?")], MemoryDocs(Doc(name, name) for name in "abc"), ranked, depth)
+        return draw(made, n=1, form="best")
+
+    assert [len(task.doc_ids) for task in best(depth).tasks] == [depth]
+    with pytest.raises(UsageError, match="'q' has a single document"):
+        best(1)
 
 
 def test_assessors_share_the_work_and_each_task_has_as_many_as_asked(collection):
@@ -119,6 +135,7 @@ def test_only_answers_that_differ_are_compared(collection):
     assert all(task.query_id < "q10" for task in sample.tasks)
     assert {task.probability for task in sample.tasks} == {0.8}
     assert sample.design == "answers(depth=3,equal=50)"
+    assert [task.task for task in sample.tasks] == [f"t{number:05d}" for number in range(1, 9)]
     with pytest.raises(UsageError, match="run 'best' has no answers from the top 3"):
         draw_answers(collection, quality, runs=("good", "best"), depth=3, n=8)
     with pytest.raises(UsageError, match="two different runs"):
