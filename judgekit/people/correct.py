@@ -311,10 +311,10 @@ def counted(collection: Collection, row: Mapping[tuple[str, str], int], measure:
     cutoff = measure.cutoff or collection.depth
     gains = gained(measure, cutoff)
     counts = np.zeros((len(collection.runs), len(row)))
-    for each, run in zip(counts, collection.runs, strict=True):
+    for at, run in enumerate(collection.runs):
         for query in collection.queries:
             docs = run.top(query, cutoff)
-            each[[row[query, doc] for doc in docs]] = gains[: len(docs)]
+            counts[at, [row[query, doc] for doc in docs]] = gains[: len(docs)]
     return counts
 
 
@@ -328,7 +328,9 @@ def _by_pairs(
     row = {pair: at for at, pair in enumerate(pairs)}
     query, n = np.array([places[q] for q, _ in pairs]), len(places)
     probability = np.zeros(len(pairs))
-    probability[[row[pair] for pair in zip(judged["query_id"], judged["doc_id"], strict=True)]] = judged["probability"]
+    probability[[row[pair] for pair in pd.MultiIndex.from_frame(judged[["query_id", "doc_id"]])]] = judged[
+        "probability"
+    ]
     y, f = (worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
     y[probability == 0] = np.nan
     f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)

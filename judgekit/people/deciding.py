@@ -109,7 +109,7 @@ class Contest:
         # Where no label was a surprise yet the next one may be: by the spread of its group, which is never 0.
         error = np.sqrt(np.maximum(gaps**2 @ ((1 - p) * rest**2), gaps**2 @ (spread**2 * lost)))
         if not judged.any():
-            error = np.where(np.eye(len(self.runs)) > 0, 0.0, np.inf)
+            error = np.where(np.eye(len(self.runs), dtype=np.bool_), 0.0, np.inf)
         low, high = value - self._reach * error, value + self._reach * error
         live = ~(low > 0).any(axis=0)
         best = _as_good(low, live)
@@ -238,7 +238,7 @@ class RunChoice:
             yield f"Not decided: every pair that tells the runs apart was asked. {best} is ahead in {self.measure}."
             return
         if self.judged:
-            left = ", ".join(name for name, live in zip(it.runs, it.live, strict=True) if live)
+            left = ", ".join(np.array(it.runs)[it.live])
             yield f"Not decided yet in {self.measure}: {best} is ahead of what is left ({left})."
         else:
             ahead = table.loc[(table["run"] == best) | (table["other"] == best), "value"].abs().min()
@@ -259,7 +259,7 @@ class RunChoice:
 
     def before(self, people: People) -> tuple[tuple[Any, ...], ...]:
         """Return what people were asked so far, as rows for the next sample, with the probabilities of its look."""
-        labels = people.labeling.at(zip(people.asked["query_id"], people.asked["doc_id"], strict=True)).tolist()
+        labels = people.labeling.at(pd.MultiIndex.from_frame(people.asked[["query_id", "doc_id"]])).tolist()
         rows = people.asked.itertuples(index=False, name=None)
         return tuple(
             (query, doc, None if isnan(label) else label, self.chance[query, doc], *rest)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.stats import t
 
 from judgekit.data.documents import Doc
@@ -21,9 +22,6 @@ from judgekit.metrics import Measure
 from judgekit.people.tasks import Form, Rule, Sample, Task
 from judgekit.reading.prompts import find_prompt
 from judgekit.stages import Collection, score_pool
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]
@@ -104,21 +102,21 @@ def draw_answers(
     _check(n, assessors, overlap, duplicates)
     if len(set(runs)) != 2:
         raise UsageError(f"name two different runs whose answers to compare, not {', '.join(runs)}")
-    texts = []
+    texts: dict[str, dict[Hashable, str]] = {}
     for run in runs:
         of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]
         if not len(of_run) or "answer" not in of_run:
             have = ", ".join(sorted(set(quality["run"]) - {"all"})) or "none"
             raise UsageError(f"run {run!r} has no answers from the top {depth} (runs with answers: {have})")
-        texts.append(dict(zip(of_run["query_id"], of_run["answer"].astype(str), strict=True)))
-    both = [query_id for query_id in collection.queries if all(query_id in text for text in texts)]
-    differ = [query_id for query_id in both if texts[0][query_id] != texts[1][query_id]]
+        texts[run] = of_run.set_index("query_id")["answer"].astype(str).to_dict()
+    both = [query_id for query_id in collection.queries if all(query_id in text for text in texts.values())]
+    differ = [query_id for query_id in both if len({text[query_id] for text in texts.values()}) > 1]
     _enough(n, len(differ), "queries with two different answers")
     random = np.random.default_rng(seed)
     tasks = []
     for number, at in enumerate(sorted(random.choice(len(differ), n, replace=False)), 1):
         query = collection.queries[differ[at]]
-        shown = [Doc(run, text[query.query_id]) for run, text in zip(runs, texts, strict=True)]
+        shown = [Doc(run, text[query.query_id]) for run, text in texts.items()]
         tasks.append(Task.of(f"t{number:05d}", query, shown, n / len(differ)))
     assigned = _assigned(tasks, assessors, overlap, duplicates, random)
     told, design = _GUIDELINE["answers"], f"answers(depth={depth},equal={len(both) - len(differ)})"

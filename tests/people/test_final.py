@@ -7,7 +7,7 @@ from scipy.optimize import isotonic_regression
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.people.final import Rule, best_threshold, final_labels, fit, held_out
+from judgekit.people.final import SHOWN, Rule, agreed, best_threshold, final_labels, fit, held_out
 from judgekit.people.reading import People
 
 ASKED = ["query_id", "doc_id", "probability", "content", "status", "judgments"]
@@ -121,6 +121,10 @@ def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
     random = np.random.default_rng(1)
     noise = {pair: float(random.random()) for pair in grades}
     people = people_of([(q, d, float(g >= 3), 1.0) for (q, d), g in grades.items()], "binary")
+    flat = labeling_of(dict.fromkeys(values, 0.5), "unit", "flat")
+    found = agreed(people, {"flat": flat, "judge": labeling_of(values, "unit")})
+    assert set(found["first"]) == {"judge"}
+    assert set(found["coefficient"]) == {*SHOWN} - {"mean_difference"}
     for machine, useless in ((noise, True), (values, False)):
         notes = final_labels(labeling_of(machine, "unit"), people).notes
         assert any("no more often than always" in note for note in notes) == useless
