@@ -136,7 +136,7 @@ class Contest:
         if not np.ptp(counts, axis=0).any():
             raise UsageError(f"all runs have the same lists at depth {cutoff}: there is no decision to make")
         counts /= gained(measure, cutoff).sum() * len(queries)
-        groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1].reshape(-1)
+        groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1]
         values = _valued(machine, pairs, measure)
         known = np.isfinite(values)
         values = np.where(known, values, values[known].mean() if known.any() else 0.5)

@@ -53,9 +53,9 @@ class Judgment:
     task: Task
     assessor: str
     value: float | str | None
-    skipped: str = ""
-    comment: str = ""
-    seconds: float = 0.0
+    skipped: str
+    comment: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -241,8 +241,8 @@ class People:
 
     labeling: Labeling
     asked: pd.DataFrame
-    design: str = ""
-    seconds: float = 0.0
+    design: str
+    seconds: float
 
 
 _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Status.REFUSED, "open": Status.UNASKED}

@@ -80,8 +80,6 @@ def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
         asked.append(int(told.new.sum()))
     assert 4 <= len(asked) <= 7
     assert told.decided
-    best = contest.counts @ truth
-    assert best[contest.runs.index(told.leader)] >= best.max() - MARGIN
 
 
 def test_the_looks_take_the_planned_shares_of_a_large_pool():
@@ -130,8 +128,11 @@ def test_the_share_that_is_expected_follows_from_the_spread_of_labels(apart, sha
     assert contest.look(np.full(5000, np.nan), np.zeros(5000)).share == pytest.approx(share)
 
 
-@pytest.mark.parametrize(("primary", "measure"), [("nDCG@3", "DCG@3"), ("P@3", "P@3"), ("AP", "DCG@4")])
-def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_path, primary, measure):
+@pytest.mark.parametrize(
+    ("primary", "measure", "coin"), [("nDCG@3", "DCG@3", 0), ("P@3", "P@3", 1), ("AP", "DCG@4", 0)]
+)
+def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_path, primary, measure, coin):
+    truth = dict(zip(truth, np.random.default_rng(1).integers(2, size=len(truth)).tolist())) if coin else truth
     labelings, out = {"judge": machine}, tmp_path / "people.qrels"
     people, asked, wanted = None, set(), {}
     for look in range(8):
@@ -148,7 +149,9 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
         shown = {(task.query_id, task.doc_ids[0]) for task in sample.tasks}
         assert not shown & asked
         asked |= shown
-        judgments = read_judgments([judged(sample, name=f"{look}.jsonl")], sample)
+        judgments = read_judgments(
+            [judged(sample, "1", lambda row, _: truth[row["query_id"], row["doc_ids"][0]], f"{look}.jsonl")], sample
+        )
         made = resolve(judgments)
         write_qrels(made.labeling, out)
         asked_of(judgments, made).write(out)
@@ -162,12 +165,12 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
     assert told.measure == Measure(measure)
     every = Labeling("all", Scale("binary"), machine.table.assign(relevance=[float(v) for v in truth.values()]))
     means = evaluate(list(collection.runs), [every], measure, depth=4).means().set_index("run")["value"]
-    assert "Decided: good" in said
-    assert means.idxmax() == "good"
+    assert f"Decided: {told.look.leader}" in said
+    assert means[told.look.leader] >= means.max() - MARGIN
+    assert look == 1 + coin, "people who toss a coin tell no run from another"
     open_still = replace(told, look=replace(told.look, decided=False), new=())
     assert open_still.over
     assert replace(told, new=tuple(asked)).over
-    assert "every pair that tells the runs apart was asked" in " ".join(open_still.lines(Money()))
 
 
 @pytest.mark.parametrize("measure", ["P@3", "DCG@3"])

@@ -19,7 +19,7 @@ def people_of(rows, scale: str) -> People:
     labels["status"] = ["ok" if g is not None else "unparsed" for _, _, g, _ in rows]
     labels = labels.astype({"relevance": "float64"})
     asked = [(q, d, p, "", "ok" if g is not None else "tie", 1) for q, d, g, p in rows]
-    return People(Labeling("people", Scale.parse(scale), labels), pd.DataFrame(asked, columns=ASKED))
+    return People(Labeling("people", Scale.parse(scale), labels), pd.DataFrame(asked, columns=ASKED), "pairs", 0.0)
 
 
 def labeling_of(values, scale: str, name: str = "judge") -> Labeling:
@@ -115,15 +115,15 @@ def test_a_missing_label_is_missing_unless_people_gave_one():
 
 def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
     grades, values = pool
-    alike = people_of([(q, d, 1.0, 1.0) for q, d in grades], "binary")
-    with pytest.raises(UsageError, match="judge more"):
-        final_labels(labeling_of(values, "unit"), alike)
+    for scale in ("binary", "grades:3:2"):
+        alike = people_of([(q, d, 1.0, 1.0) for q, d in grades], scale)
+        with pytest.raises(UsageError, match="judge more"):
+            final_labels(labeling_of(values, "unit"), alike)
     random = np.random.default_rng(1)
     noise = {pair: float(random.random()) for pair in grades}
     people = people_of([(q, d, float(g >= 3), 1.0) for (q, d), g in grades.items()], "binary")
-    flat = labeling_of(dict.fromkeys(values, 0.5), "unit", "flat")
+    flat = labeling_of(dict.fromkeys(values, 0.5), "unit")
     found = agreed(people, {"flat": flat, "judge": labeling_of(values, "unit")})
-    assert set(found["first"]) == {"judge"}
     assert set(found["coefficient"]) == {*SHOWN} - {"mean_difference"}
     for machine, useless in ((noise, True), (values, False)):
         notes = final_labels(labeling_of(machine, "unit"), people).notes
