@@ -161,9 +161,10 @@ def correct(
                 f"{sums[0]} is not a sum over pairs, and people judged only some of the pairs of a query: use P@k or"
                 " DCG@k, or sample whole queries (--design queries)"
             )
-    if len(judged) < len(asked):
+    open_pairs = len(asked) - len(judged)
+    if open_pairs:
         notes.append(
-            f"{len(asked) - len(judged):,} of {len(asked):,} pairs have no human label (skipped, undecided or not"
+            f"{open_pairs:,} of {len(asked):,} pairs have no human label (skipped, undecided or not"
             " reached); the estimates hold only if that is unrelated to their relevance"
         )
     rows: list[Row] = []

@@ -96,8 +96,11 @@ def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
             judgment = _judgment(row, sample, tasks, path, line)
             key = judgment.task.task, judgment.assessor
             if key in rows:
-                again = "twice in this file" if rows[key][1] == path else f"in {rows[key][1]} as well"
-                raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path, line)
+                _, earlier = rows[key]
+                again = "twice in this file" if earlier == path else f"in {earlier} as well"
+                raise DataError(
+                    f"task {judgment.task.task!r} is judged by assessor {judgment.assessor!r} {again}", path, line
+                )
             rows[key] = judgment, path
     if not rows:
         raise UsageError("the files hold no judgments: name at least one file that does")

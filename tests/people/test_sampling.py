@@ -168,7 +168,7 @@ def test_a_sample_is_read_back_as_it_was_written_and_if_changed_by_hand_refused_
         *(("Text of", other, "line 2: the texts are not the ones") for other in ("Texts of", "Text on", "Text by")),
         *(('"seed": 1', f'"seed": {other}', "was changed after it was written") for other in range(2, 6)),
         ('"pairs"', '"pears"', "line 1: lacks the field 'pairs'"),
-        ('"sample"', '"samples"', "line 1: is not a sample"),
+        ('"sample"', "null", "line 1: is not a sample"),
     ):
         path.write_text(text.replace(old, new, 1))
         with pytest.raises(DataError, match=said):
