@@ -167,8 +167,7 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
     assert f"Decided: {told.look.leader}" in said
     assert means[told.look.leader] >= means.max() - MARGIN
     assert look == 1 + coin, "labels that no run knows tell none from another"
-    open_still = replace(told, look=replace(told.look, decided=False), new=())
-    assert open_still.over
+    assert replace(told, look=replace(told.look, decided=False), new=()).over
     assert replace(told, new=tuple(asked)).over
 
 

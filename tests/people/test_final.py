@@ -126,5 +126,6 @@ def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
     found = agreed(people, {"flat": flat, "judge": labeling_of(values, "unit")})
     assert set(found["coefficient"]) == {*SHOWN} - {"mean_difference"}
     for machine, useless in ((noise, True), (values, False)):
-        notes = final_labels(labeling_of(machine, "unit"), people).notes
-        assert any("no more often than always" in note for note in notes) == useless
+        final = final_labels(labeling_of(machine, "unit"), people)
+        assert any("no more often than always" in note for note in final.notes) == useless
+        assert str(final.rule).startswith("relevant from ")

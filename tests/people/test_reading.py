@@ -282,6 +282,5 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
 
 def test_values_are_frozen():
     for module in (correct, deciding, final, machine, reading, tasks):
-        for one in vars(module).values():
-            if is_dataclass(one) and one.__module__ == module.__name__:
-                assert one.__dataclass_params__.frozen
+        own = [one for one in vars(module).values() if is_dataclass(one) and one.__module__ == module.__name__]
+        assert all(one.__dataclass_params__.frozen for one in own)

@@ -25,7 +25,7 @@ def test_whole_queries_hold_all_of_their_pool_and_pairs_are_drawn_alike_and_once
     sample = draw(collection, n=7, design="queries")
     drawn = {query for query, _ in pairs_of(sample)}
     assert sorted(pairs_of(sample)) == sorted((q, d) for q in drawn for d in collection.pairs[q])
-    assert (len(drawn), {task.probability for task in sample.tasks}) == (7, {7 / 60})
+    assert (len(drawn), sample.tasks[0].task, {task.probability for task in sample.tasks}) == (7, "t00001", {7 / 60})
     sample = draw(collection, n=50, design="pairs")
     assert len(set(pairs_of(sample))) == 50
     assert {task.probability for task in sample.tasks} == {50 / collection.n_pairs}
@@ -130,7 +130,7 @@ def test_only_answers_that_differ_are_compared(collection):
     quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
     sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=8)
     assert all(task.query_id < "q10" for task in sample.tasks)
-    assert {task.probability for task in sample.tasks} == {0.8}
+    assert (sample.tasks[0].task, {task.probability for task in sample.tasks}) == ("t00001", {0.8})
     assert sample.design == "answers(depth=3,equal=50)"
     with pytest.raises(UsageError, match="run 'best' has no answers from the top 3"):
         draw_answers(collection, quality, runs=("good", "best"), depth=3, n=8)
@@ -144,6 +144,7 @@ def test_only_answers_that_differ_are_compared(collection):
         ({"n": 61}, "61 queries were asked for, but only 60 exist"),
         ({"n": 0}, "at least 1, not 0"),
         ({"n": 5, "overlap": 2}, "from 1 to 1, not 2"),
+        ({"n": 5, "overlap": 0}, "from 1 to 1, not 0"),
         ({"n": 5, "duplicates": 0.9}, "from 0 to 0.5"),
         ({"n": 5, "assessors": ("a", "a")}, "distinct names"),
         ({"n": 5, "design": "stratified"}, "needs the labels of a finished run"),
