@@ -82,7 +82,7 @@ def best_threshold(values: Floats, relevant: npt.NDArray[np.bool_]) -> float | N
 def fit(values: Floats, people: Floats, weight: Floats, scale: Scale) -> Rule | None:
     """Return the rule that people's labels lead to; None if they cannot tell, being all alike or too few."""
     if scale.kind == "binary":
-        cut = best_threshold(values, people >= 1)
+        cut = best_threshold(values, people.astype(np.bool_))
         return None if cut is None else Rule(scale, cut)
     at, place = np.unique(values, return_inverse=True)
     if len(at) < 2 or len(np.unique(people)) < 2:

@@ -265,7 +265,7 @@ def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people"
     for task, each in _by_task(rows):
         value, status = _one(each, rule)
         number = sum(row.value is not None for row in each)
-        out.append((task.query_id, task.doc_ids[0], value, task.probability, task.content, status, number))
+        out.append((task.query_id, *task.doc_ids, value, task.probability, task.content, status, number))
     return _people([*out, *sample.before], scale, name, judgments)
 
 

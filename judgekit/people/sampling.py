@@ -224,7 +224,7 @@ def probabilities(weight: Floats, n: int) -> Floats:
         rest = ~sure & (weight > 0)
         probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum()
         probability[sure] = 1
-        if not (more := (probability > 1) & ~sure).any():
+        if not (more := probability > 1).any():
             return probability
         sure |= more
 
