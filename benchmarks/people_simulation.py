@@ -49,8 +49,8 @@ def pairs(random: np.random.Generator, n: int, total: int, accuracy: float, desi
     drawn = random.choice(len(query), n, replace=False)
     people[drawn] = y[drawn]
     share = np.full(len(query), n / len(query))
-    made = corrected_sum(people, f, counts, share, query, total)
-    alone = corrected_sum(people, np.zeros(len(query)), counts, share, query, total)
+    made = corrected_sum(people, f, counts, share, query, total, 0.95)
+    alone = corrected_sum(people, np.zeros(len(query)), counts, share, query, total, 0.95)
     return made.low <= true <= made.high, made.high - made.low, alone.high - alone.low
 
 
@@ -76,7 +76,7 @@ def unsure(random: np.random.Generator, n: int, total: int) -> tuple[bool, float
     chance, at = systematic(doubtful(p), n, random)
     people = np.full(len(query), np.nan)
     people[at] = y[at]
-    made = corrected_sum(people, p, np.full(len(query), 0.1), chance, query, total)
+    made = corrected_sum(people, p, np.full(len(query), 0.1), chance, query, total, 0.95)
     there = (people[at] > 0).sum() >= 10
     return there and made.low <= y.mean() <= made.high, made.high - made.low if there else np.nan, there
 

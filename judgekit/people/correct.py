@@ -58,7 +58,7 @@ _POSITIVE: Final = 10
 """Judged relevant pairs below which pairs that were drawn with unequal probabilities give no interval."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Corrected:
     """A corrected mean.
 
@@ -85,7 +85,7 @@ class Corrected:
 
 
 def _interval(value: float, variance: float, freedom: int, confidence: float, weight: float) -> Corrected:
-    error = float(np.sqrt(max(variance, 0.0)))
+    error = float(np.sqrt(variance))
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     return Corrected(value, value - reach, value + reach, error, freedom, weight)
 
@@ -107,22 +107,19 @@ def corrected_mean(people: Floats, machine: Floats, every: Floats, confidence: f
 
 def corrected_sum(
     people: Floats, machine: Floats, counts: Floats, probability: Floats, query: npt.NDArray[np.intp], queries: int,
-    confidence: float = 0.95,
+    confidence: float,
 ) -> Corrected:  # fmt: skip
     """Return the mean over queries of a sum over pairs by people's labels, from some of the pairs."""
     judged = np.isfinite(people)
     if queries < 3 or not judged.any():
         raise UsageError(f"{int(judged.sum())} pairs of {queries} queries are judged: a corrected sum needs more")
-    drawn = np.where(judged, probability, 1.0)
-    spread = np.where(judged, counts**2 * (1 - drawn) / drawn**2, 0.0)
-    y = np.where(judged, people, 0.0)
-    fold = query % _FOLDS
-    cross, square = (
-        np.bincount(fold, spread * machine * other, minlength=_FOLDS).astype(np.float64) for other in (y, machine)
-    )
+    y, f, c, p = (values[judged] for values in (people, machine, counts, probability))
+    fold, spread = query % _FOLDS, c**2 * (1 - p) / p**2
+    cross, square = (np.bincount(fold[judged], spread * f * of, minlength=_FOLDS) for of in (y, f))
     cross, square = cross.sum() - cross, square.sum() - square
     weight = np.maximum(np.divide(cross, square, out=np.zeros(_FOLDS), where=square > 1e-12), 0.0)[fold]
-    each = weight * machine * counts + np.where(judged, (y - weight * machine) * counts / drawn, 0.0)
+    each = weight * machine * counts
+    each[judged] += (y - weight[judged] * f) * c / p
     z = np.bincount(query, each, minlength=queries)
     variance = float(z.var(ddof=1)) / queries
     return _interval(float(z.mean()), variance, queries - 1, confidence, float(weight[judged].mean()))
@@ -164,9 +161,10 @@ def correct(
                 f"{sums[0]} is not a sum over pairs, and people judged only some of the pairs of a query: use P@k or"
                 " DCG@k, or sample whole queries (--design queries)"
             )
-    if len(judged) < len(asked):
+    open_pairs = len(asked) - len(judged)
+    if open_pairs:
         notes.append(
-            f"{len(asked) - len(judged):,} of {len(asked):,} pairs have no human label (skipped, undecided or not"
+            f"{open_pairs:,} of {len(asked):,} pairs have no human label (skipped, undecided or not"
             " reached); the estimates hold only if that is unrelated to their relevance"
         )
     rows: list[Row] = []
@@ -248,9 +246,10 @@ def _by_queries(
     made = evaluate(list(collection.runs), [machine], [measure], **options)  # type: ignore[arg-type]  # as declared
     human = scored(collection, people, measure)
     order = {query: at for at, query in enumerate(made.query_ids)}
-    f = made.values[0][0]
+    ((f,),) = made.values
     y = np.full_like(f, np.nan)
-    y[:, [order[query] for query in human.query_ids]] = human.values[0][0]
+    ((said,),) = human.values
+    y[:, [order[query] for query in human.query_ids]] = said
     there = np.isfinite(f).all(axis=0)
     judged = np.isfinite(y).all(axis=0)[there]
     n = int(judged.sum())
@@ -282,10 +281,10 @@ def corrected_difference(
     share, taken = float(differ.mean()), judged & differ
     y, n = people[taken], int(taken.sum())
     if share == 0:
-        return (nothing := Corrected(0.0, 0.0, 0.0, 0.0, 1, 0.0)), nothing
+        return (nothing := Corrected(0.0, 0.0, 0.0, 0.0, 0, 0.0)), nothing
     if n < 3 or (n < _LEAST and share < 1):
         value = share * float(y.mean()) if n else np.nan
-        return (unknown := Corrected(value, np.nan, np.nan, np.nan, max(n - 1, 1), 0.0)), unknown
+        return (unknown := Corrected(value, np.nan, np.nan, np.nan, 0, 0.0)), unknown
     alone = _interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1, confidence, 0.0)
     made = corrected_mean(y, machine[taken], machine[differ], confidence)
     return _times(made, share), _times(alone, share)
@@ -303,15 +302,20 @@ def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
     return labels if least is None else np.where(np.isnan(labels), np.nan, labels >= least)
 
 
+def gained(measure: Measure, cutoff: int) -> Floats:
+    """Return what a label of 1 counts at each rank in a measure that is a sum over pairs."""
+    return np.full(cutoff, 1 / cutoff) if measure.name == "P" else 1 / np.log2(np.arange(cutoff) + 2)
+
+
 def counted(collection: Collection, row: Mapping[tuple[str, str], int], measure: Measure) -> Floats:
     """Return what each pair, by its place, counts in each run's measure, which is a sum over pairs: shape (R, N)."""
     cutoff = measure.cutoff or collection.depth
-    gains = np.full(cutoff, 1 / cutoff) if measure.name == "P" else 1 / np.log2(np.arange(2, cutoff + 2))
+    gains = gained(measure, cutoff)
     counts = np.zeros((len(collection.runs), len(row)))
-    for each, run in zip(counts, collection.runs, strict=True):
+    for at, run in enumerate(collection.runs):
         for query in collection.queries:
             docs = run.top(query, cutoff)
-            each[[row[query, doc] for doc in docs]] = gains[: len(docs)]
+            counts[at, [row[query, doc] for doc in docs]] = gains[: len(docs)]
     return counts
 
 
@@ -325,7 +329,9 @@ def _by_pairs(
     row = {pair: at for at, pair in enumerate(pairs)}
     query, n = np.array([places[q] for q, _ in pairs]), len(places)
     probability = np.zeros(len(pairs))
-    probability[[row[pair] for pair in zip(judged["query_id"], judged["doc_id"], strict=True)]] = judged["probability"]
+    probability[[row[pair] for pair in pd.MultiIndex.from_frame(judged[["query_id", "doc_id"]])]] = judged[
+        "probability"
+    ]
     y, f = (worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
     y[probability == 0] = np.nan
     f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)

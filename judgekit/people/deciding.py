@@ -31,7 +31,7 @@ from judgekit.analysis.money import Money
 from judgekit.data.labelings import Labeling
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
-from judgekit.people.correct import counted, worth
+from judgekit.people.correct import counted, gained, worth
 from judgekit.people.reading import People
 from judgekit.people.sampling import coarse, probabilities
 from judgekit.stages import Collection
@@ -102,14 +102,14 @@ class Contest:
         mean, spread = self._groups(people)
         judged = np.isfinite(people)
         # Pairs that were asked about in vain count as not drawn.
-        p = np.where(judged, chance * (judged.sum() / max((chance > 0).sum(), 1)), 1.0)
+        p = np.where(judged, chance * (judged.sum() / max(np.count_nonzero(chance), 1)), 1.0)
         rest = np.where(judged, people - mean, 0.0) / p
         gaps, lost = self.counts[:, None] - self.counts[None], (1 - p) / p**2
         value = gaps @ (mean + rest)
         # Where no label was a surprise yet the next one may be: by the spread of its group, which is never 0.
         error = np.sqrt(np.maximum(gaps**2 @ ((1 - p) * rest**2), gaps**2 @ (spread**2 * lost)))
         if not judged.any():
-            error = np.where(np.eye(len(self.runs)) > 0, 0.0, np.inf)
+            error = np.where(np.eye(len(self.runs), dtype=np.bool_), 0.0, np.inf)
         low, high = value - self._reach * error, value + self._reach * error
         live = ~(low > 0).any(axis=0)
         best = _as_good(low, live)
@@ -135,9 +135,8 @@ class Contest:
         counts = counted(collection, {pair: place for place, pair in enumerate(pairs)}, measure)
         if not np.ptp(counts, axis=0).any():
             raise UsageError(f"all runs have the same lists at depth {cutoff}: there is no decision to make")
-        most = 1.0 if measure.name == "P" else float((1 / np.log2(np.arange(2, cutoff + 2))).sum())
-        counts /= most * len(queries)
-        groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1].reshape(-1)
+        counts /= gained(measure, cutoff).sum() * len(queries)
+        groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1]
         values = _valued(machine, pairs, measure)
         known = np.isfinite(values)
         values = np.where(known, values, values[known].mean() if known.any() else 0.5)
@@ -174,7 +173,7 @@ class Contest:
 
     def _next(self, chance: Floats, live: Bools, spread: Floats) -> tuple[Floats, Bools]:
         """Return the probabilities of all pairs that are asked by the next look, and which pairs it adds."""
-        asked = int((chance > 0).sum())
+        asked = np.count_nonzero(chance)
         for size in (PILOT, *self._looks, len(self.fixed)):
             wanted = self._chance(size, live, spread)
             new = (self.fixed < wanted) & (chance == 0)
@@ -239,7 +238,7 @@ class RunChoice:
             yield f"Not decided: every pair that tells the runs apart was asked. {best} is ahead in {self.measure}."
             return
         if self.judged:
-            left = ", ".join(name for name, live in zip(it.runs, it.live, strict=True) if live)
+            left = ", ".join(np.array(it.runs)[it.live])
             yield f"Not decided yet in {self.measure}: {best} is ahead of what is left ({left})."
         else:
             ahead = table.loc[(table["run"] == best) | (table["other"] == best), "value"].abs().min()
@@ -260,7 +259,7 @@ class RunChoice:
 
     def before(self, people: People) -> tuple[tuple[Any, ...], ...]:
         """Return what people were asked so far, as rows for the next sample, with the probabilities of its look."""
-        labels = people.labeling.at(zip(people.asked["query_id"], people.asked["doc_id"], strict=True)).tolist()
+        labels = people.labeling.at(pd.MultiIndex.from_frame(people.asked[["query_id", "doc_id"]])).tolist()
         rows = people.asked.itertuples(index=False, name=None)
         return tuple(
             (query, doc, None if isnan(label) else label, self.chance[query, doc], *rest)

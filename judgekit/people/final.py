@@ -58,9 +58,8 @@ class Rule:
     def __str__(self) -> str:
         if self.threshold is not None:
             return f"relevant from {self.threshold:g} on"
-        shown = list(zip(self.values, self.means, strict=True))
-        shown = shown if len(shown) <= 5 else [shown[round(at)] for at in np.linspace(0, len(shown) - 1, 5)]
-        return ", ".join(f"{value:.3g} becomes {mean:.2f}" for value, mean in shown)
+        shown = sorted({round(at) for at in np.linspace(0, len(self.values) - 1, 5)})
+        return ", ".join(f"{self.values[at]:.3g} becomes {self.means[at]:.2f}" for at in shown)
 
 
 def _thresholds(values: Floats) -> list[float]:
@@ -83,7 +82,7 @@ def best_threshold(values: Floats, relevant: npt.NDArray[np.bool_]) -> float | N
 def fit(values: Floats, people: Floats, weight: Floats, scale: Scale) -> Rule | None:
     """Return the rule that people's labels lead to; None if they cannot tell, being all alike or too few."""
     if scale.kind == "binary":
-        cut = best_threshold(values, people >= 1)
+        cut = best_threshold(values, people.astype(np.bool_))
         return None if cut is None else Rule(scale, cut)
     at, place = np.unique(values, return_inverse=True)
     if len(at) < 2 or len(np.unique(people)) < 2:

@@ -63,7 +63,8 @@ class Preferring:
                 return None, label.reason or str(label.status)
             first, second = task.doc_ids[:: -1 if turned else 1]
             said.append({"A": first, "B": second, "Tie": "tie", "Neither": "bad"}[_WORDS[label]])
-        return (said[0] if said[0] == said[1] else "tie"), ""
+        value, turned_value = said
+        return (value if value == turned_value else "tie"), ""
 
 
 async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, dict[str, int]]:
@@ -81,4 +82,4 @@ async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, d
         counts[value or "nothing"] += 1
     head = {"judgekit": "judgments", **sample.head(asker.endpoint.model), "tasks": len(rows)}
     lines = [head, *rows, {"end": len(rows)}]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), dict(counts)
+    return "".join(json.dumps(line) + "\n" for line in lines), dict(counts)

@@ -37,7 +37,7 @@ _SAID: Final = ("rating", "skipped", "comment")
 """A spreadsheet may take a cell that begins so for a formula; an apostrophe before it makes it a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judgment:
     """What one assessor said of one task.
 
@@ -53,9 +53,9 @@ class Judgment:
     task: Task
     assessor: str
     value: float | str | None
-    skipped: str = ""
-    comment: str = ""
-    seconds: float = 0.0
+    skipped: str
+    comment: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,11 @@ def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
             judgment = _judgment(row, sample, tasks, path, line)
             key = judgment.task.task, judgment.assessor
             if key in rows:
-                again = "twice in this file" if rows[key][1] == path else f"in {rows[key][1]} as well"
-                raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path, line)
+                _, earlier = rows[key]
+                again = "twice in this file" if earlier == path else f"in {earlier} as well"
+                raise DataError(
+                    f"task {judgment.task.task!r} is judged by assessor {judgment.assessor!r} {again}", path, line
+                )
             rows[key] = judgment, path
     if not rows:
         raise UsageError("the files hold no judgments: name at least one file that does")
@@ -241,8 +244,8 @@ class People:
 
     labeling: Labeling
     asked: pd.DataFrame
-    design: str = ""
-    seconds: float = 0.0
+    design: str
+    seconds: float
 
 
 _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Status.REFUSED, "open": Status.UNASKED}
@@ -262,7 +265,7 @@ def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people"
     for task, each in _by_task(rows):
         value, status = _one(each, rule)
         number = sum(row.value is not None for row in each)
-        out.append((task.query_id, task.doc_ids[0], value, task.probability, task.content, status, number))
+        out.append((task.query_id, *task.doc_ids, value, task.probability, task.content, status, number))
     return _people([*out, *sample.before], scale, name, judgments)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.stats import t
 
 from judgekit.data.documents import Doc
@@ -21,9 +22,6 @@ from judgekit.metrics import Measure
 from judgekit.people.tasks import Form, Rule, Sample, Task
 from judgekit.reading.prompts import find_prompt
 from judgekit.stages import Collection, score_pool
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]
@@ -104,21 +102,21 @@ def draw_answers(
     _check(n, assessors, overlap, duplicates)
     if len(set(runs)) != 2:
         raise UsageError(f"name two different runs whose answers to compare, not {', '.join(runs)}")
-    texts = []
+    texts: dict[str, dict[Hashable, str]] = {}
     for run in runs:
         of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]
         if not len(of_run) or "answer" not in of_run:
             have = ", ".join(sorted(set(quality["run"]) - {"all"})) or "none"
             raise UsageError(f"run {run!r} has no answers from the top {depth} (runs with answers: {have})")
-        texts.append(dict(zip(of_run["query_id"], of_run["answer"].astype(str), strict=True)))
-    both = [query_id for query_id in collection.queries if all(query_id in text for text in texts)]
-    differ = [query_id for query_id in both if texts[0][query_id] != texts[1][query_id]]
+        texts[run] = of_run.set_index("query_id")["answer"].astype(str).to_dict()
+    both = [query_id for query_id in collection.queries if all(query_id in text for text in texts.values())]
+    differ = [query_id for query_id in both if len({text[query_id] for text in texts.values()}) > 1]
     _enough(n, len(differ), "queries with two different answers")
     random = np.random.default_rng(seed)
     tasks = []
     for number, at in enumerate(sorted(random.choice(len(differ), n, replace=False)), 1):
         query = collection.queries[differ[at]]
-        shown = [Doc(run, text[query.query_id]) for run, text in zip(runs, texts, strict=True)]
+        shown = [Doc(run, text[query.query_id]) for run, text in texts.items()]
         tasks.append(Task.of(f"t{number:05d}", query, shown, n / len(differ)))
     assigned = _assigned(tasks, assessors, overlap, duplicates, random)
     told, design = _GUIDELINE["answers"], f"answers(depth={depth},equal={len(both) - len(differ)})"
@@ -222,12 +220,11 @@ def proportional(
 def probabilities(weight: Floats, n: int) -> Floats:
     """Return probabilities in proportion to weights, none above 1, that add up to n, or to all that weigh something."""
     probability, sure = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
-    n = min(n, int((weight > 0).sum()))
     while True:
         rest = ~sure & (weight > 0)
         probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum()
         probability[sure] = 1
-        if not (more := (probability > 1) & ~sure).any():
+        if not (more := probability > 1).any():
             return probability
         sure |= more
 
@@ -300,7 +297,7 @@ def expected(
     whole = sample.design == "queries"
     n = len({task.query_id for task in sample.tasks}) if whole else len(sample.tasks)
     if labeling is not None and whole and n > 2 and sample.form == "grades":
-        values = score_pool(collection, [labeling], [Measure(primary)]).values[0][0]
+        ((values,),) = score_pool(collection, [labeling], [Measure(primary)]).values
         values = values[:, np.isfinite(values).all(axis=0)]
         reach = float(t.ppf(0.975, n - 1)) / np.sqrt(n)
         out = {f"{primary} of a run": reach * float(values.std(axis=1, ddof=1).mean())}

@@ -29,7 +29,7 @@ def page_of(sample: Sample, assessor: str) -> str:
     told = {"grades": sample.grades, "low": Scale.parse(sample.scale).low, "guideline": sample.guideline}
     data = {**sample.head(assessor), **told, "tasks": rows}
     # In a script element "<" alone could end it; as an escape it is the same JSON.
-    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    text = json.dumps(data).replace("<", "\\u003c")
     return files("judgekit.people").joinpath("sheet.html").read_text(encoding="utf-8").replace("@DATA@", text)
 
 
@@ -38,7 +38,7 @@ def make_sheets(sample: Sample, out: Path) -> list[Path]:
     if out.suffix not in (".html", ".htm"):
         raise UsageError(f"{out}: the name of a page must end in .html")
     names = sample.assessors
-    paths = [out] if len(names) == 1 else [out.with_name(f"{out.stem}-{slug(name)}{out.suffix}") for name in names]
-    for name, path in zip(names, paths, strict=True):
+    paths = {name: out.with_name(f"{out.stem}-{slug(name)}{out.suffix}") if len(names) > 1 else out for name in names}
+    for name, path in paths.items():
         write_atomic(path, page_of(sample, name))
-    return paths
+    return list(paths.values())

@@ -29,7 +29,7 @@ _MARK: Final = "judgekit"
 _EXPECTED: Final = "a sample that `judgekit annotate sample` wrote"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Task:
     """One thing to judge.
 
@@ -69,7 +69,7 @@ class Task:
 
 def content_of(question: str, texts: Sequence[tuple[str, str]]) -> str:
     """Return a hash of what a task shows."""
-    shown = json.dumps([question, [list(text) for text in texts]], ensure_ascii=True)
+    shown = json.dumps([question, [list(text) for text in texts]])
     return hashlib.sha256(shown.encode()).hexdigest()[:16]
 
 
@@ -107,7 +107,7 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not self.name:
-            drawn = hashlib.sha256(json.dumps(asdict(self), ensure_ascii=True).encode()).hexdigest()[:16]
+            drawn = hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
             object.__setattr__(self, "name", drawn)
 
     @property
@@ -121,7 +121,7 @@ class Sample:
 
     def key(self, task: Task, assessor: str) -> str:
         """Return a hash of the sample, the task and the assessor; no spreadsheet takes it for a number."""
-        signed = json.dumps([self.name, assessor, task.brief()], ensure_ascii=True)
+        signed = json.dumps([self.name, assessor, task.brief()])
         return f"k{hashlib.sha256(signed.encode()).hexdigest()[:16]}"
 
     def head(self, assessor: str) -> dict[str, Any]:

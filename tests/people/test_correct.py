@@ -1,13 +1,16 @@
 """Machine labels corrected by people's: against an independent implementation, and by what has to hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from judgekit.analysis.differences import holm
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate
-from judgekit.people.correct import correct, corrected_difference, corrected_mean, corrected_sum, worth
+from judgekit.people.correct import Corrected, correct, corrected_difference, corrected_mean, corrected_sum, worth
 from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import draw
 
@@ -27,42 +30,33 @@ def by_the_book(people, machine, every):
     return value, value - reach, value + reach, 2 * stats.t.sf(abs(value) / np.sqrt(variance), n - 1)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.5, 5.0, None])
-def test_a_corrected_mean_is_the_estimator_as_written(noise):
+@pytest.mark.parametrize(("slope", "noise"), [(1, 0), (1, 0.05), (1, 0.5), (0, 0), (-1, 0.05)])
+def test_a_corrected_mean_is_the_estimator_as_written(slope, noise):
     random = np.random.default_rng(4)
-    people, drawn = random.random(80), random.choice(80, 20, replace=False)
-    every = np.ones(80) if noise is None else people + noise * random.standard_normal(80)
+    people, drawn = random.random(80) / 10, random.choice(80, 20, replace=False)
+    every = slope * people + noise * random.standard_normal(80)
     made = corrected_mean(people[drawn], every[drawn], every)
     assert (made.value, made.low, made.high, made.p) == pytest.approx(by_the_book(people[drawn], every[drawn], every))
-    assert (made.weight == 0) == (noise is None)
+    assert (made.weight == 0) == (slope < 1)
 
 
-def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, machine, people_of):
-    sample = draw(collection, n=60, prompt="binary")
-    people = people_of(sample)
-    table = correct(collection, people, {"judge": machine}, "P@3 nDCG@3").table
-    plain = evaluate(list(collection.runs), [people.labeling], "P@3 nDCG@3")
-    means = plain.means().set_index(["measure", "run"])["value"]
-    for row in table[table["other"] == ""].itertuples():
-        assert row.value == pytest.approx(means[row.measure, row.run], abs=2e-3)
-        assert row.bias == pytest.approx(row.machine - row.value)
-
-
-def test_differences_are_those_of_the_means_people_find_and_are_tested_together(collection, machine, people_of):
+def test_means_and_differences_are_those_that_people_find_and_these_are_tested_together(collection, machine, people_of):
     sample = draw(collection, n=30, prompt="binary")
     people = people_of(sample)
     found = correct(collection, people, {"judge": machine}, "nDCG@3")
     runs = {run.name: run for run in collection.runs}
     asked = sorted({task.query_id for task in sample.tasks})
     scores = evaluate(list(collection.runs), [people.labeling], "nDCG@3", query_ids=asked, depth=4).values[0][0]
-    by_run = dict(zip(runs, scores, strict=True))
-    for row in found.table[found.table["other"] != ""].itertuples():
-        one, other = runs[row.run], runs[row.other]
-        apart = {q for q in collection.queries if one.top(q, 3) != other.top(q, 3)}
+    by_run, top = dict(zip(runs, scores, strict=True)) | {"": np.zeros(30)}, lambda run, q: run and runs[run].top(q, 3)
+    for row in found.table.itertuples():
+        apart = {q for q in collection.queries if top(row.run, q) != top(row.other, q)}
         mine = [query in apart for query in asked]
         difference = (by_run[row.run] - by_run[row.other])[mine].mean() * len(apart) / 60
         assert row.people == pytest.approx(difference)
-        assert row.p_holm >= row.p
+        assert row.bias == pytest.approx(row.machine - row.value)
+        assert row.worth == pytest.approx(((row.people_high - row.people_low) / (row.ci_high - row.ci_low)) ** 2)
+    tested = found.table[found.table["other"] != ""]
+    assert tested["p_holm"].tolist() == pytest.approx(holm(tested["p"]))
     assert (found.table["worth"] > 1).mean() > 0.7  # nine of ten labels are right: they save people work
     assert set(found.table["judged"]) == {30}
     assert not any("nearly always" in note for note in found.notes)
@@ -75,26 +69,36 @@ def test_single_pairs_give_sums_and_nothing_else(collection, truth, machine, peo
         correct(collection, people, {"judge": machine}, "P@3 nDCG@3")
     table = correct(collection, people, {"judge": machine}, "P@3 DCG@3").table
     every = Labeling("all", machine.scale, machine.table.assign(relevance=[float(v) for v in truth.values()]))
-    means = evaluate(list(collection.runs), [every], "P@3 DCG@3").means().set_index(["measure", "run"])["value"]
+    means = evaluate(list(collection.runs), [every, machine], "P@3 DCG@3").means()
+    means = means.set_index(["labeling", "measure", "run"])["value"]
     for row in table[table["other"] == ""].itertuples():
-        assert row.ci_low <= means[row.measure, row.run] <= row.ci_high
+        assert row.ci_low <= means["all", row.measure, row.run] <= row.ci_high
+        assert row.machine == pytest.approx(means["judge", row.measure, row.run])
 
 
-def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
+@pytest.mark.parametrize("slope", [1, -1])
+def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries(slope):
     random = np.random.default_rng(5)
-    query, counts, chance = np.repeat(np.arange(12), 5), random.random(60), np.where(np.arange(60) % 2, 0.3, 0.7)
+    query, counts, chance = np.repeat(np.arange(12), 5), random.random(60) / 10, np.where(np.arange(60) % 2, 0.3, 0.7)
     machine = random.random(60)
-    people = np.where(random.random(60) < chance, machine + 0.4 * random.standard_normal(60), np.nan)
+    people = np.where(random.random(60) < chance, slope * machine + 0.4 * random.standard_normal(60), np.nan)
     spread = counts**2 * (1 - chance) / chance**2
-    sums = np.zeros(12)
+    sums, weights = np.zeros(12), np.zeros(60)
     for one in range(60):
         rest = np.flatnonzero(np.isfinite(people) & (query % 5 != query[one] % 5))
-        weight = (spread * machine * people)[rest].sum() / (spread * machine**2)[rest].sum()
-        guess = weight * machine[one]
+        weights[one] = max((spread * machine * people)[rest].sum() / (spread * machine**2)[rest].sum(), 0)
+        guess = weights[one] * machine[one]
         right = 0 if np.isnan(people[one]) else (people[one] - guess) / chance[one]
         sums[query[one]] += counts[one] * (guess + right)
-    made = corrected_sum(people, machine, counts, chance, query, 12)
-    assert (made.value, made.error) == pytest.approx((sums.mean(), sums.std(ddof=1) / np.sqrt(12)))
+    made = corrected_sum(people, machine, counts, chance, query, 12, 0.9)
+    value, error = sums.mean(), sums.std(ddof=1) / np.sqrt(12)
+    assert (made.value, made.error, made.freedom) == pytest.approx((value, error, 11))
+    assert (made.low, made.high) == pytest.approx(stats.t.interval(0.9, 11, value, error))
+    assert made.weight == pytest.approx(weights[np.isfinite(people)].mean())
+    for labels, n in ((people[:10], 2), (np.full(15, np.nan), 3)):
+        rest = machine[: 5 * n], counts[: 5 * n], chance[: 5 * n], query[: 5 * n]
+        with pytest.raises(UsageError, match=f"pairs of {n} queries are judged: a corrected sum needs more"):
+            corrected_sum(labels, *rest, n, 0.9)
 
 
 def test_what_a_label_adds_to_a_sum_is_its_gain_or_whether_it_is_relevant():
@@ -134,8 +138,9 @@ def test_queries_that_are_left_open_are_counted_and_told_with_what_to_do(collect
     notes = " ".join(corrected(lambda pair: pair == odd).notes)
     assert "Success@1 rests on 9 of the 10 queries" in notes
     assert "1 of 57 pairs have no human label" in notes
-    with pytest.raises(UsageError, match="0 of 10 queries that people were asked about have a label of every passage"):
-        corrected(lambda pair: True)
+    two = sorted({task.query_id for task in sample.tasks})[:2]
+    with pytest.raises(UsageError, match="2 of 10 queries that people were asked about have a label of every passage"):
+        corrected(lambda pair: pair[0] not in two)
     assert not recwarn.list
 
 
@@ -154,26 +159,32 @@ def test_differences_on_few_queries_are_covered_or_have_no_interval(share, n):
             given += 1
             hits += made.low <= y.mean() <= made.high
         else:
-            assert made.weight == 0
+            taken = y[judged & differ]
+            value = differ.mean() * taken.mean() if len(taken) else np.nan
+            assert (made.value, made.freedom, made.weight) == pytest.approx((value, 0, 0), nan_ok=True)
     assert given > 20
     assert hits / given >= 0.93
 
 
 def test_runs_with_the_same_lists_do_not_differ():
     made, alone = corrected_difference(np.zeros(9), np.zeros(9), np.ones(9, bool), np.zeros(9, bool), 0.95)
-    assert (made.value, made.low, made.high, made.weight, made.p, alone.p) == (0, 0, 0, 0, 1, 1)
+    assert made == alone == Corrected(0, 0, 0, 0, 0, 0)
+    assert (made.p, replace(made, value=0.1).p) == (1, 0)
 
 
 def test_few_queries_give_an_interval_where_all_lists_differ():
     made, alone = corrected_difference(np.arange(9.0), np.zeros(9), np.arange(9) < 3, np.ones(9, bool), 0.95)
     assert np.isfinite([made.low, made.high]).all()
-    assert (alone.value, alone.error) == pytest.approx((1, 1 / np.sqrt(3)))
+    assert (alone.value, alone.error, alone.weight) == pytest.approx((1, 1 / np.sqrt(3), 0))
+    assert (alone.low, alone.high) == pytest.approx(stats.t.interval(0.95, 2, 1, 1 / np.sqrt(3)))
 
 
-@pytest.mark.parametrize(("positive", "enough"), [(9, False), (10, True)])
-def test_few_positives_of_an_unequal_draw_give_no_interval(collection, machine, people_of, positive, enough):
+@pytest.mark.parametrize(
+    ("design", "positive", "enough"), [("doubtful", 9, False), ("doubtful", 10, True), ("pairs", 9, True)]
+)
+def test_few_positives_of_an_unequal_draw_give_no_interval(collection, machine, people_of, design, positive, enough):
     unsure = Labeling("p", Scale("unit"), machine.table.assign(relevance=machine.table["relevance"] * 0.5 + 0.01))
-    sample = draw(collection, n=25, design="doubtful", by="p", labelings={"p": unsure}, prompt="binary")
+    sample = draw(collection, n=25, design=design, by="p", labelings={"p": unsure}, prompt="binary")
     ones = iter(range(100))
     people = people_of(sample, lambda *_: int(next(ones) < positive))
     found = correct(collection, people, {"judge": machine}, "P@3")

@@ -7,7 +7,7 @@ from scipy.optimize import isotonic_regression
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.people.final import Rule, best_threshold, final_labels, fit, held_out
+from judgekit.people.final import SHOWN, Rule, agreed, best_threshold, final_labels, fit, held_out
 from judgekit.people.reading import People
 
 ASKED = ["query_id", "doc_id", "probability", "content", "status", "judgments"]
@@ -19,7 +19,7 @@ def people_of(rows, scale: str) -> People:
     labels["status"] = ["ok" if g is not None else "unparsed" for _, _, g, _ in rows]
     labels = labels.astype({"relevance": "float64"})
     asked = [(q, d, p, "", "ok" if g is not None else "tie", 1) for q, d, g, p in rows]
-    return People(Labeling("people", Scale.parse(scale), labels), pd.DataFrame(asked, columns=ASKED))
+    return People(Labeling("people", Scale.parse(scale), labels), pd.DataFrame(asked, columns=ASKED), "pairs", 0.0)
 
 
 def labeling_of(values, scale: str, name: str = "judge") -> Labeling:
@@ -96,6 +96,7 @@ def test_held_out_labels_come_from_rules_that_never_saw_the_query(pool):
 def test_without_people_the_labels_stand_as_declared_and_it_is_said(pool):
     final = final_labels(labeling_of(pool[1], "unit"), None)
     assert (str(final.labeling.scale), len(final.agreement), final.judged) == ("unit", 0, 0)
+    assert set(final.table["source"]) == {"judge"}
     assert final.table["relevance"].tolist() == final.table["machine"].tolist()
     assert "no people judged: the labels are those of judge (no label is declared relevant)" in final.notes[0]
     graded = final_labels(labeling_of(pool[0], "grades:3:2"), None)
@@ -115,12 +116,17 @@ def test_a_missing_label_is_missing_unless_people_gave_one():
 
 def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
     grades, values = pool
-    alike = people_of([(q, d, 1.0, 1.0) for q, d in grades], "binary")
-    with pytest.raises(UsageError, match="judge more"):
-        final_labels(labeling_of(values, "unit"), alike)
+    for scale in ("binary", "grades:3:2"):
+        alike = people_of([(q, d, 1.0, 1.0) for q, d in grades], scale)
+        with pytest.raises(UsageError, match="judge more"):
+            final_labels(labeling_of(values, "unit"), alike)
     random = np.random.default_rng(1)
     noise = {pair: float(random.random()) for pair in grades}
     people = people_of([(q, d, float(g >= 3), 1.0) for (q, d), g in grades.items()], "binary")
+    flat = labeling_of(dict.fromkeys(values, 0.5), "unit")
+    found = agreed(people, {"flat": flat, "judge": labeling_of(values, "unit")})
+    assert set(found["coefficient"]) == {*SHOWN} - {"mean_difference"}
     for machine, useless in ((noise, True), (values, False)):
-        notes = final_labels(labeling_of(machine, "unit"), people).notes
-        assert any("no more often than always" in note for note in notes) == useless
+        final = final_labels(labeling_of(machine, "unit"), people)
+        assert any("no more often than always" in note for note in final.notes) == useless
+        assert str(final.rule).startswith("relevant from ")

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +16,7 @@ from judgekit.data.trec import Asked, write_qrels
 from judgekit.errors import DataError, UsageError
 from judgekit.kinds import Context
 from judgekit.labelers.base import build
+from judgekit.people import correct, deciding, final, machine, reading, tasks
 from judgekit.people.reading import (
     People,
     asked_of,
@@ -40,9 +41,9 @@ def agrees(people: People, truth) -> bool:
     return all(row.relevance == truth[row.query_id, row.doc_id] for row in rows)
 
 
-def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+def write_rows(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> None:
     with path.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(stream, list(rows[0]), delimiter=delimiter, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
@@ -125,18 +126,20 @@ def test_the_best_of_three_is_chosen_of_shown(collection, people_of):
 
 
 def test_preferences_between_answers_are_answer_quality(collection, answered, judged):
-    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=30)
-    said = [("good", 1, 0), ("tie", 0.5, 0.5), ("bad", 0, 0), ("poor", 0, 1), ("good", 1, 0), ("good", 1, 0)]
-    path = judged(sample, "1", lambda row, _: said[int(row["query_id"][1])][0])
+    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=30, duplicates=0.5)
+    said = [("good", 1, 0), ("tie", 0.5, 0.5), ("bad", 0, 0), ("poor", 0, 1), ("good", 1, 0), ("skip",)]
+    path = judged(sample, "1", lambda row, _: "tie" if row["repeat_of"] else said[int(row["query_id"][1])][0])
     table = preferences(read_judgments([path], sample))
     values = table.set_index(["query_id", "run"])["value"]
-    for query in {task.query_id for task in sample.tasks}:
+    assert set(table["query_id"]) == {task.query_id for task in sample.tasks if task.query_id < "q50"}
+    for query in set(table["query_id"]):
         assert (values[query, "good"], values[query, "poor"]) == said[int(query[1])][1:]
     assert set(table["metric"]) == {"preferred"}
     assert set(table["depth"]) == {3}
 
 
-def test_csv_goes_out_and_comes_back_filled_in(collection, truth, tmp_path):
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_csv_goes_out_and_comes_back_filled_in(collection, truth, tmp_path, delimiter):
     sample = draw(collection, n=30, **THREE)
     path = tmp_path / "sheet.csv"
     rows, comment = list(csv.DictReader(io.StringIO(write_csv(sample)))), 'a, "b"' + ";" * 20 + "\nc"
@@ -144,7 +147,7 @@ def test_csv_goes_out_and_comes_back_filled_in(collection, truth, tmp_path):
         row["rating"] = "" if row["query_id"] < "q10" else ["No", "Yes"][truth[row["query_id"], row["doc_id"]]]
         row["skipped"] = "cannot read the text" if row["query_id"] < "q10" else ""
         row["comment"] = "'=1+1" if row["query_id"] > "q50" else comment
-    write_rows(path, rows)
+    write_rows(path, rows, delimiter)
     judgments = read_judgments([path], sample)
     assert {row.comment for row in judgments.rows} == {"=1+1", comment}
     assert len(judgments.rows) == len(rows) == 90
@@ -166,7 +169,7 @@ def test_a_damaged_download_is_refused_with_its_line(collection, judged):
     path = judged(draw(collection, n=5, design="pairs", prompt="binary"), "1")
     rows = path.read_text().splitlines()
     for harmed, said in (
-        (rows[:-1], "was cut off: download it again"),
+        (rows[:-1], "line 6: was cut off: download it again"),
         (rows[:3] + rows[4:], "was cut off"),
         ([rows[0], rows[1].replace('"probability"', '"chance"'), *rows[2:]], "line 2: lacks 'prob"),
         ([rows[0], rows[1][:-5], *rows[2:]], "line 2: is not valid JSON"),
@@ -235,7 +238,7 @@ def test_only_what_was_said_is_taken_from_a_download(collection, judged, at, key
 def test_only_what_was_said_is_taken_from_a_spreadsheet(collection, tmp_path):
     sample = draw(collection, n=5, design="pairs", prompt="binary", assessors=("ann",))
     for column, value, said in (
-        ("query_id", "q59", "the query_id 'q59'"),
+        ("query_id", "q59", ": import the column as text"),
         ("key", "", "the key is not theirs"),
         ("sample", "x", "another sample"),
         ("rating", "true", "'true' is not a grade"),
@@ -275,3 +278,9 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
     (tmp_path / "people.qrels.sample.json").write_text('{"judgekit": "people"}')
     with pytest.raises(DataError, match="does not list the questions"):
         Asked.beside(tmp_path / "people.qrels")
+
+
+def test_values_are_frozen():
+    for module in (correct, deciding, final, machine, reading, tasks):
+        own = [one for one in vars(module).values() if is_dataclass(one) and one.__module__ == module.__name__]
+        assert all(one.__dataclass_params__.frozen for one in own)

@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
+from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import evaluate
 from judgekit.people.sampling import doubtful, draw, draw_answers, expected, proportional, systematic
 from judgekit.people.tasks import Sample
+from judgekit.stages import Collection
 
 
 def pairs_of(sample: Sample) -> list[tuple[str, str]]:
@@ -23,7 +25,7 @@ def test_whole_queries_hold_all_of_their_pool_and_pairs_are_drawn_alike_and_once
     sample = draw(collection, n=7, design="queries")
     drawn = {query for query, _ in pairs_of(sample)}
     assert sorted(pairs_of(sample)) == sorted((q, d) for q in drawn for d in collection.pairs[q])
-    assert (len(drawn), {task.probability for task in sample.tasks}) == (7, {7 / 60})
+    assert (len(drawn), sample.tasks[0].task, {task.probability for task in sample.tasks}) == (7, "t00001", {7 / 60})
     sample = draw(collection, n=50, design="pairs")
     assert len(set(pairs_of(sample))) == 50
     assert {task.probability for task in sample.tasks} == {50 / collection.n_pairs}
@@ -98,6 +100,17 @@ def test_the_best_of_three_shows_each_document_about_as_often_with_each_other(co
         assert max(times.values()) - min(times.values()) <= 2
         met = Counter(frozenset(pair) for docs in shown for pair in combinations(docs, 2))
         assert max(met.values()) <= 2
+        assert min(times.values()) >= 2
+        assert len(met) == {4: 6, 5: 9, 6: 10}[len(times)], "of 6, 10 and 15"
+
+
+def test_of_two_or_three_documents_all_are_shown_once_and_one_is_no_choice():
+    ranked = {"r": {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}}
+    docs = MemoryDocs(Doc(name, name) for name in "abc")
+    one, *more = (Collection.make([Query("q", "?")], docs, ranked, depth) for depth in (1, 2, 3))
+    assert [[len(task.doc_ids) for task in draw(each, n=1, form="best").tasks] for each in more] == [[2], [3]]
+    with pytest.raises(UsageError, match="'q' has a single document"):
+        draw(one, n=1, form="best")
 
 
 def test_assessors_share_the_work_and_each_task_has_as_many_as_asked(collection):
@@ -117,9 +130,9 @@ def test_only_answers_that_differ_are_compared(collection):
     quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
     sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=8)
     assert all(task.query_id < "q10" for task in sample.tasks)
-    assert {task.probability for task in sample.tasks} == {0.8}
+    assert (sample.tasks[0].task, {task.probability for task in sample.tasks}) == ("t00001", {0.8})
     assert sample.design == "answers(depth=3,equal=50)"
-    with pytest.raises(UsageError, match="run 'best' has no answers from the top 3"):
+    with pytest.raises(UsageError, match=r"run 'best' has no answers .* \(runs with answers: good, poor\)"):
         draw_answers(collection, quality, runs=("good", "best"), depth=3, n=8)
     with pytest.raises(UsageError, match="two different runs"):
         draw_answers(collection, quality, runs=("good", "good"), depth=3, n=8)
@@ -131,6 +144,7 @@ def test_only_answers_that_differ_are_compared(collection):
         ({"n": 61}, "61 queries were asked for, but only 60 exist"),
         ({"n": 0}, "at least 1, not 0"),
         ({"n": 5, "overlap": 2}, "from 1 to 1, not 2"),
+        ({"n": 5, "overlap": 0}, "from 1 to 1, not 0"),
         ({"n": 5, "duplicates": 0.9}, "from 0 to 0.5"),
         ({"n": 5, "assessors": ("a", "a")}, "distinct names"),
         ({"n": 5, "design": "stratified"}, "needs the labels of a finished run"),
@@ -150,13 +164,16 @@ def test_a_sample_is_read_back_as_it_was_written_and_if_changed_by_hand_refused_
     sample = draw(collection, n=3, assessors=("ann", "bob"), overlap=2, duplicates=0.2, prompt="binary")
     sample.write(path)
     assert Sample.read(path) == sample
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([lines[0], lines[1].replace("Text of", "Texts of"), *lines[2:]]))
-    with pytest.raises(DataError, match="line 2: the texts are not the ones that were sampled"):
-        Sample.read(path)
-    path.write_text("{}\n")
-    with pytest.raises(DataError, match="line 1: is not a sample"):
-        Sample.read(path)
+    text = path.read_text()
+    for old, new, said in (
+        *(("Text of", other, "line 2: the texts are not the ones") for other in ("Texts of", "Text in", "Words of")),
+        *(('"seed": 1', f'"seed": {other}', "was changed after it was written") for other in range(2, 6)),
+        ('"pairs"', '"pears"', "line 1: lacks the field 'pairs'"),
+        ('"sample"', "null", "line 1: is not a sample"),
+    ):
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(DataError, match=said):
+            Sample.read(path)
 
 
 def test_the_precision_to_expect_is_that_of_the_labels_that_are_there(collection, machine):
