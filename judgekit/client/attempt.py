@@ -133,8 +133,7 @@ class Client:
         self.connected = self._looked = False
         self._readying: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._streak = 0
-        self._signature = ""
+        self._streak, self._signature = 0, ""
 
     def add(self, attempt: Attempt) -> None:
         """Have an attempt wait to be begun."""
@@ -403,8 +402,7 @@ class Attempt:
             client.limiter.overloaded(started)
             return Retry(f"no answer within {endpoint.timeout_s:g} s", DOWN)
         except NotConnectedError as problem:
-            tried = self._patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
-            if not client.connected and tried:
+            if not client.connected and self._patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
                 return Fatal(
                     f"no connection was made: {problem}. Is the server running, and is the address right?"
                     f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
@@ -423,8 +421,8 @@ class Attempt:
         response = read_response(status, headers, data, params, rejected and (endpoint.application or client.proven))
         if isinstance(response, Accepted):
             self._parsed = response.json
-            took = None if endpoint.built_in else seconds  # finding a recorded reply is not what its model took
-            return Reply(self.request.key, response.raw, body=response.json, seconds=took)
+            # The time to find a recorded reply is not the time that its model took.
+            return Reply(self.request.key, response.raw, False, response.json, None if endpoint.built_in else seconds)
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
         return response

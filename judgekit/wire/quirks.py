@@ -369,13 +369,6 @@ def in_words(form: str, words: list[str]) -> Any:
     return {"choice": words}
 
 
-def _beside(body: bytes, constraint: Mapping[str, Any]) -> bytes:
-    """Return a body with the fields of a constraint that it lacks, without reading it: it is long."""
-    # A quote inside of a text has a backslash, so that no text is taken for a name.
-    lacking = {name: value for name, value in constraint.items() if f'"{name}":'.encode() not in body}
-    return b"".join((body[:-1], b",", canonical(lacking)[1:])) if lacking else body
-
-
 @dataclass
 class ServerQuirks:
     """What an endpoint turned out to refuse or ignore, for one model.
@@ -396,7 +389,9 @@ class ServerQuirks:
     def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
         """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
         if not (self.swapped or self.dropped):
-            return _beside(body, constraint) if constraint else body
+            # The body is long, and is not read: a quote in a text has a backslash, so that none is taken for a name.
+            lacking = {name: value for name, value in constraint.items() if f'"{name}":'.encode() not in body}
+            return b"".join((body[:-1], b",", canonical(lacking)[1:])) if lacking else body
         fields = (self._field(*item) for item in {**constraint, **orjson.loads(body)}.items())
         return canonical({name: value for name, value in fields if name not in self.dropped})
 
