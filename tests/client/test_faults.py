@@ -22,6 +22,7 @@ from judgekit.reading.prompts import load_prompt
 from judgekit.reading.verdict import Unread
 from judgekit.store.maintenance import verify
 from judgekit.store.replies import Store
+from judgekit.wire.quirks import UNUSABLE
 from judgekit.wire.types import Endpoint, Failure, Reply
 from tests.programs import Run
 from tests.scripted import Scripted, completion, error
@@ -106,6 +107,7 @@ def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(fa
     assert (failure.status, failure.reason) == (Status.FAILED, "500: boom (after 3 attempts)")
     assert len(run.outcomes) == 40
     assert (run.usage.sent, run.usage.failed, run.usage.incurred.requests) == (39, 1, 42)
+    assert run.retries == [(f"here: {UNUSABLE}", 3)]
     fault_server.answer = lambda body, seen: "yes"
     fault_server.seen.clear()
     again = Run(fault_server.base_url, UNITS, tmp_path)
