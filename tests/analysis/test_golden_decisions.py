@@ -25,7 +25,7 @@ COSTS: Final = pd.DataFrame(
 KNOWN: Final = {
     "costs": COSTS,
     "pool": Pool(90, 450, 900, 250, 400, (5, 40), (20, 30)),
-    "needs": {"own": Needs(references=True), "easy": Needs(), "gold": Needs(existing=True)},
+    "needs": {"own": Needs(), "easy": Needs(references=True), "gold": Needs(existing=True)},
 }
 CONTROLS: Final = {"ranks": RETRIEVER, "sizes": LENGTH}
 Case = dict[str, Any]
@@ -33,20 +33,26 @@ Case = dict[str, Any]
 
 def chosen() -> Case:
     scores, quality = world({"own": (0, 1), "easy": (0.8, 0.3), "ranks": (0, 0.9), "sizes": (0.5, 0.1)}, 90, RUNS[:3])
-    gone = (scores["labeling"] == "own") & scores["query_id"].isin(["q0003", "q0004"])
-    value, kinds = scores["value"], {query: ("odd", "even")[int(query[1:]) % 2] for query in quality["query_id"]}
-    bounded = scores.assign(value=value.mask(gone), low=value - gone, high=value + gone).replace(CONTROLS)
-    twins = {"own": scores[scores["run"] == "rrf"].groupby("query_id")["value"].mean().to_dict()}
-    background = Background(controls=[RETRIEVER, LENGTH], twins=twins, **KNOWN)
+    kinds = {query: ("odd", "even")[int(query[1:]) % 2] for query in quality["query_id"]}
+    own, easy = (
+        scores[scores["labeling"] == name].groupby("query_id")["value"].mean().to_dict() for name in ("own", "easy")
+    )
+    background = Background(controls=list(CONTROLS.values()), twins={"own": own, "easy": easy}, **KNOWN)
     money = Money("EUR", 0.5, wage=18, minutes=2, budget=90)
-    return {"scores": bounded, "quality": quality, "by": kinds, "money": money, "background": background}
+    return {
+        "scores": scores.replace(CONTROLS),
+        "quality": quality,
+        "by": kinds,
+        "money": money,
+        "background": background,
+    }
 
 
 def misled() -> Case:
     runs = ("a", "b", "a-retriever-with-a-long-name")
     scores, quality = world({"own": (0.0, 1.0), "gold": (0.0, 0.3)}, 200, runs, skill=0.7)
     leans = 2.0 * ((scores["run"] == "a") & (scores["labeling"] == "gold"))
-    money, scores = Money(reference=2, judgment=0.25), scores.assign(value=scores["value"] + leans)
+    money, scores = Money(reference=2, judgment=0.25, price={"own": 0.01}), scores.assign(value=scores["value"] + leans)
     return {"scores": scores, "quality": quality, "money": money, "background": Background(**KNOWN)}
 
 
@@ -59,7 +65,7 @@ def of_one_run() -> Case:
 
 
 def undecided() -> Case:
-    scores, quality = world({"own": (0.3, 0.2), "none": (0.4, 0.0)}, 60, RUNS[:2], skill=0.2)
+    scores, quality = world({"own": (0.3, 0.2), "none": (0.4, 0.01)}, 60, RUNS[:2], seed=2, skill=0.2)
     graded = quality.assign(value=(quality["value"] + (quality.index % 3 > 0)) / 2, contexts="not checked")
     background = Background(pool=KNOWN["pool"])
     return {"scores": scores[scores["query_id"] != "q0007"], "quality": graded, "background": background}
@@ -69,14 +75,16 @@ def grouped() -> Case:
     scores, quality = world({"own": (0, 1), "easy": (0.8, 0.3), "gold": (0.0, 1.1)}, 120, skill=0.6)
     groups = {query: f"g{int(query[1:]) // 3}" for query in quality["query_id"]}
     odd = (scores["labeling"] == "own") & (scores["query_id"] < "q0005")
-    scores = scores.assign(value=scores["value"].mask(odd))
+    gone = (scores["labeling"] == "easy") & (scores["query_id"] > "q0117")
+    value = scores["value"].mask(odd)
+    scores = scores.assign(value=value.mask(gone), low=value - gone, high=value + gone)
     money, background = Money("USD", judgment=0.3), Background(**KNOWN)
     return {"scores": scores, "quality": quality, "groups": groups, "money": money, "background": background}
 
 
 def failing() -> Case:
-    scores, quality = world({"easy": (1.0, 0.2), "own": (0.9, 0.3), "none": (0, 0.01)}, 50)
-    gone = (scores["labeling"] == "none") & (scores["query_id"] < "q0002")
+    scores, quality = world({"own": (0.0, 1.0), "easy": (0.7, 0.3), "none": (0, 0.01)}, 80)
+    gone = (scores["labeling"] == "own") & (scores["query_id"] < "q0002")
     ends = {"value": np.nan, "low": -np.inf, "high": np.inf}
     scores = scores.assign(**{name: scores["value"].mask(gone, end) for name, end in ends.items()})
     return {
@@ -88,8 +96,9 @@ def failing() -> Case:
 
 
 def unguided() -> Case:
-    scores, quality = world({"own": (0.1, 0.1), "a-labeling-with-a-long-name": (0.02, 0.02)}, 40, RUNS[:1], seed=1)
-    return {"scores": scores, "quality": quality, "background": Background(**KNOWN)}
+    scores, quality = world({"own": (0.02, 0.02), "a-labeling-with-a-long-name": (0.0, 0.01)}, 60, RUNS[:1], seed=1)
+    groups = {query: query[:-1] + str(int(query[-1]) // 4) for query in quality["query_id"]}
+    return {"scores": scores, "quality": quality, "background": Background(**KNOWN), "groups": groups}
 
 
 CASES: Final = (chosen, misled, of_one_run, undecided, grouped, failing, unguided)
@@ -98,7 +107,8 @@ CASES: Final = (chosen, misled, of_one_run, undecided, grouped, failing, unguide
 def told(case: Case, whole: bool) -> str:
     """Return a decision and what it rests on as text, a fact or a row in each line, numbers to four digits."""
     found = compare(**case, resamples=200)
-    decision, parts = found.decision, []
+    decision = found.decision
+    parts = [f"biases: {dict(decision.biases)}"]
     for use in filter(None, (decision.findings, decision.other)):
         facts = {"": {name: getattr(use, name) for name in FACTS.split()}}
         facts |= {one.labeling: {name: getattr(one, name) for name in OF_EACH.split()} for one in use.each}
