@@ -112,10 +112,18 @@ def test_below_twenty_differing_questions_signs_are_flipped_instead_of_saying_no
     quality = np.zeros((2, 100))
     quality[0, :16] = 1
     noise = rng.normal(size=(2, 100)) * 0.1
-    for differing, oftener in ((16, {("right", "wrong")}), (4, set())):  # four would be so by chance
+    for differing, oftener in ((7, {("right", "wrong")}), (6, set())):  # six: by chance in 1 of 64
         quality[0, differing:] = 0
         data = tables({"right": quality + noise, "wrong": -quality + noise}, quality, ("A", "B"))
         assert decided(data)[0].findings.oftener == oftener
+
+
+def test_nothing_is_claimed_where_two_more_losses_could_undo_it() -> None:
+    place, quality = np.arange(60), np.stack([np.ones(60), np.zeros(60)])
+    one = np.where(place < 3, -quality, quality)
+    for ahead, oftener in ((20, set()), (40, {("one", "other")})):
+        other = np.where((place >= 3) & (place < 3 + ahead), 0.0, quality)
+        assert decided(tables({"one": one, "other": other}, quality, ("A", "B")))[0].findings.oftener == oftener
 
 
 @pytest.mark.parametrize(("few", "claimed"), [(4, False), (5, True)])
