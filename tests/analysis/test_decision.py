@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import judgekit as jk
 from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare, decide
 from judgekit.analysis.findings import HELPS, MISLEADS, NOT_SHOWN
 from judgekit.analysis.intervals import better_than
-from judgekit.errors import UsageError
+from judgekit.analysis.money import check_costs
+from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Needs
 from tests.analysis.worlds import RUNS, tables, world
 from tests.commands import Judgekit, in_process
@@ -74,13 +76,23 @@ def test_a_labeling_that_picks_the_worse_run_is_not_better_than_all_others() -> 
     assert re.search(bring, lines["Next"])
     assert "judge would pick A, the answers so far B." in found.text
     assert found.findings["judge"].concordance.low > 0.6, "on the questions whose answers differ it is right"
-    assert found.findings["judge"].gain.value < 0
 
 
-@pytest.mark.parametrize("given", [{"wage": 18}, {"minutes": 1}, {"judgment": 1, "wage": 18, "minutes": 1}])
-def test_a_price_of_people_that_is_half_or_twice_given_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="use one of the two"):
-        Money(**given)
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (lambda: Money(wage=18), "use one of the two"),
+        (lambda: Money(judgment=1, wage=18, minutes=1), "use one of the two"),
+        (lambda: Rules(margin_points=-1), "margin_points"),
+        (lambda: Money(budget=-0.1), "budget must be at least 0, not -0.1"),
+        (lambda: Money(price={"own": np.inf}), "price of own must be at least 0, not inf"),
+        (lambda: check_costs(pd.DataFrame({"labeling": ["a", "b", "a"]})), "two rows for labeling 'a'"),
+        (lambda: check_costs(pd.DataFrame({"labeling": ["a"], "requests": [-1]})), "a negative cost"),
+    ],
+)
+def test_costs_and_margins_that_cannot_be_are_refused(refused: Callable[[], object], said: str) -> None:
+    with pytest.raises((UsageError, DataError), match=said):
+        refused()
 
 
 def test_without_prices_requests_judgments_and_references_are_counted() -> None:
@@ -90,21 +102,18 @@ def test_without_prices_requests_judgments_and_references_are_counted() -> None:
     data, background = world({"own": (0, 1.0)}, n=100), Background(costs=costs, pool=pool, needs=needs)
     lines = decided(data, background=background)[1]
     assert lines["Cost"] == "Requests at depth 5: answers 300; own 500. New questions need references: own and answers."
-    assert lines["Reuse"] == "A further run needs 5 to 40 new labels, or 20 to 30 answers."
     assert lines["Do"] == "For ground truth to keep, label with own. To choose among these 4 runs, compare answers."
     once = replace(background, pool=replace(pool, labels_again=(91, 91), answers_again=(30, 30)))
     assert decided(data, background=once)[1]["Reuse"] == "A further run needs 91 new labels, or 30 answers."
 
 
 @pytest.mark.parametrize(("name", "shown"), [("b", "b"), ("b" * 40, "b" * 23 + "…")])
-def test_labelings_of_equal_r_do_not_lead_one_another_and_unchecked_contexts_are_marked(name: str, shown: str) -> None:
+def test_labelings_of_equal_r_do_not_lead_one_another(name: str, shown: str) -> None:
     scores, quality = world({"a": (0.0, 1.0)}, n=300)
     both = pd.concat([scores, scores.assign(labeling=name)])
-    found, lines = decided((both, quality))
+    _, lines = decided((both, quality))
     equal = rf"Equal r so far, \.\d\d: a and {shown}, not shown apart\.( The costliest is safer\.|$)"
     assert re.match(equal, lines["Why"])
-    assert "Contexts" not in found.text
-    assert "Contexts not checked" in decided((both, quality.assign(contexts="not checked")))[0].text
 
 
 def test_below_twenty_differing_questions_signs_are_flipped_instead_of_saying_nothing() -> None:
@@ -174,12 +183,8 @@ def test_a_choice_that_answers_themselves_hardly_win_is_not_worth_labels() -> No
     assert lines["Do"] == "Buy no labels to choose among these 3 runs: keep the cheaper retriever."
     assert re.match(r"Answers themselves win at most [01]\.\d points over a coin flip\.", lines["Why"])
     answers = found.purchase.set_index("strategy").loc["answers"]
-    assert answers["gain_low"] < 0
-    assert answers["note"].endswith("a gain below 0 is chance")
     assert answers["questions"] == 2000 + 1000, "those of the pilot are answered"
     assert not compare(*data, resamples=100, rules=Rules(margin_points=0.1)).decision.findings.not_worth
-    with pytest.raises(UsageError, match="margin_points"):
-        Rules(margin_points=-1)
 
 
 def test_the_same_label_for_every_document_of_a_question_is_worth_nothing_for_the_choice() -> None:
@@ -210,7 +215,6 @@ def test_kinds_of_question_that_disagree_are_told_apart(judgekit: Judgekit, tmp_
     assert {kind: part["gold"].says for kind, part in found.findings.kinds.items()} == {"open": HELPS, "a or b": HELPS}
     assert lines["Beware"].startswith("gold does otherwise within a or b and open questions: choose by kind.")
     assert "not declared" not in lines["How sure"]
-    assert set(found.findings.table()["kind"]) == {"all", "open", "a or b"}
     out = judgekit(*written(tmp_path, scores, answers), "--resamples", 100, "--by", "kind").out
     assert "gold does otherwise within a or b and open questions" in out
     with pytest.raises(UsageError, match="neither the quality nor the scores table has a column 'sort'"):
@@ -229,7 +233,6 @@ def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_
         assert f"| **{title}** | {said.replace('|', chr(92) + '|')} |" in markdown
         assert title in html
     assert "<details>" in markdown
-    assert str(found) == found.text
     assert jk.decide is decide
 
 

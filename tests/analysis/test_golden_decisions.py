@@ -28,10 +28,9 @@ KNOWN: Final = {
     "needs": {"own": Needs(), "easy": Needs(references=True), "gold": Needs(existing=True)},
 }
 CONTROLS: Final = {"ranks": RETRIEVER, "sizes": LENGTH}
-Case = dict[str, Any]
 
 
-def chosen() -> Case:
+def chosen() -> dict[str, Any]:
     scores, quality = world({"own": (0, 1), "easy": (0.8, 0.3), "ranks": (0, 0.9), "sizes": (0.5, 0.1)}, 90, RUNS[:3])
     kinds = {query: ("odd", "even")[int(query[1:]) % 2] for query in quality["query_id"]}
     own, easy = (
@@ -48,7 +47,7 @@ def chosen() -> Case:
     }
 
 
-def misled() -> Case:
+def misled() -> dict[str, Any]:
     runs = ("a", "b", "a-retriever-with-a-long-name")
     scores, quality = world({"own": (0.0, 1.0), "gold": (0.0, 0.3)}, 200, runs, skill=0.7)
     leans = 2.0 * ((scores["run"] == "a") & (scores["labeling"] == "gold"))
@@ -56,7 +55,7 @@ def misled() -> Case:
     return {"scores": scores, "quality": quality, "money": money, "background": Background(**KNOWN)}
 
 
-def of_one_run() -> Case:
+def of_one_run() -> dict[str, Any]:
     scores, quality = world({"own": (0, 1), "easy": (0.8, 0.3), "gold": (0.6, 0.6)}, 90, RUNS[:1])
     twins = {"easy": scores[scores["labeling"] == "gold"].set_index("query_id")["value"].to_dict()}
     closed = quality.assign(run="all", depth=0, value=np.arange(90) % 3 // 2)
@@ -64,14 +63,14 @@ def of_one_run() -> Case:
     return {"scores": scores, "quality": pd.concat([quality, closed]), "background": background}
 
 
-def undecided() -> Case:
+def undecided() -> dict[str, Any]:
     scores, quality = world({"own": (0.3, 0.2), "none": (0.4, 0.01)}, 60, RUNS[:2], seed=2, skill=0.2)
-    graded = quality.assign(value=(quality["value"] + (quality.index % 3 > 0)) / 2, contexts="not checked")
+    graded = quality.assign(value=(quality["value"] + (quality.index % 3 > 0)) / 2)
     background = Background(pool=KNOWN["pool"])
     return {"scores": scores[scores["query_id"] != "q0007"], "quality": graded, "background": background}
 
 
-def grouped() -> Case:
+def grouped() -> dict[str, Any]:
     scores, quality = world({"own": (0, 1), "easy": (0.8, 0.3), "gold": (0.0, 1.1)}, 120, skill=0.6)
     groups = {query: f"g{int(query[1:]) // 3}" for query in quality["query_id"]}
     odd = (scores["labeling"] == "own") & (scores["query_id"] < "q0005")
@@ -82,29 +81,29 @@ def grouped() -> Case:
     return {"scores": scores, "quality": quality, "groups": groups, "money": money, "background": background}
 
 
-def failing() -> Case:
+def failing() -> dict[str, Any]:
     scores, quality = world({"own": (0.0, 1.0), "easy": (0.7, 0.3), "none": (0, 0.01)}, 80)
     gone = (scores["labeling"] == "own") & (scores["query_id"] < "q0002")
     ends = {"value": np.nan, "low": -np.inf, "high": np.inf}
     scores = scores.assign(**{name: scores["value"].mask(gone, end) for name, end in ends.items()})
-    return {
-        "scores": scores,
-        "quality": quality,
-        "use": "find-questions",
-        "background": Background(needs=KNOWN["needs"]),
-    }
+    return {"scores": scores, "quality": quality, "use": "find-questions"}
 
 
-def unguided() -> Case:
+def incomparable() -> dict[str, Any]:
+    return grouped() | {"groups": None, "background": Background(incomparable="Runs of different depths.", **KNOWN)}
+
+
+def unguided() -> dict[str, Any]:
     scores, quality = world({"own": (0.02, 0.02), "a-labeling-with-a-long-name": (0.0, 0.01)}, 60, RUNS[:1], seed=1)
     groups = {query: query[:-1] + str(int(query[-1]) // 4) for query in quality["query_id"]}
-    return {"scores": scores, "quality": quality, "background": Background(**KNOWN), "groups": groups}
+    answers = quality.assign(contexts="not checked")
+    return {"scores": scores, "quality": answers, "background": Background(**KNOWN), "groups": groups}
 
 
-CASES: Final = (chosen, misled, of_one_run, undecided, grouped, failing, unguided)
+CASES: Final = (chosen, misled, of_one_run, undecided, grouped, incomparable, failing, unguided)
 
 
-def told(case: Case, whole: bool) -> str:
+def told(case: dict[str, Any], whole: bool) -> str:
     """Return a decision and what it rests on as text, a fact or a row in each line, numbers to four digits."""
     found = compare(**case, resamples=200)
     decision = found.decision
