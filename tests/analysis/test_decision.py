@@ -233,6 +233,7 @@ def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_
         assert f"| **{title}** | {said.replace('|', chr(92) + '|')} |" in markdown
         assert title in html
     assert "<details>" in markdown
+    assert str(found) == found.text
     assert jk.decide is decide
 
 

@@ -1,7 +1,4 @@
-"""Whole decisions of small results, with the figures behind them, as decisions.txt has them: read what changes there.
-
-``python -m tests.analysis.test_golden_decisions`` writes them anew.
-"""
+"""Whole decisions of small results, with the figures behind them, as decisions.txt has them: read what changes."""
 
 import re
 from pathlib import Path
@@ -129,5 +126,5 @@ def test_a_whole_decision_with_its_figures_is_what_is_written(case: Any) -> None
     assert told(case(), case is undecided).splitlines() == expected.splitlines()
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # python -m tests.analysis.test_golden_decisions writes the texts anew
     TEXTS.write_text("\n\n".join(f"# {case.__name__}\n{told(case(), case is undecided)}" for case in CASES) + "\n")
