@@ -64,7 +64,7 @@ def undecided() -> dict[str, Any]:
     scores, quality = world({"own": (0.3, 0.2), "none": (0.4, 0.01)}, 60, RUNS[:2], seed=2, skill=0.2)
     graded = quality.assign(value=(quality["value"] + (quality.index % 3 > 0)) / 2)
     background = Background(pool=KNOWN["pool"])
-    return {"scores": scores[scores["query_id"] != "q0007"], "quality": graded, "background": background}
+    return {"scores": scores[scores["query_id"] < "q0057"], "quality": graded, "background": background}
 
 
 def grouped() -> dict[str, Any]:
@@ -87,7 +87,8 @@ def failing() -> dict[str, Any]:
 
 
 def incomparable() -> dict[str, Any]:
-    return grouped() | {"groups": None, "background": Background(incomparable="Runs of different depths.", **KNOWN)}
+    scores, quality = world({"own": (0.4, 1.0)}, 40, RUNS[:2])
+    return {"scores": scores, "quality": quality, "background": Background(incomparable="Runs of different depths.")}
 
 
 def unguided() -> dict[str, Any]:
