@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import pytest
 
 import judgekit as jk
 from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare, decide
-from judgekit.analysis.findings import HELPS, MISLEADS, NOT_SHOWN, RETRIEVER
+from judgekit.analysis.findings import HELPS, MISLEADS, NOT_SHOWN
 from judgekit.analysis.intervals import better_than
-from judgekit.errors import UsageError
+from judgekit.analysis.money import check_costs
+from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Needs
 from tests.analysis.worlds import RUNS, tables, world
 from tests.commands import Judgekit, in_process
@@ -74,43 +76,23 @@ def test_a_labeling_that_picks_the_worse_run_is_not_better_than_all_others() -> 
     assert re.search(bring, lines["Next"])
     assert "judge would pick A, the answers so far B." in found.text
     assert found.findings["judge"].concordance.low > 0.6, "on the questions whose answers differ it is right"
-    assert found.findings["judge"].gain.value < 0
 
 
-def test_gold_passages_are_there_already_and_people_and_references_cost() -> None:
-    needs = {"gold": Needs(existing=True), "quoted": Needs(references=True), "judge": Needs()}
-    costs = pd.DataFrame({"labeling": ["gold", "quoted", "judge"], "requests": [0, 0, 2000], "money": [0, 0, 10.0]})
-    money = Money("USD", reference=2.0, judgment=0.3, price={"quoted": 0.01}, budget=600)
-    pool = Pool(queries=200, pairs=1000, pooled=2000, lists=700, at_hand=500)
-    background = Background(needs=needs, costs=costs, pool=pool)
-    data = world(dict.fromkeys(needs, (0.0, 1.0)), n=200)
-    found = compare(*data, resamples=200, money=money, background=background)
-    order = found.purchase.set_index("strategy")
-    new = ["requests", "judgments", "references", "money", "questions"]
-    assert order.loc[["gold", "quoted", "judge", "people"], new].to_numpy() == pytest.approx(
-        np.array(
-            [
-                [np.nan] * 5,
-                [0, 0, 1, 2.0 + 5 * 0.01, 200 + 292],
-                [5, 0, 0, 0.025, 500],  # half of the pool is within the depth; capped by the questions at hand
-                [0, 5, 0, 1.5, 400],
-            ]
-        ),
-        nan_ok=True,
-    )
-    assert order.loc[["gold", "people"], "note"].tolist() == [
-        "existing: cannot label new pairs",
-        "unknown: not piloted",
-    ]
-    assert order.loc[["people", "nothing more"], "gain"].tolist() == pytest.approx([np.nan, 0], nan_ok=True)
-    cost = well_formed(found.decision)["Cost"]
-    assert "As many new questions: quoted $410; judge $5.00." in cost
-
-
-@pytest.mark.parametrize("given", [{"wage": 18}, {"minutes": 1}, {"judgment": 1, "wage": 18, "minutes": 1}])
-def test_a_price_of_people_that_is_half_or_twice_given_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="use one of the two"):
-        Money(**given)
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (lambda: Money(wage=18), "use one of the two"),
+        (lambda: Money(judgment=1, wage=18, minutes=1), "use one of the two"),
+        (lambda: Rules(margin_points=-1), "margin_points"),
+        (lambda: Money(budget=-0.1), "budget must be at least 0, not -0.1"),
+        (lambda: Money(price={"own": np.inf}), "price of own must be at least 0, not inf"),
+        (lambda: check_costs(pd.DataFrame({"labeling": ["a", "b", "a"]})), "two rows for labeling 'a'"),
+        (lambda: check_costs(pd.DataFrame({"labeling": ["a"], "requests": [-1]})), "a negative cost"),
+    ],
+)
+def test_costs_and_margins_that_cannot_be_are_refused(refused: Callable[[], object], said: str) -> None:
+    with pytest.raises((UsageError, DataError), match=said):
+        refused()
 
 
 def test_without_prices_requests_judgments_and_references_are_counted() -> None:
@@ -120,43 +102,18 @@ def test_without_prices_requests_judgments_and_references_are_counted() -> None:
     data, background = world({"own": (0, 1.0)}, n=100), Background(costs=costs, pool=pool, needs=needs)
     lines = decided(data, background=background)[1]
     assert lines["Cost"] == "Requests at depth 5: answers 300; own 500. New questions need references: own and answers."
-    assert lines["Reuse"] == "A further run needs 5 to 40 new labels, or 20 to 30 answers."
     assert lines["Do"] == "For ground truth to keep, label with own. To choose among these 4 runs, compare answers."
     once = replace(background, pool=replace(pool, labels_again=(91, 91), answers_again=(30, 30)))
     assert decided(data, background=once)[1]["Reuse"] == "A further run needs 91 new labels, or 30 answers."
 
 
 @pytest.mark.parametrize(("name", "shown"), [("b", "b"), ("b" * 40, "b" * 23 + "…")])
-def test_labelings_of_equal_r_do_not_lead_one_another_and_unchecked_contexts_are_marked(name: str, shown: str) -> None:
+def test_labelings_of_equal_r_do_not_lead_one_another(name: str, shown: str) -> None:
     scores, quality = world({"a": (0.0, 1.0)}, n=300)
     both = pd.concat([scores, scores.assign(labeling=name)])
-    found, lines = decided((both, quality))
+    _, lines = decided((both, quality))
     equal = rf"Equal r so far, \.\d\d: a and {shown}, not shown apart\.( The costliest is safer\.|$)"
     assert re.match(equal, lines["Why"])
-    assert "Contexts" not in found.text
-    assert "Contexts not checked" in decided((both, quality.assign(contexts="not checked")))[0].text
-
-
-def test_where_nothing_bounds_a_score_no_claim_is_made_and_the_questions_are_named() -> None:
-    scores, quality = world({"own": (0.0, 1.0), "other": (1.0, 0.3)})
-    gone = (scores["labeling"] == "own") & (scores["query_id"] < "q0003")
-    ends = {"low": -np.inf, "high": np.inf, "value": np.nan}
-    scores = scores.assign(**{name: scores["value"].mask(gone, end) for name, end in ends.items()})
-    found, _ = decided((scores, quality))
-    assert found.findings.lacking == {"own": ("q0000", "q0001", "q0002")}
-    assert found.findings["own"].says == NOT_SHOWN
-    assert found.findings.better == frozenset()
-    assert "own lacks labels on 3 questions (q0000, q0001, q0002)." in found.text
-
-
-def test_a_labeling_that_does_not_apply_somewhere_is_compared_on_the_common_questions() -> None:
-    scores, quality = world({"own": (0.0, 1.0), "match": (0.0, 0.9)}, n=300)
-    yes_no = (scores["labeling"] == "match") & (scores["query_id"] < "q0027")
-    found, _ = decided((scores.assign(value=scores["value"].mask(yes_no)), quality))
-    assert set(found.findings.names) == {"own", "match"}
-    assert found.findings.queries == 273
-    assert "match does not apply to 27." in found.text
-    assert "match has no score on 27 questions: all are compared on the other 273." in found.details
 
 
 def test_below_twenty_differing_questions_signs_are_flipped_instead_of_saying_nothing() -> None:
@@ -164,10 +121,18 @@ def test_below_twenty_differing_questions_signs_are_flipped_instead_of_saying_no
     quality = np.zeros((2, 100))
     quality[0, :16] = 1
     noise = rng.normal(size=(2, 100)) * 0.1
-    for differing, oftener in ((16, {("right", "wrong")}), (4, set())):  # four would be so by chance
+    for differing, oftener in ((7, {("right", "wrong")}), (6, set())):  # six: by chance in 1 of 64
         quality[0, differing:] = 0
         data = tables({"right": quality + noise, "wrong": -quality + noise}, quality, ("A", "B"))
         assert decided(data)[0].findings.oftener == oftener
+
+
+def test_nothing_is_claimed_where_two_more_losses_could_undo_it() -> None:
+    place, quality = np.arange(60), np.stack([np.ones(60), np.zeros(60)])
+    one = np.where(place < 3, -quality, quality)
+    for ahead, oftener in ((20, set()), (40, {("one", "other")})):
+        other = np.where((place >= 3) & (place < 3 + ahead), 0.0, quality)
+        assert decided(tables({"one": one, "other": other}, quality, ("A", "B")))[0].findings.oftener == oftener
 
 
 @pytest.mark.parametrize(("few", "claimed"), [(4, False), (5, True)])
@@ -206,40 +171,6 @@ def test_answers_made_from_other_documents_than_the_runs_are_refused(judgekit: J
     assert set(pd.read_csv(tmp_path / "quality.csv")["contexts"]) == {"not checked"}
 
 
-def test_gold_passages_that_pick_the_worse_retriever() -> None:
-    rng = np.random.default_rng(3)
-    quality = (rng.random((2, 1000)) < np.array([[0.55], [0.45]])).astype(float)
-    gold = quality * 0.2 + rng.normal(size=(2, 1000)) + np.array([[0.0], [0.4]])
-    match = quality + 0.3 * rng.normal(size=(2, 1000))
-    found, lines = decided(tables({"gold": gold, "containment": match}, quality, ("A", "B")))
-    assert lines["Do"] == "Do not choose by gold: it picks the worse run. Choose by containment."
-    said = "gold misleads: it picks the worse run.", "gold puts B above A, answers below: both shown."
-    assert found.biases == {"containment": (), "gold": said}
-    assert "tau-b" not in " ".join(found.details), "it orders them alike"
-    assert re.fullmatch(r"Gain in points: gold -\d\.\d \(-.* to -.*\); containment \d\.\d \(.*\)\.", lines["Why"])
-    assert lines["How sure"] == "1,000 questions, 2 retrievers, this reader only. Kinds of question were not declared."
-    assert lines["Next"] == "Repeat with the reader that you will ship."
-
-
-def test_questions_that_would_show_a_gain_are_counted_where_it_may_be_there() -> None:
-    found, lines = decided(world({"own": (0.0, 0.2), "other": (1.0, 0.1)}, n=60, seed=2))
-    assert found.findings.needed is not None
-    assert lines["Next"].startswith(f"Bring at least {found.findings.needed} questions")
-
-
-def test_gold_labels_are_used_here_and_people_are_piloted_first() -> None:
-    needs = {"gold": Needs(existing=True), "judge": Needs()}
-    money = Money("USD", wage=18, minutes=1)
-    pool = Pool(104, 1092, 1092, 571, 104)
-    data = world({"gold": (0, 1.0), "judge": (0, 0.4)}, n=104, seed=1)
-    costs = pd.DataFrame({"labeling": ["judge"], "requests": [1092]})
-    background = Background(needs=needs, costs=costs, pool=pool)
-    _, lines = decided(data, money=money, background=background)
-    assert lines["Do"] == "Use the gold labels here. Before buying people's, pilot 30 questions: about $94."
-    assert lines["Cost"].startswith("People: 1,092 judgments, $328 at $0.30.")
-    assert "Documents that gold does not list count as 0." in lines["Beware"]
-
-
 def test_a_choice_that_answers_themselves_hardly_win_is_not_worth_labels() -> None:
     rng = np.random.default_rng(0)
     right = (rng.random(2000) < 0.5).astype(float)
@@ -252,12 +183,8 @@ def test_a_choice_that_answers_themselves_hardly_win_is_not_worth_labels() -> No
     assert lines["Do"] == "Buy no labels to choose among these 3 runs: keep the cheaper retriever."
     assert re.match(r"Answers themselves win at most [01]\.\d points over a coin flip\.", lines["Why"])
     answers = found.purchase.set_index("strategy").loc["answers"]
-    assert answers["gain_low"] < 0
-    assert answers["note"].endswith("a gain below 0 is chance")
     assert answers["questions"] == 2000 + 1000, "those of the pilot are answered"
     assert not compare(*data, resamples=100, rules=Rules(margin_points=0.1)).decision.findings.not_worth
-    with pytest.raises(UsageError, match="margin_points"):
-        Rules(margin_points=-1)
 
 
 def test_the_same_label_for_every_document_of_a_question_is_worth_nothing_for_the_choice() -> None:
@@ -274,17 +201,6 @@ def test_the_same_label_for_every_document_of_a_question_is_worth_nothing_for_th
     assert well_formed(one.decision)["Do"].startswith(look.format("own"))
 
 
-def test_what_hangs_on_one_run_says_so() -> None:
-    scores, quality = world({"own": (0.0, 1.0)}, skill=0.01)
-    bad = quality["run"] == "tfidf"
-    quality = quality.assign(value=quality["value"].mask(bad & (quality.index % 3 > 0), 0.0))
-    low = scores["run"] == "tfidf"
-    scores = scores.assign(value=scores["value"].mask(low, scores["value"] - 2))
-    found, lines = decided((scores, quality), resamples=999)
-    assert found.findings["own"].hinges == ("tfidf",)
-    assert "Not shown without tfidf." in lines["How sure"]
-
-
 def test_kinds_of_question_that_disagree_are_told_apart(judgekit: Judgekit, tmp_path: Path) -> None:
     """Gold labels choose rightly within each kind of question, and wrongly over both."""
     rng = np.random.default_rng(0)
@@ -299,28 +215,10 @@ def test_kinds_of_question_that_disagree_are_told_apart(judgekit: Judgekit, tmp_
     assert {kind: part["gold"].says for kind, part in found.findings.kinds.items()} == {"open": HELPS, "a or b": HELPS}
     assert lines["Beware"].startswith("gold does otherwise within a or b and open questions: choose by kind.")
     assert "not declared" not in lines["How sure"]
-    assert set(found.findings.table()["kind"]) == {"all", "open", "a or b"}
     out = judgekit(*written(tmp_path, scores, answers), "--resamples", 100, "--by", "kind").out
     assert "gold does otherwise within a or b and open questions" in out
     with pytest.raises(UsageError, match="neither the quality nor the scores table has a column 'sort'"):
         compare(scores, answers, by="sort")
-
-
-def test_a_labeling_that_says_what_the_ranks_say_stands_beside_them() -> None:
-    scores, quality = world({"own": (0.0, 1.0)})
-    ranks = scores.assign(labeling=RETRIEVER)
-    found, _ = decided((pd.concat([scores, ranks]), quality), background=Background(controls=[RETRIEVER]))
-    assert re.search(r"own is right (\d\d) times in 100; the runs' own ranks give \1\.", found.text)
-    assert found.findings.names == ("own",), "a control never wins"
-
-
-def test_a_question_only_twin_stands_in_the_sentence_that_names_the_labeling() -> None:
-    scores, quality = world({"easy": (1.0, 0.0)})
-    twin = scores[scores["run"] == "bm25"].set_index("query_id")["value"].to_dict()
-    background = Background(twins={"easy": twin}, needs={"easy": Needs(references=True)})
-    failing = decided((scores, quality), background=background)[1]["Failing"]
-    alone = r"easy (\d\d) in 100, the question alone \1, and it shares the references with the answers\."
-    assert re.fullmatch(alone, failing)
 
 
 def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_what_the_matrix_cannot_be_made_of_is_a_sentence():
         matrix(level="queries")
     with pytest.raises(DataError, match="at depth 3"):
         matrix(depth=3)
-    with pytest.raises(UsageError, match="give them different names"):
+    with pytest.raises(UsageError, match=r"two labelings are 'one' with labels of '(?!one)"):
         matrix(methods=dict.fromkeys(MODELS, "one"))
 
 

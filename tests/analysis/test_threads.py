@@ -6,6 +6,7 @@ import pandas as pd
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from judgekit.analysis import compare, model_matrix
+from judgekit.analysis.resampling import one_thread
 from tests.analysis.worlds import world
 
 
@@ -31,3 +32,4 @@ def test_the_bytes_of_an_analysis_do_not_depend_on_the_number_of_threads() -> No
             assert set(threads()) == {number}
             found.append(hashes())
     assert found[0] == found[1]
+    assert set(one_thread(threads)()) == {1}
