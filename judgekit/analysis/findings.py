@@ -454,7 +454,7 @@ class _About:
                     a.value(POOLED) - b.value(POOLED),
                     a.drawn(POOLED) - b.drawn(POOLED),
                     self.rules.of(len(ranked) - 1),
-                    min(a.telling, b.telling),
+                    min(a.telling or b.telling, b.telling or a.telling),  # as in `_closer`
                 )[0]
                 for a, b in ((one.worst, other.best), (one.best, other.worst))
             )

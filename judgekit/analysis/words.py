@@ -406,6 +406,7 @@ def _details(it: Situation, found: Findings) -> list[str]:
         *(
             f"{name} lacks labels on {n:,} questions: every claim holds whatever they are."
             for name, n in found.unknown.items()
+            if name not in found.lacking
         ),
         *(
             f"{name} lacks labels on {_listed(queries, 10)}, where nothing bounds its score: no claim."
