@@ -127,5 +127,12 @@ def test_a_whole_decision_with_its_figures_is_what_is_written(case: Any) -> None
     assert told(case(), case is undecided).splitlines() == expected.splitlines()
 
 
+def test_how_far_a_labeling_trails_that_says_nothing_within_questions_is_an_interval() -> None:
+    scores, quality = world({"own": (0, 1), "easy": (0.7, 0.3)}, 80)
+    means = scores.groupby(["labeling", "query_id"])["value"].transform("mean")
+    flat = scores.assign(value=scores["value"].where(scores["labeling"] == "own", means))
+    assert "easy .00 (difference .47 to .66)" in compare(flat, quality, resamples=200).decision.text
+
+
 if __name__ == "__main__":  # python -m tests.analysis.test_golden_decisions writes the texts anew
     TEXTS.write_text("\n\n".join(f"# {case.__name__}\n{told(case(), case is undecided)}" for case in CASES) + "\n")
