@@ -364,7 +364,11 @@ class Attempt:
                 if client.estimates:
                     limiter.correct_tokens(sum(estimate), sum(used))
                     if self._worked and usage is None:
-                        client.warnings.unreported()
+                        client.warnings.tell(
+                            "tokens",
+                            "is served without a count of tokens: budgets and limits use an estimate (four bytes a"
+                            " token, and the largest allowed reply)",
+                        )
                 self._incurred.add(usage, client.price, time.perf_counter() - begun)
         finally:
             limiter.release()
@@ -422,7 +426,9 @@ class Attempt:
         if isinstance(response, Accepted):
             self._parsed = response.json
             # The time to find a recorded reply is not the time that its model took.
-            return Reply(self.request.key, response.raw, False, response.json, None if endpoint.built_in else seconds)
+            return Reply(
+                self.request.key, response.raw, body=response.json, seconds=None if endpoint.built_in else seconds
+            )
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
         return response

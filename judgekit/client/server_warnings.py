@@ -118,11 +118,6 @@ class ServerWarnings:
             self._told.add(what)
             self._note(f"{self._whom} {text}")
 
-    def unreported(self) -> None:
-        """Say once that the estimate for a reply stands, since its server reports no tokens."""
-        estimate = "an estimate (four bytes a token, and the largest allowed reply)"
-        self.tell("tokens", f"is served without a count of tokens: budgets and limits use {estimate}")
-
     async def look(self, request: Request, sent: bytes, reply: Reply, body: Mapping[str, Any]) -> None:
         """Look at a reply to what was sent; ``body`` is the parsed reply.
 

@@ -404,7 +404,7 @@ class _InFlight:
             self._running[attempt] = asyncio.create_task(self._work(client, attempt))
 
     async def _work(self, client: Client, attempt: Attempt) -> None:
-        """Carry out an attempt, and then others in its place: a task for each would take a tenth of the time."""
+        """Carry out an attempt, and then others in its place: a task for each takes longer."""
         task = self._running[attempt]
         while True:
             await self._stored.wait()
@@ -425,14 +425,15 @@ class _InFlight:
                 del self._running[attempt]
                 if attempt.record is not None:
                     self._pending.append((attempt, outcome))
-                    self._schedule_flush()
+                    if self._stored.is_set():  # else it is stored in a moment
+                        self._schedule_flush()
                 elif outcome is not None:
                     self._deliver(attempt.request, outcome)
 
     def _schedule_flush(self) -> None:
         """Have what came stored before more is sent, if it is much of what is in flight; else with what comes soon."""
         loop, sending = asyncio.get_running_loop(), sum(len(client.sending) for client in self.clients.values())
-        if len(self._pending) >= sending // _GATHERED and self._stored.is_set():
+        if len(self._pending) >= sending // _GATHERED:
             self._stored.clear()
             loop.call_soon(self._flush)
         elif self._flushing is None:

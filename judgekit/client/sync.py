@@ -20,8 +20,11 @@ T = TypeVar("T")
 def _seldom_collecting() -> Iterator[None]:
     """Have garbage looked for seldom, and not among what is there before: a request leaves objects, but no cycles."""
     frozen, (first, *later) = gc.get_freeze_count(), gc.get_threshold()
+    if not 0 < first < _OBJECTS:  # it is off, or as seldom already: in a call of another thread, which sets it back
+        yield
+        return
     gc.freeze()
-    gc.set_threshold(first and max(first, _OBJECTS), *later)
+    gc.set_threshold(_OBJECTS, *later)
     try:
         yield
     finally:

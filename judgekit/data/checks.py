@@ -167,13 +167,16 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
         columns |= {*block.columns}
         rows = block.assign(reason=block["reason"].fillna("") if "reason" in block else "")
-        blocks.append(rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")])
+        some = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
+        blocks.append(
+            some.groupby(["status", "reason", "query_id"], sort=False, observed=True).size().reset_index(name="pairs")
+        )
         escalated += int(block.get("escalated", np.zeros(1)).sum())
         met |= {*block["query_id"][block["judged"] == 1]} if "judged" in block else set()
     odd = pd.concat(blocks)
 
     def counted(rows: pd.DataFrame) -> tuple[int, str]:
-        return len(rows), f"{rows['query_id'].nunique():,} of {total:,} queries"
+        return int(rows["pairs"].sum()), f"{rows['query_id'].nunique():,} of {total:,} queries"
 
     without = odd[odd["status"] == Status.NOT_APPLICABLE.value]
     if len(without):

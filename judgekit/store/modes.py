@@ -2,8 +2,8 @@
 
 Claims (process, time, keys) say who asks what at the moment, so that processes that share a store pay for each request
 once. They stand in the store's own database. One process sends, the others wait for its reply in the store. The claims
-of a process that is dead or silent are void, so that all that may be paid for twice is what was in flight when a
-process was killed.
+of a process that is dead or silent are void, so that all that may be paid for twice is what was in flight, or not yet
+stored, when a process was killed.
 """
 
 from __future__ import annotations

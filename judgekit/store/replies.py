@@ -414,8 +414,7 @@ class Store:
     def count(self, *, waiting: bool = False) -> int:
         """Return the number of replies, or of records that wait for one."""
         where = _BATCHED if waiting else _REPLIES
-        found: int = self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0]
-        return found
+        return int(self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0])
 
     def _query(self, query: str, values: Sequence[bytes | str] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
