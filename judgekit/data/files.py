@@ -77,28 +77,30 @@ def read_table(table: Table, path: str | Path) -> pd.DataFrame:
     delimiter = delimiter_of(name, head(path)) if name in ("csv", "tsv") else ""
     if delimiter and not spec.params and (frame := _read_plain(table, path, delimiter, expected)) is not None:
         return frame
-    held = [(record.line, {mapped.get(name, name): cell for name, cell in record.fields.items()}) for record in rows]
-    if held:
-        names = [*held[0][1]]
-    else:
+    columns: dict[str, list[Any]] = {}
+    numbers: list[int] = []
+    for record in rows:
+        fields = {mapped.get(name, name): cell for name, cell in record.fields.items()}
+        if not numbers:
+            columns = {c: [] for c in fields}
+            table.known(columns, path)
+        numbers.append(record.line)
+        for column, cell in fields.items():
+            if column not in columns:
+                raise DataError(f"has a field {column!r} that earlier records lack", path, record.line)
+            if isinstance(cell, str) and HALF.search(cell):
+                reason = f"column {column!r}: holds half of a surrogate pair, which is not a character"
+                raise DataError(reason, path, record.line)
+        for column, cells in columns.items():
+            cells.append(of_cell(fields.get(column)) if delimiter else fields.get(column))
+    if not numbers:
         first = next(lines(path), None)
         if first is None:
             raise DataError(f"is empty; expected {expected}", path)
-        names = next(csv.reader([first.text], delimiter=delimiter or ","))
-    known = table.known(names, path)
-    for line, fields in held:
-        for column, cell in fields.items():
-            if column not in names:
-                raise DataError(f"has a field {column!r} that earlier records lack", path, line)
-            if isinstance(cell, str) and HALF.search(cell):
-                raise DataError(
-                    f"column {column!r}: holds half of a surrogate pair, which is not a character", path, line
-                )
-    series = {}
-    for column in names:
-        cells = [of_cell(fields.get(column)) if delimiter else fields.get(column) for _, fields in held]
-        series[column] = pd.Series(cells, dtype="object" if column in known else None)
-    return table.check(pd.DataFrame(series), path, [line for line, _ in held])
+        columns = {c: [] for c in next(csv.reader([first.text], delimiter=delimiter or ","))}
+    known = table.known(columns, path)
+    series = {c: pd.Series(cells, dtype="object" if c in known else None) for c, cells in columns.items()}
+    return table.check(pd.DataFrame(series), path, numbers)
 
 
 def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:

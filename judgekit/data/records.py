@@ -198,8 +198,9 @@ _SAYS: Final = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.I
 def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read TREC topics: ``<top>``, the tags ``<num>``, ``<title>``, … with their texts, ``</top>``."""
     text = "".join(line.text for line in lines(path, ends=True))
+    line, counted = 1, 0
     for topic in _TOPIC.finditer(text):
-        line, tags = text.count("\n", 0, topic.start()) + 1, topic["fields"]
+        line, counted, tags = line + text.count("\n", counted, topic.start()), topic.start(), topic["fields"]
         if tags is None or _FIELD.sub("", tags).strip():
             lacks_end = tags is None and topic[0].lower().startswith("<top>")
             outside = f"stands outside a topic (<top> ... </top>): {topic[0][:40]!r}"

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -226,11 +228,14 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         raise UsageError("the lowest grade that counts as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
 
-    side, lost = missing_path(path), list[str]()
+    side = missing_path(path)
     check_outputs(Path(path), side)
-    with open_atomic(path) as stream:
+    some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
+    missing = open_atomic(side) if some_lost else nullcontext(BytesIO())
+    with open_atomic(path) as stream, missing as beside:  # the one inside is whole first
+        beside.write(b"query_id\tdoc_id\tstatus\n")
         for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
-            kept = list[str]()
+            kept, lost = list[str](), list[str]()
             for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
                 _check_word(query, path)
                 _check_word(doc, path)
@@ -240,9 +245,8 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
                 else:
                     lost.append(f"{query}\t{doc}\t{status}\n")
             stream.write("".join(kept).encode())
-        if lost:  # the one inside is whole first
-            write_atomic(side, "".join(["query_id\tdoc_id\tstatus\n", *lost]))
-    if not lost:
+            beside.write("".join(lost).encode())
+    if not some_lost:
         side.unlink(missing_ok=True)
 
 

@@ -34,7 +34,7 @@ from judgekit.stages import Collection
 _EXPECTED: Final = "judgments: the file that the page downloads (JSON lines), or a CSV of a sample"
 _REPEATED: Final = ("sample", "task", "key", "assessor", "query_id", "doc_id")
 _SAID: Final = ("rating", "skipped", "comment")
-"""A spreadsheet may take a cell that begins so for a formula; an apostrophe before it makes it a text."""
+"""What an assessor fills in."""
 
 
 @dataclass(frozen=True)
