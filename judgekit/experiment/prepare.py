@@ -68,7 +68,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     queries, docs, runs = config.collection()
     data = config.data
     collection = stages.Collection.make(queries, docs, runs, data.depth, None, data.fields, cache)
-    weights = taken(config, collection.queries)
+    weights = _taken(config, collection.queries)
     if len(weights) < len(collection.queries):
         collection = collection.only(weights)
     labelers, answering = programs(config, collection)
@@ -108,7 +108,7 @@ def check_access(endpoints: Iterable[Endpoint]) -> None:
             function_of(endpoint)
 
 
-def taken(config: Config, queries: Queries) -> dict[str, float]:
+def _taken(config: Config, queries: Queries) -> dict[str, float]:
     """Return the queries that an experiment takes, in their order, with the weight of each in a mean."""
     weights = dict.fromkeys(queries, 1.0)
     if config.data.sample is not None:

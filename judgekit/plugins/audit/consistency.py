@@ -56,11 +56,7 @@ def noise_floor(material: Material, name: str, flips: Number) -> Number:
     # All labels of the pool are drawn again, each turning round with this probability (to a label that some other pair
     # on that side of the threshold has); the floor is 1.96 standard deviations of the difference of two runs' mean
     # scores, the mean over pairs of runs. The interval is that of the floor at both ends of the share of flips.
-    values, rng, measure = (
-        material.values[name],
-        np.random.default_rng([material.seed, 3]),
-        material.primary.measure,
-    )
+    values, rng, measure = material.values[name], np.random.default_rng([material.seed, 3]), material.primary.measure
     there = np.isfinite(values)
     side = material.relevant(name, np.where(there, values, 0))
     ends = [values[there & (side == one)] for one in (False, True)]

@@ -183,13 +183,14 @@ def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
     middle = ", the middle, since the scale declares no threshold" if labeling.scale.min_rel is None else ""
     hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
     held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
+    runs = material.collection.runs
     return (
         ("Spelling", str(labeler.spec)),
         ("Scale", f"{labeling.scale}; relevant from {labeling.scale.threshold:g}{middle}"),
         ("Model", ", ".join(asked) or "none"),
         ("Prompt", labeler.needs.prompt or "none"),
         ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
-        ("Data", f"{len(material.queries):,} queries, {len(material.ranks)} runs, {len(material.pairs):,} pairs"),
+        ("Data", f"{len(material.queries):,} queries, {len(runs)} runs, {len(material.pairs):,} pairs"),
         ("Verdict", str(material.primary)),
         ("Reference", "this labeling: the others are compared with it" if reference == name else held),
         ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),

@@ -11,7 +11,6 @@ import typer
 
 from judgekit.console.options import Cache
 from judgekit.console.printing import group, opened_store, say
-from judgekit.data.streams import noting_reads
 from judgekit.registry import register
 
 if TYPE_CHECKING:
@@ -36,10 +35,9 @@ def _opened(
     from judgekit.experiment.prepare import prepare
     from judgekit.experiment.run import everything
 
-    with noting_reads():
-        prepared = prepare(experiment, keys=keys, cache=cache)
-        with opened_store(cache, readonly=False) as store:
-            yield prepared, store, everything(prepared), stages.AllStages()
+    prepared = prepare(experiment, keys=keys, cache=cache)
+    with opened_store(cache, readonly=False) as store:
+        yield prepared, store, everything(prepared), stages.AllStages()
 
 
 @batch.command("export")

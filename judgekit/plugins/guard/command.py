@@ -10,7 +10,7 @@ import typer
 from judgekit.console.options import AsJson, Cache, ModelOptions, named
 from judgekit.console.printing import emit, progress, say
 from judgekit.data.manifest import by_role
-from judgekit.data.streams import check_outputs, noting_reads, write_atomic
+from judgekit.data.streams import check_outputs, write_atomic
 from judgekit.errors import UsageError
 from judgekit.registry import register
 
@@ -75,7 +75,7 @@ def guard(
     from judgekit.plugins.guard import gate
     from judgekit.plugins.guard.losses import refuse_mixed
 
-    with noting_reads(), progress() as draw:
+    with progress() as draw:
         files = named(qrels, "--qrels")
         refuse_mixed(by_role(queries, docs or ()) | files)
         if scale is not None and not files:

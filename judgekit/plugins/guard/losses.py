@@ -24,7 +24,6 @@ from judgekit.data.manifest import mismatches, sources
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, RATINGS, Status
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
-from judgekit.experiment.finished import label_files, read_results
 from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
 from judgekit.progress import Event, Progress
 
@@ -247,6 +246,8 @@ def of_folders(
     folders: Sequence[Path], run: str | None, labeler: str | None, measure: str | None, unjudged: Unjudged
 ) -> tuple[Losses, Queries, str | None]:
     """Return what each question loses under the labels of both results folders, the queries, and their groups."""
+    from judgekit.experiment.finished import label_files, read_results
+
     both = [read_results(folder) for folder in folders]
     held = [{one.name: one for one in prepared.collection.runs} for prepared, *_ in both]
     name = _choose("run", run, [one for one in held[0] if one in held[1]], " and ".join(map(str, folders)))

@@ -10,7 +10,6 @@ import typer
 
 from judgekit.console.printing import write_draft
 from judgekit.data.outputs import check_folder
-from judgekit.data.streams import noting_reads
 from judgekit.registry import register
 
 
@@ -33,10 +32,9 @@ def traces(
     from judgekit.experiment.init import draft
     from judgekit.plugins.traces.reading import read_traces
 
-    with noting_reads():
-        found = read_traces(exports)
-        check_folder(out, ["experiment.toml", *found.files], overwrite=overwrite)
-        found.write(out)
+    found = read_traces(exports)
+    check_folder(out, ["experiment.toml", *found.files], overwrite=overwrite)
+    found.write(out)
     rated = ", ".join(sorted(set(found.ratings["metric"]))) if len(found.ratings) else ""
     made = draft([out / name for name in found.files], out)
     write_draft(
