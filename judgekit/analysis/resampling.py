@@ -8,7 +8,8 @@ labelings, measures and models are paired. Which method is used where was chosen
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeVar
+from functools import wraps
+from typing import Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +24,19 @@ UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
 
 
-one_thread: Callable[[Function], Function] = threadpool_limits.wrap(limits=1, user_api="blas")
-"""Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do.
+def one_thread(function: Function) -> Function:
+    """Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do.
 
-It is also faster here, for its matrices are small."""
+    It is also faster here, for its matrices are small.
+    """
+
+    @wraps(function)
+    def limited(*args: object, **named: object) -> object:
+        # Looked up at each call: SciPy brings a BLAS of its own, which may be loaded after NumPy's.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return function(*args, **named)
+
+    return cast(Function, limited)
 
 
 def percent(confidence: float) -> str:
