@@ -356,7 +356,7 @@ class Attempt:
             begun = time.perf_counter()
             try:
                 response = await self._exchange(body, started)
-                usage = response.usage if isinstance(response, Reply | Retry) else None
+                usage = response.usage if isinstance(response, (Reply, Retry)) else None
             finally:
                 self._sending = False
                 used = usage or (estimate if self._worked else (0, 0))
@@ -372,7 +372,7 @@ class Attempt:
                 self._incurred.add(usage, client.price, time.perf_counter() - begun)
         finally:
             limiter.release()
-        if isinstance(response, Reply | Refused) and response.raw:
+        if isinstance(response, (Reply, Refused)) and response.raw:
             self.record = Record(
                 request.key,
                 request.endpoint.identity,

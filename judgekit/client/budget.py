@@ -151,7 +151,7 @@ class Spending:
     def __init__(self, budget: Budget, prices: Prices) -> None:
         self.budget = budget
         self.spent: Amounts = (0, 0, 0.0)
-        self._prices = prices
+        self._prices, self._limited = prices, bool(budget)
         self._in_flight: Amounts = (0, 0, 0.0)
         self._settled = asyncio.Event()
 
@@ -179,7 +179,7 @@ class Spending:
 
     async def reserve(self, need: Amounts) -> None:
         """Set aside what the next request may take."""
-        while self.budget:
+        while self._limited:
             limits = list(zip(self.budget.limits, self.spent, self._in_flight, need, _BEYOND, strict=True))
             for most, spent, _, one, beyond in limits:
                 if most is not None and spent + one > most:
@@ -192,7 +192,7 @@ class Spending:
     def settle(self, need: Amounts, used: Amounts) -> None:
         """Replace what was set aside by what was used, as far as that is known."""
         self.spent = _sum(self.spent, used)
-        if self.budget:
+        if self._limited:
             self._in_flight = _sum(self._in_flight, need, -1)
             self._settled.set()
             self._settled = asyncio.Event()

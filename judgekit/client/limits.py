@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable
 from math import inf
 from typing import Final
@@ -31,6 +31,8 @@ _SILENT_S: Final = 20.0
 _WORTH_TELLING_S: Final = 0.5
 _THROTTLED_S: Final = 5.0
 """Being throttled is not worth a message while replies still come."""
+
+_NOTHING: Final = Retry("")
 
 
 class Limiter:
@@ -113,10 +115,10 @@ class Patience:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.attempts = 0
-        self.last = Retry("")
+        self.last = _NOTHING
         self._endpoint = endpoint
         self._first = self._failed_at = 0.0
-        self._kinds: defaultdict[str, int] = defaultdict(int)
+        self._kinds: list[str] = []
 
     def failed(self, again: Retry, now: float) -> None:
         """Note a failed attempt."""
@@ -124,7 +126,7 @@ class Patience:
         self._failed_at = now
         self.last = again
         self.attempts += 1
-        self._kinds[again.kind] += 1
+        self._kinds.append(again.kind)
 
     @property
     def ends(self) -> float:
@@ -133,9 +135,9 @@ class Patience:
 
     def over(self, wait_s: float) -> bool:
         """Say whether it may not be tried again after a wait."""
-        retries, throttled = self._endpoint.max_retries, self._kinds[THROTTLED]
+        retries, throttled = self._endpoint.max_retries, self._kinds.count(THROTTLED)
         failed = self.attempts - throttled > retries or throttled > retries * _THROTTLE_PATIENCE
-        return failed or self._kinds[OVERSIZED] > 1 or self._failed_at + wait_s > self.ends
+        return failed or self._kinds.count(OVERSIZED) > 1 or self._failed_at + wait_s > self.ends
 
     @property
     def told(self) -> str:

@@ -386,10 +386,10 @@ class _InFlight:
                 self._elsewhere[key] = request
             else:
                 self._elsewhere.pop(key, None)
-                if request.endpoint not in self.clients:
-                    self.clients[request.endpoint] = Client(request.endpoint, self._shared, self._begin)
+                client = self.clients.get(request.endpoint)
+                if client is None:
+                    client = self.clients[request.endpoint] = Client(request.endpoint, self._shared, self._begin)
                 usage = self.flights[key][1][0].usages[request.endpoint.name]
-                client = self.clients[request.endpoint]
                 client.add(Attempt(client, request, usage.incurred))
         for client in self.clients.values():
             self._begin(client)
@@ -406,29 +406,29 @@ class _InFlight:
     async def _work(self, client: Client, attempt: Attempt) -> None:
         """Carry out an attempt, and then others in its place: a task for each takes longer."""
         task = self._running[attempt]
-        while True:
-            await self._stored.wait()
-            await self._run(attempt)
-            if attempt.repeated or not client.queue:  # if it was, another one has its place
-                break
-            attempt = client.queue.popleft()
-            self._running[attempt] = task
+        with self._failing():
+            while True:
+                await self._stored.wait()
+                await self._run(attempt)
+                if attempt.repeated or not client.queue:  # if it was, another one has its place
+                    break
+                attempt = client.queue.popleft()
+                self._running[attempt] = task
         client.working -= not attempt.repeated
 
     async def _run(self, attempt: Attempt) -> None:
         """Carry out an attempt, and have stored what came of it."""
         outcome: Outcome | None = None
-        with self._failing():
-            try:
-                outcome = await attempt.run()
-            finally:
-                del self._running[attempt]
-                if attempt.record is not None:
-                    self._pending.append((attempt, outcome))
-                    if self._stored.is_set():  # else it is stored in a moment
-                        self._schedule_flush()
-                elif outcome is not None:
-                    self._deliver(attempt.request, outcome)
+        try:
+            outcome = await attempt.run()
+        finally:
+            del self._running[attempt]
+            if attempt.record is not None:
+                self._pending.append((attempt, outcome))
+                if self._stored.is_set():  # else it is stored in a moment
+                    self._schedule_flush()
+            elif outcome is not None:
+                self._deliver(attempt.request, outcome)
 
     def _schedule_flush(self) -> None:
         """Have what came stored before more is sent, if it is much of what is in flight; else with what comes soon."""

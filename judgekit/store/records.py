@@ -48,9 +48,10 @@ def member(text: str, name: str) -> Any:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as `Request` is not.
+@dataclass(slots=True)
 class Record:
-    """Everything that is stored about one request.
+    """Everything that is stored about one request; a value that is not changed.
 
     Attributes:
         key: the identity.
