@@ -140,14 +140,11 @@ class ServerWarnings:
         if self._without is not None and self._marks in request.body:
             self._look_for_logprobs(reply)
         if reply.usage is not None and not self._endpoint.application:
-            await self._look_for_cuts(sent, reply.usage[0])
+            tokens, cuts = reply.usage[0], self._cuts
+            if cuts.suspects(len(sent), tokens, lambda: len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))):
+                await self._check_cut(sent, tokens)
 
-    async def _look_for_cuts(self, sent: bytes, reported: int) -> None:
-        def size() -> int:
-            return len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))
-
-        if not self._cuts.suspects(len(sent), reported, size):
-            return
+    async def _check_cut(self, sent: bytes, reported: int) -> None:
         self._cuts.done = True
         counts = await count_tokens(self._endpoint, [sent]) if self._counts else None
         if not counts or counts[0] > _CUT * reported:

@@ -293,7 +293,8 @@ class _Resolve(Generic[U]):
         for request, outcome in answered:
             for job in self._waiting.pop(request.key):
                 job.got[request.key] = outcome
-                if not job.lacking():
+                del job.lacking[request.key]
+                if not job.lacking:
                     job.next_wave(self._program)
                     ready.append(job)
         return self._advance(ready)
@@ -305,7 +306,7 @@ class _Resolve(Generic[U]):
             self._count([(followed.wanted[key], reply) for key, reply in followed.replies.items()])
         unsent: dict[str, Request] = {}
         for job in followed.waiting:
-            for key, request in job.lacking().items():
+            for key, request in job.lacking.items():
                 self._waiting.setdefault(key, []).append(job)
                 unsent[key] = request
         if unsent:

@@ -33,16 +33,13 @@ Lookup = Callable[[Sequence[str]], dict[str, Reply]]
 
 @dataclass(slots=True, eq=False)
 class Job(Generic[U]):
-    """A unit on its way: the wave that is being waited for, its outcomes so far, and what of the wave came, by key."""
+    """A unit on its way: the wave that is waited for, its outcomes so far, and what of the wave came and is lacking."""
 
     unit: U
     wave: list[Request]
     outcomes: list[Outcome] = field(default_factory=list)
     got: dict[str, Outcome] = field(default_factory=dict)
-
-    def lacking(self) -> dict[str, Request]:
-        """Return those requests of the wave that have no outcome yet, by key."""
-        return {request.key: request for request in self.wave if request.key not in self.got}
+    lacking: dict[str, Request] = field(default_factory=dict)
 
     def next_wave(self, program: Program[U]) -> None:
         """Go on to the next wave, since nothing of this one is lacking any more."""
@@ -83,7 +80,8 @@ def follow(jobs: list[Job[U]], program: Program[U], lookup: Lookup) -> Followed[
         going: list[Job[U]] = []
         for job in jobs:
             job.got = {request.key: replies[request.key] for request in job.wave if request.key in replies}
-            if job.lacking():
+            job.lacking = {request.key: request for request in job.wave if request.key not in replies}
+            if job.lacking:
                 followed.waiting.append(job)
                 continue
             if job.wave:
