@@ -36,8 +36,8 @@ _SHARE_S: Final = 0.2
 """How often is looked for what other processes ask."""
 
 _GATHER_S: Final = 0.02
-_GATHERED: Final = 4
-"""Replies wait for others to be stored with: so long, or until they are a quarter of what is being sent. All the same,
+_GATHERED: Final = 3
+"""Replies wait for others to be stored with: so long, or until they are a third of what is being sent. All the same,
 less is lost with a killed process than it has in flight."""
 
 _ELSEWHERE: Final = (
