@@ -2,7 +2,8 @@
 
     python -m benchmarks.llm_speed [--pairs N] [--concurrency 64 256] [--memory N]
 
-A fast mock server with 50 ms of latency runs as a process of its own. CPU is that of this process.
+A fast mock server with 50 ms of latency runs as a process of its own. CPU is that of the contestant's process. Raw
+aiohttp and judgekit take turns, since machines are now faster and now slower, and the medians are compared.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import aiohttp
 
@@ -32,6 +34,7 @@ from judgekit.labelers.base import Labeler, build, checked
 from judgekit.wire.types import Endpoint
 
 HERE = Path(__file__).resolve().parent
+TURNS = 5
 TEXT = "Canberra is the capital of Australia, founded following the federation of the colonies. " * 8
 
 
@@ -104,6 +107,11 @@ class Speed:
     @property
     def cpu_ms(self) -> float:
         return 1000 * self.cpu / self.pairs
+
+    @classmethod
+    def median(cls, turns: Sequence[Speed]) -> Speed:
+        """Return the medians of several turns over as many pairs."""
+        return cls(turns[0].pairs, median(one.seconds for one in turns), median(one.cpu for one in turns))
 
     def __str__(self) -> str:
         return f"{self.rate:9,.0f} pairs/s  {self.cpu_ms:7.3f} ms CPU a pair"
@@ -210,19 +218,22 @@ class Comparison:
 
 def compare(base_url: str, pairs: int, concurrency: int, store: Path) -> Comparison:
     """Run all contestants, one after another, each in a process of its own, against one server."""
+    places = [store / str(turn) for turn in range(TURNS)]
 
-    def run(name: str, pairs: int = pairs) -> tuple[Speed, int]:
-        command = [sys.executable, "-m", "benchmarks.llm_speed", "--contestant", name, base_url, str(store)]
+    def run(name: str, pairs: int = pairs, place: Path = store) -> tuple[Speed, int]:
+        command = [sys.executable, "-m", "benchmarks.llm_speed", "--contestant", name, base_url, str(place)]
         numbers = ["--pairs", str(pairs), "--concurrency", str(concurrency)]
         done = subprocess.run([*command, *numbers], cwd=HERE.parent, capture_output=True, text=True, check=True)
         found = json.loads(done.stdout)
         return Speed(pairs, found["seconds"], found["cpu"]), found["sent"]
 
-    raw, (cold, sent), (warm, again) = run("raw")[0], run("judgekit"), run("judgekit")
+    turns = [(run("raw")[0], run("judgekit", place=place)) for place in places]
+    raw, cold = Speed.median([raw for raw, _ in turns]), Speed.median([cold for _, (cold, _) in turns])
+    warm, again = run("judgekit", place=places[0])
     client = run("openai", min(pairs, 500))[0]
     peer = ragas(min(pairs, 1000), concurrency)
-    stored = sum(file.stat().st_size for file in store.iterdir()) / pairs
-    return Comparison(concurrency, raw, cold, warm, client, peer, (sent, again), stored)
+    stored = sum(file.stat().st_size for file in places[0].iterdir()) / pairs
+    return Comparison(concurrency, raw, cold, warm, client, peer, (turns[0][1][1], again), stored)
 
 
 def contestant(name: str, base_url: str, store: str, pairs: int, concurrency: int) -> None:
