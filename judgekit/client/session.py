@@ -36,9 +36,10 @@ _SHARE_S: Final = 0.2
 """How often is looked for what other processes ask."""
 
 _GATHER_S: Final = 0.02
+_AT_ONCE: Final = 8
 _GATHERED: Final = 3
-"""Replies wait for others to be stored with: so long, or until they are a third of what is being sent. All the same,
-less is lost with a killed process than it has in flight."""
+"""Replies wait for others to be stored with: so long, or until they are a third of what is being sent beyond the first
+eight. So a killed process pays again for little more than it had in flight, and for no more where that was little."""
 
 _ELSEWHERE: Final = (
     "another process asks some of the same requests: judgekit waits for its replies, which are paid once"
@@ -434,7 +435,7 @@ class _InFlight:
     def _schedule_flush(self) -> None:
         """Have what came stored before more is sent, if it is much of what is in flight; else with what comes soon."""
         loop, sending = asyncio.get_running_loop(), sum(len(client.sending) for client in self.clients.values())
-        if len(self._pending) >= sending // _GATHERED:
+        if len(self._pending) >= (sending - _AT_ONCE) // _GATHERED:
             self._stored.clear()
             loop.call_soon(self._flush)
         elif self._flushing is None:
