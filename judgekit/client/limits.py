@@ -1,9 +1,9 @@
 """How fast to ask one endpoint, how long to wait for it, and what to tell the user meanwhile.
 
-*How fast.* Concurrency starts low and grows with every success until the endpoint first says that it is too much (429,
-a time-out); from then on it grows by one per round of successes and halves at each further sign of overload, the signs
-of one round counting once. It never exceeds what the user set. Limits on requests and tokens
-per minute, and pauses that the endpoint asks for, apply as well.
+*How fast.* Concurrency starts at 32, or at a quarter of what the user set if that is more, and grows with every success
+until the endpoint first says that it is too much (429, a time-out); from then on it grows by one per round of successes
+and halves at each further sign of overload, the signs of one round counting once. It never exceeds what the user set.
+Limits on requests and tokens per minute, and pauses that the endpoint asks for, apply as well.
 
 *How long.* Two clocks run from a first failure: one for each request, and one for the endpoint while nothing but
 failures comes from it. Both run for ``patience_s``; the second only for a tenth of it if the endpoint never answered
@@ -40,7 +40,7 @@ class Limiter:
 
     def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic) -> None:
         self.maximum = endpoint.concurrency
-        self.limit = float(min(self.maximum, _START))
+        self.limit = float(min(self.maximum, max(_START, self.maximum // 4)))
         self.active = 0
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
