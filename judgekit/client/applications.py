@@ -121,8 +121,8 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
                 future.set_result(call())
         except JudgekitError as problem:
             future.set_exception(problem)
-        except SystemExit:
-            future.set_exception(JudgekitError("it ended its thread, as sys.exit() does"))
+        except BaseException as end:  # noqa: BLE001  # the caller waits for it, whatever it is
+            future.set_exception(JudgekitError(f"it ended its thread, as {type(end).__name__} does"))
 
     Thread(target=work, daemon=True).start()
     return await asyncio.wrap_future(future)
