@@ -121,7 +121,7 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
                 future.set_result(call())
         except JudgekitError as problem:
             future.set_exception(problem)
-        except BaseException as end:  # noqa: BLE001  # the caller waits for it, whatever it is
+        except (SystemExit, KeyboardInterrupt) as end:
             future.set_exception(JudgekitError(f"it ended its thread, as {type(end).__name__} does"))
 
     Thread(target=work, daemon=True).start()

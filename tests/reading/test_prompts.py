@@ -72,7 +72,7 @@ def test_documents_are_rendered_as_everywhere_and_fenced() -> None:
     assert passages([]) == ""
 
 
-PIECES = [*"</ >|x\n", "passage", "PASSAGE", "question", "answer", "references", "im_end", 'title="a"']
+PIECES = [*"<[/ >|x\n", "passage", "PASSAGE", "question", "answer", "references", "im_end", 'title="a"']
 hostile = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
@@ -80,8 +80,8 @@ hostile = st.lists(st.sampled_from(PIECES)).map("".join)
 def test_nothing_that_is_filled_in_can_open_or_close_a_fence(text: str) -> None:
     made = neutral(text)
     assert not re.search(r"<\s*/?\s*(?:passage|question|reference|answer)s?\b", made, re.IGNORECASE)
-    assert "<|" not in made
-    assert made.replace("&lt;", "<") == text.replace("&lt;", "<")
+    assert not re.search(r"[<\[]\|", made)
+    assert len({re.sub(r"&lt;|&#\d+;|[<＜﹤\[［\]］◁]", "<", version) for version in (made, text)}) == 1
     assert neutral(made) == made
 
 
