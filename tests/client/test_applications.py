@@ -74,7 +74,7 @@ def leaves(question: str, documents: list[dict[str, str]]) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "reason"),
-    [(leaves, "it ended its thread, as "), (lambda question, documents: documents, "an answer is a text")],
+    [(leaves, "it ended its thread, as SystemExit does"), (lambda question, docs: docs, "an answer is a text")],
 )
 def test_a_function_that_ends_the_program_or_returns_no_text_fails_its_question(function, reason, tmp_path):
     endpoint = jk.Endpoint("app", kind="callable", target=function, revision="1", max_retries=0)
