@@ -105,7 +105,7 @@ def answer(
         docs: as for `label`; like the next two not needed for imported answers.
         runs: as for `label`.
         depths: the numbers of documents k, or one.
-        endpoints: the LLM, or several, of which the first answers; or your own application, see `Endpoint`.
+        endpoints: the LLM, or several: the first one answers; or your own application, see `Endpoint`.
         prompt: name or path of an answer prompt.
         metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
         modes: ways of answering to compare: ``together`` (the default alone), ``reversed`` or ``shuffled`` (the order

@@ -112,7 +112,7 @@ class Flagger:
         return [flag for flag, there in found.items() if there]
 
     def suspicion(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
-        """Return a warning where scores equal the quality and nobody said that they are the outcome."""
+        """Return a warning where scores equal the quality and are not declared as the outcome."""
         flags = self.cell(panel, estimate, level)
         # Equal constants, which have no coefficient, are no sign of anything.
         if "equals_outcome" not in flags or "by_construction" in flags or estimate.reason:
@@ -157,7 +157,7 @@ class Flagger:
 
 
 def _reason(note: dict[Hashable, Any]) -> str:
-    """Return why a measure of a run under a labeling has no score at all; "" where nobody said."""
+    """Return why a measure of a run under a labeling has no score at all; "" if no reason is known."""
     if note.get("queries") and note.get("not_applicable") == note.get("queries"):
         return "not applicable: the labeling does not apply to these queries"
     reason = note.get("reason")

@@ -72,7 +72,7 @@ def slanted(scores: Floats, quality: Floats, weights: Floats, units: int, confid
     slopes = both / own
     if np.quantile(slopes[1:], (1 - confidence) / 2) <= 0:
         return {}
-    # With more queries a slope that noise bends slightly is told from a straight one: ask for more.
+    # With more queries even the slight bend that noise gives a slope is significant: ask for more confidence.
     level = 1 - (1 - confidence) * min(1.0, _FULL / x.shape[1])
     under = _shown(mean_y - slopes * mean_x, units, level)
     over = _shown(mean_x - both / answers * mean_y, units, level)

@@ -31,7 +31,7 @@ class Imported:
     """The answers of one model, in one mode, that an application gave, as read from a table.
 
     Attributes:
-        model: who answered, `UNDECLARED` where nobody said.
+        model: the model that answered, or `UNDECLARED`.
         found: the answers, each with the (run, depth) that it was given for; None where the table does not say.
         mode: of answering, "" where the table does not say.
         contexts: the ids of the documents that an answer was made from, by (run, depth, query); None where the table

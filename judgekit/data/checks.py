@@ -97,7 +97,7 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
 
 
 def _first_rows(held: str | Path | pd.DataFrame) -> list[tuple[object, float, float]]:
-    """Return query, rank and score of the first rows, of a table query by query; NaN where there is no number."""
+    """Return query, rank and score of the first rows, of a table query by query; NaN where a number is missing."""
     if isinstance(held, str | Path):
         source, records = opened(held, "run")
     else:

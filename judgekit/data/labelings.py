@@ -268,7 +268,7 @@ class Labeling(NotebookRepr):
             scale: what the numbers mean; without it they are grades up to the largest.
             rows: the table; one of Arrow's may be larger than memory (`LabelFile`). Or pairs with their relevance.
             declared: whether somebody declared the scale.
-            status: of pairs, index into `STATUSES` per row; all are obtained where nobody says.
+            status: of pairs, index into `STATUSES` per row; by default all are obtained.
 
         Raises:
             DataError: a label is there twice, not on the scale, or missing and yet has a relevance.

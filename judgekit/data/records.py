@@ -355,7 +355,7 @@ _ENDS: Final = re.compile(rb" ?\n[ \n]*")
 
 
 def _typed(batch: Any, names: Sequence[str], types: Sequence[Any]) -> Any:
-    """Return columns of a batch with the types that they should have; a text is no number, and a number no text."""
+    """Return columns of a batch with the types that they should have; no text becomes a number, or a number text."""
     columns = [*map(batch.column, names)]
     for column, wanted in zip(columns, types, strict=True):
         held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

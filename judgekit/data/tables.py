@@ -33,7 +33,7 @@ ALL: Final = "all"
 """Reserved id: as query_id the mean over queries, as run the mean over runs (or about all runs together)."""
 
 UNDECLARED: Final = "undeclared"
-"""The model of answers of which nobody said who gave them, so that labels of the same model cannot be marked."""
+"""The model of answers whose model is not declared, so that labels of the same model cannot be marked."""
 
 _UNFIT: Final = re.compile(r"[\s\0]")
 

@@ -79,7 +79,7 @@ class State:
 
 
 class Step:
-    """Base of all steps: a name and four facets, of which a step overrides those that it has.
+    """Base of all steps: a name and four facets; a step overrides those that it has.
 
     A class of your own hangs on the list with ``@judgekit.register.step(after="answer")``.
     """

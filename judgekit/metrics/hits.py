@@ -76,7 +76,7 @@ class Weights(NamedTuple):
 
 
 class LabelledHits:
-    """Labels on the hits of a `Join`, under one way to treat what has no label.
+    """Labels on the hits of a `Join`, under one way to treat unlabelled hits.
 
     Attributes:
         join: the join.

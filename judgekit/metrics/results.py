@@ -242,7 +242,7 @@ def _judged_by_rank(join: Join) -> Ints:
 
 
 def _named(names: list[str], codes: Ints) -> pd.Series:
-    """Return a column of names, of which every one is there many times."""
+    """Return a column of names that repeat many times."""
     column: pd.Series = take(strings(names), codes).to_pandas()
     return column
 

@@ -46,7 +46,7 @@ def of_labeling(material: Material, name: str) -> list[Number]:
 
 
 def reranked(material: Material, name: str, run: Run | None) -> Run:
-    """Return a run, or without one the whole pool, by the labels: ties keep the order, what has none comes last."""
+    """Return a run, or without one the whole pool, by the labels: ties keep the order, unlabelled docs come last."""
     label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
     rows: list[tuple[str, str, float]] = []
     for query_id in material.queries:

@@ -32,7 +32,7 @@ class Number:
         statistic: what is measured of it.
         value, low, high: the number and its interval; NaN where there is none.
         n: how many pairs, queries or runs it is of.
-        verdict: what it does to the verdict, or why there is no number; "" where another number of the subject says it.
+        verdict: what it does to the verdict, or why it is missing; "" where another number of the subject says it.
         flag: a word or two for what a reader must not miss, "" where nothing is wrong.
     """
 
