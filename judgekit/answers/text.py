@@ -182,11 +182,16 @@ _ASCII_TOKEN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 """The same for lower-case ASCII, several times faster."""
 
 
+_THOUSANDS: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
+_PERCENT: Final = re.compile(r"(?<=\d)\s*per\s?cent\b")
+
+
 class Text:
     """A text in which answers are found as sequences of tokens, as DPR evaluates; an answer is one as well.
 
     Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.text` reads
-    them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token.
+    them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token. Unlike in DPR, a
+    number is also found in its other spelling: 41300 as ``41,300``, 12% as ``12 percent``.
     """
 
     def __init__(self, text: str) -> None:
@@ -194,7 +199,22 @@ class Text:
 
     def holds(self, answer: Text) -> bool:
         """Whether the tokens of an answer, which are some, stand in the text, one behind the other."""
+        if self._holds_tokens(answer):
+            return True
+        # Filings write 41,300 and 12 percent where a list of answers has 41300 and 12%.
+        with_number = any(map(str.isdigit, answer._folded))
+        return with_number and self._one_spelling._holds_tokens(answer._one_spelling)
+
+    def _holds_tokens(self, answer: Text) -> bool:
         return answer.probe in self._folded and answer._marked in self._marked
+
+    @cached_property
+    def _one_spelling(self) -> Text:
+        """The same text with numbers spelled in one way: no separators of thousands, a sign for percent."""
+        without_separators = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), self._folded)
+        spelled = Text("")
+        spelled._folded = _PERCENT.sub("%", without_separators)
+        return spelled
 
     @cached_property
     def probe(self) -> str:

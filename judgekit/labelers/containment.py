@@ -31,7 +31,8 @@ class Containment(Labeler):
     ``max_words``: a class is stated nowhere, and a long answer nowhere in the same words, so that 0 would say
     nothing about the document.
 
-    Words are looked for as they are written, as DPR evaluates. Where a script has no spaces, single characters are
+    Words are looked for as they are written, as DPR evaluates, and numbers in both of their spellings: 41300 as 41,300,
+    12% as 12 percent. Where a script has no spaces, single characters are
     looked for, one behind the other, so that 京都 is also found in 東京都. Where a language changes the form of words
     (Finnish, Turkish) or attaches others to them (Arabic, Hebrew), an answer is not found in another form: a 0 there
     says so in its reason. The query's language tells, or else the script of the answers.
@@ -43,7 +44,7 @@ class Containment(Labeler):
     Costs: nothing
 
     Attributes:
-        max_words: skip answers with more words (20); two characters without spaces count as one word
+        max_words: skip answers with more words (10); two characters without spaces count as one word
         classes: more answers to treat as classes, separated by |
         fields: use fields=text to leave out the title
     """
@@ -51,7 +52,7 @@ class Containment(Labeler):
     kind = "containment"
     scale = Scale("binary")
     needs = Needs(references=True)
-    max_words: int = option(20, least=1)
+    max_words: int = option(10, least=1)
     classes: str = ""
     fields: Fields | None = None
 

@@ -28,10 +28,14 @@ FOUND = [
     *(("C++", "he writes C++, mostly"), ("Jeopardy!", "jeopardy, then Jeopardy! again"), ("ﬁve", "five of them")),
     *(("Beyoncé", unicodedata.normalize("NFD", "Beyoncé sang")), ("STRASSE", "eine Straße"), (".5", "some .5 percent")),
     *(("東京", "首都は 東京 です"), ("Paris", "\ufeffParis\u200b, a city"), ("باريس", "هي باريس، نعم")),
+    *(("41300", "sold 41,300 shares"), ("41,300", "41300 of them"), ("1234567", "US$1,234,567.")),
+    *(("12%", "a rise of 12 percent"), ("12 percent", "(12%)"), ("12 Per Cent", "up 12  percent"), ("41", "41,300")),
 ]
 NOT_FOUND = [
     *(("5", "a score of 25"), ("N/A", "n a"), ("C++", "he writes C"), ("Jeopardy!", "life in jeopardy")),
     *(("John Smith", "John (Smith)"), ("Smith John", "John Smith"), ("Beyonce", "Beyoncé sang")),
+    *(("41300", "on lines 41, 300 and"), ("4130", "41,30"), ("1999200", "in 1999,200"), ("12%", "12 percentiles")),
+    *(("percent", "12%"), ("12300", "12,300,4"), ("2.41300", "2.41,300")),
     *(("Montmartre", "in Mont\u00admartre"), ("102", "10² cells"), ("(Paris)", "in Paris"), ("−5", "-5 degrees")),
 ]
 
@@ -62,15 +66,15 @@ def test_the_title_counts_unless_it_is_left_out() -> None:
 SENSELESS = [
     *(((), ""), (("Yes",), ""), (("no.", "False"), ""), (("SUPPORTS",), ""), (("ـ", "+", " \t"), "")),
     *((("neutral",), "classes='neutral|entailed'"), (("a b c",), "max_words=2")),
-    ((" ".join("abcdefghijklmnopqrstu"),), ""),
+    ((" ".join("abcdefghijk"),), ""),  # a sentence of a long-form reference stands nowhere in these words
 ]
 
 
 def test_where_it_makes_no_sense_it_is_not_applicable() -> None:
     for answers, options in SENSELESS:
         assert label(f"containment({options})", answers, "yes, no, of 5") is Status.NOT_APPLICABLE
-    most = " ".join("abcdefghijklmnopqrst")
-    assert label("containment", [most], f"of {most}") == 1, "twenty words, and not one more"
+    most = " ".join("abcdefghij")
+    assert label("containment", [most], f"of {most}") == 1, "ten words, and not one more"
     assert label("containment(max_words=3)", ["the old bridge"], "over the old bridge") == 1
 
 
@@ -99,6 +103,7 @@ def dpr(answer: str, text: str) -> bool:
     return any(wanted == have[i : i + len(wanted)] for i in range(len(have) - len(wanted) + 1))
 
 
+# No comma and no r: a number in another spelling is found beyond DPR's rule.
 texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—−$²₂⁻①½()\x1f\u200b"), max_size=14)
 
 
