@@ -1,0 +1,136 @@
+"""Which run may be the best, and what choosing a run may cost: multiple comparisons with the best, paired by question.
+
+For each run that might be the best, one bound holds for its differences to all other runs together. So the best run is
+kept, and the loss of any choice is bounded, at one confidence for everything that is said. (J. C. Hsu, Multiple
+Comparisons, 1996, chapter 4; here with resampled quantiles.) Simulated in `benchmarks/choose_simulation.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import one_thread, t_quantile
+from judgekit.data.runs import Run
+from judgekit.errors import UsageError
+
+Bools = npt.NDArray[np.bool_]
+Groups = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Best:
+    """What is known of the best of R runs; all of it holds together at the confidence.
+
+    Attributes:
+        means: mean quality by run over the answers that are there, shape (R,); NaN for a run without any.
+        may_be_best: whether each run may be the best, shape (R,).
+        cost: the most that choosing each run may lose against the best, at least 0, shape (R,).
+        upper: ``upper[b, s]`` is the most by which run b may be better than run s, if b is the best, shape (R, R);
+            0 on the diagonal and where two runs have equal lists.
+        units: over how many questions (or groups of them).
+        missing: how many answers are missing. The bounds hold whatever they are.
+    """
+
+    means: Floats
+    may_be_best: Bools
+    cost: Floats
+    upper: Floats
+    units: int
+    missing: int
+
+
+@one_thread
+def compared_with_best(
+    quality: Floats,
+    weights: Floats,
+    *,
+    groups: Groups | None = None,
+    equal: Bools | None = None,
+    confidence: float = 0.95,
+) -> Best:
+    """Return which runs may be the best, and the most that choosing each may cost.
+
+    Args:
+        quality: answer quality between 0 and 1, NaN where the answer is missing, shape (R, Q).
+        weights: how often each question is in each resample, shape (Q, B); see `resample_matrix`. Questions of one
+            group have the same row.
+        groups: the number of each question's group, where questions belong together, shape (Q,).
+        equal: which pairs of runs have equal lists on all questions, shape (R, R); see `equal_lists`. Their answers
+            cannot differ.
+        confidence: at which all bounds hold together.
+
+    Raises:
+        UsageError: quality lies outside 0 to 1, or there are fewer than two questions (or groups).
+    """
+    from scipy.special import ndtr, ndtri
+
+    runs, questions = quality.shape
+    size, place, group = _sizes(questions, groups)
+    units = len(size)
+    if units < 2:
+        raise UsageError("which run is the best needs answers to at least two questions (or groups of questions)")
+    if (quality < 0).any() or (quality > 1).any():
+        raise UsageError("which run is the best needs quality between 0 and 1: scale it first")
+    drawn = weights[place] / units
+    missing = np.isnan(quality)
+    tied = np.eye(runs, dtype=np.bool_) if equal is None else equal | np.eye(runs, dtype=np.bool_)
+    known = per_group(np.where(missing, 0.5, quality), group, size)
+    may_be_best, upper = np.ones(runs, np.bool_), np.zeros((runs, runs))
+    for best in range(runs):
+        others = np.flatnonzero(~tied[best])
+        if not len(others):
+            continue
+        if missing.any():
+            known = per_group(kindest(quality, best), group, size)
+        # Sums of groups are taken per question, so that their mean over groups is the mean over questions.
+        lead = known[best] - known[others]
+        mean = lead.mean(axis=1)
+        errors = lead - mean[:, None] * size
+        # Without one unseen unit on which a run wins everything, rare wins go unnoticed.
+        error = np.sqrt(errors.var(axis=1, ddof=1) / units + 1 / units**2)
+        largest = (-(errors @ drawn) / error[:, None]).max(axis=0)
+        reach = max(float(np.quantile(largest, confidence)), float(ndtri(confidence)))
+        limit = t_quantile(float(ndtr(reach)), units)
+        upper[best, others] = mean + limit * error
+        may_be_best[best] = bool(np.all(upper[best, others] >= 0))
+    present = np.maximum((~missing).sum(axis=1), 1)
+    means = np.where(missing.all(axis=1), np.nan, np.nansum(quality, axis=1) / present)
+    return Best(means, may_be_best, np.maximum(upper.max(axis=0), 0), upper, units, int(missing.sum()))
+
+
+def kindest(quality: Floats, best: int) -> Floats:
+    """Return quality with missing answers at 1 for one run and at 0 for all others."""
+    filled = np.where(np.isnan(quality), 0.0, quality)
+    filled[best] = np.where(np.isnan(quality[best]), 1.0, quality[best])
+    return filled
+
+
+def per_group(values: Floats, group: Groups | None, size: Floats) -> Floats:
+    """Return the sums of groups as shares of a mean group, shape (R, units), so that their mean is that of questions.
+
+    ``size`` holds the questions of each group over the mean of all groups; ``group`` is None where each is its own.
+    """
+    if group is None:
+        return values
+    sums = np.stack([np.bincount(group, row, len(size)) for row in values])
+    return np.asarray(sums * len(size) / values.shape[1])
+
+
+def _sizes(questions: int, groups: Groups | None) -> tuple[Floats, Groups, Groups | None]:
+    """Return each group's size over the mean size, the place of its first question, and each question's group."""
+    if groups is None:
+        return np.ones(questions), np.arange(questions), None
+    _, place, group, count = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
+    return np.asarray(count * (len(count) / questions), np.float64), place, group
+
+
+def equal_lists(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Bools:
+    """Return which pairs of runs have equal lists of ``depth`` documents on all queries, shape (R, R)."""
+    asked = list(query_ids)
+    lists = [tuple(tuple(run.top(query_id, depth)) for query_id in asked) for run in runs]
+    return np.array([[mine == other for other in lists] for mine in lists], dtype=np.bool_).reshape(len(runs), -1)
