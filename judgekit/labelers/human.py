@@ -1,16 +1,17 @@
-"""Labels by people: grades, and votes for the best of two or three."""
+"""Labels by people: grades, votes for the best of two or three, and rankings."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from judgekit.data.labelings import Scale
 from judgekit.data.records import DataRecord, records
@@ -24,29 +25,38 @@ from judgekit.spec import Spec
 
 _EXPECTED: Final = (
     "labels by people: a TREC qrels file, or CSV, TSV, JSON or Parquet with the columns query_id, doc_id, relevance"
-    " (grades) or query_id, shown, chosen (votes)"
+    " (grades), query_id, shown, chosen (votes) or query_id, doc_id, rank (rankings)"
 )
-_GRADES: Final = frozenset({"query_id", "doc_id", "relevance"})
-_VOTES: Final = frozenset({"query_id", "shown", "chosen"})
+_COLUMNS: Final = {
+    "grades": frozenset({"query_id", "doc_id", "relevance"}),
+    "votes": frozenset({"query_id", "shown", "chosen"}),
+    "rankings": frozenset({"query_id", "doc_id", "rank"}),
+}
+Content = Literal["grades", "votes", "rankings"]
+RankRule = Literal["first", "reciprocal"]
 
 
 @dataclass(frozen=True)
 class Human(_Filed):
-    """Reads labels by people: grades, or votes for the best of two or three documents.
+    """Reads labels by people: grades, votes for the best of two or three documents, or rankings.
 
-    Two kinds of files, recognised by their columns:
+    Three kinds of files, recognised by their columns:
 
     * grades: TREC qrels, or ``query_id, doc_id, relevance``;
     * votes: each row one showing, ``query_id, shown, chosen``. ``shown`` lists two or more doc ids, separated by
       ``|``, ``;`` or commas, else by white space, or as a JSON list; ``chosen`` is one of them or
       ``none``. Relevance is times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval,
-      ``ci_low`` to ``ci_high``.
+      ``ci_low`` to ``ci_high``;
+    * rankings: ``query_id, doc_id, rank`` and, where several people ranked, ``assessor``. Rank 1 is the best;
+      documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``, or with
+      ``ranks=reciprocal`` 1 / the document's mean rank. ``extra["ranking_tau"]`` is the mean Kendall tau-b between
+      the assessors of the query, absent where no two of them ranked two documents in common.
 
     ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them. Where
     `judgekit annotate read` wrote the file, what people were asked stands beside it: a document that they were not
     asked about is then not judged, never 0.
 
-    Scale: the grades'; unit for votes
+    Scale: the grades'; unit for votes and rankings
 
     Needs: people
 
@@ -54,11 +64,13 @@ class Human(_Filed):
 
     Attributes:
         file: file with the judgments of people
+        ranks: what a ranking makes relevant: first (share of times put first) or reciprocal (1 / mean rank)
     """
 
     kind = "human"
     needs = Needs(people=True, existing=True)
     file: str
+    ranks: RankRule = "first"
 
     @cached_property
     def asked(self) -> Asked | None:
@@ -68,8 +80,11 @@ class Human(_Filed):
     @cached_property
     def _file(self) -> tuple[Scale, Mapping[Pair, Label]]:
         path = self.context.path(self.file)
-        if _holds_votes(path):
+        content = _content_of(path)
+        if content == "votes":
             return Scale("unit"), _votes(path)
+        if content == "rankings":
+            return Scale("unit"), _rankings(path, self.ranks)
         return self._grades(self.file, self.declared or (self.asked.scale if self.asked else ""))
 
     def _not_listed(self, query_id: str, doc_id: str) -> Label:
@@ -89,19 +104,20 @@ def wilson(chosen: float, shown: float, confidence: float = 0.95) -> tuple[float
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
-def _holds_votes(path: Path) -> bool:
-    """Return whether a file holds votes, not grades: by its columns, which TREC's qrels do not name."""
+def _content_of(path: Path) -> Content:
+    """Return what a file holds, by its columns, which TREC's qrels do not name."""
     first = (head(path, _EXPECTED).splitlines() or [b""])[0].split()
     if len(first) == 4 and b"query_id" not in b"".join(first) and first[0][:1] not in b"{[":
-        return False
+        return "grades"
     record = next(records(path, Spec("auto"), _EXPECTED)[1], None)
     if record is None:
         raise DataError(f"holds no rows; expected {_EXPECTED}", path)
-    grades, votes = (columns <= set(record.fields) for columns in (_GRADES, _VOTES))
-    if grades == votes:
+    contents = [content for content, columns in _COLUMNS.items() if columns <= set(record.fields)]
+    if len(contents) != 1:
         have = ", ".join(map(str, record.fields))
         raise DataError(f"has the columns {have}; expected {_EXPECTED}", path, record.line)
-    return votes
+    content: Content = contents[0]  # type: ignore[assignment]
+    return content
 
 
 def _votes(path: Path) -> dict[Pair, Label]:
@@ -120,12 +136,66 @@ def _votes(path: Path) -> dict[Pair, Label]:
         elif choice.casefold() != "none":
             raise DataError(f"chosen must be one of those shown or none, not {choice!r}", path, record.line)
         shown.update((query_id, doc_id) for doc_id in doc_ids)
+    return {pair: _share(pair, chosen[pair], count) for pair, count in shown.items()}
+
+
+def _share(pair: Pair, chosen: int, shown: int) -> Label:
+    """Return the label of a document that people preferred so often of the times they saw it."""
+    low, high = wilson(chosen, shown)
+    counts = {"shown": float(shown), "chosen": float(chosen), "ci_low": low, "ci_high": high}
+    return Label(*pair, chosen / shown, extra={**JUDGED, **counts})
+
+
+def _rankings(path: Path, rule: RankRule) -> dict[Pair, Label]:
+    """Return what people's rankings say of each document."""
+    ranks: dict[str, dict[str, dict[str, float]]] = {}  # by query, assessor and document
+    for record in records(path, Spec("auto"), _EXPECTED)[1]:
+        query_id, doc_id = _text(path, record, "query_id"), _text(path, record, "doc_id")
+        assessor = str(record.fields.get("assessor") or "")
+        ranking = ranks.setdefault(query_id, {}).setdefault(assessor, {})
+        if doc_id in ranking:
+            by = f" by {assessor!r}" if assessor else ""
+            raise DataError(f"{doc_id!r} is ranked twice for query {query_id!r}{by}", path, record.line)
+        ranking[doc_id] = _rank(path, record)
     labels = {}
-    for pair, count in shown.items():
-        low, high = wilson(chosen[pair], count)
-        counts = {"shown": float(count), "chosen": float(chosen[pair]), "ci_low": low, "ci_high": high}
-        labels[pair] = Label(*pair, chosen[pair] / count, extra={**JUDGED, **counts})
+    for query_id, rankings in ranks.items():
+        agreement = _mean_tau(list(rankings.values()))
+        for doc_id in sorted(set().union(*rankings.values())):
+            given = [(ranking[doc_id], min(ranking.values())) for ranking in rankings.values() if doc_id in ranking]
+            first = sum(rank == best for rank, best in given)
+            label = _share((query_id, doc_id), first, len(given))
+            if rule == "reciprocal":
+                label = replace(label, relevance=len(given) / sum(rank for rank, _ in given))
+            if agreement is not None:
+                label = replace(label, extra={**label.extra, "ranking_tau": agreement})
+            labels[query_id, doc_id] = label
     return labels
+
+
+def _rank(path: Path, record: DataRecord) -> float:
+    value = record.fields.get("rank")
+    try:
+        rank = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        rank = math.nan
+    if not 1 <= rank < math.inf:
+        raise DataError(f"rank must be a number, 1 for the best document, not {value!r}", path, record.line)
+    return rank
+
+
+def _mean_tau(rankings: Sequence[Mapping[str, float]]) -> float | None:
+    """Return the mean Kendall tau-b over pairs of assessors; None where no pair has one."""
+    from scipy.stats import kendalltau
+
+    values = []
+    for first, second in combinations(rankings, 2):
+        common = sorted(first.keys() & second.keys())
+        if len(common) < 2:
+            continue
+        tau = float(kendalltau([first[d] for d in common], [second[d] for d in common]).statistic)
+        if not math.isnan(tau):
+            values.append(tau)
+    return sum(values) / len(values) if values else None
 
 
 def _text(path: Path, record: DataRecord, key: str) -> str:

@@ -110,6 +110,35 @@ def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
     assert wilson(chosen, shown) == pytest.approx((exact.low, exact.high), abs=1e-12)
 
 
+RANKS = "query_id,doc_id,rank,assessor\n"
+BY_THREE = "q1,a,1,ann\nq1,b,2,ann\nq1,c,3,ann\nq1,b,1,bob\nq1,a,2,bob\nq1,c,3,bob\nq1,a,1,cy\nq1,b,1,cy\n"
+
+
+def test_a_ranking_is_times_put_first_over_times_ranked_or_the_reciprocal_of_the_mean_rank(tmp_path: Path) -> None:
+    found = labeler(tmp_path, RANKS + BY_THREE)
+    assert said(found) == [pytest.approx(2 / 3), pytest.approx(2 / 3), 0, 0]
+    assert str(found.scale) == "unit"
+    a, _, c, d = (dict(label.extra) for label in checked(found, UNIT, []))
+    low, high = wilson(2, 3)
+    # ann and bob: of three pairs one is turned round, (2 - 1) / 3; cy ties all, so no coefficient with anyone.
+    assert a == {
+        "judged": 1,
+        "shown": 3,
+        "chosen": 2,
+        "ci_low": low,
+        "ci_high": high,
+        "ranking_tau": pytest.approx(1 / 3),
+    }
+    assert (c["shown"], c["chosen"], d) == (2, 0, {"judged": 0})
+    assert said(labeler(tmp_path, RANKS + BY_THREE, ", ranks=reciprocal")) == [0.75, 0.75, pytest.approx(1 / 3), 0]
+
+
+def test_one_persons_ranking_needs_no_assessor_and_has_no_agreement(tmp_path: Path) -> None:
+    found = labeler(tmp_path, "query_id,doc_id,rank\nq1,b,1\nq1,a,2\n", ", ranks=reciprocal")
+    assert said(found) == [0.5, 1, 0, 0]
+    assert "ranking_tau" not in checked(found, UNIT, [])[0].extra
+
+
 TWO = "line 2: shown must list two or more distinct doc ids"
 
 
@@ -127,6 +156,10 @@ TWO = "line 2: shown must list two or more distinct doc ids"
         (VOTES + "q1,a b,\n", "line 2: chosen must be a text"),
         *((VOTES + "q1,a,a\n", TWO), (VOTES + "q1,a a,a\n", TWO), (VOTES + 'q1,"[1, 2]",1\n', TWO)),
         *((VOTES + 'q1,"[a",a\n', TWO), (VOTES + 'q1,"[{}]",a\n', TWO), (VOTES + "q1,a|1 b|2,none\n", TWO)),
+        (RANKS + "q1,a,0,ann\n", "line 2: rank must be a number, 1 for the best document, not '0'"),
+        (RANKS + "q1,a,first,ann\n", "line 2: rank must be a number, 1 for the best document, not 'first'"),
+        (RANKS + "q1,a,1,ann\nq1,a,2,ann\n", "line 3: 'a' is ranked twice for query 'q1' by 'ann'"),
+        ("query_id,doc_id,relevance,rank\nq1,a,1,1\n", "has the columns"),
         ("q1 0 a\n", "expected labels by people"),
         ("q1 0 a x\n", "line 1"),
     ],
