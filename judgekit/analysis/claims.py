@@ -1,0 +1,118 @@
+"""Claims: what a decision says, one after the other, and the views of that list.
+
+A claim is made by one function from the figures, with its number, its interval and its sentence. Text, table, JSON and
+page show the same list and make no words of their own. A sentence that qualifies a claim stands wherever the claim
+stands: views follow `Claim.qualifies`, so that nothing can be lost on the way.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+import pandas as pd
+
+LINES: Final = ("Choose", "Keep", "Cost", "Hinges", "New run", "Failing", "Next")
+"""The lines of a decision in their order. Claims without a line are further findings."""
+WIDTH: Final = 100
+_INDENT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One thing that is said, with its figures.
+
+    Attributes:
+        kind: what it is about, such as ``may be best`` or ``keep``; one function makes each kind.
+        sentence: whole sentences with their units; all that a reader sees of it.
+        subject: the run, labeling or kind of question that it is about.
+        against: what that is compared with.
+        value, low, high: the number and its interval, NaN where there is none; quality is in points (hundredths).
+        shown: whether the data show it; a claim that is not shown describes, and recommends nothing.
+        qualifies: the `key` of the claim that cannot stand without this one.
+        line: the line of the decision, one of `LINES`; "" for a further finding, or to join what it qualifies.
+        rank: its place in the line, the smallest first.
+    """
+
+    kind: str
+    sentence: str
+    subject: str = ""
+    against: str = ""
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    shown: bool = False
+    qualifies: str = ""
+    line: str = ""
+    rank: int = 0
+
+    @property
+    def key(self) -> str:
+        """What another claim names to qualify this one."""
+        return f"{self.kind}: {self.subject}" if self.subject else self.kind
+
+
+def stated(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
+    """Return the claims of the decision with their lines, in order, each followed by those that qualify it."""
+    said: list[tuple[str, Claim]] = []
+
+    def state(claim: Claim, line: str) -> None:
+        if any(claim is other for _, other in said):
+            return
+        said.append((line, claim))
+        for other in sorted(claims, key=lambda each: each.rank):
+            if other.qualifies == claim.key:
+                state(other, other.line or line)
+
+    for claim in sorted(claims, key=lambda each: each.rank):
+        if claim.line:
+            state(claim, claim.line)
+    places = {line: place for place, line in enumerate(LINES)}
+    return sorted(said, key=lambda pair: places[pair[0]])
+
+
+def lines_of(claims: Sequence[Claim]) -> tuple[tuple[str, str], ...]:
+    """Return the title and the text of each line of the decision."""
+    lines: dict[str, list[str]] = {}
+    for line, claim in stated(claims):
+        lines.setdefault(line, []).append(claim.sentence)
+    return tuple((line, " ".join(sentences)) for line, sentences in lines.items())
+
+
+def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
+    """Return lines as text: titles on the left, sentences wrapped to the width and never cut."""
+    rows: list[str] = []
+    for title, text in lines:
+        rows += textwrap.wrap(
+            text,
+            width,
+            initial_indent=f"{title:<{_INDENT}}",
+            subsequent_indent=" " * _INDENT,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(rows)
+
+
+def further(claims: Sequence[Claim]) -> list[str]:
+    """Return the sentences of the claims that no line of the decision says."""
+    said = [claim for _, claim in stated(claims)]
+    return [claim.sentence for claim in claims if not any(claim is other for other in said)]
+
+
+def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:
+    """Return a row for each claim, its fields as columns."""
+    return pd.DataFrame([asdict(claim) for claim in claims], columns=[field.name for field in fields(Claim)])
+
+
+def plain(claims: Iterable[Claim]) -> Iterator[dict[str, Any]]:
+    """Yield each claim as plain values, for JSON; None where it has no number."""
+    for claim in claims:
+        values = asdict(claim)
+        for name in ("value", "low", "high"):
+            if not math.isfinite(values[name]):
+                values[name] = None
+        yield values
