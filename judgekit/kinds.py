@@ -2,7 +2,7 @@
 
 Each is a frozen dataclass. ``judge(prompt=graded)`` is ``Judge(prompt="graded")``: its name is the class's
 ``kind``, and options at their defaults are left out. What a class is stands in its docstring, see `about`. A `Kinds`
-finds those of one base: judgekit's own, those of installed packages (entry points), and those in a user's file.
+finds those of one base: judgekit's own, those that plug-ins register, and those in a user's file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -39,6 +38,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.sources import resolved
 from judgekit.data.streams import note_read
 from judgekit.errors import ConfigError, UsageError, nearest, not_among
+from judgekit.registry import register
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 from judgekit.wire.types import Endpoint
 
@@ -283,27 +283,30 @@ class Kinds(Generic[P]):
     Args:
         base: the class that they are made from.
         what: what they are called in messages.
-        group: the entry points at which installed packages offer theirs.
         home: judgekit's own: a module, or a package of modules.
     """
 
-    def __init__(self, base: type[P], what: str, group: str, home: str) -> None:
-        self._base, self._what, self._group, self._home = base, what, group, home
+    def __init__(self, base: type[P], what: str, home: str) -> None:
+        self._base, self._what, self._home = base, what, home
 
     def kinds(self) -> dict[str, type[P]]:
         """Return every known class by its kind."""
         found = self._built_in()
-        for point in entry_points(group=self._group):
-            if point.name in found:
-                raise UsageError(f"the {self._what} {point.name!r} of {point.value} has the name of another one")
-            kind = point.load()
-            if not self._fits(kind) or kind.kind != point.name:
-                raise UsageError(
-                    f"the {self._what} {point.name!r} of {point.value} is not a judgekit.{self._base.__name__} of that"
-                    " kind"
-                )
-            found[point.name] = kind
+        for name, module in register.load().kinds.items():
+            if name in found:
+                raise UsageError(f"the {self._what} {name!r} of {module} has the name of another one")
+            kind = self._registered(name, module)
+            if kind is not None:
+                found[name] = kind
         return found
+
+    def _registered(self, name: str, module: str) -> type[P] | None:
+        """Return the class that a plug-in registered under a kind; None where it is of another base."""
+        defined = vars(importlib.import_module(module)).values()
+        for kind in defined:
+            if isinstance(kind, type) and issubclass(kind, Spelled) and kind.kind == name:
+                return kind if self._fits(kind) else None
+        raise UsageError(f"{module} registers {name!r}, but defines no class of that kind")
 
     def catalog(self) -> dict[str, About]:
         """Return what each known class is, by its kind."""
@@ -328,7 +331,7 @@ class Kinds(Generic[P]):
     def _named(self, name: str) -> type[P]:
         known = self._built_in()
         if name not in known:
-            known = self.kinds()  # looks through all installed packages, which takes longer
+            known = self.kinds()  # imports all plug-ins, which takes longer
         if name not in known:
             raise UsageError(not_among(self._what, name, sorted(known)))
         return known[name]

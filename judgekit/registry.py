@@ -1,4 +1,4 @@
-"""What packages add to judgekit: steps of a run, commands, tables of the experiment file, forms of data, Python names.
+"""What packages add to judgekit: labelers and answer metrics, steps of a run, commands, tables, forms, Python names.
 
     import judgekit as jk
 
@@ -32,6 +32,7 @@ class Register:
         tables: dataclasses whose fields are the keys of further tables of the experiment file, by its name.
         forms: functions from a path to records, by the name of the form.
         homes: the module of what ``judgekit.NAME`` gives, by its name.
+        kinds: the module that defines a labeler or an answer metric, by its kind.
     """
 
     def __init__(self, home: str = "") -> None:
@@ -39,6 +40,7 @@ class Register:
         self.tables: dict[str, type[Any]] = {}
         self.forms: dict[str, Callable[..., Any]] = {}
         self.homes: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
         # A step, and the name of the one that it stands before or after; neither for the core's, in their order.
         self._steps: dict[str, tuple[Any, str | None, str | None]] = {}
         self._home = home
@@ -68,6 +70,10 @@ class Register:
     def names(self, module: str, *names: str) -> None:
         """Register functions and classes of a module as ``judgekit.NAME``; it is imported when one is first used."""
         self.homes |= dict.fromkeys(names, module)
+
+    def spellings(self, module: str, *kinds: str) -> None:
+        """Register labelers and answer metrics of a module by their kinds; it is imported when one is first spelled."""
+        self.kinds |= dict.fromkeys(kinds, module)
 
     def load(self) -> Register:
         """Import the plug-ins that have not been imported, and return itself."""

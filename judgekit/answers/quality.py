@@ -129,7 +129,7 @@ class AnswerMetric(Spelled):
         raise UsageError(f"{type(self).__name__} rates nothing: define compare(self, text, references) or score")
 
 
-METRICS = Kinds(AnswerMetric, "answer metric", "judgekit.answer_metrics", "judgekit.answers.metrics")
+METRICS = Kinds(AnswerMetric, "answer metric", "judgekit.answers.metrics")
 catalog = METRICS.catalog
 
 

@@ -169,7 +169,7 @@ class Labeler(Spelled):
         return Label(query.query_id, doc.doc_id, float(value))
 
 
-LABELERS = Kinds(Labeler, "labeler", "judgekit.labelers", "judgekit.labelers")
+LABELERS = Kinds(Labeler, "labeler", "judgekit.labelers")
 build, catalog, kinds = LABELERS.build, LABELERS.catalog, LABELERS.kinds
 
 

@@ -1,10 +1,11 @@
-"""A third-party labeler or answer metric is a class: in a notebook, in a file, or in a package with an entry point."""
+"""A third-party labeler or answer metric is a class: in a notebook, in a file, or registered by a plug-in."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.kinds import About, about, option
 from judgekit.labelers.base import LABELERS, Label, Needs, build, checked
+from judgekit.registry import register
 from judgekit.spec import parse, run_file
 from judgekit.wire.types import Request
 from tests.labelers.scripted import Here, play
@@ -224,40 +226,28 @@ for words in (["lengths", "out"], ["list", "labelers"]):
     assert "least=    the fewest characters (10)" in done.stdout
 
 
-Offer = Callable[[str, str, str], Any]
-
-
 @pytest.fixture
-def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Offer:
-    """Have a package on the path that offers a class under a name: ``offer("labelers", "short", "Longest")``."""
-
-    def make(group: str, name: str, target: str) -> Any:
-        info = tmp_path / "lengths-1.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
-        (info / "entry_points.txt").write_text(f"[judgekit.{group}]\n{name} = judgekit_lengths:{target}\n")
-        return LABELERS if group == "labelers" else METRICS
-
+def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have a module on the path whose classes a plug-in registers under some kinds."""
     (tmp_path / "judgekit_lengths.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
     monkeypatch.syspath_prepend(tmp_path)
-    return make
+    monkeypatch.setattr(register, "kinds", {})
+    return partial(register.spellings, "judgekit_lengths")
 
 
-def test_an_entry_point_is_found_by_its_name(offer: Offer) -> None:
-    offered = offer("labelers", "longest", "Longest")
-    assert offered.catalog()["longest"].options == {"least": "the fewest characters (10)"}
+def test_a_registered_kind_is_found_by_its_name(offered: Callable[..., None]) -> None:
+    offered("longest", "brief")
+    assert LABELERS.catalog()["longest"].options == {"least": "the fewest characters (10)"}
     assert str(build("longest(least=3)", None).spec) == "longest(least=3)"
+    assert "longest" not in METRICS.kinds()
+    assert metric("brief(times=3)").name == "brief(times=3.0)"
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "target", "message"),
-    [
-        ("labelers", "judge", "Longest", "the labeler 'judge' of judgekit_lengths:Longest has the name of another one"),
-        ("answer_metrics", "em", "Brief", "the answer metric 'em' of judgekit_lengths:Brief has the name of another"),
-        ("labelers", "short", "Longest", "'short' of judgekit_lengths:Longest is not a judgekit.Labeler of that kind"),
-        ("labelers", "brief", "Brief", "'brief' of judgekit_lengths:Brief is not a judgekit.Labeler of that kind"),
-    ],
-)
-def test_an_entry_point_is_held_to_what_it_says(group: str, name: str, target: str, message: str, offer: Offer) -> None:
-    with pytest.raises(UsageError, match=message):
-        offer(group, name, target).catalog()
+def test_a_registered_kind_is_held_to_what_it_says(offered: Callable[..., None]) -> None:
+    offered("judge")
+    with pytest.raises(UsageError, match="the labeler 'judge' of judgekit_lengths has the name of another one"):
+        LABELERS.catalog()
+    register.kinds.clear()
+    offered("short")
+    with pytest.raises(UsageError, match="judgekit_lengths registers 'short', but defines no class of that kind"):
+        METRICS.catalog()
