@@ -1,0 +1,413 @@
+"""A race between runs: answers come block by block, runs shown to be worse drop out, and it stops once one is enough.
+
+After each block an anytime-valid sequence bounds every difference of two runs left (the asymptotic confidence sequence
+of I. Waudby-Smith et al., Annals of Statistics 2024, with two answers more on which a run wins or loses everything).
+Half of what may go wrong is spent on the race, half on `compared_with_best`, which bounds the loss where money or
+questions end first. `benchmarks/choose_simulation.py` counts how often the bounds hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.analysis.best import Bools, compared_with_best, per_group
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.errors import UsageError
+
+Ints = npt.NDArray[np.intp]
+
+BLOCK: Final = 20
+"""Questions of a block; groups of questions are asked whole."""
+FIRST_LOOK: Final = 40
+"""Questions (or groups) before any run may drop out."""
+LEAST: Final = 20
+"""With fewer questions (or groups) nothing is claimed."""
+_PLANNED: Final = 300
+"""Questions at which the sequence is narrowest."""
+_MOST_NEEDED: Final = 10_000_000
+
+
+@dataclass(frozen=True)
+class RaceRules:
+    """When a race stops, and how sure it is.
+
+    Attributes:
+        margin: the most that the chosen run may lose, in the unit of quality (0.01 is one point).
+        confidence: at which everything that is said of the race holds together.
+        resamples, seed: of the bound where the race did not stop.
+    """
+
+    margin: float
+    confidence: float = 0.95
+    resamples: int = 1000
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.margin < 1:
+            raise UsageError(f"the margin must lie between 0 and 100 points, not {100 * self.margin:g}")
+
+    @property
+    def error(self) -> float:
+        """What may go wrong in the race, and as much again at its end."""
+        return (1 - self.confidence) / 2
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answers of a race so far, question by question in the order of asking.
+
+    Attributes:
+        quality: between 0 and 1, NaN where missing, shape (R, Q).
+        groups: the group of each question, or None where each stands alone, shape (Q,).
+        equal: which pairs of runs have equal lists on all questions, shape (R, R).
+    """
+
+    quality: Floats
+    groups: Ints | None = None
+    equal: Bools | None = None
+
+    @property
+    def tied(self) -> Bools:
+        """Which pairs of runs cannot differ, each run and itself among them, shape (R, R)."""
+        same = np.eye(len(self.quality), dtype=np.bool_)
+        return same if self.equal is None else same | self.equal
+
+    def sizes(self) -> tuple[Floats, Ints]:
+        """Return the questions of each unit (a question or a group), and the unit of each question, both in order."""
+        if self.groups is None:
+            return np.ones(self.quality.shape[1]), np.arange(self.quality.shape[1])
+        _, first, unit, count = np.unique(self.groups, return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first)
+        return count[order].astype(np.float64), np.argsort(order)[unit]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is known of all differences of two runs after some units of a race.
+
+    Attributes:
+        questions: asked so far.
+        lead: how far run b is ahead of run s, with missing answers at 1 for b and at 0 for s, ``lead[b, s]``.
+        upper: the most by which run b may be better than run s; infinite before the first look.
+        deviation: the standard deviation of a unit's difference.
+        unit: mean questions of a unit.
+    """
+
+    questions: int
+    lead: Floats
+    upper: Floats
+    deviation: Floats
+    unit: float
+
+
+def half_width(units: npt.ArrayLike, error: float) -> Floats:
+    """Return the half-width of the sequence after some units, in standard deviations of one."""
+    t = np.asarray(units, np.float64)
+    ratio = (-2 * math.log(error) + math.log(-2 * math.log(error)) + 1) / _PLANNED  # rho squared
+    return np.asarray(np.sqrt(2 * (t * ratio + 1) / (t**2 * ratio) * np.log(np.sqrt(t * ratio + 1) / error)))
+
+
+def limits(answered: Answered, ends: Sequence[int], error: float) -> list[Limits]:
+    """Return what is known of all differences after the first ``ends`` questions each; groups end with a block.
+
+    ``error`` is how often any difference of two given runs may ever leave its limits.
+    """
+    size, unit = answered.sizes()
+    quality, missing = answered.quality, np.isnan(answered.quality)
+    group = None if answered.groups is None else unit
+    mean_size = quality.shape[1] / len(size)
+    kind, harsh = (
+        per_group(np.where(missing, fill, quality), group, size / mean_size) * mean_size for fill in (1.0, 0.0)
+    )
+    lead = kind[:, None] - harsh[None]
+    at = np.array([unit[end - 1] for end in ends], np.intp)
+    count = at + 1.0
+    asked, squared = np.cumsum(size)[at], np.cumsum(size**2)[at]
+    total, squares, products = (np.cumsum(x, axis=-1)[..., at] for x in (lead, lead**2, lead * size))
+    mean = total / asked
+    unit_size = asked / count
+    # Of groups, deviations from the mean of their questions; two more units on which one run wins or loses everything.
+    spread = (squares - 2 * mean * products + mean**2 * squared) / unit_size**2
+    deviation = np.sqrt(np.maximum((spread + count * mean**2 + 2) / (count + 2) - mean**2, 0))
+    half = np.where(count < FIRST_LOOK, np.inf, half_width(count, error))
+    upper = mean + deviation * half
+    upper[answered.tied], mean[answered.tied], deviation[answered.tied] = 0, 0, 0
+    return [
+        Limits(int(asked[i]), mean[..., i], upper[..., i], deviation[..., i], float(unit_size[i]))
+        for i in range(len(ends))
+    ]
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A run that was shown to be worse than another.
+
+    Attributes:
+        run, better: the run, and one that is shown to be better.
+        questions: after how many.
+        behind, low, high: by how much, and the limits of it.
+    """
+
+    run: int
+    better: int
+    questions: int
+    behind: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a block of a race showed.
+
+    Attributes:
+        questions: asked so far.
+        answers: asked so far, of all runs.
+        raced: which runs were asked in this block, shape (R,).
+        left: which of them stay, shape (R,).
+        leader: the run with the best answers of those that stay.
+        bound: the most that choosing it may lose; infinite before the first look.
+        behind, low, high: how far each run asked lies behind the leader, and the limits of it, shape (R,).
+        dropped: the runs that this block showed to be worse.
+        needed: about how many questions it takes until the bound is at most the margin, if differences stay as they
+            are.
+        needed_if_equal: the same, if the runs that stay are equally good.
+    """
+
+    questions: int
+    answers: int
+    raced: Bools
+    left: Bools
+    leader: int
+    bound: float
+    behind: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    dropped: tuple[Dropped, ...]
+    needed: int
+    needed_if_equal: int
+
+
+def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
+    """Return what a block shows: which runs drop out, who leads and what choosing it may cost."""
+    inside = np.where(raced[:, None] & raced[None], known.upper, np.inf)
+    # A run is worse for sure if some other one is better whatever the truth is within the limits.
+    better = np.argmin(inside, axis=1)
+    lost = raced & (inside.min(axis=1) < 0)
+    left = raced & ~lost
+    both = (known.lead - known.lead.T) / 2  # where no answer is missing, just the lead
+    leader = int(np.flatnonzero(left)[np.argmax(both[left][:, left].sum(axis=1))])
+    bound = max(0.0, float(known.upper[left, leader].max()))
+    dropped = tuple(
+        Dropped(
+            run=run,
+            better=int(better[run]),
+            questions=known.questions,
+            behind=float(both[better[run], run]),
+            low=-float(known.upper[run, better[run]]),
+            high=float(known.upper[better[run], run]),
+        )
+        for run in np.flatnonzero(lost).tolist()
+    )
+    lead, deviation = known.lead[left, leader], known.deviation[left, leader]
+    return Look(
+        questions=known.questions,
+        answers=answers,
+        raced=raced,
+        left=left,
+        leader=leader,
+        bound=bound,
+        behind=np.where(raced, both[leader], np.nan),
+        low=np.where(raced, -known.upper[:, leader], np.nan),
+        high=np.where(raced, known.upper[leader], np.nan),
+        dropped=dropped,
+        needed=_needed(known, lead, deviation, rules),
+        needed_if_equal=_needed(known, 0 * lead, deviation, rules),
+    )
+
+
+def _needed(known: Limits, lead: Floats, deviation: Floats, rules: RaceRules) -> int:
+    """Return about how many questions it takes until no run is ahead of the leader by more than the margin."""
+    error = rules.error / max(len(known.lead) - 1, 1)
+
+    def enough(units: int) -> bool:
+        return bool(np.all(lead + deviation * half_width(units, error) <= rules.margin))
+
+    low, high = FIRST_LOOK, FIRST_LOOK
+    while not enough(high) and high < _MOST_NEEDED:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    blocks = math.ceil(high * known.unit / BLOCK)
+    return max(blocks * BLOCK, known.questions)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a race ended.
+
+    Attributes:
+        looks: block by block.
+        chosen: the run.
+        bound: the most that choosing it may lose against any run; NaN where too little was asked to say.
+        may_be_best: which runs may be the best, shape (R,).
+        stopped: whether the race showed that the loss is at most the margin; else money or questions ended.
+        means: mean quality of each run over the questions that it was asked, shape (R,).
+    """
+
+    looks: tuple[Look, ...]
+    chosen: int
+    bound: float
+    may_be_best: Bools
+    stopped: bool
+    means: Floats
+
+    @property
+    def last(self) -> Look:
+        """The last block."""
+        return self.looks[-1]
+
+    @property
+    def dropped(self) -> dict[int, Dropped]:
+        """Which runs dropped out, in the order in which they did."""
+        return {one.run: one for shown in self.looks for one in shown.dropped}
+
+
+def stops(shown: Look, rules: RaceRules) -> bool:
+    """Return whether a race ends with this block."""
+    return shown.bound <= rules.margin
+
+
+def concluded(looks: Sequence[Look], answered: Answered, rules: RaceRules) -> Choice:
+    """Return how a race ended that stopped, or had no more money or questions.
+
+    Raises:
+        UsageError: no block was answered.
+    """
+    if not looks:
+        raise UsageError("no block of questions could be answered: a choice needs at least one")
+    last = looks[-1]
+    quality = answered.quality[:, : last.questions]
+    present = ~np.isnan(quality)
+    means = np.where(present.any(axis=1), np.nansum(quality, axis=1) / np.maximum(present.sum(axis=1), 1), np.nan)
+    if stops(last, rules):
+        return Choice(tuple(looks), last.leader, last.bound, last.left, stopped=True, means=means)
+    left = np.flatnonzero(last.left)
+    groups = None if answered.groups is None else answered.groups[: last.questions]
+    if (last.questions if groups is None else len(np.unique(groups))) < LEAST:
+        return Choice(tuple(looks), last.leader, math.nan, last.left, stopped=False, means=means)
+    best = compared_with_best(
+        quality[left],
+        resample_matrix(last.questions, rules.resamples, rules.seed, groups),
+        groups=groups,
+        equal=answered.tied[np.ix_(left, left)],
+        confidence=1 - rules.error,
+    )
+    chosen = left.tolist().index(last.leader)
+    kept = np.zeros(len(last.left), np.bool_)
+    kept[left[best.may_be_best]] = True
+    return Choice(tuple(looks), last.leader, float(best.cost[chosen]), kept, stopped=False, means=means)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Questions in the order in which a race asks them.
+
+    Attributes:
+        places: of the questions, groups side by side, shape (Q,).
+        ends: after how many of them each block ends.
+    """
+
+    places: Ints
+    ends: tuple[int, ...]
+
+
+def random_order(questions: int, seed: int, groups: Ints | None = None) -> Order:
+    """Return questions in random order, in blocks of at least `BLOCK` that hold groups whole."""
+    unit = np.arange(questions) if groups is None else np.unique(groups, return_inverse=True)[1]
+    shuffled = np.random.default_rng(seed).permutation(int(unit.max(initial=-1)) + 1)
+    rank = np.argsort(shuffled)[unit]
+    places = np.argsort(rank, kind="stable")
+    last_of_unit = np.flatnonzero(np.append(np.diff(rank[places]) != 0, True)) + 1
+    ends: list[int] = []
+    for end in last_of_unit.tolist():
+        if end - (ends[-1] if ends else 0) >= BLOCK or end == questions:
+            ends.append(end)
+    return Order(places, tuple(ends))
+
+
+def race(answered: Answered, ends: Sequence[int], rules: RaceRules, most: float = math.inf) -> Choice:
+    """Play a race on answers that are all there, with at most so many answers asked."""
+    runs = len(answered.quality)
+    left, looks, answers, before = np.ones(runs, np.bool_), list[Look](), 0, 0
+    for known in limits(answered, ends, rules.error / max(runs - 1, 1)):
+        answers += int(left.sum()) * (known.questions - before)
+        if answers > most:
+            break
+        looks.append(look(known, left, answers, rules))
+        left, before = looks[-1].left, known.questions
+        if stops(looks[-1], rules):
+            break
+    quality = answered.quality.copy()
+    for dropped in (one for shown in looks for one in shown.dropped):
+        quality[dropped.run, dropped.questions :] = np.nan
+    return concluded(looks, replace(answered, quality=quality), rules)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a race would have done on answers that are there, in one order and in many.
+
+    Attributes:
+        choice: in the order of the seed.
+        best: the run that answers best over all questions.
+        questions: how many there are.
+        orders: in how many random orders it was played.
+        within: in how many of these the chosen run was within the margin of the best over all questions.
+        stopped: in how many it stopped before questions ended.
+        broken: in how many it lost more than its bound said.
+        answers: the share of all answers that it asked for, of each order, shape (orders,).
+    """
+
+    choice: Choice
+    best: int
+    questions: int
+    orders: int
+    within: int
+    stopped: int
+    broken: int
+    answers: Floats
+
+
+def replay(answered: Answered, rules: RaceRules, orders: int = 200) -> Replay:
+    """Play a race on answers that are there, in the order of the seed and in random ones; all of them are the truth."""
+    runs, questions = answered.quality.shape
+    present = np.maximum((~np.isnan(answered.quality)).sum(axis=1), 1)
+    means = np.nansum(answered.quality, axis=1) / present
+    choices = []
+    for seed in range(orders + 1):
+        order = random_order(questions, rules.seed + seed, answered.groups)
+        groups = None if answered.groups is None else answered.groups[order.places]
+        played = Answered(answered.quality[:, order.places], groups, answered.equal)
+        choices.append(race(played, order.ends, rules))
+    first, *others = choices
+    loss = np.array([means.max() - means[one.chosen] for one in others])
+    bound = np.array([one.bound for one in others])
+    return Replay(
+        choice=first,
+        best=int(means.argmax()),
+        questions=questions,
+        orders=orders,
+        within=int((loss <= rules.margin).sum()),
+        stopped=sum(one.stopped for one in others),
+        broken=int((loss > bound + 1e-12).sum()),
+        answers=np.array([one.last.answers for one in others]) / (runs * questions),
+    )
