@@ -29,6 +29,7 @@ from judgekit.store.records import Record
 from judgekit.wire.access import Secret
 from judgekit.wire.quirks import (
     DOWN,
+    MALFORMED,
     OVERSIZED,
     THROTTLED,
     Accepted,
@@ -44,6 +45,7 @@ from judgekit.wire.quirks import (
 from judgekit.wire.types import (
     Endpoint,
     Failure,
+    MalformedHeadError,
     NotConnectedError,
     Outcome,
     Reply,
@@ -398,6 +400,7 @@ class Attempt:
             status, headers, data = await client.transport.send(endpoint, body)
             seconds = watch.now() - client.sending[self]
             watch.heard(seconds)
+            data = decoded(data, headers, endpoint)
         except (asyncio.CancelledError, TimeoutError) as problem:
             ours = self.late and self._task is not None and not self._task.uncancel()
             if isinstance(problem, asyncio.CancelledError) and not ours:
@@ -412,13 +415,16 @@ class Attempt:
                     f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
                 )
             return Retry(f"no connection: {problem}", DOWN)
+        except MalformedHeadError as problem:
+            self._worked = True
+            return Retry(str(problem), MALFORMED)
         except OSError as problem:
             self._worked = isinstance(problem, TooLargeError)
             return Retry(str(problem) or type(problem).__name__, OVERSIZED if self._worked else DOWN)
         finally:
             del client.sending[self]
         client.connected, self._status, self._worked = True, status, status < 300
-        data = client.secret.cut_response(decoded(data))
+        data = client.secret.cut_response(data)
         # Nothing can be left out of a question to an application, whatever its error names.
         rejected = status in (400, 422)
         params = orjson.loads(body) if rejected and not endpoint.application else ()

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from judgekit.wire.quirks import OVERSIZED, THROTTLED, Retry
+from judgekit.wire.quirks import MALFORMED, OVERSIZED, THROTTLED, Retry
 from judgekit.wire.types import Endpoint
 
 _START: Final = 32
@@ -106,7 +106,7 @@ class Patience:
     """How often and how long one request may still be tried.
 
     Being throttled is not its fault, so it counts a quarter. A reply that is too large costs its bytes each time, so it
-    is asked for only once more.
+    is asked for only once more; malformed headers come again and hide a reply that was paid, so they end it at once.
 
     Attributes:
         attempts: how often it failed.
@@ -137,7 +137,8 @@ class Patience:
         """Say whether it may not be tried again after a wait."""
         retries, throttled = self._endpoint.max_retries, self._kinds.count(THROTTLED)
         failed = self.attempts - throttled > retries or throttled > retries * _THROTTLE_PATIENCE
-        return failed or self._kinds.count(OVERSIZED) > 1 or self._failed_at + wait_s > self.ends
+        paid_in_vain = self._kinds.count(OVERSIZED) > 1 or MALFORMED in self._kinds
+        return failed or paid_in_vain or self._failed_at + wait_s > self.ends
 
     @property
     def told(self) -> str:

@@ -25,7 +25,16 @@ from judgekit.client.applications import FunctionTransport, OwnTransport
 from judgekit.data.streams import read_bytes
 from judgekit.errors import EndpointError
 from judgekit.wire.access import RECORDED_URL, api_key, headers_of, proxy_for, url_below
-from judgekit.wire.types import ROUTES, SHOWN, Endpoint, NotConnectedError, TooLargeError, Transport, identity
+from judgekit.wire.types import (
+    ROUTES,
+    SHOWN,
+    Endpoint,
+    MalformedHeadError,
+    NotConnectedError,
+    TooLargeError,
+    Transport,
+    identity,
+)
 
 if TYPE_CHECKING:
     import openai
@@ -71,7 +80,12 @@ class HttpTransport:
         self._url = URL(url_below(endpoint.base_url, ROUTES[endpoint.api].removeprefix("/v1")))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
-        self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
+        self._headers = {
+            "content-type": "application/json",
+            "accept": "application/json",
+            "accept-encoding": "gzip, deflate",
+            "user-agent": "judgekit",
+        }
         if key:
             self._headers["authorization"] = f"Bearer {key}"
         self._headers |= headers_of(endpoint)
@@ -86,6 +100,8 @@ class HttpTransport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=self._proxy,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+                # aiohttp believes a wrong content-encoding, and a reply that was paid for would be lost: see `decoded`.
+                auto_decompress=False,
             )
         try:
             async with self._client.post(self._url, data=body, allow_redirects=False) as response:
@@ -98,6 +114,8 @@ class HttpTransport:
                 return response.status, response.headers, bytes(data)
         except aiohttp.ClientHttpProxyError as problem:
             raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
+        except aiohttp.ClientResponseError as problem:
+            raise MalformedHeadError(problem.message) from None
         except aiohttp.ClientConnectorCertificateError as problem:
             why = f"the certificate of {problem.host}:{problem.port} is not trusted ({problem.certificate_error})"
             raise NotConnectedError(why) from None
@@ -182,17 +200,21 @@ class OpenAITransport:
         try:
             async with create(**asked, extra_body=values, extra_headers=self._headers) as response:
                 data = bytearray()
-                async for part in response.iter_bytes():
+                async for part in response.http_response.aiter_raw():  # see `HttpTransport`
                     data += part
                     if len(data) > endpoint.max_reply_bytes:
                         raise TooLargeError(endpoint)
                 return response.status_code, response.headers, bytes(data)
+        except aiohttp.ClientResponseError as problem:
+            raise MalformedHeadError(problem.message) from None
         except openai.APIStatusError as problem:
             return problem.response.status_code, problem.response.headers, problem.response.content
         except openai.APIConnectionError as problem:
             # over aiohttp a refused connection, too, is a ConnectTimeout
             if isinstance(problem.__cause__, (httpx.ConnectError, httpx.ConnectTimeout)):
                 raise NotConnectedError(str(problem.__cause__) or f"no answer within {_CONNECT_S:g} s") from None
+            if _says_malformed(problem.__cause__):
+                raise MalformedHeadError(str(problem.__cause__)) from None
             if isinstance(problem, openai.APITimeoutError):
                 raise TimeoutError from None
             raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
@@ -207,6 +229,15 @@ class OpenAITransport:
         for transport in (http._transport, *http._mounts.values()):
             if transport is not None:
                 await transport.aclose()
+
+
+def _says_malformed(problem: BaseException | None) -> bool:
+    """Return whether httpx raised an error because h11 refused the headers; a cut connection is no error of h11's."""
+    while problem is not None:
+        if type(problem).__module__.startswith("h11."):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
 
 
 RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"

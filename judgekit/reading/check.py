@@ -77,15 +77,14 @@ class _Probe:
                 async with asyncio.timeout(self.endpoint.timeout_s):
                     sent = self.negotiated.apply(body)
                     status, headers, data = await self.transport.send(self.endpoint, sent)
+                    data = decoded(data, headers, self.endpoint)
             except NotConnectedError as problem:
                 return f"no connection was made: {problem}"
             except TimeoutError:
                 return f"no answer within {self.endpoint.timeout_s:g} s"
             except OSError as problem:
                 return str(problem)
-            verdict = read_response(
-                status, headers, self.secret.cut_response(decoded(data)), parse_json(sent), proven=True
-            )
+            verdict = read_response(status, headers, self.secret.cut_response(data), parse_json(sent), proven=True)
             if isinstance(verdict, Accepted):
                 return Reply("", verdict.raw)
             swap = isinstance(verdict, Unsupported) and (negotiate or verdict.param.startswith("max_"))

@@ -31,11 +31,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
+from zstandard import ZstdDecompressor, ZstdError
 
 from judgekit.data.tables import Status
 from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.types import CONSTRAINTS, NO_TEXT, SHOWN, chosen, tokens_used
+from judgekit.wire.types import CONSTRAINTS, NO_TEXT, SHOWN, Endpoint, TooLargeError, chosen, tokens_used
 
 _CONTEXT: Final = re.compile(
     r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"
@@ -88,8 +89,12 @@ _FIXED: Final = frozenset({"model", "n", "stream", *SHOWN.values()})
 _SHOWN: Final = 300
 _FEW: Final = 16
 _PACKED: Final = 3
-_UNPACKED: Final = 2**25
-"""Proxies pack what is packed already; more than this is a bomb."""
+"""How often a reply may be packed: proxies pack what is packed already."""
+
+_GZIP: Final = b"\x1f\x8b"
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+"""How packed bytes begin; no JSON and no page begins so."""
 
 _BINARY: Final = re.compile(rb"\s*[^\s -~]")
 
@@ -118,6 +123,7 @@ class Accepted:
 THROTTLED: Final = "the server asked to slow down"
 DOWN: Final = "no connection, or no answer in time"
 OVERSIZED: Final = "the reply was too large"
+MALFORMED: Final = "the server's HTTP headers break the rules"
 UNUSABLE: Final = "the server reported an error, or sent no usable reply"
 
 
@@ -214,25 +220,52 @@ def read_response(
     return Fatal(said)
 
 
-def decoded(data: bytes) -> bytes:
-    """Return a response body in UTF-8, unpacked where a server packed it twice or more."""
+def decoded(data: bytes, headers: Mapping[str, str], endpoint: Endpoint) -> bytes:
+    """Return a response body in UTF-8, unpacked by what its bytes are: headers are wrong about that, and it was paid.
+
+    Raises:
+        TooLargeError: it has more bytes, unpacked, than the endpoint's replies may have.
+    """
     if data[:1] == b"{" and data[1:2] != b"\0":
         return data
+    deflated = headers.get("content-encoding", "").strip().casefold() == "deflate"
     for _ in range(_PACKED):
-        if not data.startswith(b"\x1f\x8b"):
-            break
-        unpacking = zlib.decompressobj(31)
         try:
-            data, packed = unpacking.decompress(data, _UNPACKED), data
-        except zlib.error:
+            unpacked = _unpacked(data, int(endpoint.max_reply_bytes), deflated)
+        except (zlib.error, ZstdError):
             break
-        if not unpacking.eof:
-            return packed
+        if unpacked is None:
+            break
+        data = unpacked
+        if len(data) > endpoint.max_reply_bytes:
+            raise TooLargeError(endpoint)
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
         with suppress(UnicodeDecodeError):
             return data.decode(encoding).encode()
     return data
+
+
+def _unpacked(data: bytes, most: int, deflated: bool) -> bytes | None:
+    """Return packed bytes unpacked, at most one byte beyond the limit; None if they do not look packed."""
+    if data.startswith(_ZSTD):
+        return ZstdDecompressor().stream_reader(data).read(most + 1)
+    if data.startswith(_GZIP):
+        form = zlib.MAX_WBITS | 16
+    elif data.startswith(_ZLIB):
+        form = zlib.MAX_WBITS
+    elif deflated and not data.lstrip().startswith((b"{", b"[", b"<")):
+        form = -zlib.MAX_WBITS  # some servers send no header with what they call deflate
+    else:
+        return None
+    unpacked = bytearray()
+    while len(unpacked) <= most:
+        unpacking = zlib.decompressobj(form)
+        unpacked += unpacking.decompress(data, most + 1 - len(unpacked))
+        data = unpacking.unused_data
+        if not data.startswith(_GZIP):  # a file of gzip may have several parts
+            break
+    return bytes(unpacked)
 
 
 def _json(data: str | bytes) -> Any:

@@ -50,6 +50,9 @@ _CUE: Final = "Reply:"
 _MOST: Final = 5
 """A completion gives at most so many alternatives, by OpenAI's rules; a request for more is refused."""
 
+_SAID: Final = 150
+"""Characters that are shown of malformed headers."""
+
 _MANY = 2**53
 _ROOMS = frozenset({"max_tokens", "max_completion_tokens"})
 _OURS = frozenset({"model", "stream", *SHOWN.values()})
@@ -254,6 +257,17 @@ class Endpoint:
 
 class NotConnectedError(ConnectionError):
     """No connection was made: nothing listens there, the name is unknown, or its certificate is not trusted."""
+
+
+class MalformedHeadError(ConnectionError):
+    """A server answered with HTTP headers that no client accepts, so that what it said cannot be read."""
+
+    def __init__(self, said: str) -> None:
+        what = " ".join(said.replace("^", "").split())
+        super().__init__(
+            f"the server answered, but its HTTP headers are malformed ({what[:_SAID]}), so its reply cannot be read."
+            " Mend the server, or the proxy in front of it"
+        )
 
 
 class TooLargeError(OSError):

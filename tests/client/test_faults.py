@@ -8,12 +8,16 @@ import socket
 import ssl
 import subprocess
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from email.utils import formatdate
+from typing import Any
 from uuid import uuid4
 
+import openai
 import pytest
+import zstandard
 
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, EndpointError
@@ -24,6 +28,7 @@ from judgekit.store.maintenance import verify
 from judgekit.store.replies import Store
 from judgekit.wire.quirks import UNUSABLE
 from judgekit.wire.types import Endpoint, Failure, Reply
+from tests.mock import Handler, serve
 from tests.programs import Run
 from tests.scripted import Scripted, completion, error
 
@@ -59,23 +64,68 @@ def test_what_may_heal_is_tried_again_and_never_stored(fault_server, fault, tmp_
 
 
 YES = completion("yes").body
-ODD = {
-    "packed twice": gzip.compress(gzip.compress(YES)),
-    "utf-16": YES.decode().encode("utf-16"),
-    "a number of a million digits": YES.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'),
-    "latin-1": YES.replace(b"yes", "yes, Zoë".encode("latin-1")),
+_RAW = zlib.compressobj(wbits=-15)
+ODD: dict[str, tuple[bytes, str]] = {
+    "packed twice": (gzip.compress(gzip.compress(YES)), ""),
+    "utf-16": (YES.decode().encode("utf-16"), ""),
+    "a number of a million digits": (YES.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'), ""),
+    "latin-1": (YES.replace(b"yes", "yes, Zoë".encode("latin-1")), ""),
+    "plain, called gzip": (YES, "gzip"),
+    "plain, called deflate": (b" \n" + YES, "deflate"),
+    "plain, called brotli": (YES, "br"),
+    "gzip, called plain": (gzip.compress(YES), ""),
+    "gzip, called deflate": (gzip.compress(YES), "deflate"),
+    "gzip in two parts": (gzip.compress(YES[:20]) + gzip.compress(YES[20:]), "gzip"),
+    "deflate without its header": (_RAW.compress(YES) + _RAW.flush(), "deflate"),
+    "zlib, called gzip": (zlib.compress(YES), "gzip"),
+    "zstd, called gzip": (zstandard.compress(YES), "gzip"),
 }
 
 
+@pytest.mark.parametrize("transport", ["http", "openai"])
 @pytest.mark.parametrize("coding", ODD)
-def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(fault_server, coding, tmp_path):
-    fault_server.answer = lambda body, seen: Scripted(200, ODD[coding])
-    run = Run(fault_server.base_url, UNITS[:3], tmp_path)
+def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(fault_server, coding, transport, tmp_path):
+    body, called = ODD[coding]
+    fault_server.answer = lambda _, seen: Scripted(200, body, {"content-encoding": called} if called else {})
+    run = Run(fault_server.base_url, UNITS[:3], tmp_path, transport=transport)
     assert len(fault_server.seen) == 3
     assert [text[:3] for text in run.texts] == ["yes"] * 3
     again = Run(fault_server.base_url, UNITS[:3], tmp_path)
     assert again.texts == run.texts
     assert len(fault_server.seen) == 3
+
+
+LENGTH = b"content-length: %d\r\n" % len(YES)
+HEADS = {
+    "duplicate content-length": LENGTH + LENGTH,
+    "signed content-length": LENGTH.replace(b": ", b": +"),
+    "10,000 headers": b"".join(b"x-%d: a\r\n" % number for number in range(10_000)) + LENGTH,
+    "a length beside chunks": b"transfer-encoding: chunked\r\n" + LENGTH,
+    "NUL in a header": b"x-trace: a\0b\r\n" + LENGTH,
+}
+
+
+@pytest.mark.parametrize(
+    ("head", "transport"),
+    [*((head, transport) for head in HEADS for transport in ("http", "openai")), ("signed content-length", "httpx")],
+)
+def test_headers_that_no_client_accepts_cost_one_request_and_say_what_to_mend(head, transport):
+    class Malformed(Handler):
+        asked = 0
+
+        def reply(self, said: Any) -> None:
+            Malformed.asked += 1
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + HEADS[head] + b"connection: close\r\n\r\n" + YES)
+            self.close_connection = True
+
+    url = serve(Malformed)
+    own = openai.AsyncOpenAI(base_url=url, api_key="none", http_client=openai.DefaultAsyncHttpxClient())
+    run = Run(url, UNITS[:1], transport=own if transport == "httpx" else transport, max_retries=5)
+    (text,) = run.texts
+    assert "its HTTP headers are malformed (" in text
+    assert "Mend the server, or the proxy" in text
+    assert "attempts" not in text
+    assert Malformed.asked == run.usage.incurred.requests == 1
 
 
 def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgotten(fault_server, tmp_path):

@@ -18,6 +18,7 @@ from judgekit.client.sync import run_sync
 from judgekit.client.transports import HttpTransport, OpenAITransport
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import load
+from judgekit.wire.quirks import decoded
 from judgekit.wire.types import Endpoint, TooLargeError, Transport
 from tests.programs import Ask, Run, collect, texts
 from tests.scripted import Scripted, completion, error
@@ -224,7 +225,8 @@ def bomb(head: bytes, tail: bytes) -> Stream:
 async def _send(make: Make, endpoint: Endpoint) -> tuple[int, Any, bytes]:
     transport = make(endpoint)
     async with contextlib.aclosing(transport), asyncio.timeout(60):
-        return await transport.send(endpoint, b'{"messages":[],"model":"m"}')
+        status, headers, data = await transport.send(endpoint, b'{"messages":[],"model":"m"}')
+        return status, headers, decoded(data, headers, endpoint)
 
 
 def test_a_body_without_an_end_is_read_up_to_its_limit(fault_server, make):
