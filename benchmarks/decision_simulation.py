@@ -38,9 +38,10 @@ from judgekit.analysis.gain import Gain, decision_gain
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import margins
 from judgekit.analysis.levels import Resamples, estimates
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary, Rules
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.rankings import gaps, within_queries
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.rules import Rules
 
 CLAIMS, REGRET = (Path(__file__).with_name(name) for name in ("decision.csv", "regret.csv"))
 PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"

@@ -16,6 +16,7 @@ from scipy import stats
 from judgekit.analysis.coefficients import Target
 from judgekit.analysis.comparison import compare
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.rules import Rules
 
 SERIES, RESAMPLES, SAMPLE = 320, 1000, 60
 CASES = {
@@ -82,7 +83,7 @@ def test_comparing_runs_takes_no_more_for_each_pair_of_them_where_they_are_many(
             ids | {"depth": 10, "model": "m", "metric": "correct", "value": (good > 0.5).ravel() * 1.0}
         )
         start = time.process_time()
-        compare(scores, quality, resamples=1000)
+        compare(scores, quality, rules=Rules(resamples=1000))
         return time.process_time() - start
 
     seconds(10)

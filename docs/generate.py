@@ -24,11 +24,11 @@ from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
 from judgekit.console.printing import Command
 from judgekit.experiment.file import SECTIONS, Config
-from judgekit.kinds import attributes
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts
 from judgekit.registry import register
+from judgekit.settings import attributes
 from judgekit.wire.types import Endpoint
 
 HERE: Final = Path(__file__).parent

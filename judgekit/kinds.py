@@ -9,41 +9,23 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
 import pkgutil
-import re
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Final,
-    Generic,
-    Literal,
-    Self,
-    TypeGuard,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeGuard, TypeVar
 
 from judgekit.data.documents import Docs, Fields
 from judgekit.data.labelings import Scale
 from judgekit.data.sources import resolved
 from judgekit.data.streams import note_read
-from judgekit.errors import ConfigError, UsageError, nearest, not_among
+from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.registry import register
+from judgekit.settings import Setting, attributes, read_options, sections, settings_of
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 from judgekit.wire.types import Endpoint
-
-_SECTION: Final = re.compile(r"^(Scale|Needs|Costs|Attributes):\s+(.+?)(?=\n\n|\n\S|\Z)", re.M | re.S)
-_ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
 
 
 @dataclass(frozen=True)
@@ -112,110 +94,28 @@ class About:
 def about(kind: type) -> About:
     """Return what a class says of itself."""
     said: dict[str, str] = {}
-    told: dict[str, str] = {}
-    for one in kind.__mro__[-2::-1]:
-        told |= attributes(one)
-        said |= {title: " ".join(text.split()) for title, text in _sections(one).items()}
+    told = attributes(kind)
+    for base in kind.__mro__[-2::-1]:
+        said |= {title: " ".join(text.split()) for title, text in sections(base).items()}
     does = (kind.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
     known = _options(kind) if issubclass(kind, Spelled) else {}
-    options = {name: told.get(one.field, "") for name, one in known.items()}
+    options = {name: told.get(declared.field, "") for name, declared in known.items()}
     return About(does, said.get("Scale", ""), said.get("Needs", ""), said.get("Costs", ""), options)
 
 
-def attributes(kind: type) -> dict[str, str]:
-    """Return what a class says of its attributes in the section ``Attributes:`` of its docstring."""
-    told = _ATTRIBUTE.findall("    " + _sections(kind).get("Attributes", ""))
-    return {name: " ".join(text.split()) for name, text in told}
-
-
-def _sections(kind: type) -> dict[str, str]:
-    return dict(_SECTION.findall(inspect.cleandoc(kind.__doc__ or "")))
-
-
-def option(default: Any = MISSING, *, least: float | None = None, name: str = "") -> Any:
-    """Return a dataclass field that is an option with more to say than its type and its default."""
-    return field(default=default, metadata={"least": least, "name": name})
-
-
-@dataclass(frozen=True, slots=True)
-class _Option:
-    field: str
-    default: Any
-    type: type
-    choices: tuple[Any, ...] = ()
-    least: float | None = None
-
-    def read(self, value: Any, spec: Spec, name: str) -> Any:
-        """Return a value as the field's type."""
-        if value == self.default and type(value) is type(self.default):
-            return value
-        if self.choices:
-            if value in self.choices:
-                return value
-            choices = tuple(map(str, self.choices))
+def _found_options(kind: type) -> dict[str, Setting]:
+    """Return the options of a spelled class by their names."""
+    for base in kind.__mro__:
+        declared = inspect.get_annotations(base) if "__dataclass_params__" not in vars(base) else {}
+        left_out = [name for name, hint in declared.items() if "ClassVar" not in str(hint)]
+        if left_out and issubclass(base, Spelled):
             raise UsageError(
-                f"{spec}: {name} must be one of {', '.join(choices)}, not {value!r}.{nearest(str(value), choices)}"
+                f"{base.__name__}: put @dataclass(frozen=True) above it, so that {left_out[0]} is an option"
             )
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        least = -math.inf if self.least is None else self.least
-        bound = "" if self.least is None else f" of at least {self.least:g}"
-        good, expected = {
-            str: (isinstance(value, str) and value != "", "a text"),
-            bool: (isinstance(value, bool), "true or false"),
-            int: (number and isinstance(value, int) and value >= least, f"a whole number{bound}"),
-            float: (number and value >= least, f"a number{bound}"),
-        }[self.type]
-        if not good:
-            raise UsageError(f"{spec}: {name} must be {expected}, not {value!r}")
-        return self.type(value)
+    return settings_of(kind)
 
 
-def _found_options(kind: type) -> dict[str, _Option]:
-    """Return the options of a dataclass by their names in a spelling."""
-    plain = [one for one in kind.__mro__ if "__dataclass_params__" not in vars(one)]
-    for one in plain:
-        left_out = [name for name, type_ in inspect.get_annotations(one).items() if "ClassVar" not in str(type_)]
-        if left_out and issubclass(one, Spelled):
-            raise UsageError(
-                f"{one.__name__}: put @dataclass(frozen=True) above it, so that {left_out[0]} is an option"
-            )
-    try:
-        hints = get_type_hints(kind)
-    except NameError as error:
-        raise UsageError(f"{kind.__name__}: {error}") from None
-    return {
-        f.metadata.get("name") or f.name: _option(kind, f.name, hints[f.name], f.default, f.metadata.get("least"))
-        for f in fields(kind)
-        if f.init
-    }
-
-
-_options: Callable[[type], dict[str, _Option]] = cache(_found_options)
-
-
-def _option(kind: type, name: str, hint: Any, default: Any, least: float | None) -> _Option:
-    if get_origin(hint) in (Union, types.UnionType):
-        hints = [one for one in get_args(hint) if one is not type(None)]
-        hint = hints[0] if len(hints) == 1 else hint
-    if get_origin(hint) is Literal:
-        return _Option(name, default, str, get_args(hint))
-    if hint not in (bool, int, float, str):
-        raise UsageError(
-            f"{kind.__name__}: the option {name} is a {hint}; an option is a bool, int, float, str or Literal, or None"
-        )
-    return _Option(name, default, hint, (), least)
-
-
-def read_options(kind: type, spec: Spec) -> dict[str, Any]:
-    """Return the fields of a dataclass that a spelling gives, each read as its type."""
-    known = _options(kind)
-    for key in spec.options:
-        if key not in known:
-            raise UsageError(f"{spec}: {not_among('option', key, sorted(known))}")
-    for key, one in known.items():
-        if one.default is MISSING and key not in spec.options:
-            raise UsageError(f"{spec}: needs {key}=…, {about(kind).options[key] or one.type.__name__}")
-    return {known[key].field: known[key].read(value, spec, key) for key, value in spec.params}
+_options: Callable[[type], dict[str, Setting]] = cache(_found_options)
 
 
 @dataclass(frozen=True)
@@ -263,7 +163,7 @@ class Spelled:
         """
         given = Spec(self.kind, tuple(Spelled.options(self).items()))
         known = _options(type(self))
-        values = {one.field: one.read(getattr(self, one.field), given, name) for name, one in known.items()}
+        values = {one.field: one.read(getattr(self, one.field), f"{given}: {name}") for name, one in known.items()}
         made = replace(self, **values)
         if context is not None or "context" in vars(self):
             object.__setattr__(made, "context", self.context if context is None else context)
@@ -323,6 +223,7 @@ class Kinds(Generic[P]):
         if spec.cutoff is not None:
             raise UsageError(f"{spec}: this {self._what} has no cutoff")
         kind = self._named(spec.name) if file is None else self._in_file(file, spec.name, context)
+        _options(kind)  # a class that is no dataclass is told so
         values = read_options(kind, spec)
         with user_code(lambda: str(spec), inspect.getsourcefile(kind) or ""):
             made = kind(**values)

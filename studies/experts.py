@@ -65,7 +65,10 @@ def study() -> str:
         scores = rows.melt(["run", "query_id"], [*PROPERTIES, LENGTH], "labeling").assign(measure="score")
         quality = rows.rename(columns={"useful": "value"})[["run", "query_id", "value"]]
         seen[system] = jk.compare(
-            scores, quality, primary="score", use="find-questions", background=jk.Background(controls=[LENGTH])
+            scores,
+            quality,
+            rules=jk.Rules(primary="score", use="find-questions"),
+            background=jk.Background(controls=[LENGTH]),
         )
     inside = {system: _right(one) for system, one in seen.items()}
     apart = [

@@ -63,7 +63,9 @@ def study() -> str:
     scales = {name: scale for name, (_, scale) in JUDGES.items()} | {PEOPLE: "grades:3"}
     scores = jk.score(runs, labelings, MEASURE, scales=scales).scores()
     theirs = scores["labeling"] == PEOPLE
-    seen = jk.compare(scores[~theirs], scores.loc[theirs, ["run", "query_id", "value"]], primary=MEASURE)
+    seen = jk.compare(
+        scores[~theirs], scores.loc[theirs, ["run", "query_id", "value"]], rules=jk.Rules(primary=MEASURE)
+    )
     by_run = {name: page.per_question(scores, labeling=name) for name in labelings}
     order = {name: _jackknife(by_run[name], by_run[PEOPLE]) for name in JUDGES}
     # What is worked out here for the intervals is what judgekit finds.

@@ -17,7 +17,11 @@ def study() -> str:
     evaluation = jk.score(runs, {"gold": contexts.gold()}, "SetR")
     seen = {
         metric: jk.compare(
-            evaluation, quality, primary="SetR", primary_metric=metric, by=kinds, only={"metrics": [metric]}
+            evaluation,
+            quality,
+            rules=jk.Rules(primary="SetR", primary_metric=metric),
+            background=jk.Background(kinds=kinds),
+            only={"metrics": [metric]},
         )
         for metric in contexts.METRICS
     }

@@ -38,9 +38,8 @@ def study() -> str:
         (reader, metric): jk.compare(
             scores,
             quality,
-            primary="score",
-            primary_metric=metric,
-            primary_model=reader,
+            rules=jk.Rules(primary="score", primary_metric=metric),
+            model=reader,
             only={"models": [reader], "metrics": [metric]},
         )
         for reader in READERS

@@ -35,7 +35,8 @@ ROOMS = (
     ("kinds",),
     ("wire",),
     ("data",),
-    ("spec", "progress", "notebook", "registry"),
+    ("rules",),
+    ("spec", "settings", "progress", "notebook", "registry"),
     ("errors",),
 )
 """From the top of the house to its foundation; a room imports itself, its neighbours here and what lies below it."""

@@ -96,7 +96,9 @@ def test_the_decision_of_the_page_is_the_one_that_judgekit_prints() -> None:
     queries = [f"q{n}" for n in range(40)]
     rows = [("a", run, "score", query, (i + r) % 2) for r, run in enumerate("xy") for i, query in enumerate(queries)]
     scores = pd.DataFrame(rows, columns=["labeling", "run", "measure", "query_id", "value"])
-    comparison = jk.compare(scores, scores[["run", "query_id", "value"]], primary="score", resamples=100)
+    comparison = jk.compare(
+        scores, scores[["run", "query_id", "value"]], rules=jk.Rules(primary="score", resamples=100)
+    )
     assert comparison.decision.text in page.decision(comparison)
 
 

@@ -5,8 +5,9 @@ from judgekit.analysis.leakage import AnsweredBy, kinship, same_by_construction
 from judgekit.analysis.levels import LEVELS
 from judgekit.analysis.models import ModelMatrix, model_matrix
 from judgekit.analysis.money import Money, Pool
-from judgekit.analysis.primary import Primary, Rules
+from judgekit.analysis.primary import Primary
 from judgekit.analysis.words import Decision
+from judgekit.rules import Rules
 
 __all__ = [
     "LEVELS",

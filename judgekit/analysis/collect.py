@@ -16,8 +16,9 @@ from judgekit.analysis.findings import TWIN, Findings, find
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Bools, Inputs, Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
-from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
+from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
 from judgekit.data.tables import COMPARISON, stacked
+from judgekit.rules import Rules
 
 _BEHIND: Final = ("queries", "lacking", "tau_b_max")
 _DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model", "n", *_BEHIND]

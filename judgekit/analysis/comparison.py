@@ -22,7 +22,7 @@ from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
 from judgekit.analysis.money import Money, Pool, check_costs, purchase_order
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary, Rules, settle
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.analysis.words import Decision, Situation, put
 from judgekit.answers.imported import UNCHECKED, named, read_ratings
@@ -33,6 +33,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 from judgekit.notebook import NotebookRepr
 from judgekit.progress import Event, Progress, silent
+from judgekit.rules import Rules
 
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
@@ -62,6 +63,8 @@ class Background:
             ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
         obstacle: a sentence that says why there can be no decision, if there is a reason that the tables do not show.
         incomparable: likewise, why the primary measure does not compare these runs.
+        kinds: the kind of each question, in the place of the column ``by`` of the rules.
+        groups: the group of each question, in the place of their column ``groups``.
     """
 
     lower: Collection[str] = ()
@@ -75,6 +78,8 @@ class Background:
     notes: pd.DataFrame | None = None
     obstacle: str = ""
     incomparable: str = ""
+    kinds: Mapping[str, str] | None = None
+    groups: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,20 +177,12 @@ class Comparison(NotebookRepr):
 def compare(
     scores: AsScores,
     quality: AsScores,
+    rules: Rules | None = None,
     *,
-    use: str | None = None,
-    primary: str | None = None,
-    primary_metric: str | None = None,
-    primary_model: str | None = None,
-    primary_depth: int | None = None,
+    model: str | None = None,
     mode: str | None = None,
     only: Mapping[str, Collection[Any]] | None = None,
-    by: str | Mapping[str, str] | None = None,
-    groups: Mapping[str, str] | None = None,
     pairing: Pairing = "matched",
-    rules: Rules | None = None,
-    resamples: int = 1000,
-    seed: int = 1,
     money: Money | None = None,
     background: Background | None = None,
     progress: Progress = silent,
@@ -201,24 +198,15 @@ def compare(
         quality: answer quality per query, columns of `QUALITY`: a table, a file or several; depth 0 with run ``all``
             is closed book. Run, depth, model and metric may be left out where there is only one (`RATINGS`). Or what
             `judgekit.score` returned for people's labels: then scores are to follow those of a run on a question.
-        use: what the labels are wanted for, ``choose-runs`` (with two or more runs the default) or
-            ``find-questions``. Both are looked at; this one leads.
-        primary: the measure that the decision is about; nDCG at the largest cutoff by default, with a warning.
-        primary_metric: the answer metric of the primary cell; the first by name by default, with a warning.
-        primary_model: its answer model; likewise.
-        primary_depth: its answer depth; the primary measure's cutoff, else the largest, by default.
+        rules: what the decision is about, when something is claimed, and the resampling. Without a primary measure or
+            metric a warning says which was taken. The columns ``by`` and ``groups`` are of the quality or the scores
+            table, unless ``background`` holds them.
+        model: the answering model that the decision is about; the first by name by default, with a warning.
         mode: of answering, where the quality table has several (column ``mode``): everything is about the answers of
             this one, and ``modes`` of the comparison holds the others beside it; the first by default, with a warning.
         only: what to look at, everything by default: any of ``labelings, runs, measures, depths, metrics, models``.
-        by: the kind of each query, or the column of the quality or the scores table that says it: gain, r and what
-            follows are given for each kind, too.
-        groups: the group of each query whose queries go together (paraphrases, questions about one document):
-            groups are resampled, not queries.
         pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
             flagged.
-        rules: when something is claimed.
-        resamples: number of bootstrap resamples of the queries, the same for everything.
-        seed: of the resamples.
         money: what things cost, and what may be spent.
         background: what the tables do not say of themselves.
         progress: is told about every panel (measure x metric x model x depth).
@@ -237,7 +225,8 @@ def compare(
     scores = _table(scores, partial(read_table, SCORES), "scores")
     quality = outcome_of(quality) if isinstance(quality, Evaluation) else quality
     quality = _table(quality, read_ratings, "quality")
-    kinds = _kinds(by, quality, scores)
+    kinds = _named_by("by", rules.by, told.kinds, (quality, scores)) or {}
+    groups = _named_by("groups", rules.groups, told.groups, (quality, scores))
     depths = sorted(wanted["depths"]) if "depths" in wanted else None
     quality = at_every_depth(quality, scores, depths, whole=False)
     several, all_modes = modes_of(quality), quality
@@ -252,9 +241,7 @@ def compare(
         )
     if means_only:
         obstacle = obstacle or "The tables hold only means over queries, so no interval can be computed."
-    cell, choices = settle(
-        inputs, plan, measure=primary, metric=primary_metric, model=primary_model, use=use, depth=primary_depth
-    )
+    cell, choices = settle(inputs, plan, measure=rules.primary, metric=rules.primary_metric, model=model, use=rules.use)
     about = named(quality)
     about = about[(about["metric"] == cell.metric) & (about["model"] == cell.model)]
     if len(several) > 1 and modes_of(about):
@@ -273,7 +260,7 @@ def compare(
             inputs=inputs,
             cell=cell,
             levels=("system",) if means_only else LEVELS if len(inputs.runs) > 1 else ("query",),
-            resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), grouped),
+            resamples=Resamples(resample_matrix(len(inputs.queries), rules.resamples, rules.seed, grouped), grouped),
             rules=rules,
             flagger=Flagger(inputs, known, told.needs, told.answering, told.notes),
             controls=told.controls,
@@ -357,15 +344,19 @@ def compare(
             )
         ),
         independent={model: decision(model) for model in apart[:1]},
-        settings={"resamples": resamples, "seed": seed, "confidence": rules.confidence}
-        | {"margin_points": rules.margin_points},
+        settings={
+            "resamples": rules.resamples,
+            "seed": rules.seed,
+            "confidence": rules.confidence,
+            "margin_points": rules.margin_points,
+        },
         modes=side_by_side,
     )
 
 
-def decide(scores: AsScores, quality: AsScores, **options: Any) -> Decision:
+def decide(scores: AsScores, quality: AsScores, rules: Rules | None = None, **given: Any) -> Decision:
     """Return the decision that `compare` comes to, with its arguments: print it, or show it in a notebook."""
-    return compare(scores, quality, **options).decision
+    return compare(scores, quality, rules, **given).decision
 
 
 _UNDECLARED: Final = (
@@ -374,18 +365,22 @@ _UNDECLARED: Final = (
 )
 
 
-def _kinds(by: str | Mapping[str, str] | None, *tables: pd.DataFrame) -> dict[str, str]:
-    """Return the kind of each query that has one."""
-    if not isinstance(by, str):
-        return {query: str(kind) for query, kind in (by or {}).items() if kind}
-    there = next((table for table in tables if by in table.columns), None)
+def _named_by(
+    rule: str, column: str | None, known: Mapping[str, str] | None, tables: Sequence[pd.DataFrame]
+) -> dict[str, str] | None:
+    """Return the kind or the group of each question that has one, None where nothing says any."""
+    if known is not None:
+        return {query: str(name) for query, name in known.items() if name}
+    if column is None:
+        return None
+    there = next((table for table in tables if column in table.columns), None)
     if there is None:
-        raise UsageError(f"by: neither the quality nor the scores table has a column {by!r}")
-    pairs = there[["query_id", by]].dropna().drop_duplicates().astype("str")
+        raise UsageError(f"{rule}: neither the quality nor the scores table has a column {column!r}")
+    pairs = there[["query_id", column]].dropna().drop_duplicates().astype("str")
     twice = pairs["query_id"][pairs["query_id"].duplicated()]
     if len(twice):
-        raise UsageError(f"by: query {twice.iloc[0]!r} has two kinds in column {by!r}")
-    return {query: kind for query, kind in zip(pairs["query_id"], pairs[by], strict=True) if kind}
+        raise UsageError(f"{rule}: query {twice.iloc[0]!r} has two values in column {column!r}")
+    return {query: name for query, name in zip(pairs["query_id"], pairs[column], strict=True) if name}
 
 
 def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:

@@ -23,9 +23,10 @@ from judgekit.analysis.gain import Gain, common_level, decision_gain, percentile
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, better_than
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
-from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
+from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
 from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import max_t, spread, t_quantile
+from judgekit.rules import Rules
 
 CLOSED_BOOK: Final = "closed-book"
 RETRIEVER: Final = "retriever (control)"

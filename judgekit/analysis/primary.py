@@ -20,36 +20,6 @@ USES: Final = {CHOOSE_RUNS: "within-query", FIND_QUESTIONS: "query"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """When something is claimed.
-
-    Attributes:
-        confidence: of the intervals and of every claim; at least .5.
-        margin_points: where answers themselves are shown to win less than so many points (hundredths of the quality's
-            unit), the choice between the runs is not worth labels.
-        accept_mixed_models: whether a decision may rest on answers of several models under one name.
-
-    Raises:
-        UsageError: a value is out of its range.
-    """
-
-    confidence: float = 0.95
-    margin_points: float = 2.0
-    accept_mixed_models: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0.5 <= self.confidence < 1:
-            raise UsageError(f"confidence must be from 0.5 to below 1, not {self.confidence:g}")
-        if not self.margin_points >= 0:
-            raise UsageError(f"margin_points must be at least 0, not {self.margin_points:g}")
-
-    def of(self, several: int = 2) -> float:
-        """Return the confidence of each of several statements that hold together."""
-        # Half of the error is held back: with all of it up to .08 of the simulated claims were false.
-        return 1 - (1 - self.confidence) / max(several, 2)
-
-
-@dataclass(frozen=True, slots=True)
 class Primary:
     """The one cell that the decision is about.
 
@@ -95,12 +65,9 @@ def settle(
     metric: str | None,
     model: str | None,
     use: str | None,
-    depth: int | None,
 ) -> tuple[Primary, list[str]]:
     """Return the primary cell, and sentences on choices that had to be made for the user."""
     warnings: list[str] = []
-    if use is not None and use not in USES:
-        raise UsageError(not_among("use", use, USES))
     if use == CHOOSE_RUNS and len(inputs.runs) < 2:
         raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has both scores and quality")
     use = use or (CHOOSE_RUNS if len(inputs.runs) > 1 else FIND_QUESTIONS)
@@ -133,11 +100,7 @@ def settle(
         if len(have) > 1:
             warnings.append(f"No primary measure was chosen: the decision is about {measure!r}.")
     depths = sorted({d for m, d in fits if m == measure})
-    if depth is not None and depth not in depths:
-        raise UsageError(
-            f"the decision cannot be about depth {depth}: {measure} can be compared at {', '.join(map(str, depths))}"
-        )
     cutoff = cutoff_of(measure)
-    chosen = depth or (cutoff if cutoff in depths else depths[-1]) or depths[-1]
+    chosen = (cutoff if cutoff in depths else depths[-1]) or depths[-1]
     run = inputs.runs[0] if len(inputs.runs) == 1 else ALL
     return Primary(measure, metric, model, chosen, use, run), warnings

@@ -19,9 +19,10 @@ from judgekit.answers.text import comparable
 from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import Context, option, read_options
+from judgekit.kinds import Context
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
+from judgekit.settings import read_options, setting
 from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Outcome, Request
@@ -61,8 +62,8 @@ class Options:
     """
 
     order: Order = "ranked"
-    seed: int = option(0, least=0)
-    context_tokens: int | None = option(None, least=1)
+    seed: int = setting(0, least=0)
+    context_tokens: int | None = setting(None, least=1)
     mode: Mode = "together"
 
 

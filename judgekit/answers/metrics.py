@@ -20,10 +20,10 @@ from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import option
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import find_prompt, neutral
 from judgekit.reading.verdict import Unread
+from judgekit.settings import setting
 from judgekit.wire.types import Endpoint, Outcome, Request
 
 _ASCII: Final = re.compile(r"[a-z0-9]+")
@@ -217,7 +217,7 @@ class _ByLLM(AnswerMetric):
     prompts: ClassVar[str]
     """The kind of its prompts."""
     prompt: str
-    endpoint_name: str | None = option(None, name="endpoint")
+    endpoint_name: str | None = setting(None, name="endpoint")
 
     def prepare(self) -> None:
         """Look up the endpoint and the prompt."""

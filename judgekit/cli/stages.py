@@ -35,6 +35,7 @@ from judgekit.console.printing import (
 from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError, not_among
+from judgekit.rules import Rules
 from judgekit.spec import split_named
 
 if TYPE_CHECKING:
@@ -346,39 +347,6 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
         yield f"{run}: scores tie across {told} {of}; --ties sets which documents come first"
 
 
-@dataclass(frozen=True)
-class DecisionOptions:
-    """The subject of the decision, by the names in `judgekit.compare`."""
-
-    use: Annotated[
-        str | None,
-        typer.Option(help="Use of the labels: choose-runs (default with two or more runs) or find-questions."),
-    ] = None
-    primary: Annotated[str | None, typer.Option(help="Primary measure: the decision uses it.")] = None
-    primary_metric: Annotated[str | None, typer.Option(help="Primary answer metric: the decision uses it.")] = None
-    mode: Annotated[str | None, typer.Option(help="Mode of answering to use, if the table has several.")] = None
-    by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of a table with the kind of each question.")
-    ] = None
-    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Number of bootstrap resamples.")] = 1000
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1
-
-
-@dataclass(frozen=True)
-class RuleOptions:
-    """The rules for claims, by the names in `judgekit.analysis.Rules`."""
-
-    confidence: Annotated[float, typer.Option(help="Confidence of intervals and claims: at least 0.5 and below 1.")] = (
-        0.95
-    )
-    margin_points: Annotated[
-        float, typer.Option(min=0, help="Smallest gain, in points of quality, that is worth labels.")
-    ] = 2.0
-    accept_mixed_models: Annotated[
-        bool, typer.Option("--accept-mixed-models", help="Accept answers of several models under one name.")
-    ] = False
-
-
 def compare(
     scores: Annotated[
         list[str],
@@ -415,8 +383,8 @@ def compare(
         ),
     ] = None,
     *,
-    about: DecisionOptions,
-    rules: RuleOptions,
+    rules: Rules,
+    mode: Annotated[str | None, typer.Option(help="Mode of answering to use, if the table has several.")] = None,
     format: Annotated[
         Literal["table", "markdown"],
         typer.Option("--format", help="Format of the output; markdown prints only the decision."),
@@ -434,7 +402,7 @@ def compare(
     """
     import pandas as pd
 
-    from judgekit.analysis import Background, Rules, compare as compare_tables
+    from judgekit.analysis import Background, compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, other_form, read_table
@@ -446,8 +414,8 @@ def compare(
         raise UsageError("name the outcome: --quality FILE, or --people FILE with --scores RESULTS")
     with noting_reads() as read:
         if people is not None:
-            found, answers, primary = _by_people(scores, people, about.primary)
-            about = replace(about, primary=primary)
+            found, answers, primary = _by_people(scores, people, rules.primary)
+            rules = replace(rules, primary=primary)
         else:
             tables = []
             for labeling, file in map(split_named, scores):
@@ -464,10 +432,10 @@ def compare(
     comparison = compare_tables(
         found,
         answers,
+        rules,
+        mode=mode,
         only={name: values for name, values in only.items() if values},
-        rules=Rules(**vars(rules)),
         background=Background(by_construction=_outcomes(by_construction or [], found, answers)),
-        **vars(about),
     )
     if out is not None:
         save_table(comparison.table, out, inputs)

@@ -10,12 +10,13 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_origin
 
 import typer
 
 from judgekit.console.printing import progress, show_plan
 from judgekit.errors import UsageError, not_among
+from judgekit.settings import attributes, settings_of
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     }
     options: list[inspect.Parameter] = []
     for name, one in plain.parameters.items():
-        kinds = inspect.signature(groups[name], eval_str=True).parameters.values() if name in groups else [one]
+        kinds = _parameters(groups[name]) if name in groups else [one]
         options += [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in kinds]
 
     def called(**given: Any) -> None:
@@ -100,6 +101,23 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     called.__annotations__ = {option.name: option.annotation for option in options}
     called.__signature__ = plain.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads the command's options off it
     return called
+
+
+def _parameters(group: type) -> list[inspect.Parameter]:
+    """Return the parameters of a dataclass; what it does not say to the command line is taken from its settings."""
+    parameters = list(inspect.signature(group, eval_str=True).parameters.values())
+    if any(get_origin(one.annotation) is Annotated for one in parameters):
+        return parameters
+    told, known = attributes(group), {one.field: one for one in settings_of(group).values()}
+    found = []
+    for one in parameters:
+        bounds = known[one.name].bounds
+        text = told[one.name].replace("``", "")
+        # A flag is only ever switched on.
+        flag = [f"--{one.name.replace('_', '-')}"] if known[one.name].type is bool else []
+        option = typer.Option(*flag, min=bounds.least, max=bounds.most, help=f"{text[:1].upper()}{text[1:]}")
+        found.append(one.replace(annotation=Annotated[one.annotation, option]))
+    return found
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin, get_type_hints
 
 import tomli_w
 from pydantic import (
@@ -36,6 +36,8 @@ from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.registry import register
+from judgekit.rules import Rules
+from judgekit.settings import Bounds, bounds_of
 from judgekit.spec import slug, split_file, with_options
 from judgekit.wire.types import Endpoint
 
@@ -75,7 +77,11 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
     form: dict[str, Any] = {}
     for one in fields(cls):
         # TOML has lists only.
+        bounds = bounds_of(one)
+        limits = Field(ge=bounds.least, le=bounds.most, lt=bounds.below, gt=bounds.above)
         hint = Annotated[hints[one.name], Strict(False)] if get_origin(hints[one.name]) is tuple else hints[one.name]
+        if bounds != Bounds():
+            hint = Annotated[hint, limits]
         default = {} if one.default_factory is dict else ... if one.default is MISSING else one.default
         if one.init and one.name != "name":
             form[one.name] = (hint, default)
@@ -85,9 +91,11 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
 if TYPE_CHECKING:
     EndpointConfig = _Section
     MoneyConfig = _Section
+    AnalysisConfig = Rules
 else:
     EndpointConfig = _form_of(Endpoint, "EndpointConfig")
     MoneyConfig = _form_of(Money, "MoneyConfig")
+    AnalysisConfig = _form_of(Rules, "AnalysisConfig")
 
 
 class _Endpoints(_Section):
@@ -209,36 +217,6 @@ class MetricsConfig(_Section):
     measures: Annotated[list[str], Field(min_length=1)] = ["nDCG", "P", "R", "AP", "RR", "Success"]
 
 
-class AnalysisConfig(_Section):
-    """``[analysis]``: the use of the labels, the subject of the decision, and the resampling.
-
-    Attributes:
-        use: the use that the decision is about: by default ``choose-runs`` with two or more runs, else
-            ``find-questions``.
-        primary: the measure that the decision is about; by default nDCG with the largest cutoff, else the first.
-        primary_metric: the answer metric that the decision is about; by default the ratings', else the first.
-        margin_points: smallest gain, in points of quality, that is worth labels.
-        confidence: confidence of all intervals and claims.
-        by: column of the queries with their kind: findings are repeated for each kind.
-        groups: column of the queries with their group (paraphrases, questions about one document): a group is resampled
-            together.
-        resamples: number of bootstrap resamples of the queries.
-        seed: seed of the resamples.
-        accept_mixed_models: allow a decision from replies of several models under one name.
-    """
-
-    use: Literal["choose-runs", "find-questions"] | None = None
-    primary: str | None = None
-    primary_metric: str | None = None
-    margin_points: Annotated[float, Field(ge=0)] = 2.0
-    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
-    by: str | None = None
-    groups: str | None = None
-    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
-    seed: Annotated[int, Field(ge=0)] = 1
-    accept_mixed_models: bool = False
-
-
 class ReportConfig(_Section):
     """``[report]``: the report.
 
@@ -313,6 +291,10 @@ class Config(_Section):
         """Return what things cost that no endpoint's price tells."""
         return Money(**self.money.model_dump())
 
+    def rules(self) -> Rules:
+        """Return what the decision is about, and when something is claimed."""
+        return Rules(**self.analysis.model_dump())  # type: ignore[attr-defined]  # likewise
+
     def price_list(self) -> dict[str, Price]:
         """Return the prices by endpoint name or model id."""
         return {name: Price(price.prompt, price.completion) for name, price in self.prices.items()}
@@ -367,6 +349,8 @@ def parse_config(content: dict[str, Any], path: Path, *, whole: bool = True) -> 
             if not there:
                 raise ConfigError("is missing: name at least one", path, key)
         config.servers()
+        with located(path, "analysis"):
+            config.rules()
         for name, kind in register.tables.items():
             with located(path, name):
                 config.table(name, kind)
@@ -403,7 +387,7 @@ _CORE: Final[dict[str, type[BaseModel]]] = {
     "labelers": LabelerConfig,
     "answers": AnswersConfig,
     "metrics": MetricsConfig,
-    "analysis": AnalysisConfig,
+    "analysis": AnalysisConfig,  # type: ignore[dict-item]  # a form with the fields of Rules
     "report": ReportConfig,
     "prices": PriceConfig,
     "money": MoneyConfig,

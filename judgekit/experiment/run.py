@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgekit import outcomes, stages
-from judgekit.analysis import Background, Comparison, Rules, compare
+from judgekit.analysis import Background, Comparison, compare
 from judgekit.analysis.agreement import agreement
 from judgekit.analysis.findings import LENGTH, RETRIEVER
 from judgekit.analysis.modes import modes_of, of_mode
@@ -186,25 +186,18 @@ class CompareStep(Step):
 
 def _compared(state: State) -> Comparison:
     prepared, labelings, quality = state.prepared, state.labelings, state.quality
-    collection, analysis = prepared.collection, prepared.config.analysis
-    primary, mix = str(analysis.primary), state.mix
+    collection, rules = prepared.collection, prepared.config.rules()
+    primary, mix = str(rules.primary), state.mix
     first = next(iter(prepared.answering.values()), None)
-    metric, names = str(analysis.primary_metric), prepared.config.answers.metrics
+    metric, names = str(rules.primary_metric), prepared.config.answers.metrics
     own = dict(zip(names, first.metrics, strict=True)).get(metric) if first else None  # rated here, if it is
     several = modes_of(quality)
     return compare(
         pd.concat([state.scores, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
-        use=analysis.use,
-        primary=analysis.primary,
-        primary_metric=own.name if own else metric,
-        primary_model=first.model if first and own else None,
+        replace(rules, primary_metric=own.name if own else metric),
+        model=first.model if first and own else None,
         mode=first.mode or several[0] if first and len(several) > 1 else None,
-        by=prepared.kinds,
-        groups=prepared.groups,
-        rules=Rules(analysis.confidence, analysis.margin_points, analysis.accept_mixed_models),
-        resamples=analysis.resamples,
-        seed=analysis.seed,
         money=prepared.config.costs(),
         background=Background(
             controls=(RETRIEVER, LENGTH),
@@ -216,6 +209,8 @@ def _compared(state: State) -> Comparison:
             notes=state.evaluation.notes.rename(columns={"ties_across": "ties"}),
             obstacle=f"{mix}. {shown.MIXED}" if mix else "",
             incomparable=incomparable(collection.runs, Measure(primary)),
+            kinds=prepared.kinds,
+            groups=prepared.groups,
         ),
         progress=state.progress,
     )

@@ -11,9 +11,10 @@ from judgekit.data.documents import Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import Context, option
+from judgekit.kinds import Context
 from judgekit.labelers.base import Label, Labeler, Needs, build
 from judgekit.reading.asker import play
+from judgekit.settings import setting
 from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request, most_requests
 
@@ -47,7 +48,7 @@ class Cascade(Labeler):
     kind = "cascade"
     first: str
     then: str
-    doubt: float = option(0.2, least=0)
+    doubt: float = setting(0.2, least=0)
 
     def bound(self, context: Context | None) -> Self:
         """Return it ready for use, with the canonical spellings of both labelers."""

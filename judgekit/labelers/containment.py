@@ -12,8 +12,8 @@ from judgekit.data.documents import Doc, Fields, Query, Unit, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in
 from judgekit.data.tables import Status
-from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs
+from judgekit.settings import setting
 from judgekit.wire.types import Outcome
 
 _CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not enough info")
@@ -52,7 +52,7 @@ class Containment(Labeler):
     kind = "containment"
     scale = Scale("binary")
     needs = Needs(references=True)
-    max_words: int = option(10, least=1)
+    max_words: int = setting(10, least=1)
     classes: str = ""
     fields: Fields | None = None
 

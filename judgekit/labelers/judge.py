@@ -14,12 +14,12 @@ from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.logprobs import Distribution, distribution
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread
+from judgekit.settings import setting
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Request
 
 Reading = Literal["text", "logprobs"]
@@ -62,11 +62,11 @@ class Judge(Labeler):
     jury: str | None = None
     prompt: str = "binary"
     read: Reading = "text"
-    samples: int = option(1, least=1)
-    repeats: int = option(1, least=1)
+    samples: int = setting(1, least=1)
+    repeats: int = setting(1, least=1)
     vote: Vote = "majority"
-    temperature: float | None = option(None, least=0)
-    top_logprobs: int = option(20, least=2)
+    temperature: float | None = setting(None, least=0)
+    top_logprobs: int = setting(20, least=2)
     fields: Fields | None = None
 
     def prepare(self) -> None:

@@ -12,8 +12,8 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
-from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs
+from judgekit.settings import setting
 from judgekit.wire.types import Outcome
 
 Expand = Literal["none", "page", "title"]
@@ -38,7 +38,7 @@ class _Filed(Labeler):
         unlisted: how unlisted documents count: judged (0 in queries that the file judges), zero or missing
     """
 
-    declared: str = option("", name="scale")
+    declared: str = setting("", name="scale")
     unlisted: Unlisted = "judged"
 
     def prepare(self) -> None:

@@ -15,9 +15,10 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
-from judgekit.kinds import Context, option
+from judgekit.kinds import Context
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import merge_waves, play
+from judgekit.settings import setting
 from judgekit.spec import Value, split_file
 from judgekit.wire.types import Outcome, Request
 
@@ -63,8 +64,8 @@ class Utility(Labeler):
     prompt: str = "answer-short"
     quality: str | None = None
     variant: Variant = "quality"
-    samples: int = option(1, least=1)
-    context_tokens: int | None = option(None, least=1)
+    samples: int = setting(1, least=1)
+    context_tokens: int | None = setting(None, least=1)
     fields: Fields | None = None
 
     def bound(self, context: Context | None) -> Self:

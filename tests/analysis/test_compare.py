@@ -6,19 +6,20 @@ import judgekit as jk
 from judgekit.analysis import Background, compare
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError, UsageError
+from judgekit.rules import Rules
 from tests.analysis.worlds import noisy
 
 SCORES, QUALITY = noisy()
 
 
 def values(scores, quality, **options):
-    return compare(scores, quality, resamples=100, **options).table.set_index("coefficient")["value"]
+    return compare(scores, quality, rules=Rules(resamples=100), **options).table.set_index("coefficient")["value"]
 
 
 def test_the_table_has_one_row_per_coefficient_and_depends_on_no_order_but_its_intervals_on_the_seed():
     scores, quality = noisy(runs=("bm25",))
     shuffled = (frame.sample(frac=1, random_state=3) for frame in (scores, quality))
-    one, again, other = compare(scores, quality), compare(*shuffled), compare(scores, quality, seed=2)
+    one, again, other = compare(scores, quality), compare(*shuffled), compare(scores, quality, rules=Rules(seed=2))
     assert list(one.table.columns) == list(COMPARISON.columns)
     assert one.table["coefficient"].tolist() == ["concordance", "tau_b", "rho", "r"] * 2
     assert (one.table["ci_low"] <= one.table["value"]).all()
@@ -28,47 +29,45 @@ def test_the_table_has_one_row_per_coefficient_and_depends_on_no_order_but_its_i
     assert (one.table["value"] == other.table["value"]).all()
     assert (one.table["ci_low"] != other.table["ci_low"]).any()
     assert one.decision.winner == "good"
-    assert compare(*noisy(labelings={"a": 1.0, "b": 1.0}), resamples=200).decision.winner is None
+    assert compare(*noisy(labelings={"a": 1.0, "b": 1.0}), rules=Rules(resamples=200)).decision.winner is None
 
 
 def test_a_measure_at_a_cutoff_meets_quality_at_that_depth_only():
     scores, quality = noisy(measures=("nDCG@5", "nDCG@10", "AP"))
-    table = compare(scores, pd.concat([quality, quality.assign(depth=3)]), resamples=100).table
+    table = compare(scores, pd.concat([quality, quality.assign(depth=3)]), rules=Rules(resamples=100)).table
     assert set(zip(table["measure"], table["depth"], strict=True)) == {("nDCG@5", 5), ("AP", 3), ("AP", 5)}
-    every = compare(scores, quality, pairing="all", resamples=100).table.set_index("measure")["flags"]
+    every = compare(scores, quality, rules=Rules(resamples=100), pairing="all").table.set_index("measure")["flags"]
     assert every["nDCG@10"].str.contains("unmatched_depth").all()
 
 
 def test_a_labeling_that_leaves_less_than_half_is_set_apart_with_a_warning():
     scores, quality = noisy(labelings={"good": 0.5, "holes": 0.1, "poor": 3.0})
     holes = (scores["labeling"] == "holes") & (scores["query_id"] < "q0066")
-    result = compare(scores.assign(value=scores["value"].mask(holes)), quality, resamples=100)
+    result = compare(scores.assign(value=scores["value"].mask(holes)), quality, rules=Rules(resamples=100))
     assert result.decision.winner == "good"
     assert "holes" in result.decision.findings.excluded
     assert any("'holes'" in w and "55.0%" in w for w in result.warnings)
     n = result.table.drop_duplicates(["labeling"]).set_index("labeling")["n"]
     assert n.to_dict() == {"good": 120, "holes": 54, "poor": 120}
     few = (scores["labeling"] == "poor") & (scores["query_id"] < "q0003")
-    n = compare(scores.assign(value=scores["value"].mask(few)), quality, resamples=100).table["n"]
+    n = compare(scores.assign(value=scores["value"].mask(few)), quality, rules=Rules(resamples=100)).table["n"]
     assert (n == 117).all(), "a few that lack a score leave for all"
     scores, quality = noisy(runs=("a", "b"), labelings={"good": 0.5, "holes": 0.1})
     late = (scores["labeling"] == "holes") & (scores["query_id"] >= "q0030")
     few = quality[(quality["run"] == "a") | (quality["query_id"] < "q0030")]
-    found = compare(scores.assign(value=scores["value"].mask(late)), few, resamples=100).decision.findings
+    found = compare(scores.assign(value=scores["value"].mask(late)), few, rules=Rules(resamples=100)).decision.findings
     assert "holes" in found.excluded, "half of the questions of both runs, and less of all answers"
 
 
 @pytest.mark.parametrize(
     ("message", "change"),
     [
-        ("Did you mean 'choose-runs'", {"use": "chose-runs"}),
-        ("only one has both scores and quality", {"use": "choose-runs"}),
+        ("only one has both scores and quality", {"rules": Rules(use="choose-runs")}),
         ("unknown measure of the score table 'nDCG@6'", {"only": {"measures": ["nDCG@6"]}}),
         ("unknown depth '7'", {"only": {"depths": [7]}}),
         ("unknown key 'run'", {"only": {"run": ["bm25"]}}),
-        ("'P@5'", {"primary": "P@5"}),
-        ("'f1'", {"primary_metric": "f1"}),
-        ("at least 100", {"resamples": 5}),
+        ("'P@5'", {"rules": Rules(primary="P@5")}),
+        ("'f1'", {"rules": Rules(primary_metric="f1")}),
         ("no run has both", {"quality": QUALITY.assign(run="other")}),
         ("no query has both", {"quality": QUALITY.assign(query_id="x" + QUALITY["query_id"])}),
         ("two values for", {"scores": pd.concat([SCORES, SCORES])}),
@@ -92,7 +91,7 @@ def test_why_a_labeling_has_no_score_comes_from_the_metrics_engine(not_applicabl
     none = SCORES.assign(value=SCORES["value"].where(SCORES["labeling"] == "good"))
     notes = {"labeling": ["poor"], "run": "bm25", "measure": "nDCG@5", "queries": 120, "reason": reason}
     background = Background(notes=pd.DataFrame(notes | {"not_applicable": not_applicable}))
-    table = compare(none, QUALITY, resamples=100, background=background).table
+    table = compare(none, QUALITY, rules=Rules(resamples=100), background=background).table
     assert table.loc[table["labeling"] == "poor", "undefined_reason"].str.startswith(said).all()
 
 
@@ -110,13 +109,13 @@ def test_a_status_that_is_left_empty_goes_by_the_value():
     scores, quality = noisy(n=60)
     lost = quality["query_id"] == "q0003"
     quality = quality.assign(value=quality["value"].mask(lost), status=np.where(quality.index % 2 == 0, "ok", ""))
-    assert set(compare(scores, quality, resamples=100).table["n"]) == {59}
+    assert set(compare(scores, quality, rules=Rules(resamples=100)).table["n"]) == {59}
 
 
 def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is():
     scores, quality = noisy(measures=("nDCG@5", "AP@5", "RR@5"))
     scores.loc[(scores["labeling"] == "poor") & (scores["measure"] != "nDCG@5"), "value"] = np.nan
-    warnings = compare(scores, quality, primary="nDCG@5", resamples=100).warnings
+    warnings = compare(scores, quality, rules=Rules(primary="nDCG@5", resamples=100)).warnings
     assert [w for w in warnings if "excluded from" in w] == [
         "'poor' has no value for AP@5, RR@5 and is excluded from their joint comparison."
     ]
@@ -128,19 +127,21 @@ def test_questions_that_compare_no_runs_are_counted(gone):
     number = quality["query_id"].str[1:].astype(int)
     lost = (number < 4) | ((number < 12) & (quality["run"] == "a"))
     left = quality[~lost] if gone == "row" else quality.assign(value=quality["value"].mask(lost))
-    result = compare(scores, left, resamples=100, primary="P@5")
+    result = compare(scores, left, rules=Rules(resamples=100, primary="P@5"))
     assert result.decision.findings.queries == 18
     assert result.warnings[:1] == (
         "18 of 30 questions have scores and quality for every run, and only these compare runs: 8 for some runs only"
         " ('q0004', 'q0005', 'q0006' and 5 more), 4 for none ('q0000', 'q0001', 'q0002' and 1 more).",
     )
-    (alone,) = compare(scores, left, resamples=100, primary="P@5", only={"runs": ["b"]}).warnings
+    (alone,) = compare(scores, left, rules=Rules(resamples=100, primary="P@5"), only={"runs": ["b"]}).warnings
     assert alone == (
         "26 of 30 questions have scores and quality, and only these are compared: 4 lack one"
         " ('q0000', 'q0001', 'q0002' and 1 more)."
     )
-    assert not compare(scores, quality, resamples=100, primary="P@5").warnings
-    (alone,) = compare(scores[scores["query_id"] > "q0000"], quality, resamples=100, primary="P@5").warnings
+    assert not compare(scores, quality, rules=Rules(resamples=100, primary="P@5")).warnings
+    (alone,) = compare(
+        scores[scores["query_id"] > "q0000"], quality, rules=Rules(resamples=100, primary="P@5")
+    ).warnings
     assert alone == "1 query with quality but no scores ('q0000') excluded."
 
 
@@ -148,7 +149,7 @@ def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
     runs = ("a", "b", "c")
     shallow, deep = (noisy(runs=runs, measures=(f"P@{k}",), depth=k, seed=k) for k in (1, 5))
     scores, quality = pd.concat([shallow[0], deep[0]]), pd.concat([shallow[1], deep[1][deep[1]["run"] != "c"]])
-    result = compare(scores, quality, resamples=100, primary="P@5")
+    result = compare(scores, quality, rules=Rules(resamples=100, primary="P@5"))
     for depth, of in ((5, {"a", "b", "all"}), (1, {*runs, "all"})):
         rows = result.table[result.table["depth"] == depth]
         assert set(rows["level"]) == {"query", "within-query", "system"}
@@ -161,12 +162,12 @@ def test_tables_are_given_as_people_hold_them_and_as_they_are_scored(tmp_path):
     QUALITY.to_parquet(tmp_path / "quality.parquet")
     good = SCORES["labeling"] == "good"
     for held in (tmp_path / "scores.csv", str(tmp_path / "scores.csv"), [SCORES[good], SCORES[~good]]):
-        found = compare(held, tmp_path / "quality.parquet", resamples=100).table
-        pd.testing.assert_frame_equal(found, compare(SCORES, QUALITY, resamples=100).table)
+        found = compare(held, tmp_path / "quality.parquet", rules=Rules(resamples=100)).table
+        pd.testing.assert_frame_equal(found, compare(SCORES, QUALITY, rules=Rules(resamples=100)).table)
     queries = ["q1", "q2", "q3"]
     qrels = {query: {doc: 1} for query, doc in zip(queries, "aba", strict=True)}
     scored = jk.score({"bm25": {query: {"a": 2.0, "b": 1.0} for query in queries}}, {"people": qrels}, ["nDCG@2"])
-    found = compare(scored, pd.DataFrame({"query_id": queries, "value": [1.0, 0, 1]}), resamples=100)
+    found = compare(scored, pd.DataFrame({"query_id": queries, "value": [1.0, 0, 1]}), rules=Rules(resamples=100))
     assert found.decision.findings.each[0].concordance.value == 1
 
 
@@ -181,7 +182,7 @@ def test_anything_else_is_refused_with_what_is_expected(odd):
 def test_below_five_queries_that_differ_there_is_no_interval_but_a_sentence(n, there):
     scores, quality = noisy(n=n, runs=("a", "b"))
     quality["value"] = (quality["run"] == "a").astype(float)
-    found = compare(scores, quality, resamples=100)
+    found = compare(scores, quality, rules=Rules(resamples=100))
     rows = found.table[(found.table["level"] == "within-query") & (found.table["coefficient"] == "concordance")]
     assert (rows["ci_low"].notna() == there).all()
     assert (rows["flags"].str.contains("few_differing") != there).all()
@@ -190,7 +191,7 @@ def test_below_five_queries_that_differ_there_is_no_interval_but_a_sentence(n, t
 
 
 def test_many_scores_are_shown_as_the_means_of_ten_steps():
-    found = compare(SCORES, QUALITY, resamples=100).cases
+    found = compare(SCORES, QUALITY, rules=Rules(resamples=100)).cases
     assert set(found["labeling"]) == {"good", "poor"}
     for labeling, cases in found.groupby("labeling"):
         scores = SCORES[SCORES["labeling"] == labeling]["value"]
@@ -200,12 +201,12 @@ def test_many_scores_are_shown_as_the_means_of_ten_steps():
 
 def test_a_choice_made_for_the_user_is_a_warning():
     scores, quality = noisy(measures=("P@5", "nDCG@5", "AP@5"))
-    result = compare(scores, pd.concat([quality, quality.assign(metric="f1")]), resamples=100)
+    result = compare(scores, pd.concat([quality, quality.assign(metric="f1")]), rules=Rules(resamples=100))
     assert (result.primary.measure, result.primary.metric) == ("nDCG@5", "em")
     assert any("'em', the first of em, f1" in w for w in result.warnings)
     assert any("No primary measure was chosen" in w for w in result.warnings)
-    assert compare(*noisy(measures=("P@5", "AP@5")), resamples=100).primary.measure == "AP@5"
-    asked = compare(scores, quality, primary="NDCG@5", resamples=100, only={"measures": ["ndcg_cut_5"]})
+    assert compare(*noisy(measures=("P@5", "AP@5")), rules=Rules(resamples=100)).primary.measure == "AP@5"
+    asked = compare(scores, quality, rules=Rules(primary="NDCG@5", resamples=100), only={"measures": ["ndcg_cut_5"]})
     assert asked.primary.measure == "nDCG@5"
     assert not asked.warnings[1:]
 
@@ -228,7 +229,9 @@ def copied(**world):
 def test_what_may_mislead_is_flagged_where_it_is_so_and_not_else(flags, copy, notes):
     scores, quality = (copied if copy else noisy)(measures=("R@5", "Success@5"))
     counts = {"labeling": ["good"], "run": "bm25", "measure": "R@5", "ties": 0, "unjudged": 0} | notes
-    table = compare(scores, quality, resamples=100, background=Background(notes=pd.DataFrame(counts))).table
+    table = compare(
+        scores, quality, rules=Rules(resamples=100), background=Background(notes=pd.DataFrame(counts))
+    ).table
     own = table.query("labeling == 'good' and measure == 'R@5'")
     assert set(";".join(own["flags"]).split(";")) - {""} == flags
     assert not notes or not table[table["labeling"] == "poor"]["flags"].any()
@@ -237,7 +240,7 @@ def test_what_may_mislead_is_flagged_where_it_is_so_and_not_else(flags, copy, no
 def test_scores_that_equal_the_quality_are_suspicious_in_the_primary_cell():
     scores, quality = copied(n=60, measures=("P@5",), labelings={"good": 0.5})
     for background in (Background(), Background(by_construction=[("good", "m", "em")])):  # that is so at depth 1 only
-        warnings = compare(scores, quality, resamples=100, background=background).warnings
+        warnings = compare(scores, quality, rules=Rules(resamples=100), background=background).warnings
         assert any("'good' (P@5) equal the quality" in w for w in warnings)
 
 
@@ -245,20 +248,20 @@ def test_what_nobody_declares_of_the_answers_is_told():
     scores, quality = noisy()
     rated = quality[["query_id", "value"]]
     scores = scores.assign(measure="thumbs at home")
-    told = compare(scores, rated.assign(reply_model=["a", "b"] * 60), resamples=100)
+    told = compare(scores, rated.assign(reply_model=["a", "b"] * 60), rules=Rules(resamples=100))
     assert told.decision.details[0].startswith("The answers come from 2 models: a (60), b (60)")
-    told = compare(scores, rated, resamples=100).decision
+    told = compare(scores, rated, rules=Rules(resamples=100)).decision
     assert told.winner == "good"
     assert "against rating of the imported answers" in told.details[-1]
     assert "from the top" not in told.details[-1]
-    told = compare(scores.assign(measure="nDCG@5"), rated, resamples=100).decision
+    told = compare(scores.assign(measure="nDCG@5"), rated, rules=Rules(resamples=100)).decision
     assert "of the imported answers from the top 5" in told.details[-1]
 
 
 def test_the_best_measure_at_each_k_is_the_largest_of_the_table_and_the_primary_stands_beside_it():
     names = ("P@5", "RR@5", "P@10", "RR@10")
     scores, quality = noisy(40, ("a", "b"), {"judge": 1.0}, names)
-    found = compare(scores, pd.concat([quality, quality.assign(depth=10)]), primary="RR@10", resamples=100)
+    found = compare(scores, pd.concat([quality, quality.assign(depth=10)]), rules=Rules(primary="RR@10", resamples=100))
     best = found.best_at_k("tau_b", level="query", run="a")
     assert best["k"].tolist() == [5, 10]
     cells = found.table.query("coefficient == 'tau_b' and level == 'query' and run == 'a'")

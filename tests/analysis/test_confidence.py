@@ -1,5 +1,7 @@
 """A chosen confidence reaches every interval, and all that a verdict decides."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,8 +41,8 @@ def check_inside(narrow, wide):
 @pytest.mark.parametrize("seed", range(2))
 def test_every_interval_of_a_comparison_and_a_matrix_at_80_lies_within_that_at_95(seed):
     scores, quality = tables(seed)
-    given = {"primary": "nDCG@5", "primary_metric": "em", "primary_model": "one", "resamples": 200}
-    narrow, wide = (compare(scores, quality, **given, rules=Rules(confidence=c)) for c in (0.8, 0.95))
+    rules = Rules(primary="nDCG@5", primary_metric="em", resamples=200)
+    narrow, wide = (compare(scores, quality, replace(rules, confidence=c), model="one") for c in (0.8, 0.95))
     assert set(narrow.table["level"]) == {"query", "within-query", "system"}
     for name in ("table", "differences", "controls", "gains"):
         check_inside(getattr(narrow, name), getattr(wide, name))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.analysis import compare
+from judgekit.analysis import Rules, compare
 from judgekit.analysis.levels import Resamples
 from judgekit.analysis.resampling import resample_matrix
 from tests.analysis.worlds import tables
@@ -83,7 +83,7 @@ def test_a_decision_is_simulated_as_compare_makes_it(decisions):
     panel = replace(decisions.panel_of(world, drawn), scores=drawn.scores[:2], labelings=("l0", "l1"))
     mine = decisions.decide(panel, "choose-runs", Resamples(resample_matrix(40, 200, 1)))
     given = tables({f"l{i}": drawn.scores[i] for i in range(2)}, drawn.quality, panel.runs)
-    theirs = compare(*given, resamples=200).decision.findings
+    theirs = compare(*given, rules=Rules(resamples=200)).decision.findings
     for ours, other in zip(mine.each, theirs.each, strict=True):
         assert (ours.labeling, ours.says) == (other.labeling, other.says)
         assert [*ours.gain, *ours.r] == pytest.approx([*other.gain, *other.r])

@@ -48,7 +48,7 @@ def well_formed(decision: Decision) -> dict[str, str]:
 
 def decided(data: Tables, **options: Any) -> tuple[Decision, dict[str, str]]:
     """Return the decision on two tables, and its lines."""
-    found = compare(*data, **({"resamples": 200} | options)).decision
+    found = compare(*data, **({"rules": Rules(resamples=200)} | options)).decision
     return found, well_formed(found)
 
 
@@ -147,7 +147,7 @@ def test_nothing_is_claimed_where_fewer_than_five_questions_fail_or_speak_agains
     lost, won = (np.where(where, -quality, quality) for where in (place < few, (few <= place) & (place < 70)))
     scores, answers = tables({"right": lost, "wrong": won}, quality, ("A", "B"))
     pairs = {query: str(int(query[1:]) // 2) for query in scores["query_id"]}
-    assert decided((scores, answers), groups=pairs)[0].findings.oftener == ahead
+    assert decided((scores, answers), background=Background(groups=pairs))[0].findings.oftener == ahead
 
 
 def test_answers_made_from_other_documents_than_the_runs_are_refused(judgekit: Judgekit, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_choice_that_answers_themselves_hardly_win_is_not_worth_labels() -> No
     assert re.match(r"Answers themselves win at most [01]\.\d points over a coin flip\.", lines["Why"])
     answers = found.purchase.set_index("strategy").loc["answers"]
     assert answers["questions"] == 2000 + 1000, "those of the pilot are answered"
-    assert not compare(*data, resamples=100, rules=Rules(margin_points=0.1)).decision.findings.not_worth
+    assert not compare(*data, rules=Rules(resamples=100, margin_points=0.1)).decision.findings.not_worth
 
 
 def test_the_same_label_for_every_document_of_a_question_is_worth_nothing_for_the_choice() -> None:
@@ -195,8 +195,8 @@ def test_the_same_label_for_every_document_of_a_question_is_worth_nothing_for_th
     assert found.other.names == ("easy", "own"), "it tells easy questions from hard ones"
     assert ("own", "easy") in found.findings.better
     look = "To find the questions that fail, look where {} scores low."
-    assert decided(data, use="find-questions")[1]["Do"].startswith(look.format("easy"))
-    one = compare(*world({"own": (0.5, 1.0)}, runs=RUNS[:1]), resamples=200)
+    assert decided(data, rules=Rules(resamples=200, use="find-questions"))[1]["Do"].startswith(look.format("easy"))
+    one = compare(*world({"own": (0.5, 1.0)}, runs=RUNS[:1]), rules=Rules(resamples=200))
     assert (one.primary.use, one.gains.empty) == ("find-questions", True), "one run can only be asked that"
     assert well_formed(one.decision)["Do"].startswith(look.format("own"))
 
@@ -210,7 +210,7 @@ def test_kinds_of_question_that_disagree_are_told_apart(judgekit: Judgekit, tmp_
     gold = rng.normal(size=(2, n)) * 0.5 + np.where(half, [[0.2], [0.0]], [[0.0], [1.0]])
     scores, answers = tables({"gold": gold}, quality, ("A", "B"))
     answers = answers.assign(kind=np.where(answers["query_id"] < "q1000", "open", "a or b"))
-    found, lines = decided((scores, answers), by="kind", resamples=500)
+    found, lines = decided((scores, answers), rules=Rules(resamples=500, by="kind"))
     assert found.findings["gold"].says == MISLEADS
     assert {kind: part["gold"].says for kind, part in found.findings.kinds.items()} == {"open": HELPS, "a or b": HELPS}
     assert lines["Beware"].startswith("gold does otherwise within a or b and open questions: choose by kind.")
@@ -218,12 +218,12 @@ def test_kinds_of_question_that_disagree_are_told_apart(judgekit: Judgekit, tmp_
     out = judgekit(*written(tmp_path, scores, answers), "--resamples", 100, "--by", "kind").out
     assert "gold does otherwise within a or b and open questions" in out
     with pytest.raises(UsageError, match="neither the quality nor the scores table has a column 'sort'"):
-        compare(scores, answers, by="sort")
+        compare(scores, answers, Rules(by="sort"))
 
 
 def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_path: Path) -> None:
     data = world({"a|b": (0.0, 1.0), "other": (0.5, 0.5)}, n=60)
-    found = decide(*data, resamples=200, seed=1)
+    found = decide(*data, rules=Rules(resamples=200, seed=1))
     given = [*written(tmp_path, *data), "--resamples", 200]
     assert judgekit(*given).out.startswith(found.text)
     assert json.loads(judgekit(*given, "--json").out)["decision"]["text"] == found.text
@@ -242,7 +242,7 @@ def test_every_decision_fits_whatever_names_are_long(noise: float) -> None:
     names = {f"judge(prompt=graded,endpoint=a-very-long-name-{i})": (noise, 1.0 - noise) for i in range(4)}
     runs = tuple(f"a-retriever-with-a-name-that-nobody-would-want-to-type-{i}" for i in range(4))
     for use in ("choose-runs", "find-questions"):
-        _, lines = decided(world(names, n=60, runs=runs), use=use)
+        _, lines = decided(world(names, n=60, runs=runs), rules=Rules(resamples=200, use=use))
     assert lines["Why"].endswith("."), "a list loses names, and no sentence its end"
 
 
@@ -254,15 +254,15 @@ def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_no
     ]
     groups = {query: query.partition("-")[0] for query in many[0]["query_id"].unique()}
     alone, grouped, blind = (
-        compare(*data, resamples=999, **given).decision.findings["a"]
-        for data, given in (((scores, quality), {}), (many, {"groups": groups}), (many, {}))
+        compare(*data, rules=Rules(resamples=999), **given).decision.findings["a"]
+        for data, given in (((scores, quality), {}), (many, {"background": Background(groups=groups)}), (many, {}))
     )
     for name in ("concordance", "gain", "r"):
         wide, same, narrow = ((one := getattr(each, name)).high - one.low for each in (alone, grouped, blind))
         assert same == pytest.approx(wide, rel=0.2)
         assert narrow < 0.65 * wide
     few = {query: str(int(query[1:5]) % 10) for query in groups}
-    found = compare(*many, groups=few, resamples=300)
+    found = compare(*many, rules=Rules(resamples=300), background=Background(groups=few))
     assert found.decision.findings["a"].says == NOT_SHOWN
     assert any("Only 10 groups" in warning for warning in found.warnings)
 
@@ -273,7 +273,7 @@ def test_groups_of_queries_leave_half_of_the_degrees_of_freedom(monkeypatch: pyt
     monkeypatch.setattr("judgekit.analysis.findings.better_than", spy)
     scores, quality = world({"own": (0.0, 1.0), "other": (1.0, 0.3)}, n=60)
     for groups in (None, dict(zip(*[scores["query_id"].unique()] * 2, strict=True))):
-        compare(scores, quality, resamples=100, groups=groups)
+        compare(scores, quality, Rules(resamples=100), background=Background(groups=groups))
     alone, grouped = np.array_split(np.array(seen), 2)
     assert ((alone + 1) // 2 - 1 == grouped).all()
 
@@ -282,7 +282,7 @@ def test_answers_of_a_model_that_no_labeling_used_have_a_decision_of_their_own()
     scores, quality = world({"own": (0.0, 1.0)})
     needs = {"own": Needs(endpoints=(jk.Endpoint("x", "http://localhost:1/v1", "m"),))}
     both = pd.concat([quality, quality.assign(model="other")])
-    found = compare(scores, both, primary_model="m", resamples=200, background=Background(needs=needs))
+    found = compare(scores, both, rules=Rules(resamples=200), model="m", background=Background(needs=needs))
     assert set(found.independent) == {"other"}
     assert found.independent["other"].primary.model == "other"
-    assert compare(scores, quality, resamples=200, background=Background(needs=needs)).independent == {}
+    assert compare(scores, quality, rules=Rules(resamples=200), background=Background(needs=needs)).independent == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgekit.analysis import compare
+from judgekit.analysis import Rules, compare
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -59,12 +59,12 @@ def values(table, **where):
 
 @pytest.mark.parametrize("run", ["a", "b", "c", "all"])
 def test_the_query_level(tables, run):
-    table = compare(*tables, resamples=100, only={"measures": ["RR"], "labelings": ["human"]}).table
+    table = compare(*tables, rules=Rules(resamples=100), only={"measures": ["RR"], "labelings": ["human"]}).table
     assert values(table, level="query", run=run) == pytest.approx(QUERY[run], abs=1e-12)
 
 
 def test_the_within_query_and_the_system_level(tables):
-    table = compare(*tables, resamples=100, only={"measures": ["RR"], "labelings": ["human"]}).table
+    table = compare(*tables, rules=Rules(resamples=100), only={"measures": ["RR"], "labelings": ["human"]}).table
     assert values(table, level="within-query") == pytest.approx(WITHIN, abs=1e-12)
     assert values(table, level="system") == pytest.approx(SYSTEM, abs=1e-12)
     system = table[table["level"] == "system"]
@@ -74,7 +74,7 @@ def test_the_within_query_and_the_system_level(tables):
 
 
 def test_a_labeling_that_lost_a_query_is_compared_on_the_common_ones(tables):
-    result = compare(*tables, resamples=100, only={"measures": ["AP"], "labelings": ["human", "judge"]})
+    result = compare(*tables, rules=Rules(resamples=100), only={"measures": ["AP"], "labelings": ["human", "judge"]})
     judge = result.table[(result.table["labeling"] == "judge") & (result.table["run"] == "a")]
     # AP 5/6 7/12 0 on q1 q2 q3 against 1 1 0: both pairs of different quality agree, 3 are untied in score
     assert values(judge) == pytest.approx((1, 2 / sqrt(3 * 2), 1.5 / sqrt(2 * 1.5), values(judge)[3]), abs=1e-12)
@@ -85,7 +85,9 @@ def test_a_labeling_that_lost_a_query_is_compared_on_the_common_ones(tables):
 
 
 def test_a_measure_that_a_labeling_cannot_have_is_undefined(tables):
-    table = compare(*tables, resamples=100, only={"measures": ["R@2"], "labelings": ["human", "utility"]}).table
+    table = compare(
+        *tables, rules=Rules(resamples=100), only={"measures": ["R@2"], "labelings": ["human", "utility"]}
+    ).table
     utility = table[table["labeling"] == "utility"]
     assert utility["value"].isna().all()
     assert set(utility["undefined_reason"]) == {"no query has a score", "no query has a score on run a"}

@@ -1,6 +1,7 @@
 """Whole decisions of small results, with the figures behind them, as decisions.txt has them: read what changes."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.analysis import Background, Money, Pool, compare
+from judgekit.analysis import Background, Money, Pool, Rules, compare
 from judgekit.analysis.findings import LENGTH, RETRIEVER
 from judgekit.labelers.base import Needs
 from tests.analysis.worlds import RUNS, world
@@ -38,9 +39,8 @@ def chosen() -> dict[str, Any]:
     return {
         "scores": scores.replace(CONTROLS),
         "quality": quality,
-        "by": kinds,
         "money": money,
-        "background": background,
+        "background": replace(background, kinds=kinds),
     }
 
 
@@ -74,8 +74,8 @@ def grouped() -> dict[str, Any]:
     gone = (scores["labeling"] == "easy") & (scores["query_id"] > "q0117")
     value = scores["value"].mask(odd)
     scores = scores.assign(value=value.mask(gone), low=value - gone, high=value + gone)
-    money, background = Money("USD", judgment=0.3), Background(**KNOWN)
-    return {"scores": scores, "quality": quality, "groups": groups, "money": money, "background": background}
+    money, background = Money("USD", judgment=0.3), Background(**KNOWN, groups=groups)
+    return {"scores": scores, "quality": quality, "money": money, "background": background}
 
 
 def failing() -> dict[str, Any]:
@@ -83,7 +83,7 @@ def failing() -> dict[str, Any]:
     gone = (scores["labeling"] == "own") & (scores["query_id"] < "q0002")
     ends = {"value": np.nan, "low": -np.inf, "high": np.inf}
     scores = scores.assign(**{name: scores["value"].mask(gone, end) for name, end in ends.items()})
-    return {"scores": scores, "quality": quality, "use": "find-questions"}
+    return {"scores": scores, "quality": quality, "rules": Rules(resamples=200, use="find-questions")}
 
 
 def incomparable() -> dict[str, Any]:
@@ -95,7 +95,7 @@ def unguided() -> dict[str, Any]:
     scores, quality = world({"own": (0.02, 0.02), "a-labeling-with-a-long-name": (0.0, 0.01)}, 60, RUNS[:1], seed=1)
     groups = {query: query[:-1] + str(int(query[-1]) // 4) for query in quality["query_id"]}
     answers = quality.assign(contexts="not checked")
-    return {"scores": scores, "quality": answers, "background": Background(**KNOWN), "groups": groups}
+    return {"scores": scores, "quality": answers, "background": Background(**KNOWN, groups=groups)}
 
 
 CASES: Final = (chosen, misled, of_one_run, undecided, grouped, incomparable, failing, unguided)
@@ -103,7 +103,7 @@ CASES: Final = (chosen, misled, of_one_run, undecided, grouped, incomparable, fa
 
 def told(case: dict[str, Any], whole: bool) -> str:
     """Return a decision and what it rests on as text, a fact or a row in each line, numbers to four digits."""
-    found = compare(**case, resamples=200)
+    found = compare(**{"rules": Rules(resamples=200)} | case)
     decision = found.decision
     parts = [f"biases: {dict(decision.biases)}"]
     for use in filter(None, (decision.findings, decision.other)):
@@ -134,7 +134,7 @@ def test_how_far_a_labeling_trails_that_says_nothing_within_questions_is_an_inte
     scores, quality = world({"own": (0, 1), "easy": (0.7, 0.3)}, 80)
     means = scores.groupby(["labeling", "query_id"])["value"].transform("mean")
     flat = scores.assign(value=scores["value"].where(scores["labeling"] == "own", means))
-    assert "easy .00 (difference .47 to .66)" in compare(flat, quality, resamples=200).decision.text
+    assert "easy .00 (difference .47 to .66)" in compare(flat, quality, rules=Rules(resamples=200)).decision.text
 
 
 if __name__ == "__main__":  # python -m tests.analysis.test_golden_decisions writes the texts anew

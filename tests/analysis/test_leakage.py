@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from judgekit.analysis import AnsweredBy, Background, compare, kinship, same_by_construction
+from judgekit.analysis import AnsweredBy, Background, Rules, compare, kinship, same_by_construction
 from judgekit.labelers.base import Needs
 from judgekit.wire.types import Endpoint
 from tests.analysis.worlds import noisy
@@ -49,13 +49,17 @@ def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
     scores, fifth = noisy(150, ("r",), {"erag": 0.1, "judge": 1.0, "human": 3.0}, ("P@1", "P@5"))
     quality = pd.concat([fifth, fifth.assign(depth=1)]).assign(model="big")
     needs = {"erag": utility(), "judge": Needs(endpoints=(READER,)), "human": Needs(people=True)}
-    first = compare(scores, quality, primary="P@1", resamples=100, background=Background(needs=needs, answering=HOW))
+    first = compare(
+        scores, quality, rules=Rules(primary="P@1", resamples=100), background=Background(needs=needs, answering=HOW)
+    )
     assert first.decision.winner == "judge"
     assert first.decision.findings.excluded == {"erag": "its labels are the outcome by construction"}
     assert any("judge asks the answering model" in line for line in first.decision.details)
     tests = first.differences.query("coefficient == 'concordance' and level == 'query'")
     assert (tests["p_holm"].isna() == (tests[["first", "second"]] == "erag").any(axis=1)).all()
-    fifth = compare(scores, quality, primary="P@5", resamples=100, background=Background(needs=needs, answering=HOW))
+    fifth = compare(
+        scores, quality, rules=Rules(primary="P@5", resamples=100), background=Background(needs=needs, answering=HOW)
+    )
     assert fifth.decision.winner == "erag"
     flagged = fifth.table[fifth.table["flags"].str.contains("by_construction")]
     assert set(zip(flagged["labeling"], flagged["depth"], strict=True)) == {("erag", 1)}

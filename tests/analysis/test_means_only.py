@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import somersd
 
-from judgekit.analysis import compare
+from judgekit.analysis import Rules, compare
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
 from tests.analysis.worlds import tables
@@ -38,7 +38,7 @@ PER_QUERY = [f"q{i}" for i in range(6)]
 def test_means_alone_have_the_coefficients_of_the_means_and_no_interval(scores_as: str, quality_as: str) -> None:
     (means, quality_means), (per_query, quality) = published(), published(PER_QUERY, 0.02)
     scores = {"means": means, "queries": per_query, "both": pd.concat([means, per_query])}[scores_as]
-    found = compare(scores, quality_means if quality_as == "means" else quality, resamples=100)
+    found = compare(scores, quality_means if quality_as == "means" else quality, rules=Rules(resamples=100))
     table = found.table[found.table["coefficient"] == "concordance"]
     assert set(found.table["level"]) == {"system"}
     assert dict(zip(table["labeling"], table["value"], strict=True)) == pytest.approx(
@@ -59,8 +59,8 @@ def test_means_alone_have_the_coefficients_of_the_means_and_no_interval(scores_a
 
 def test_with_values_per_query_means_beside_them_are_ignored_as_ever() -> None:
     (means, quality_means), (scores, quality) = published(), published(PER_QUERY, 0.02)
-    plain = compare(scores, quality, resamples=100)
-    beside = compare(pd.concat([scores, means]), pd.concat([quality, quality_means]), resamples=100)
+    plain = compare(scores, quality, rules=Rules(resamples=100))
+    beside = compare(pd.concat([scores, means]), pd.concat([quality, quality_means]), rules=Rules(resamples=100))
     pd.testing.assert_frame_equal(plain.table, beside.table)
     assert plain.table["ci_low"].notna().any()
 
@@ -70,10 +70,10 @@ def test_means_alone_need_several_runs_and_all_of_them() -> None:
     with pytest.raises(DataError, match="a single run needs values per query"):
         compare(scores, quality, only={"runs": ["run1"]})
     for runs, flags in ((4, "few_runs;means_only"), (5, "means_only")):
-        few = compare(scores, quality, resamples=100, only={"runs": RUNS[:runs]})
+        few = compare(scores, quality, rules=Rules(resamples=100), only={"runs": RUNS[:runs]})
         assert set(few.table["flags"]) == {flags}
     scores.loc[0, "value"] = np.nan
-    found = compare(scores, quality, resamples=100)
+    found = compare(scores, quality, rules=Rules(resamples=100))
     table = found.table[found.table["coefficient"] == "concordance"].set_index("labeling")["value"]
     assert table["judge"] == pytest.approx(concordance(SCORES["judge"], QUALITY))
     assert "'gold' lacks values for nDCG@5" in " ".join(found.warnings)

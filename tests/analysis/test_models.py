@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.analysis import compare
+from judgekit.analysis import Rules, compare
 from judgekit.analysis.models import model_matrix
 from judgekit.errors import DataError, UsageError
 from tests.analysis.worlds import noisy
@@ -68,7 +68,7 @@ def test_a_cell_says_what_the_comparison_of_the_same_tables_says():
     given = {"label_models": {"a": "x", "b": "y"}, "methods": {"a": "judge", "b": "judge"}, "measure": "P@5"}
     for level in ("within-query", "system"):
         found = model_matrix(scores, quality, **given, metric="em", depth=5, level=level)
-        result = compare(scores, quality, primary="P@5")
+        result = compare(scores, quality, rules=Rules(primary="P@5"))
         table = result.table.query(f"level == '{level}' and coefficient == 'concordance'").sort_values("labeling")
         columns = ["value", "ci_low", "ci_high", "n"]
         np.testing.assert_array_equal(found.table[columns], table[columns])

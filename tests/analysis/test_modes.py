@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from judgekit.analysis import compare
+from judgekit.analysis import Rules, compare
 from judgekit.errors import UsageError
 from tests.analysis.worlds import noisy
 
@@ -13,7 +13,7 @@ QUALITY = pd.concat([MERGE.assign(mode="merge"), noisy(60, ("a", "b"), seed=1)[1
 
 def test_a_question_that_lacks_an_answer_in_one_mode_is_left_out_of_all():
     lost = (QUALITY["mode"] == "vote") & (QUALITY["query_id"] == "q0007")
-    found = compare(SCORES, QUALITY.assign(value=QUALITY["value"].mask(lost)), resamples=100)
+    found = compare(SCORES, QUALITY.assign(value=QUALITY["value"].mask(lost)), rules=Rules(resamples=100))
     n = found.modes.table.query("run == 'a' and level == 'query'").groupby("mode")["n"].max()
     assert n.to_dict() == {"merge": 59, "vote": 59}
     assert found.table.query("run == 'a' and level == 'query'")["n"].max() == 60
@@ -27,8 +27,8 @@ def test_a_question_that_lacks_an_answer_in_one_mode_is_left_out_of_all():
 
 def test_modes_that_share_no_question_are_not_compared_and_the_decision_is_about_the_one_that_was_chosen():
     apart = QUALITY[(QUALITY["mode"] == "merge") == (QUALITY["query_id"] < "q0030")]
-    found = compare(SCORES, apart, resamples=100, mode="vote")
+    found = compare(SCORES, apart, rules=Rules(resamples=100), mode="vote")
     assert (found.modes, found.primary.mode) == (None, "vote")
     with pytest.raises(UsageError, match=r"unknown mode 'votes': choose from merge, vote"):
-        compare(SCORES, apart, resamples=100, mode="votes")
+        compare(SCORES, apart, rules=Rules(resamples=100), mode="votes")
     assert "The modes merge, vote share no question with values, so they are not compared." in found.warnings

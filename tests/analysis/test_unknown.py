@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.analysis import compare
+from judgekit.analysis import Rules, compare
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
@@ -27,22 +27,22 @@ def lacking(scores: pd.DataFrame, labeling: str, queries: int, reach: float = 2.
 def test_bounds_that_are_the_scores_change_nothing(use: str) -> None:
     scores, quality = world(GOOD, n=60)
     bounded = scores.assign(low=scores["value"], high=scores["value"])
-    plain, same = (compare(table, quality, use=use, resamples=100).decision for table in (scores, bounded))
+    plain, same = (compare(table, quality, rules=Rules(use=use, resamples=100)).decision for table in (scores, bounded))
     assert (same.findings, same.text) == (plain.findings, plain.text)
 
 
 def test_a_winner_is_named_only_if_no_missing_label_could_undo_it() -> None:
     scores, quality = world(GOOD, n=200)
-    few, many = (compare(lacking(scores, "own", n), quality, resamples=200).decision for n in (2, 9))
+    few, many = (compare(lacking(scores, "own", n), quality, rules=Rules(resamples=200)).decision for n in (2, 9))
     assert few.winner == "own"
     # Without bounds, the nine questions are left out, as if they were like the others.
     unbounded = lacking(scores, "own", 9).drop(columns=["low", "high"])
-    alone = compare(unbounded, quality, resamples=200).decision
+    alone = compare(unbounded, quality, rules=Rules(resamples=200)).decision
     assert alone.winner == "own"
     assert many.findings["own"].concordance.low < alone.findings["own"].concordance.low
     assert many.findings["own"].gain.low < alone.findings["own"].gain.low
     scores, quality = world({**GOOD, "other": (0.2, 0.9)}, n=200, seed=3)
-    assert compare(lacking(scores, "own", 9, reach=5), quality, resamples=200).decision.winner is None
+    assert compare(lacking(scores, "own", 9, reach=5), quality, rules=Rules(resamples=200)).decision.winner is None
 
 
 @pytest.mark.parametrize("level", ["query", "within-query"])

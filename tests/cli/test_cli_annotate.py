@@ -57,7 +57,7 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     assert set(rows["quality_metric"]) == {"P@1"}
     runs = {name: finished / f"{name}.trec" for name in ("good", "poor")}
     by_people = jk.score(runs, {"people": finished / "people.qrels"}, "P@1", scales={"people": "binary"})
-    in_python = jk.compare(finished / "out/scores.parquet", by_people, primary="P@1")
+    in_python = jk.compare(finished / "out/scores.parquet", by_people, rules=jk.Rules(primary="P@1"))
     pd.testing.assert_series_equal(rows["value"], in_python.table["value"], check_dtype=False)
 
 

@@ -17,9 +17,10 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import About, about, option
+from judgekit.kinds import About, about
 from judgekit.labelers.base import LABELERS, Label, Needs, build, checked
 from judgekit.registry import register
+from judgekit.settings import setting
 from judgekit.spec import parse, run_file
 from judgekit.wire.types import Request
 from tests.labelers.scripted import Here, play
@@ -121,7 +122,7 @@ def test_a_labeler_made_from_a_built_in_one_has_a_name_and_the_options_of_its_ow
     class Strict(Judge):
         """An LLM says so twice."""
 
-        samples: int = option(2, least=1)
+        samples: int = setting(2, least=1)
 
     strict = build(Strict(prompt="graded"), Here())
     assert str(strict.spec) == "strict(prompt=graded)"

@@ -22,7 +22,7 @@ from typing import Final, Literal, get_type_hints
 
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError, not_among
-from judgekit.kinds import read_options
+from judgekit.settings import read_options
 from judgekit.spec import parse, run_file, split_file, user_code
 
 Base = Literal["nonrelevant", "random"]

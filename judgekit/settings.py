@@ -1,0 +1,186 @@
+"""What users can set, each declared once, as a field of a frozen dataclass.
+
+The field's name, type, default and bounds, and its line under ``Attributes:`` in the class's docstring, are at once an
+argument in Python, an option of a spelling or of a command, a key of the experiment file, its check, and its
+documentation.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from judgekit.errors import UsageError, nearest, not_among
+from judgekit.spec import Spec
+
+_SECTION: Final = re.compile(r"^(Scale|Needs|Costs|Attributes):\s+(.+?)(?=\n\n|\n\S|\Z)", re.M | re.S)
+_ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
+_PLAIN: Final = (bool, int, float, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a number may be; None is no bound."""
+
+    least: float | None = None
+    most: float | None = None
+    below: float | None = None
+    above: float | None = None
+
+    def hold(self, value: float) -> bool:
+        """Return whether a number keeps to them."""
+        least = -math.inf if self.least is None else self.least
+        most = math.inf if self.most is None else self.most
+        if self.below is not None and value >= self.below:
+            return False
+        if self.above is not None and value <= self.above:
+            return False
+        return least <= value <= most
+
+    def __str__(self) -> str:
+        if self.least is not None and self.below is not None:
+            return f" from {self.least:g} to below {self.below:g}"
+        if self.least is not None and self.most is not None:
+            return f" from {self.least:,g} to {self.most:,g}"
+        if self.least is not None:
+            return f" of at least {self.least:g}"
+        return "" if self.above is None else f" above {self.above:g}"
+
+
+def setting(
+    default: Any = MISSING,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    above: float | None = None,
+    name: str = "",
+) -> Any:
+    """Return a dataclass field that can be set and has more to say than its type and its default."""
+    bounds = Bounds(least=least, most=most, below=below, above=above)
+    return field(default=default, metadata={"bounds": bounds, "name": name})
+
+
+def bounds_of(declared: Any) -> Bounds:
+    """Return the bounds of a dataclass field, which may have none."""
+    bounds: Bounds = declared.metadata.get("bounds") or Bounds()
+    return bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One thing that users can set.
+
+    Attributes:
+        field: the name of the dataclass's field.
+        default: its default; `dataclasses.MISSING` where it has to be given.
+        type: bool, int, float or str.
+        choices: the texts that it may be, if they are few.
+        bounds: of a number.
+    """
+
+    field: str
+    default: Any
+    type: type
+    choices: tuple[Any, ...] = ()
+    bounds: Bounds = Bounds()
+
+    def read(self, value: Any, name: str) -> Any:
+        """Return a value as the field's type; ``name`` is what messages call it.
+
+        Raises:
+            UsageError: it is of another type or out of its bounds.
+        """
+        if value == self.default and type(value) is type(self.default):
+            return value
+        if self.choices:
+            if value in self.choices:
+                return value
+            choices = tuple(map(str, self.choices))
+            raise UsageError(
+                f"{name} must be one of {', '.join(choices)}, not {value!r}.{nearest(str(value), choices)}"
+            )
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        good, expected = {
+            str: (isinstance(value, str) and value != "", "a text"),
+            bool: (isinstance(value, bool), "true or false"),
+            int: (number and isinstance(value, int) and self.bounds.hold(value), f"a whole number{self.bounds}"),
+            float: (number and self.bounds.hold(value), f"a number{self.bounds}"),
+        }[self.type]
+        if not good:
+            raise UsageError(f"{name} must be {expected}, not {value!r}")
+        return self.type(value)
+
+
+def _found_settings(kind: type) -> dict[str, Setting]:
+    try:
+        hints = get_type_hints(kind)
+    except NameError as error:
+        raise UsageError(f"{kind.__name__}: {error}") from None
+    found: dict[str, Setting] = {}
+    for declared in fields(kind):
+        if declared.init:
+            name = declared.metadata.get("name") or declared.name
+            found[name] = _setting(kind, declared, hints[declared.name])
+    return found
+
+
+settings_of: Callable[[type], dict[str, Setting]] = cache(_found_settings)
+"""Return what can be set of a dataclass, by the names that users write."""
+
+
+def _setting(kind: type, declared: Any, hint: Any) -> Setting:
+    if get_origin(hint) in (Union, types.UnionType):
+        given = [one for one in get_args(hint) if one is not type(None)]
+        hint = given[0] if len(given) == 1 else hint
+    bounds = bounds_of(declared)
+    if get_origin(hint) is Literal:
+        return Setting(declared.name, declared.default, str, get_args(hint), bounds)
+    if hint not in _PLAIN:
+        raise UsageError(
+            f"{kind.__name__}: the option {declared.name} is a {hint}; an option is a bool, int, float, str or Literal,"
+            " or None"
+        )
+    return Setting(declared.name, declared.default, hint, (), bounds)
+
+
+def check_settings(values: Any) -> None:
+    """Check the values of a frozen dataclass, and make each of its declared type; for ``__post_init__``.
+
+    Raises:
+        UsageError: a value is of another type or out of its bounds.
+    """
+    for name, one in settings_of(type(values)).items():
+        object.__setattr__(values, one.field, one.read(getattr(values, one.field), name))
+
+
+def read_options(kind: type, spec: Spec) -> dict[str, Any]:
+    """Return the fields of a dataclass that a spelling gives, each read as its type."""
+    known = settings_of(kind)
+    for key in spec.options:
+        if key not in known:
+            raise UsageError(f"{spec}: {not_among('option', key, sorted(known))}")
+    for key, one in known.items():
+        if one.default is MISSING and key not in spec.options:
+            raise UsageError(f"{spec}: needs {key}=…, {attributes(kind).get(one.field) or one.type.__name__}")
+    return {known[key].field: known[key].read(value, f"{spec}: {key}") for key, value in spec.params}
+
+
+def attributes(kind: type) -> dict[str, str]:
+    """Return what a class and those that it is made from say of their fields, under ``Attributes:`` in docstrings."""
+    told: dict[str, str] = {}
+    for base in kind.__mro__[-2::-1]:
+        listed = _ATTRIBUTE.findall("    " + sections(base).get("Attributes", ""))
+        told |= {name: " ".join(text.split()) for name, text in listed}
+    return told
+
+
+def sections(kind: type) -> Mapping[str, str]:
+    """Return the sections of a class's own docstring by their titles."""
+    return dict(_SECTION.findall(inspect.cleandoc(kind.__doc__ or "")))
