@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from judgekit.plugins.traces.reading import read_traces as read_traces
     from judgekit.registry import register as register
     from judgekit.report.notebook import figures as figures
+    from judgekit.rules import DeclaredOutcome as DeclaredOutcome
     from judgekit.wire.types import Endpoint as Endpoint
 
 __version__ = "0.2.0"
@@ -80,6 +81,7 @@ _HOMES = {
         "metrics": "Measure measure",
         "registry": "register",
         "report.notebook": "figures",
+        "rules": "DeclaredOutcome",
         "wire.types": "Endpoint",
     }.items()
     for name in names.split()

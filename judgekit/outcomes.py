@@ -11,16 +11,26 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.answerer import MODES, Answerer, make_answerer
-from judgekit.answers.imported import UNCHECKED, Imported, check_contexts, completed, read_answers, read_ratings
+from judgekit.answers.imported import (
+    UNCHECKED,
+    Imported,
+    check_contexts,
+    completed,
+    line_of,
+    read_answers,
+    read_ratings,
+    read_ratings_beside,
+)
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric as answer_metric
 from judgekit.client.model_drift import origin
 from judgekit.data.documents import Queries, Unit
 from judgekit.data.runs import Run
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
-from judgekit.errors import UsageError, not_among
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.kinds import Context
 from judgekit.reading.asker import play
+from judgekit.rules import DeclaredOutcome
 from judgekit.spec import Value
 from judgekit.stages import Collection, StageUnit
 from judgekit.wire.types import Origin, Outcome, Program, Request, most_requests
@@ -30,23 +40,49 @@ if TYPE_CHECKING:
 
 
 def read_ratings_of(
-    files: Iterable[Path], collection: Collection, depths: Sequence[int], model: str = UNDECLARED
+    files: Iterable[Path],
+    collection: Collection,
+    depths: Sequence[int],
+    model: str = UNDECLARED,
+    *,
+    outcome: DeclaredOutcome | None = None,
+    imported: Iterable[tuple[Path, str | None]] = (),
+    queries: Iterable[str] = (),
 ) -> pd.DataFrame | None:
-    """Read ratings of answers about the collection's runs; those about other queries are left out."""
+    """Read ratings of answers about the collection's runs, from files of their own and beside imported answers.
+
+    Args:
+        files: of ratings.
+        collection: queries, of which the experiment may take some only, and runs.
+        depths: of the answers.
+        model: that answered, where the file does not say.
+        outcome: the outcome as declared: its scale, and the column of imported answers that holds it.
+        imported: files of answers, each with its run where the rows do not say: ratings are columns of `RATED`.
+        queries: ids of all questions: a rating of another one is an error.
+    """
     runs = {run.name for run in collection.runs}
-    tables = [completed(read_ratings(file, model=model), runs, depths) for file in files]
+    known = {*queries, *collection.queries, ALL}
+    found = [(file, read_ratings(file, model=model, outcome=outcome)) for file in files]
+    for file, run in imported:
+        beside = read_ratings_beside(file, run, model, outcome)
+        found += [] if beside is None else [(file, beside)]
+    tables = []
+    for file, table in found:
+        for column, what, names in (("query_id", "question", known), ("run", "run", {*runs, ALL})):
+            odd = table[~table[column].isin(names)] if column in table.columns else table[:0]
+            if len(odd):
+                have = f" (the runs are {', '.join(sorted(runs))})" if column == "run" else ""
+                reason = f"rates {what} {odd[column].iloc[0]!r}, which the experiment does not have{have}"
+                raise DataError(reason, file, line_of(odd))
+        tables.append(completed(table, runs, depths))
     if not tables:
         return None
     table = pd.concat(tables, ignore_index=True)
     keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in table.columns]
     twice = table[table.duplicated(keys)]
-    if len(twice):
+    if len(twice) and (outcome is None or outcome.assigned is None):
         row = twice.iloc[0]
         raise UsageError(f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}")
-    unknown = sorted(set(table["run"]) - runs - {ALL})
-    if unknown:
-        known = ", ".join(sorted(runs))
-        raise UsageError(f"the ratings name run {unknown[0]!r}, which is not in [runs] ({known})")
     return table[table["query_id"].isin(list(collection.queries))]
 
 

@@ -1,10 +1,16 @@
-"""What a decision is about, and when something is claimed: fixed before anything is looked at."""
+"""What a decision is about, and when something is claimed: fixed before anything is looked at.
+
+Whatever "a good answer" means to the user is declared once, as `DeclaredOutcome`, with its scale.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, Self
 
+from judgekit.errors import UsageError, nearest
 from judgekit.settings import check_settings, setting
 
 
@@ -16,7 +22,6 @@ class Rules:
         use: the use that the decision is about: by default ``choose-runs`` with two or more runs, else
             ``find-questions``.
         primary: the measure that the decision is about; by default nDCG with the largest cutoff, else the first.
-        primary_metric: the answer metric that the decision is about; by default the ratings', else the first.
         margin_points: smallest gain, in points of quality (hundredths of its scale), that is worth labels.
         confidence: confidence of all intervals and claims.
         by: column with the kind of each question: findings are repeated for each kind.
@@ -32,7 +37,6 @@ class Rules:
 
     use: Literal["choose-runs", "find-questions"] | None = None
     primary: str | None = None
-    primary_metric: str | None = None
     margin_points: float = setting(2.0, least=0)
     confidence: float = setting(0.95, least=0.5, below=1)
     by: str | None = None
@@ -48,3 +52,125 @@ class Rules:
         """Return the confidence of each of several statements that hold together."""
         # Half of the error is held back: with all of it up to .08 of the simulated claims were false.
         return 1 - (1 - self.confidence) / max(several, 2)
+
+
+Source = Literal["", "people", "references", "llm", "grounded", "trusted"]
+"""Where an outcome comes from: ratings, a comparison with reference answers, an LLM that knows the references, an LLM
+that only knows the passages, trusted labels in place of answers; "" where nobody says."""
+
+_NAMED: Final[Mapping[str, tuple[float, float]]] = {
+    "thumbs": (0.0, 1.0),
+    "stars": (1.0, 5.0),
+    "points": (0.0, 100.0),
+    "unit": (0.0, 1.0),
+}
+_BETWEEN: Final = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)")
+_SCALES: Final = "thumbs (up or down), stars (1 to 5), points (0 to 100), unit (0 to 1), or its ends, such as 1..7"
+
+
+@dataclass(frozen=True)
+class OutcomeScale:
+    """The scale of an outcome.
+
+    Attributes:
+        name: its spelling: ``thumbs``, ``stars``, ``points``, ``unit``, or its ends, ``1..7``.
+        low, high: the worst and the best value.
+    """
+
+    name: str
+    low: float
+    high: float
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a spelling.
+
+        Raises:
+            UsageError: there is no such scale, or its ends are not in order.
+        """
+        if text in _NAMED:
+            return cls(text, *_NAMED[text])
+        ends = _BETWEEN.fullmatch(text)
+        if ends is None:
+            raise UsageError(f"scale {text!r} is unknown: use {_SCALES}.{nearest(text, _NAMED)}")
+        low, high = float(ends[1]), float(ends[2])
+        if low >= high:
+            raise UsageError(f"scale {text!r}: the first end must be below the second")
+        return cls(text, low, high)
+
+    @property
+    def point(self) -> str:
+        """What one point is on this scale, as a sentence; "" where a point is a point."""
+        if self.name in ("points", "unit"):
+            return ""
+        if self.name == "thumbs":
+            return "1 point = 1 thumb up in 100 ratings"
+        size = f"{(self.high - self.low) / 100:.3g}".removeprefix("0")
+        return f"1 point = {size} stars" if self.name == "stars" else f"1 point = {size} on the scale {self.name}"
+
+
+@dataclass(frozen=True)
+class DeclaredOutcome:
+    """The number that says how good an answer is, and its scale: thumbs, stars, a metric, trusted labels.
+
+    Attributes:
+        outcome: the metric, the rating or the column of imported answers that the decision is about; by default the
+            ratings, else the first metric.
+        scale: scale of the ratings: ``stars`` (1 to 5), ``points`` (0 to 100), or its ends, ``1..7``. Words such as up
+            and down, and values from 0 to 1, need none.
+        assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then
+            compared by the difference of their means.
+        cluster: column of the ratings with the user or session that gave them; a user's ratings go together.
+
+    Raises:
+        UsageError: the scale is unknown.
+    """
+
+    outcome: str | None = None
+    scale: str | None = None
+    assigned: Literal["random"] | None = None
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self.on  # noqa: B018 - raises where there is no such scale
+
+    @property
+    def on(self) -> OutcomeScale | None:
+        """The declared scale."""
+        return None if self.scale is None else OutcomeScale.parse(self.scale)
+
+    @property
+    def point(self) -> str:
+        """What one point is, as a sentence; "" where it need not be said."""
+        return "" if self.on is None else self.on.point
+
+    @property
+    def caution(self) -> str:
+        """What the outcome is not, as a sentence to stand first; "" if it is what it seems."""
+        return ""
+
+
+@dataclass(frozen=True)
+class SourcedOutcome(DeclaredOutcome):
+    """An outcome of which is known where it comes from.
+
+    Attributes:
+        source: where the outcome comes from.
+        rater: model that rated the answers, "" if none did.
+    """
+
+    source: Source = ""
+    rater: str = ""
+
+    @property
+    def caution(self) -> str:
+        """What the outcome is not, as a sentence to stand first; "" if it is what it seems."""
+        if self.source == "grounded":
+            return f"The outcome, {self.outcome}, says that answers rest on their passages, not that they are correct."
+        if self.source == "llm":
+            who = f"by {self.rater}" if self.rater else "by an LLM"
+            return f"Answers are rated {who}, not checked by people."
+        if self.source == "trusted":
+            return f"There are no answers: the outcome is {self.outcome}, the order of runs under trusted labels."
+        return ""

@@ -40,9 +40,9 @@ def study() -> str:
         ]
         if (reader, retriever) == SHOWN:
             for metric in ("em", "contains"):
-                rules = jk.Rules(primary="score", primary_metric=metric)
+                rules = jk.Rules(primary="score")
                 scored = scores.assign(measure="score")
-                seen[metric] = jk.compare(scored, quality, rules, only={"metrics": [metric]})
+                seen[metric] = jk.compare(scored, quality, rules, outcome=metric, only={"metrics": [metric]})
     rises = [changes[name][case][1] > 0 for name in ("gold recall", "gold hit") for case in changes[name]]
     worse = [case for case, (_, _, high) in changes["em"].items() if high < 0]
     better = [case for case, (_, low, _) in changes["em"].items() if low > 0]

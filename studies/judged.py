@@ -49,13 +49,13 @@ import = "answers.jsonl"
 answered_by = "Llama-3-8B"
 depths = [5]
 metrics = ["contains", "em", "f1"]
+outcome = "contains"
 
 [metrics]
 measures = ["nDCG", "P", "R", "Success"]
 
 [analysis]
 primary = "nDCG@5"
-primary_metric = "contains"
 by = "kind"
 """
 

@@ -19,7 +19,8 @@ def study() -> str:
         metric: jk.compare(
             evaluation,
             quality,
-            rules=jk.Rules(primary="SetR", primary_metric=metric),
+            rules=jk.Rules(primary="SetR"),
+            outcome=metric,
             background=jk.Background(kinds=kinds),
             only={"metrics": [metric]},
         )

@@ -38,7 +38,8 @@ def study() -> str:
         (reader, metric): jk.compare(
             scores,
             quality,
-            rules=jk.Rules(primary="score", primary_metric=metric),
+            rules=jk.Rules(primary="score"),
+            outcome=metric,
             model=reader,
             only={"models": [reader], "metrics": [metric]},
         )

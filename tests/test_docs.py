@@ -91,8 +91,8 @@ EXPERIMENT = toml(
         {"name": "erag", "kind": "utility", "quality": "em"},
         {"name": "people", "kind": "provenance", "qrels": "gold.qrels"},
     ],
-    answers={"depths": [1, 5, 10], "metrics": ["em", "f1"]},
-    analysis={"primary": "nDCG@5", "primary_metric": "em"},
+    answers={"depths": [1, 5, 10], "metrics": ["em", "f1"], "outcome": "em"},
+    analysis={"primary": "nDCG@5"},
 )
 """The experiment of pages that show none of their own."""
 

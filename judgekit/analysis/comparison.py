@@ -25,7 +25,8 @@ from judgekit.analysis.money import Money, Pool, check_costs, purchase_order
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.analysis.words import Decision, Situation, put
-from judgekit.answers.imported import UNCHECKED, named, read_ratings
+from judgekit.answers.declared import named, scaled
+from judgekit.answers.imported import UNCHECKED, read_ratings
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, SCORES, UNDECLARED
@@ -33,7 +34,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 from judgekit.notebook import NotebookRepr
 from judgekit.progress import Event, Progress, silent
-from judgekit.rules import Rules
+from judgekit.rules import DeclaredOutcome, Rules
 
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
@@ -179,6 +180,7 @@ def compare(
     quality: AsScores,
     rules: Rules | None = None,
     *,
+    outcome: str | DeclaredOutcome | None = None,
     model: str | None = None,
     mode: str | None = None,
     only: Mapping[str, Collection[Any]] | None = None,
@@ -201,6 +203,8 @@ def compare(
         rules: what the decision is about, when something is claimed, and the resampling. Without a primary measure or
             metric a warning says which was taken. The columns ``by`` and ``groups`` are of the quality or the scores
             table, unless ``background`` holds them.
+        outcome: the metric or rating that the decision is about, or all that is declared of it, such as its scale; the
+            first metric by name by default, with a warning. Values are put on 0 to 1.
         model: the answering model that the decision is about; the first by name by default, with a warning.
         mode: of answering, where the quality table has several (column ``mode``): everything is about the answers of
             this one, and ``modes`` of the comparison holds the others beside it; the first by default, with a warning.
@@ -224,7 +228,10 @@ def compare(
         scores = scores.scores()
     scores = _table(scores, partial(read_table, SCORES), "scores")
     quality = outcome_of(quality) if isinstance(quality, Evaluation) else quality
-    quality = _table(quality, read_ratings, "quality")
+    declared = DeclaredOutcome(outcome) if isinstance(outcome, str) else outcome or DeclaredOutcome()
+    left_out: list[str] = []
+    quality = _table(quality, partial(read_ratings, outcome=declared, notes=left_out), "quality")
+    quality = scaled(quality, declared, notes=left_out)
     kinds = _named_by("by", rules.by, told.kinds, (quality, scores)) or {}
     groups = _named_by("groups", rules.groups, told.groups, (quality, scores))
     depths = sorted(wanted["depths"]) if "depths" in wanted else None
@@ -241,7 +248,8 @@ def compare(
         )
     if means_only:
         obstacle = obstacle or "The tables hold only means over queries, so no interval can be computed."
-    cell, choices = settle(inputs, plan, measure=rules.primary, metric=rules.primary_metric, model=model, use=rules.use)
+    cell, choices = settle(inputs, plan, measure=rules.primary, metric=declared.outcome, model=model, use=rules.use)
+    declared = replace(declared, outcome=cell.metric)
     about = named(quality)
     about = about[(about["metric"] == cell.metric) & (about["model"] == cell.model)]
     if len(several) > 1 and modes_of(about):
@@ -315,6 +323,7 @@ def compare(
             {name: clause for name, clause in clauses.items() if clause},
             obstacle or (told.incomparable if cell.use == CHOOSE_RUNS else ""),
             "contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
+            declared,
         )
         return put(replace(cell, model=model), it)
 
@@ -338,7 +347,7 @@ def compare(
         cases=work.cases(),
         warnings=tuple(
             dict.fromkeys(
-                [*inputs.warnings, *choices, *work.omissions()]
+                [*left_out, *inputs.warnings, *choices, *work.omissions()]
                 + [few] * (groups is not None and count < MIN_DIFFERING)
                 + [*accepted, *[_UNDECLARED] * unknown]
             )

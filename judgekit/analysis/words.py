@@ -17,6 +17,7 @@ from judgekit.analysis.findings import HELPS, LENGTH, MISLEADS, RETRIEVER, TWIN,
 from judgekit.analysis.money import ANSWERING, PEOPLE, Money, Pool
 from judgekit.analysis.primary import Primary
 from judgekit.notebook import NotebookRepr
+from judgekit.rules import DeclaredOutcome
 
 WIDTH: Final = 100
 _LABEL: Final = 10
@@ -93,6 +94,7 @@ class Situation:
         shares: by labeling, what it shares with the outcome, as the rest of a sentence.
         obstacle: why there can be no decision, as a sentence.
         unchecked: whether answers were imported without saying which documents they were made from.
+        outcome: what quality is, on which scale, and where it comes from.
     """
 
     choose: Findings | None
@@ -105,6 +107,7 @@ class Situation:
     shares: Mapping[str, str] = field(default_factory=dict)
     obstacle: str = ""
     unchecked: bool = False
+    outcome: DeclaredOutcome = field(default_factory=DeclaredOutcome)
 
 
 def put(primary: Primary, it: Situation) -> Decision:

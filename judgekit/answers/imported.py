@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -11,17 +11,18 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import pandas as pd
 
+from judgekit.answers.declared import RATING, filled, likely_scale, named, scaled
 from judgekit.answers.quality import Answered
 from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
 from judgekit.data.runs import Run
-from judgekit.data.tables import ANSWERS, QUALITY, RATINGS, UNDECLARED, Status, Table
+from judgekit.data.tables import ANSWERS, QUALITY, RATED, RATINGS, UNDECLARED, Status, Table
 from judgekit.errors import DataError
+from judgekit.rules import DeclaredOutcome
 from judgekit.wire.reasoning import without_reasoning
 
-_METRIC: Final = "rating"
 UNCHECKED: Final = "not checked"
 """What stands in the column ``contexts`` of a quality table whose answers do not say what they were made from."""
 
@@ -102,7 +103,7 @@ def _answers(
         raise DataError(reason, path)
     if run is not None and "run" not in table.columns:
         table = table.assign(run=run)
-    table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, ANSWERS, path)
+    table = _placed(filled(table, "model", answered_by or UNDECLARED), runs, depths, ANSWERS, path)
     keys = [name for name in ("model", "mode", "run", "depth", "query_id") if name in table.columns]
     table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
     _check_unique(table, keys, "answers", path)
@@ -146,32 +147,86 @@ def _answer(raw: str | None) -> Answer:
     return stated(text, raw) if text else Answer("", Status.FAILED, raw, "the imported answer is empty")
 
 
-def read_ratings(path: str | Path, metric: str = _METRIC, model: str = UNDECLARED) -> pd.DataFrame:
-    """Read how good the answers were in the eyes of people or of another tool, as a quality table."""
-    table = named(read_table(RATINGS, path), metric, model)
+def read_ratings(
+    path: str | Path,
+    metric: str = RATING,
+    model: str = UNDECLARED,
+    *,
+    outcome: DeclaredOutcome | None = None,
+    notes: list[str] | None = None,
+) -> pd.DataFrame:
+    """Read how good the answers were in the eyes of people or of another tool, as a quality table of values in 0..1."""
+    return _ratings(named(read_table(RATINGS, path, numbered=True), metric, model), outcome, path, notes)
+
+
+def _ratings(
+    table: pd.DataFrame, outcome: DeclaredOutcome | None, path: str | Path | None, notes: list[str] | None = None
+) -> pd.DataFrame:
+    """Return ratings on 0 to 1, each with its status, sorted; a line that is wrong is named."""
+    table = scaled(table, outcome, path, notes)
     if "status" not in table.columns:
         unrated = table["value"].isna()
         status = unrated.map({True: Status.UNASKED.value, False: Status.OK.value}).astype("str")
         table = table.assign(status=status, reason=unrated.map({True: "not rated", False: ""}).astype("str"))
     keys = [key for key in ("run", "depth", "query_id", "metric", "model", "mode") if key in table.columns]
-    _check_unique(table, keys, "values", path)
-    return table.sort_values(keys, ignore_index=True)
+    if outcome is None or outcome.assigned is None:
+        _check_unique(table, keys, "values", path)
+    return table.sort_values(keys, kind="stable")
 
 
-def named(table: pd.DataFrame, metric: str = _METRIC, model: str = UNDECLARED) -> pd.DataFrame:
-    """Return a table of ratings with a model and a metric where it has no such columns."""
-    return _filled(_filled(table, "model", model), "metric", metric)
+def read_ratings_beside(
+    path: str | Path, run: str | None = None, model: str = UNDECLARED, outcome: DeclaredOutcome | None = None
+) -> pd.DataFrame | None:
+    """Read the ratings that stand beside the answers of a file, a metric for each column; None if there are none."""
+    table = filled(read_table(ANSWERS, path, numbered=True), "model", model)
+    if run is not None and "run" not in table.columns:
+        table = table.assign(run=run)
+    kept = [name for name in ("query_id", "run", "depth", "model", "mode", "answer", "scale") if name in table.columns]
+    if outcome is not None and outcome.cluster is not None and outcome.cluster in table.columns:
+        kept.append(outcome.cluster)
+    parts = [
+        table[kept].assign(value=table[column], metric=RATING if column == "value" else column)
+        for column in rated_columns(table.columns, outcome)
+    ]
+    if not parts:
+        return None
+    return _ratings(pd.concat(parts), outcome, path)
 
 
-def _filled(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
-    """Return a table with a name in every row of a column, which may be absent."""
-    texts = table[column].where(table[column] != "", name) if column in table.columns else name
-    return table.assign(**dict[str, Any]({column: texts}))
+def rated_columns(columns: Iterable[object], outcome: DeclaredOutcome | None = None) -> list[str]:
+    """Return which columns of a table of answers are ratings: the declared outcome, and those that are called so."""
+    # The reader gives `value` the metric of ratings that name none.
+    wanted = None if outcome is None else outcome.outcome
+    wanted = "value" if wanted == RATING else wanted
+    names = [*map(str, columns)]
+    return [name for name in names if name in RATED or (name == wanted and name not in ANSWERS.columns)]
+
+
+def candidates(source: str | Path, *, beside_answers: bool) -> dict[str, str | None]:
+    """Return the ratings that a file holds, by metric, each with the scale to declare; None for one that needs none.
+
+    Args:
+        source: a file of ratings, or of answers.
+        beside_answers: whether ratings are columns of a table of answers.
+
+    Raises:
+        DataError: the file holds no such table, or a word stands among numbers that are no thumbs.
+    """
+    if not beside_answers:
+        table = named(read_table(RATINGS, source, numbered=True))
+        parts = {str(metric): rows for metric, rows in table.groupby("metric", sort=False)}
+    else:
+        answers = read_table(ANSWERS, source, numbered=True)
+        columns = rated_columns(answers.columns)
+        parts = {
+            RATING if name == "value" else name: answers[["query_id"]].assign(value=answers[name]) for name in columns
+        }
+    return {metric: likely_scale(rows, metric, source) for metric, rows in parts.items()}
 
 
 def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int]) -> pd.DataFrame:
     """Return a table of ratings with all columns of a quality table."""
-    return QUALITY.check(_placed(named(RATINGS.check(table)), runs, depths, QUALITY))
+    return QUALITY.check(_placed(named(scaled(table)), runs, depths, QUALITY))
 
 
 def _placed(
@@ -198,7 +253,12 @@ def _placed(
 def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | Path | None) -> None:
     if "depth" in keys and (table["depth"] < 0).any():
         raise DataError(f"depth must be a number of documents, at least 0, not {table['depth'].min()}", path)
-    twice = table.duplicated(keys)
-    if twice.any():
-        told = ", ".join(f"{key} {table.loc[twice, key].iloc[0]!s}" for key in keys)
-        raise DataError(f"two {what} for {told}", path)
+    twice = table[table.duplicated(keys)]
+    if len(twice):
+        told = ", ".join(f"{key} {twice[key].iloc[0]!s}" for key in keys)
+        raise DataError(f"two {what} for {told}", path, line_of(twice))
+
+
+def line_of(rows: pd.DataFrame) -> int | None:
+    """Return the line of the first of some rows; None where the table came from no text file."""
+    return int(rows.index[0]) if rows.index.name == "line" else None

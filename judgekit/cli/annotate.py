@@ -104,7 +104,7 @@ def sample(
             raise UsageError("--answers needs two runs of a results folder: --answers bm25,dense")
         made = draw_answers(
             collection,
-            opened.quality[opened.quality["metric"] == config.analysis.primary_metric],
+            opened.quality[opened.quality["metric"] == config.answers.outcome],
             runs=(runs[0], runs[1]),
             depth=max(config.answers.depths),
             **{name: value for name, value in drawn.items() if name != "rule"},

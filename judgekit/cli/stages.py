@@ -35,7 +35,7 @@ from judgekit.console.printing import (
 from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.rules import Rules
+from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.spec import split_named
 
 if TYPE_CHECKING:
@@ -384,6 +384,7 @@ def compare(
     ] = None,
     *,
     rules: Rules,
+    outcome: DeclaredOutcome,
     mode: Annotated[str | None, typer.Option(help="Mode of answering to use, if the table has several.")] = None,
     format: Annotated[
         Literal["table", "markdown"],
@@ -397,7 +398,7 @@ def compare(
     """Compare how well each labeling's scores follow the quality of the answers, from any tables.
 
     Examples:
-        judgekit compare --scores scores.parquet --quality quality.csv --primary nDCG@5 --primary-metric em
+        judgekit compare --scores scores.parquet --quality quality.csv --primary nDCG@5 --outcome em
         judgekit compare --scores results --people people.qrels
     """
     import pandas as pd
@@ -412,6 +413,7 @@ def compare(
         check_target(out, table=True)
     if (people is None) == (not quality):
         raise UsageError("name the outcome: --quality FILE, or --people FILE with --scores RESULTS")
+    left_out: list[str] = []
     with noting_reads() as read:
         if people is not None:
             found, answers, primary = _by_people(scores, people, rules.primary)
@@ -422,10 +424,10 @@ def compare(
                 table = read_table(SCORES, file)
                 tables.append(table if labeling is None else table.assign(labeling=labeling))
             found = pd.concat(tables, ignore_index=True)
-            rated = [
-                at_every_depth(read_ratings(path), found, depth, whole=other_form(RATINGS, path) is not None)
-                for path in quality or ()
-            ]
+            rated = []
+            for path in quality or ():
+                table = read_ratings(path, outcome=outcome, notes=left_out)
+                rated.append(at_every_depth(table, found, depth, whole=other_form(RATINGS, path) is not None))
             answers = pd.concat(rated, ignore_index=True)
     inputs = made_from({}, read)
     only = {"measures": measure, "metrics": metric, "depths": depth}
@@ -433,6 +435,7 @@ def compare(
         found,
         answers,
         rules,
+        outcome=outcome,
         mode=mode,
         only={name: values for name, values in only.items() if values},
         background=Background(by_construction=_outcomes(by_construction or [], found, answers)),
@@ -441,10 +444,10 @@ def compare(
         save_table(comparison.table, out, inputs)
     table = comparison.table if as_json else comparison.wide()
     if as_json:
-        decision, warnings = comparison.decision.record(), list(comparison.warnings)
+        decision, warnings = comparison.decision.record(), [*left_out, *comparison.warnings]
         emit("compare", decision=decision, comparison=records(table), file=out, warnings=warnings)
         return
-    note(*comparison.warnings)
+    note(*left_out, *comparison.warnings)
     if format == "markdown":
         typer.echo(comparison.decision.markdown)
         return

@@ -27,7 +27,7 @@ from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import HALF, as_number, delimiter_of, kind_of, parquet_file, records
 from judgekit.data.sources import opened
 from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes, stem
-from judgekit.data.tables import ALL, ANSWERS, NULLS, QUALITY, SCHEMA_VERSION, SCORES, Table
+from judgekit.data.tables import ALL, ANSWERS, NULLS, QUALITY, RATED, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import Spec, form_of
 
@@ -45,13 +45,14 @@ _ROW_GROUP: Final = 1 << 20
 """Rows that Arrow puts into a row group of Parquet: blocks of so many leave no trace in a file."""
 
 
-def read_table(table: Table, path: str | Path) -> pd.DataFrame:
+def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.DataFrame:
     """Read a table, checked: its columns first, in order, with their dtypes; further columns behind them.
 
     Args:
         table: what the file should hold, e.g. ``judgekit.data.tables.SCORES``.
         path: CSV, TSV, JSON lines, a JSON array (plain or packed), a Parquet file or a folder of Parquet parts, or what
             other tools print (`other_form`); ``csv(query_id=qid, value=stars):FILE`` names your own columns.
+        numbered: give the rows of a text file their lines as index, named ``line``.
 
     Raises:
         DataError: the file is missing or is not such a table; text files with line, Parquet with row.
@@ -76,7 +77,8 @@ def read_table(table: Table, path: str | Path) -> pd.DataFrame:
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     delimiter = delimiter_of(name, head(path)) if name in ("csv", "tsv") else ""
     if delimiter and not spec.params and (frame := _read_plain(table, path, delimiter, expected)) is not None:
-        return frame
+        # No cell is quoted, so that each row is a line, below the header's.
+        return frame.set_index(pd.RangeIndex(2, len(frame) + 2, name="line")) if numbered else frame
     columns: dict[str, list[Any]] = {}
     numbers: list[int] = []
     for record in rows:
@@ -100,7 +102,8 @@ def read_table(table: Table, path: str | Path) -> pd.DataFrame:
         columns = {c: [] for c in next(csv.reader([first.text], delimiter=delimiter or ","))}
     known = table.known(columns, path)
     series = {c: pd.Series(cells, dtype="object" if c in known else None) for c, cells in columns.items()}
-    return table.check(pd.DataFrame(series), path, numbers)
+    checked = table.check(pd.DataFrame(series), path, numbers)
+    return checked.set_index(pd.Index(numbers, name="line")) if numbered and numbers else checked
 
 
 def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:
@@ -277,7 +280,8 @@ def _answers(source: str | Path) -> pd.DataFrame | None:
         if isinstance(answer, list | dict):
             raise origin.error(record, f"the answer must be a text, not {kind_of(answer)}")
         rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})
-    return pd.DataFrame(rows, columns=["query_id", "answer", *(["run"] if any("run" in row for row in rows) else [])])
+    further = [name for name in ("run", *RATED) if any(name in row for row in rows)]
+    return pd.DataFrame(rows, columns=["query_id", "answer", *further])
 
 
 def _layout(path: Path, named: str) -> tuple[str, ...]:

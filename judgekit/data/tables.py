@@ -65,10 +65,13 @@ class Status(StrEnum):
     """Nobody was asked (a document that people did not see, an answer that they did not rate), and that is missing."""
 
 
+UP: Final = "up"
+DOWN: Final = "down"
 _THUMBS: Final = {
-    **dict.fromkeys(("up", "yes", "true", "good", "right", "correct", "👍", "+"), 1.0),
-    **dict.fromkeys(("down", "no", "false", "bad", "wrong", "incorrect", "👎", "-"), 0.0),
+    **dict.fromkeys((UP, "yes", "true", "good", "right", "correct", "👍", "+"), UP),
+    **dict.fromkeys((DOWN, "no", "false", "bad", "wrong", "incorrect", "👎", "-"), DOWN),
 }
+"""What people write for thumbs; `judgekit.answers.declared.scaled` says what they are worth."""
 NULLS: Final = ("", "nan", "NaN", "NA", "null")
 """Spellings of an undefined number in a text file; never applied to ids."""
 _NEEDED: Final = ("id", "name")
@@ -93,10 +96,14 @@ def _string(value: Any, kind: str) -> str:
     return (value or "").encode("utf-8", "replace").decode()
 
 
+def _rating(value: Any) -> float | str:
+    """Return a cell as a number, NaN where it is absent, or as `UP` or `DOWN`; a ValueError says why it is neither."""
+    thumb = _THUMBS.get(str(value).strip().casefold())
+    return _number(value, "rating") if thumb is None else thumb
+
+
 def _number(value: Any, kind: str) -> float:
     """Return a cell as a number, NaN where it is absent; a ValueError says why it is not one."""
-    if kind == "rating":
-        value = _THUMBS.get(str(value).strip().casefold(), value)
     if value is None or (isinstance(value, str) and value in NULLS):
         return math.nan
     if isinstance(value, bool) or not isinstance(value, Real | str):
@@ -144,8 +151,8 @@ class Table:
     """A table's name and its columns with their kinds.
 
     Kinds are ``id`` (of a query or doc, which a TREC file can hold: see `id_problem`), ``name`` (a string that is never
-    empty), ``str`` (absent is ""), ``int`` and ``float`` (absent is NaN; never infinite), ``rating`` (a float, or a
-    word such as up or down) and ``text`` (a string, or a number as one).
+    empty), ``str`` (absent is ""), ``int`` and ``float`` (absent is NaN; never infinite), ``rating`` (a float, or
+    ``up`` or ``down``) and ``text`` (a string, or a number as one).
     """
 
     name: str
@@ -212,11 +219,16 @@ class Table:
             cells: list[str | float] = []
             for row, value in enumerate(column.astype("object").mask(column.isna(), None)):
                 try:
-                    cells.append(_string(value, kind) if kind in _TEXTS else _number(value, kind))
+                    if kind == "rating":
+                        cells.append(_rating(value))
+                    else:
+                        cells.append(_string(value, kind) if kind in _TEXTS else _number(value, kind))
                 except ValueError as error:
                     raise fail(row, str(error)) from None
             if kind in _TEXTS:
                 return pd.Series(cells, column.index, dtype="str")
+            if any(isinstance(cell, str) for cell in cells):
+                return pd.Series(cells, column.index, dtype="object")
             numbers = pd.Series(cells, column.index, dtype="float64")
         infinite = np.isinf(numbers.to_numpy())
         if infinite.any():
@@ -266,9 +278,11 @@ QUALITY: Final = Table(
 RATINGS: Final = Table(
     QUALITY.name,
     {"query_id": "name", "value": "rating"},
-    {"run": "name", "depth": "int", "model": "str", "metric": "str", **QUALITY.optional},
+    {"run": "name", "depth": "int", "model": "str", "metric": "str", "scale": "str", **QUALITY.optional},
 )
 """A quality table as people keep one: what there is only one of need not stand in every row."""
+RATED: Final = ("value", "rating", "stars", "thumbs", "vote", "feedback")
+"""Columns of a table of answers that hold people's ratings of them."""
 ANSWERS: Final = Table(
     "answers", {"query_id": "name", "answer": "text"}, {"run": "name", "depth": "int", "model": "str", "mode": "str"}
 )

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_origin, get_type_hints
 
 import tomli_w
 from pydantic import (
@@ -36,7 +36,7 @@ from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.registry import register
-from judgekit.rules import Rules
+from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.settings import Bounds, bounds_of
 from judgekit.spec import slug, split_file, with_options
 from judgekit.wire.types import Endpoint
@@ -164,7 +164,15 @@ class AnswersConfig(_Section):
         metrics: metrics that rate the answers: see `judgekit list metrics`, or name your own, ``my_metrics.py:Brief``.
         closed_book: also answer without any document, as a control.
         ratings: files of ratings by people or another tool; the decision is then about them. Nothing is answered,
-            unless the table names an endpoint, a prompt, metrics or imported answers.
+            unless the table names an endpoint, a prompt, metrics or imported answers. Ratings may also be columns of
+            imported answers.
+        outcome: the metric, the rating or the column of imported answers that the decision is about; by default the
+            ratings, else the first metric.
+        scale: scale of the ratings: ``stars`` (1 to 5), ``points`` (0 to 100), or its ends, ``1..7``. Words such as up
+            and down, and values from 0 to 1, need none.
+        assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then
+            compared by the difference of their means.
+        cluster: column of the ratings with the user or session that gave them; a user's ratings go together.
         modes: modes of answering, see below: the decision is about the first, and a table compares them.
         options: the table ``[answers.options]``, see below.
     """
@@ -177,6 +185,10 @@ class AnswersConfig(_Section):
     metrics: list[str] = ["em", "f1"]
     closed_book: bool = True
     ratings: list[str] = []
+    outcome: str | None = None
+    scale: str | None = None
+    assigned: Literal["random"] | None = None
+    cluster: str | None = None
     options: dict[str, bool | int | float | str] = {}
     modes: list[str] = []
 
@@ -184,6 +196,11 @@ class AnswersConfig(_Section):
     def endpoints(self) -> list[str | None]:
         """The names of the endpoints that answer; None stands for the only one."""
         return [*self.endpoint] or ([] if self.imported else [None])
+
+    @property
+    def declared(self) -> DeclaredOutcome:
+        """The outcome as the file declares it."""
+        return DeclaredOutcome(self.outcome, self.scale, self.assigned, self.cluster)
 
     @model_validator(mode="before")
     @classmethod
@@ -197,7 +214,8 @@ class AnswersConfig(_Section):
         twice = next((metric for metric in self.metrics if self.metrics.count(metric) > 1), None)
         if twice is not None:
             raise ValueError(f"metrics names {twice!r} twice")
-        if not (self.metrics or self.ratings):
+        self.declared  # noqa: B018 - raises where there is no such scale
+        if not (self.metrics or self.ratings or self.imported):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")
         return self
 

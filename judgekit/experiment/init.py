@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.answers.imported import read_ratings
+from judgekit.answers.declared import named
+from judgekit.answers.imported import candidates
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import DECLARED
@@ -25,7 +26,7 @@ from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.runs import Run, pool
 from judgekit.data.streams import stem, write_atomic
-from judgekit.data.tables import ALL, ANSWERS
+from judgekit.data.tables import ALL, ANSWERS, RATINGS
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import parse_config
@@ -347,6 +348,7 @@ class _Survey:
                 outcome.files.append(file)
                 outcome.columns = columns
                 left -= named or left
+                outcome.rated |= self.read(file, kind, partial(_rated, file, kind)) or {}
                 outcome.metrics = sorted({*outcome.metrics, *table["metric"]}) if kind == "ratings" else []
                 file.taken.append(f"{what} ({seen(file, kind)})")
         if outcome.files and left and not outcome.metrics:
@@ -380,7 +382,7 @@ class _Survey:
         """Return the experiment file, and whether it asks a server."""
         referenced = any(query.answers for query in asked.values())
         free = referenced or bool(self.qrels)
-        asks = not free or not (outcome.metrics or (outcome.files and referenced))
+        asks = not free or not (outcome.rated or (outcome.files and referenced))
         passages = [_quoted(file.source) for file in docs]
         out = [
             "# Written by `judgekit init`. Paths are relative to this file.",
@@ -429,13 +431,16 @@ class _Survey:
                 '# answered_by = "…"', "the model that gave them: labels of the same model are marked"
             )
             out.append(named)
-        if not outcome.metrics:
+        for rated, scale in list(outcome.rated.items())[:1]:
+            out.append(_with_comment(f"outcome = {_quoted(rated)}", f"people's ratings ({', '.join(outcome.rated)})"))
+            if scale is not None:
+                out.append(_with_comment(f"scale = {_quoted(scale)}", "by the values; correct it if it is another"))
+        if outcome.rated and referenced and not outcome.metrics:
+            out.append(_with_comment('# outcome = "em"', "instead: compare answers with the references"))
+        if not outcome.rated:
             by = "compared with the reference answers" if referenced else "needs no reference answers: an LLM is asked"
             out.append(_with_comment(f"metrics = {_quoted(['em', 'f1'] if referenced else ['grounded'])}", by))
         out.append(_with_comment(f"depths = {outcome.depths}", "how many documents an answer was made from"))
-        if len(outcome.metrics) > 1:
-            what = f"the decision is about one of {', '.join(outcome.metrics)}"
-            out += ["", "[analysis]", _with_comment(f"primary_metric = {_quoted(outcome.metrics[0])}", what)]
         return "\n".join(out) + "\n", asks
 
 
@@ -447,6 +452,8 @@ class _Outcome:
     metrics: list[str] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)
+    rated: dict[str, str | None] = field(default_factory=dict)
+    """People's ratings by metric, each with the scale to declare."""
 
 
 def _common(files: Sequence[Path]) -> Path:
@@ -505,7 +512,11 @@ def _formed(file: Input, path: Path) -> str | Path:
 
 def _rows(file: Input, kind: str, path: Path) -> pd.DataFrame:
     source = _formed(file, path)
-    return read_ratings(source) if kind == "ratings" else read_table(ANSWERS, source)
+    return named(read_table(RATINGS, source)) if kind == "ratings" else read_table(ANSWERS, source)
+
+
+def _rated(file: Input, kind: str, path: Path) -> dict[str, str | None]:
+    return candidates(_formed(file, path), beside_answers=kind == "answer")
 
 
 def _expanded(judged: Mapping[str, set[str]], pooled: Mapping[str, list[str]], of: Iterable[str], docs: Docs) -> str:

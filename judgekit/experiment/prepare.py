@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from judgekit.experiment.file import Config, load, located
 from judgekit.kinds import Context
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, of_evidence, parse_measures, suited
+from judgekit.rules import Source, SourcedOutcome
 from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
@@ -39,6 +40,7 @@ class Prepared:
             about the first. None where all quality is ratings.
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
+        outcome: what the decision is about.
         groups, kinds: the group and the kind of each query, where the experiment names columns of them, or None.
         weights: how many questions each query stands for in a mean, where the experiment takes a sample, or None.
     """
@@ -49,6 +51,7 @@ class Prepared:
     answering: Mapping[str, outcomes.Answering]
     measures: tuple[Measure, ...]
     ratings: pd.DataFrame | None = None
+    outcome: SourcedOutcome = field(default_factory=SourcedOutcome)
     groups: Mapping[str, str] | None = None
     kinds: Mapping[str, str] | None = None
     weights: Mapping[str, float] | None = None
@@ -68,9 +71,13 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     queries, docs, runs = config.collection()
     data = config.data
     collection = stages.Collection.make(queries, docs, runs, data.depth, None, data.fields, cache)
-    weights = _taken(config, collection.queries)
+    everything = collection.queries
+    weights = _taken(config, everything)
     if len(weights) < len(collection.queries):
         collection = collection.only(weights)
+    with located(config.path, "answers.ratings"):
+        ratings = _ratings(config, collection, everything)
+    config = _without_references(config, collection, ratings)
     labelers, answering = programs(config, collection)
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
@@ -78,9 +85,6 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
         if deep is not None:
             raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
-    with located(config.path, "answers.ratings"):
-        files = map(config.resolve, config.answers.ratings)
-        ratings = outcomes.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)
     columns: list[Mapping[str, str] | None] = []
     for key in ("groups", "by"):
         column: str | None = getattr(config.analysis, key)
@@ -89,15 +93,60 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     with located(config.path, "money"):
         config.costs()
     config = _with_primary(config, measures, QUALITY.empty() if ratings is None else ratings, [*answering.values()])
-    if config.analysis.primary_metric in config.answers.metrics:
+    if config.answers.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             outcomes.check_references(collection.queries, next(iter(answering.values())))
     sampled = None if data.sample is None else weights
     groups, kinds = columns
-    made = Prepared(config, collection, labelers, answering, tuple(measures), ratings, groups, kinds, sampled)
+    outcome = _outcome(config, next(iter(answering.values()), None))
+    made = Prepared(config, collection, labelers, answering, tuple(measures), ratings, outcome, groups, kinds, sampled)
     if keys:
         check_access(made.endpoints)
     return made
+
+
+def _ratings(config: Config, collection: stages.Collection, queries: Iterable[str]) -> pd.DataFrame | None:
+    """Return the ratings of the experiment, from files of their own and from columns of imported answers."""
+    answers = config.answers
+    return outcomes.read_ratings_of(
+        map(config.resolve, answers.ratings),
+        collection,
+        answers.depths,
+        answers.answered_by,
+        outcome=answers.declared,
+        imported=_imported(config),
+        queries=queries,
+    )
+
+
+def _imported(config: Config) -> list[tuple[Path, str | None]]:
+    """Return the files of imported answers, each with the run that is the same file."""
+    of_run = {config.resolve(file): name for name, file in config.runs.items()}
+    return [(path, of_run.get(path)) for path in map(config.resolve, config.answers.imported)]
+
+
+def _without_references(config: Config, collection: stages.Collection, ratings: pd.DataFrame | None) -> Config:
+    """Leave out the default metrics where they could rate nothing and there are ratings: nobody asked for them."""
+    answers = config.answers
+    referenced = any(query.answers for query in collection.queries.values())
+    if ratings is None or referenced or "metrics" in answers.model_fields_set:
+        return config
+    return config.updated(answers={"metrics": []})
+
+
+def _outcome(config: Config, answering: outcomes.Answering | None) -> SourcedOutcome:
+    """Return the outcome with where it comes from."""
+    answers, declared = config.answers, SourcedOutcome(**asdict(config.answers.declared))
+    name = str(declared.outcome)
+    if answering is None or name not in answers.metrics:
+        return replace(declared, source="people")
+    metric = answering.metrics[answers.metrics.index(name)]
+    # Scales are those of ratings: a metric gives values from 0 to 1.
+    declared = replace(declared, outcome=metric.name, scale=None)
+    if metric.endpoint is None:
+        return replace(declared, source="references" if metric.needs_references else "")
+    source: Source = "llm" if metric.needs_references else "grounded"
+    return replace(declared, source=source, rater=metric.endpoint.model)
 
 
 def check_access(endpoints: Iterable[Endpoint]) -> None:
@@ -160,9 +209,8 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
         return {}
     built = []
     if answers.imported:
-        of_run = {config.resolve(file): name for name, file in config.runs.items()}
         built = outcomes.import_answers(
-            [(path, of_run.get(path)) for path in map(config.resolve, answers.imported)],
+            _imported(config),
             collection.queries,
             resources,
             answers.metrics,
@@ -203,11 +251,11 @@ def _with_primary(
             raise UsageError("hold no rating of these queries, and there is no other outcome")
         if twice := next((metric for metric in answers.metrics if metric in set(own)), None):
             raise UsageError(f"they hold {twice!r}, which the experiment computes itself: rename the metric")
-    metric = analysis.primary_metric or [*rated, *answers.metrics][0]
-    with located(config.path, "analysis.primary_metric"):
+    metric = answers.outcome or [*rated, *answers.metrics][0]
+    with located(config.path, "answers.outcome"):
         if metric not in (known := [*answers.metrics, *rated]):
             note = " (answers.metrics and the metrics of answers.ratings)"
-            raise UsageError(not_among("answer metric", metric, known, note=note))
+            raise UsageError(not_among("outcome", metric, known, note=note))
     depths, runs = list(answers.depths), set(config.runs)
     if metric not in answers.metrics:
         of = ratings[ratings["metric"] == metric]
@@ -234,4 +282,4 @@ def _with_primary(
         if analysis.use == CHOOSE_RUNS and len(runs) < 2:
             raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has answers")
     use = analysis.use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS)
-    return config.updated(analysis={"primary": primary, "primary_metric": metric, "use": use})
+    return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": metric})

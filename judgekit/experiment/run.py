@@ -189,13 +189,14 @@ def _compared(state: State) -> Comparison:
     collection, rules = prepared.collection, prepared.config.rules()
     primary, mix = str(rules.primary), state.mix
     first = next(iter(prepared.answering.values()), None)
-    metric, names = str(rules.primary_metric), prepared.config.answers.metrics
+    metric, names = str(prepared.config.answers.outcome), prepared.config.answers.metrics
     own = dict(zip(names, first.metrics, strict=True)).get(metric) if first else None  # rated here, if it is
     several = modes_of(quality)
     return compare(
         pd.concat([state.scores, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
-        replace(rules, primary_metric=own.name if own else metric),
+        rules,
+        outcome=prepared.outcome,
         model=first.model if first and own else None,
         mode=first.mode or several[0] if first and len(several) > 1 else None,
         money=prepared.config.costs(),

@@ -67,7 +67,7 @@ def test_a_labeling_that_leaves_less_than_half_is_set_apart_with_a_warning():
         ("unknown depth '7'", {"only": {"depths": [7]}}),
         ("unknown key 'run'", {"only": {"run": ["bm25"]}}),
         ("'P@5'", {"rules": Rules(primary="P@5")}),
-        ("'f1'", {"rules": Rules(primary_metric="f1")}),
+        ("'f1'", {"outcome": "f1"}),
         ("no run has both", {"quality": QUALITY.assign(run="other")}),
         ("no query has both", {"quality": QUALITY.assign(query_id="x" + QUALITY["query_id"])}),
         ("two values for", {"scores": pd.concat([SCORES, SCORES])}),

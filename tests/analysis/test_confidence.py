@@ -41,8 +41,9 @@ def check_inside(narrow, wide):
 @pytest.mark.parametrize("seed", range(2))
 def test_every_interval_of_a_comparison_and_a_matrix_at_80_lies_within_that_at_95(seed):
     scores, quality = tables(seed)
-    rules = Rules(primary="nDCG@5", primary_metric="em", resamples=200)
-    narrow, wide = (compare(scores, quality, replace(rules, confidence=c), model="one") for c in (0.8, 0.95))
+    rules = Rules(primary="nDCG@5", resamples=200)
+    sides = [replace(rules, confidence=confidence) for confidence in (0.8, 0.95)]
+    narrow, wide = (compare(scores, quality, side, outcome="em", model="one") for side in sides)
     assert set(narrow.table["level"]) == {"query", "within-query", "system"}
     for name in ("table", "differences", "controls", "gains"):
         check_inside(getattr(narrow, name), getattr(wide, name))

@@ -24,13 +24,13 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_thumbs_and_ratings_are_a_quality_table(tmp_path: Path) -> None:
-    rows = "run,depth,query_id,value\nbm25,5,q2,up\nbm25,5,q1,👎\ndense,5,q1,3.5\ndense,5,q2,\n"
+    rows = "run,depth,query_id,value\nbm25,5,q2,up\nbm25,5,q1,👎\ndense,5,q1,yes\ndense,5,q2,\n"
     table = read_ratings(write(tmp_path, rows))
     assert table[["metric", "query_id", "model"]].values.tolist() == [
         ["rating", query_id, "undeclared"] for query_id in ("q1", "q2", "q1", "q2")
     ]
-    assert list(table["value"].fillna(-1)) == [0.0, 1.0, 3.5, -1]
-    assert (table["status"][3], table["reason"][3]) == ("unasked", "not rated")
+    assert list(table["value"].fillna(-1)) == [0.0, 1.0, 1.0, -1]
+    assert (table["status"][5], table["reason"][5]) == ("unasked", "not rated")
     rows = "run,depth,query_id,metric,model,value,answer\nbm25,5,q1,clarity,gpt,1,Paris\nbm25,5,q1,truth,gpt,0,Paris\n"
     table = read_ratings(write(tmp_path, rows), "unused")
     assert table["metric"].tolist() == ["clarity", "truth"]

@@ -14,9 +14,9 @@ EXPERIMENT = toml(
     runs=RUNS,
     endpoints={"local": {"base_url": "URL", "model": "judge"}},
     labelers=[{"kind": "containment"}, {"name": "judge", "kind": "judge"}],
-    answers={"depths": [1, 3]},
+    answers={"depths": [1, 3], "outcome": "f1"},
     metrics={"measures": ["P"]},
-    analysis=QUICK | {"primary": "P@3", "primary_metric": "f1"},
+    analysis=QUICK | {"primary": "P@3"},
 )
 
 

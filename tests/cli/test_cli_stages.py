@@ -189,7 +189,7 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit, folder):
 @pytest.mark.parametrize(
     ("ratings", "primary", "metric", "told"),
     [
-        (["thumbs.csv"], "nDCG@4", "thumb", "unknown answer metric 'thumb'"),
+        (["thumbs.csv"], "nDCG@4", "thumb", "unknown outcome 'thumb'"),
         (["thumbs.csv"], "nDCG@1", "thumbs", "those from the top 4 only"),
         (["em.csv"], "nDCG@4", "em", "which the experiment computes itself"),
         (["thumbs.csv", "thumbs.csv"], "nDCG@4", "thumbs", "two of the files rate 'thumbs'"),
@@ -201,9 +201,9 @@ def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
     for name in ("thumbs", "em"):
         rows = "".join(f"good,4,mock,q{i},{name},{i % 2}\n" for i in range(6))
         (folder / f"{name}.csv").write_text("run,depth,model,query_id,metric,value\n" + rows)
-    answers = f'depths = [1, 4]\nmetrics = ["em", "f1"]\nratings = {ratings}'
+    answers = f'depths = [1, 4]\nmetrics = ["em", "f1"]\nratings = {ratings}\noutcome = "{metric}"'
     edited(folder / "experiment.toml", "depths = [1, 4]", answers)
-    edited(folder / "experiment.toml", "[analysis]", f'[analysis]\nprimary = "{primary}"\nprimary_metric = "{metric}"')
+    edited(folder / "experiment.toml", "[analysis]", f'[analysis]\nprimary = "{primary}"')
     assert told in judgekit("run", "experiment.toml", "--cache", "fresh", code=2).err
     assert not (folder / "fresh").exists()
 

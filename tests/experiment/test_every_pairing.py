@@ -110,11 +110,11 @@ def test_labels_are_compared_with_the_answers_of_the_decision_whatever_else_is_a
 
 def test_answers_that_an_llm_rates_cost_what_it_takes_to_rate_them(finish):
     free = finish(["judge"], "free", answers={"depths": [1, 3]})
-    answers = {"depths": [1, 3], "metrics": ["em", "correct(endpoint=two)"]}
-    analysis = {"primary": "P@3", "primary_metric": "correct(endpoint=two)"}
+    answers = {"depths": [1, 3], "metrics": ["em", "correct(endpoint=two)"], "outcome": "correct(endpoint=two)"}
+    analysis = {"primary": "P@3"}
     rated = finish(["judge"], "rated", answers=answers, analysis=analysis)
     assert decided_answers(rated).requests > decided_answers(free).requests
-    other = finish(["judge"], "other", answers=answers, analysis={"primary": "P@3"})
+    other = finish(["judge"], "other", answers=answers | {"outcome": "em"}, analysis={"primary": "P@3"})
     assert decided_answers(other) == decided_answers(free), "the decision's metric asks nobody"
 
 

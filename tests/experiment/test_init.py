@@ -132,7 +132,7 @@ def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
     assert f"app.csv        {line}" in said.out
     assert said.out.endswith("It needs no server. Run it:\n\n  judgekit run experiment.toml\n")
     result = judgekit("run", "experiment.toml", "--out", "results", code=0)
-    assert f'primary_metric = "{outcome}"' in (data / "results" / "resolved.toml").read_text()
+    assert f'outcome = "{outcome}"' in (data / "results" / "resolved.toml").read_text()
     assert "containment" in result.out
 
 

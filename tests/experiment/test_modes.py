@@ -30,9 +30,9 @@ def experiment(folder: Path, **answers: Any) -> Path:
         runs={name: str(path) for name, path in DATA["runs"].items()},
         endpoints={"mock": small.MOCK},
         labelers=[{"kind": "containment"}],
-        answers={"depths": [1, 3]} | answers,
+        answers={"depths": [1, 3], "outcome": "f1"} | answers,
         metrics={"measures": ["nDCG", "P"]},
-        analysis=small.QUICK | {"primary": "nDCG@3", "primary_metric": "f1", "use": "find-questions"},
+        analysis=small.QUICK | {"primary": "nDCG@3", "use": "find-questions"},
     )
     path = folder / "experiment.toml"
     path.write_text(text)

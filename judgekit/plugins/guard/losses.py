@@ -16,13 +16,14 @@ import pandas as pd
 
 from judgekit import stages
 from judgekit.analysis.coefficients import Floats
-from judgekit.answers.imported import named, read_ratings
+from judgekit.answers.declared import named, scaled
+from judgekit.answers.imported import read_ratings
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.frames import as_runs
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import mismatches, sources
 from judgekit.data.runs import Run
-from judgekit.data.tables import ALL, RATINGS, Status
+from judgekit.data.tables import ALL, Status
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
 from judgekit.progress import Event, Progress
@@ -203,7 +204,7 @@ def by_answers(versions: Sequence[Any]) -> Losses:
         try:
             as_runs(version)
         except JudgekitError:
-            table = named(RATINGS.check(version) if isinstance(version, pd.DataFrame) else read_ratings(version))
+            table = named(scaled(version)) if isinstance(version, pd.DataFrame) else read_ratings(version)
         else:  # TREC's columns could be read as values by query, too
             raise UsageError(
                 "to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)"

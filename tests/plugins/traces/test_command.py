@@ -35,7 +35,7 @@ def test_traces_lead_to_an_experiment_on_what_was_answered_or_rated(
     experiment.write_text(experiment.read_text() + "\n[analysis]\nresamples = 100\n")
     assert judgekit("run", "data/experiment.toml", "--out", "results").code in (0, 1)
     outcome = "helpful" if rated else "grounded"
-    assert f'primary_metric = "{outcome}"' in (tmp_path / "results" / "resolved.toml").read_text()
+    assert f'outcome = "{outcome}"' in (tmp_path / "results" / "resolved.toml").read_text()
     file = "ratings" if rated else "answer-short"
     quality = read_table(QUALITY, tmp_path / "results" / "answers" / f"{file}.parquet")
     assert len(quality) == 16

@@ -1,0 +1,80 @@
+"""The outcome through the command line: declared once, on one scale, and never overlooked."""
+
+import pytest
+
+from tests.small import edited
+
+RUNS = ("good", "poor")
+
+
+@pytest.fixture
+def data(folder):
+    """The small experiment's files without an experiment."""
+    (folder / "experiment.toml").unlink()
+    (folder / "gold.qrels").unlink()
+    return folder
+
+
+def write(path, header, rows):
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
+def rated(values):
+    """Ratings of both runs on six questions; a run's values are taken in turn."""
+    return [(f"q{i}", run, values[run][i % len(values[run])]) for run in RUNS for i in range(6)]
+
+
+def test_ratings_beside_answers_are_the_outcome(data, judgekit):
+    thumbs = {"good": "👍", "poor": "👎"}
+    write(
+        data / "app.csv",
+        "query_id,run,answer,value",
+        [(f"q{i}", run, "1412", thumbs[run]) for i in range(6) for run in RUNS],
+    )
+    judgekit("init", ".", code=0)
+    assert 'outcome = "rating"' in (data / "experiment.toml").read_text()
+    decided = judgekit("run", "experiment.toml", "--out", "results", "--cache", "fresh", code=0).out
+    assert "rating of the" in (data / "results" / "report.html").read_text()
+    answers = judgekit(
+        "compare",
+        "--scores",
+        "results/scores.parquet",
+        "--quality",
+        "results/answers/answer-short.parquet",
+        "--outcome",
+        "rating",
+        code=0,
+    ).out
+    assert "rating" in answers, decided
+
+
+@pytest.mark.parametrize(
+    ("rows", "scale", "told"),
+    [
+        ([("q0", "good", "up"), ("q1", "good", 4)], "", "thumbs.csv, line 3: rating of query 'q1': the value 4"),
+        ([("q0", "good", "up"), ("q1", "good", 4)], "stars", "thumbs.csv, line 2: rating of query 'q0': the word 'up'"),
+        ([("q0", "good", 4), ("q1", "good", 6)], "stars", "line 3: rating of query 'q1': the value 6 is not on"),
+        ([("q0", "good", 4), ("q1", "good", 2)], "", "line 2: rating of query 'q0': the value 4 needs a scale."),
+        ([("q0", "good", 1), ("q9", "good", 1)], "", "thumbs.csv, line 3: rates question 'q9'"),
+        ([("q0", "good", 1), ("q1", "best", 1)], "", "thumbs.csv, line 3: rates run 'best'"),
+        ([("q0", "good", 1), ("q0", "good", 0)], "", "thumbs.csv, line 3: two values for run good"),
+    ],
+)  # fmt: skip
+def test_ratings_that_contradict_themselves_are_errors_with_their_line(judgekit, folder, rows, scale, told):
+    write(folder / "thumbs.csv", "query_id,run,value", rows)
+    declared = f'\nscale = "{scale}"' if scale else ""
+    edited(folder / "experiment.toml", "depths = [1, 4]", f'depths = [4]\nratings = ["thumbs.csv"]{declared}')
+    assert told in judgekit("run", "experiment.toml", "--dry-run", code=2).err
+
+
+def test_points_are_hundredths_of_the_declared_scale(judgekit, folder):
+    write(folder / "stars.csv", "query_id,run,value", rated({"good": [4, 5], "poor": [2, 1]}))
+    answers = 'depths = [4]\nratings = ["stars.csv"]\nscale = "stars"'
+    edited(folder / "experiment.toml", "depths = [1, 4]", answers)
+    judgekit("run", "experiment.toml", "--out", "results", "--cache", "fresh", code=0)
+    stored = ["--scores", "results/scores.parquet", "--quality", "stars.csv", "--primary", "nDCG@4"]
+    said = judgekit("compare", *stored, "--scale", "stars", code=0).out
+    # 4.5 stars against 1.5 are .875 and .125 of the scale.
+    assert "75" in said
+    assert "300" not in said
+    assert "needs a scale" in judgekit("compare", *stored, code=2).err
