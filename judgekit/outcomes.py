@@ -139,9 +139,14 @@ class _Rated:
         return []
 
     def most(self, unit: Unit, /) -> int | None:
-        """Return the most requests that a unit takes; a rating takes two, if its reply cannot be used."""
-        answer = most_requests(self.answering.answerer, unit)  # type: ignore[arg-type]  # an Answerer, see above
-        return None if answer is None else answer + 2 * len(self.answering.asking)
+        """Return the most requests that a unit takes, None where the answerer or a metric does not say."""
+        total = most_requests(self.answering.answerer, unit)  # type: ignore[arg-type]  # an Answerer, see above
+        for metric in self.answering.asking:
+            ratings = metric.most(unit.query)
+            if total is None or ratings is None:
+                return None
+            total += ratings
+        return total
 
 
 def answers_asked(

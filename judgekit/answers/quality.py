@@ -92,6 +92,10 @@ class AnswerMetric(Spelled):
         """Return the next wave of requests; always [] for a metric that asks no LLM."""
         return []
 
+    def most(self, query: Query, /) -> int | None:
+        """Return the most requests about an answer to a query, None where that is not known; by default two."""
+        return 2
+
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
         """Return the quality, once `requests` has no more to ask."""
         return self.score(unit.answer, unit.query)

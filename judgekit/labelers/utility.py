@@ -133,9 +133,10 @@ class Utility(Labeler):
                 return wave
         return [] if self._metric.endpoint is None else self._rated(unit, replies)[0]
 
-    def most(self, unit: Unit, /) -> int:
-        """Return the most requests that a unit takes; a metric that asks an LLM asks at most twice about an answer."""
-        return (2 if self._metric.endpoint is None else 4) * len(self._asked(unit))
+    def most(self, unit: Unit, /) -> int | None:
+        """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
+        ratings = 0 if self._metric.endpoint is None else self._metric.most(unit.query)
+        return None if ratings is None else (2 + ratings) * len(self._asked(unit))
 
     def _rated(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[tuple[Answer, Score]]]:
         """Return the next wave of rating the answers, or, if it is [], the answers with their qualities."""

@@ -3,7 +3,7 @@ r"""Prompt files: every prompt is one TOML file that declares what kind of reply
 The shipped ones lie in ``prompts/`` of the checkout, which the wheel carries as ``judgekit/prompts``; a user's own
 is named by its path. A file says::
 
-    kind = "judge"                    # judge, answer, correctness, grounded, merge or preference
+    kind = "judge"                    # judge, answer, correctness, grounded, merge, preference or task
     about = "one sentence"
     max_tokens = 256                  # the room for a reply; asked again with more where it was cut off
     closed_book = "closed-book"       # answer prompts: the sibling that is used where there is no document
@@ -62,7 +62,7 @@ from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import TOKEN
 from judgekit.wire.types import SHOWN
 
-Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "preference"]
+Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "preference", "task"]
 OutputType = Literal["yes/no", "grade", "choice", "short", "long", "class"]
 
 _VERDICTS: Final = ("yes/no", "grade", "choice")
@@ -74,8 +74,10 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], tuple[str, ...]]]] = {
     "merge": (frozenset({"question", "answers"}), _ANSWERS),
     "grounded": (frozenset({"question", "passages", "answer"}), _VERDICTS),
     "preference": (frozenset({"question", "answers"}), ("choice",)),
+    "task": (frozenset({"question"}), ("long",)),
 }
-"""Per kind the placeholders that must be there (an answer prompt may show passages besides), and the types of reply."""
+"""Per kind the placeholders that must be there (an answer prompt may show passages besides), and the types of reply.
+A task is whatever a plug-in asks: it fills in what it likes, and reads the reply itself."""
 _SIBLINGS: Final = ("closed_book", "merge")
 _KEYS: Final = frozenset(
     ("kind", "about", "max_tokens", "params", "system", "user", "passage", "output", "guideline", *_SIBLINGS)
@@ -260,7 +262,7 @@ def _read(path: Path, name: str) -> Prompt:
     needed, with_passages = _KINDS[kind][0], "passages" in shown
     known = needed | {"passages"} if kind == "answer" else needed
     for word in sorted(shown - known):
-        if not word.startswith("query."):
+        if kind != "task" and not word.startswith("query."):
             have = ", ".join(f"{{{w}}}" for w in sorted(known))
             raise reader.error(f"{{{word}}} is not a placeholder of a {kind} prompt (there are: {have})", "user")
     for word in sorted(needed - shown):

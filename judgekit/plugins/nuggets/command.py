@@ -1,0 +1,53 @@
+"""``nuggets``: the facts that good answers state, as a file to edit and reuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.console.options import BudgetOptions, Cache, DryRun
+from judgekit.console.printing import note, progress, say, show_plan
+from judgekit.registry import register
+
+
+@register.command("nuggets")
+def nuggets(
+    experiment: Annotated[Path, typer.Argument(help="Experiment file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of nuggets to write (JSON lines).")] = Path(
+        "nuggets.jsonl"
+    ),
+    endpoint: Annotated[str | None, typer.Option(help="Endpoint name; optional if only one is defined.")] = None,
+    dry_run: DryRun = False,
+    *,
+    cache: Cache = None,
+    budget: BudgetOptions,
+) -> None:
+    """List the facts that a good answer to each question states. Edit the file before you use it.
+
+    Reference answers are cut into facts. For questions without them, an LLM lists facts from the pooled passages.
+
+    Examples:
+        judgekit nuggets experiment.toml --dry-run
+        judgekit nuggets experiment.toml --out nuggets.jsonl
+    """
+    from judgekit.plugins.nuggets import making
+
+    if dry_run:
+        plans, prices = making.plan_nuggets(experiment, endpoint, cache)
+        show_plan(plans, prices, "nuggets")
+        return
+    with progress() as draw:
+        made = making.make_nuggets(
+            experiment, out, endpoint=endpoint, cache=cache, budget=budget.budget(), progress=draw
+        )
+    facts = [nugget for listed in made.nuggets.values() for nugget in listed]
+    vital = sum(nugget.vital for nugget in facts)
+    say(
+        f"{len(facts):,} nuggets ({vital:,} vital) for {len(made.nuggets):,} questions,"
+        f" {made.from_references:,} of them from reference answers: {out}"
+    )
+    note(*(f"no nuggets for query {query_id!r}: {reason}" for query_id, reason in made.missing.items()))
+    if made.missing:
+        raise typer.Exit(1)
