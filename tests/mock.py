@@ -26,6 +26,7 @@ _GRADE: Final = re.compile(r"^\d+(?= =)|\b\d+(?=,? (?:or |to )?\d)|(?<=or |to )\
 _YES_NO: Final = re.compile(r"\byes\b\W+(?:or\W+)?\bno\b", re.IGNORECASE)
 _CLASSES: Final = re.compile(r"\b((?:[A-Z]{2}[A-Z ]*, )*[A-Z]{2}[A-Z ]*) or ([A-Z]{2}[A-Z ]*)\b")
 _LABEL: Final = re.compile(r"(?:^|[\"“])([A-Z][\w ]*: )(?=(?:N|X|yes|no)\b)", re.IGNORECASE | re.MULTILINE)
+_LIST: Final = re.compile(r"\bJSON list of \d+ words\b")
 _ABSTAIN: Final = re.compile(r"\bsay\s+[\"“]([^\"”]+)[\"”]")
 _PIECE: Final = re.compile(r"\s*(?:\w+|[^\w\s])")
 
@@ -91,6 +92,8 @@ def _say(asked: Mapping[str, Any], prompt: str) -> tuple[str, dict[str, float]]:
     for name, block in _BLOCK.findall(prompt):
         blocks[name].append(block.strip())
     orders = _BLOCK.sub("", prompt)
+    if _LIST.search(orders):
+        return _listed(blocks), {}
     questions = blocks["references"] or blocks["question"] or [line for line in orders.splitlines() if "?" in line]
     wanted = _words(" ".join(questions))
     share = len(wanted & _words(" ".join(blocks["passage"] or blocks["answer"]))) / max(len(wanted), 1)
@@ -105,6 +108,15 @@ def _say(asked: Mapping[str, Any], prompt: str) -> tuple[str, dict[str, float]]:
         text = {key: values.get(type(value), verdict if value in levels else "…") for key, value in example.items()}
         return json.dumps(text, ensure_ascii=False), chances
     return "".join(_LABEL.findall(orders)[-1:]) + verdict, chances
+
+
+def _listed(blocks: Mapping[str, list[str]]) -> str:
+    """Return a word for each fact that a text may state, or for each passage that may support a sentence."""
+    text = _words(" ".join(blocks["answer"]))
+    facts = [line for block in blocks["references"] for line in re.sub(r"(?m)^\d+\. ", "", block).splitlines()]
+    pairs = [(_words(fact), text) for fact in facts] or [(text, _words(passage)) for passage in blocks["passage"]]
+    shares = [len(claimed & stated) / max(len(claimed), 1) for claimed, stated in pairs]
+    return json.dumps(["support" if share >= 0.75 else "partial" if share >= 0.25 else "none" for share in shares])
 
 
 def _form(asked: Mapping[str, Any], orders: str) -> tuple[dict[str, Any], list[str]]:

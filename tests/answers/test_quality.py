@@ -21,7 +21,7 @@ from judgekit.errors import UsageError
 from judgekit.wire.types import Failure, Outcome
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
-PLAIN = {name: metric(name) for name in catalog() if name not in ("correct", "grounded")}
+PLAIN = {name: metric(name) for name, about in catalog().items() if "LLM" not in about.needs}
 
 
 def value(name: str, said: str, *references: str) -> float | None:

@@ -50,11 +50,13 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "context_tokens": st.integers(1, 400),
         "fields": FIELDS,
     },
+    "nuggets": {"file": st.just("nuggets.jsonl"), "endpoint": st.sampled_from(["a", "b-1"]), "fields": FIELDS},
     "provenance": {"qrels": st.just("gold.qrels"), "expand": st.sampled_from(["none", "page", "title"])},
     "human": {"file": st.sampled_from(["gold.qrels", "votes.csv"]), "unlisted": st.sampled_from(["zero", "missing"])},
 }
 NEEDED = {
     "cascade": {"first": "judge", "then": "judge(samples=3)"},
+    "nuggets": {"file": "nuggets.jsonl"},
     "provenance": {"qrels": "gold.qrels"},
     "human": {"file": "gold.qrels"},
 }
@@ -74,7 +76,7 @@ docs = st.lists(doc, min_size=1, max_size=5, unique_by=lambda d: d.doc_id)
 answers = st.lists(st.sampled_from(["Paris", "5", "yes", "C++"]), max_size=3).map(tuple)
 queries = st.builds(Query, st.just("q1"), words, answers)
 SAYINGS: list[Says] = [
-    *("Yes", "No", "2", "Paris", "unknown", "", "Score: 9", "supports", '{"score": 1}', CUT, REFUSED),
+    *("Yes", "No", "2", "Paris", "unknown", "", "Score: 9", "supports", '{"score": 1}', '["support"]', CUT, REFUSED),
     Failure("k", Status.FAILED, "down"),
 ]
 
@@ -83,6 +85,7 @@ SAYINGS: list[Says] = [
 def here(tmp_path: Path) -> Here:
     (tmp_path / "gold.qrels").write_text("q1 0 a 2\nq1 0 b 0\nq1 0 1 1\n")
     (tmp_path / "votes.csv").write_text("query_id,shown,chosen\nq1,a b,a\nq1,a 1,none\n")
+    (tmp_path / "nuggets.jsonl").write_text('{"query_id": "q1", "nuggets": [{"text": "It is Paris."}]}')
     (tmp_path / "own").mkdir()
     (tmp_path / "own/own.toml").write_text(
         'kind = "judge"\nuser = "{question} {passages} yes or no?"\n[output]\ntype = "yes/no"\n'
@@ -166,8 +169,9 @@ ENTRIES = {**base.catalog(), **quality.catalog()}
 def test_every_labeler_and_every_metric_is_listed_with_its_scale() -> None:
     assert sorted(base.catalog()) == sorted(base.kinds()) == sorted(OPTIONS)
     metrics = ["accuracy", "contains", "correct", "em", "f1", "grounded", "rouge-1", "rouge-2", "rouge-l"]
-    assert list(quality.catalog()) == metrics
-    for name in metrics:
+    plugged = ["citation_precision", "citation_recall", "nugget_f", "nugget_recall"]
+    assert sorted(quality.catalog()) == sorted(metrics + plugged)
+    for name in (*metrics, *plugged[:2]):
         assert quality.catalog()[name].scale.startswith(str(quality.metric(name, Here()).scale))
 
 

@@ -22,6 +22,9 @@ VALUES = {
     "references": "Paris",
     "answer": "Paris",
     "answers": "<answer>Paris</answer>",
+    "facts": "1. It is Paris.",
+    "text": "Paris",
+    "count": "1",
 }
 
 
@@ -32,7 +35,10 @@ def filled(prompt: Prompt) -> str:
 def test_the_shipped_prompts_are_there() -> None:
     judges = {"binary", "criteria", "graded", "graded-json", "strict", "terse", "useful"}
     answers = {"answer-long", "answer-short", "classify-claim", "closed-book", "closed-book-claim", "closed-book-long"}
-    assert sorted({*judges, *answers, "correctness", "grounded", "merge", "merge-long", "prefer-answer"}) == NAMES
+    others = {"correctness", "grounded", "merge", "merge-long", "prefer-answer"}
+    tasks = {"citation-support", "nugget-support", "nuggets"}
+    assert sorted(judges | answers | others | tasks) == NAMES
+    assert {p.name for p in PROMPTS if p.kind == "task"} == tasks
     assert {p.name for p in PROMPTS if p.kind == "judge"} == judges
     assert {p.name for p in PROMPTS if p.kind == "answer"} == answers
 
@@ -44,7 +50,7 @@ def test_each_says_what_it_is_for_then_its_instructions_then_the_case_once(promp
     assert max(map(len, prompt.user.splitlines())) <= 120
     head, _, tail = prompt.user.partition("<question>")
     assert len(head) > (40 if prompt.name == "terse" else 150)
-    assert "{" not in head.replace('{"reason"', "")
+    assert not re.search(r"\{(?!\"(?:reason|fact)\")", head), "only a form that is asked for shows braces"
     assert prompt.user.index("{question}") < prompt.user.index("{passages}" if "{passages}" in tail else "</question>")
     text = filled(prompt)
     assert text.count("Which city?") == text.count("<question>") == text.count("</question>") == 1

@@ -9,12 +9,12 @@ from functools import cached_property
 from judgekit.data.documents import Fields, Query, Unit, render
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
-from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.plugins.nuggets.facts import Nugget, read_nuggets
 from judgekit.plugins.nuggets.support import AT_ONCE, Asked, Question, joined, nugget_questions
 from judgekit.reading.prompts import find_prompt
 from judgekit.reading.verdict import Unread
+from judgekit.settings import setting
 from judgekit.wire.types import Outcome, Request
 
 
@@ -39,7 +39,7 @@ class NuggetLabeler(Labeler):
 
     kind = "nuggets"
     scale = Scale("unit")
-    file: str = option()
+    file: str = setting()
     endpoint: str | None = None
     fields: Fields | None = None
 

@@ -14,7 +14,6 @@ from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import option
 from judgekit.plugins.nuggets.facts import Nugget, Nuggets, read_nuggets
 from judgekit.plugins.nuggets.support import (
     AT_ONCE,
@@ -27,6 +26,7 @@ from judgekit.plugins.nuggets.support import (
 )
 from judgekit.reading.prompts import find_prompt, neutral, passages
 from judgekit.reading.verdict import Unread
+from judgekit.settings import setting
 from judgekit.wire.types import Endpoint, Outcome, Request
 
 _MARK: Final = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
@@ -42,7 +42,7 @@ class _AskedMetric(AnswerMetric):
     prompt_name: ClassVar[str]
     needs_references = False
     scale = Scale("unit")
-    endpoint_name: str | None = option(None, name="endpoint")
+    endpoint_name: str | None = setting(None, name="endpoint")
 
     def prepare(self) -> None:
         """Look up the endpoint and the prompt."""
@@ -96,7 +96,7 @@ class _ByNuggets(_AskedMetric):
     """Base of the metrics that need nuggets."""
 
     prompt_name = "nugget-support"
-    file: str = option()
+    file: str = setting()
 
     def prepare(self) -> None:
         """Read the nuggets, and look up the endpoint and the prompt."""
@@ -188,7 +188,7 @@ class NuggetF(_ByNuggets):
     """
 
     kind = "nugget_f"
-    beta: float = option(3.0, least=0)
+    beta: float = setting(3.0, least=0)
 
     def value(self, unit: Answered, supports: Sequence[Support]) -> float:
         """Return the F-measure."""
