@@ -20,7 +20,7 @@ from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, known_mea
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.metrics import Evaluation
+from judgekit.metrics import Evaluation, Measure
 
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
@@ -251,13 +251,26 @@ class Inputs:
             name = str(measure)
             known = known_measure(name)
             sign = -1 if name in lower or (known is not None and known.lower_is_better) else 1
+            rows = rows.assign(there=1.0, applies=_applies(rows))
             ends = [column for column in ("low", "high") if column in rows.columns]
-            value, there, *bound = _coded(rows.assign(there=1.0), axes, "value", "there", *ends)
+            value, there, applies, *bound = _coded(rows, axes, "value", "there", "applies", *ends)
             coded[name], asked[name] = sign * value, np.isfinite(there).any(axis=0)
-            if len(bound) == 2:
+            declared = _range(None, rows)
+            if len(bound) == 2 and declared is None:
                 low, high = (sign * each for each in bound[::sign])
                 coded[name] = np.where(np.isnan(coded[name]) & (low == high), low, coded[name])
                 bounds |= {name: (low, high)} if (low < high).any() else {}
+            # Measures of ours are undefined on some questions of some runs, with a row that says so.
+            absent = np.isnan(there) if known is not None else np.isnan(value)
+            absent &= (applies != 0) & np.isfinite(value).any(axis=1, keepdims=True)
+            if name in bounds:
+                absent &= ~(bounds[name][0] < bounds[name][1])
+            if absent.any():
+                ends_of = _range(known, rows)
+                if ends_of is not None and sign < 0:
+                    ends_of = -ends_of[1], -ends_of[0]
+                bounds[name] = _opened(coded[name], bounds.get(name), absent, ends_of)
+                warnings += _absences(absent, names, shared, queries, bounded=ends_of is not None)
         settled = {
             (str(metric), str(model), int(str(depth))): _coded(rows, axes[1:], "value")[0]
             for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"])
@@ -410,6 +423,68 @@ def _shared(
             noun = f"{len(alone)} {one if len(alone) == 1 else several}"
             warnings.append(f"{noun} with {what} but no {lacking} ({_some(alone)}) excluded.")
     return common
+
+
+MOST_ABSENT: Final = 0.1
+"""Share of a run's rows that a labeling may lack; with more, nothing is claimed of it."""
+
+
+def _applies(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """Return 0 for the rows whose column ``status`` says that the labeling does not apply, else 1."""
+    if "status" not in rows.columns:
+        return np.ones(len(rows))
+    return np.asarray(rows["status"] != Status.NOT_APPLICABLE.value, np.float64)
+
+
+def _range(measure: Measure | None, rows: pd.DataFrame) -> tuple[float, float] | None:
+    """Return between which values the scores lie: of a measure of ours, or as columns low and high declare; else None.
+
+    Columns that bound single scores differ from row to row, and declare no range.
+    """
+    if {"low", "high"} <= set(rows.columns):
+        lows, highs = set(rows["low"]), set(rows["high"])
+        if len(lows) == len(highs) == 1:
+            low, high = float(lows.pop()), float(highs.pop())
+            return (low, high) if low < high else None
+    if measure is not None and measure.definition.low is not None and measure.definition.high is not None:
+        return float(measure.definition.low), float(measure.definition.high)
+    return None
+
+
+def _opened(
+    values: Floats, bounds: tuple[Floats, Floats] | None, absent: Bools, ends: tuple[float, float] | None
+) -> tuple[Floats, Floats]:
+    """Return bounds of the scores, absent ones at both ends of the range; without one, or with many, at infinity."""
+    low, high = (values, values) if bounds is None else bounds
+    many = absent.mean(axis=2, keepdims=True) > MOST_ABSENT
+    least, most = (-np.inf, np.inf) if ends is None else ends
+    return (
+        np.where(absent, np.where(many, -np.inf, least), low),
+        np.where(absent, np.where(many, np.inf, most), high),
+    )
+
+
+def _absences(
+    absent: Bools, labelings: Sequence[str], runs: Sequence[str], queries: Sequence[str], *, bounded: bool
+) -> Iterator[str]:
+    """Yield a sentence for each labeling on the rows that a table of scores lacks for some runs."""
+    for labeling, lost in zip(labelings, absent, strict=True):
+        count = int(lost.sum())
+        if not count:
+            continue
+        of = [run for run, some in zip(runs, lost.any(axis=1), strict=True) if some]
+        where = f"all of {of[0]}" if len(of) == 1 else f"of {', '.join(of)}"
+        about = _some(queries[int(index)] for index in np.flatnonzero(lost.any(axis=0)))
+        told = f"{count:,} rows of {labeling} are missing, {where} ({about})."
+        if lost.mean(axis=1).max() > MOST_ABSENT:
+            yield f"{told} More than a tenth of a run is missing: nothing is claimed of {labeling}."
+        elif bounded:
+            yield f"{told} No claim depends on them."
+        else:
+            yield (
+                f"{told} Nothing bounds them, so nothing is claimed of {labeling}: add them, or columns low and high"
+                " with its range."
+            )
 
 
 def _coded(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]], *columns: str) -> Floats:
