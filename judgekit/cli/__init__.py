@@ -15,10 +15,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     the endpoint, the budget or the store; 130: interrupted; `guard` has 0: pass, 1: fail, 5: inconclusive. Every error
     raised on purpose becomes a sentence.
     """
-    from judgekit.cli.app import app_for
-    from judgekit.data.outputs import clean
-    from judgekit.data.streams import noting_reads
-    from judgekit.errors import JudgekitError
+    try:
+        from judgekit.cli.app import app_for
+        from judgekit.data.outputs import clean
+        from judgekit.data.streams import noting_reads
+        from judgekit.errors import JudgekitError
+    except KeyboardInterrupt:
+        sys.stderr.write("judgekit: interrupted before it began\n")
+        sys.exit(130)
 
     args = list(sys.argv[1:] if argv is None else argv)
     try:

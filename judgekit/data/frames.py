@@ -73,7 +73,7 @@ def as_queries(source: AsQueries) -> Queries:
     if isinstance(source, dict) and source and all(isinstance(q, Query) and q.query_id == i for i, q in source.items()):
         return source
     origin = Source(None, "frame", QUERY, "query")
-    return queries_of(origin, _records(_framed(source), origin, _QUERIES))
+    return queries_of(origin, _records(framed(source), origin, _QUERIES))
 
 
 def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
@@ -82,18 +82,32 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
         return read_docs(source, index=index)
     if isinstance(source, MemoryDocs | DiskDocs | GivenDocs):
         return source
-    held = _framed(source)
+    held = framed(source)
     if not isinstance(held, pd.DataFrame | Mapping) and callable(getattr(held, "get", None)):
         return GivenDocs(held)
     origin = Source(None, "frame", DOC, "doc")
     return docs_of(origin, _records(held, origin, _DOCS))
 
 
-def _framed(source: Any) -> Any:
+def framed(source: Any) -> Any:
     """Return what speaks Arrow's PyCapsule interface (polars, pyarrow, duckdb, …) as a table of pandas."""
     if isinstance(source, pd.DataFrame | pd.Series) or not hasattr(source, "__arrow_c_stream__"):
         return source
-    return pa.table(source).to_pandas()
+    table = pa.table(source)
+    # Arrow turns views into objects of pandas, but not lists of views, which are the lists of polars.
+    plain = pa.schema([column.with_type(_without_views(column.type)) for column in table.schema])
+    return table.cast(plain).to_pandas()
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """Return an Arrow type whose texts, also those in lists and structs, are not views."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.large_list(_without_views(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    return kind
 
 
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
@@ -189,11 +203,11 @@ def _plain(value: object) -> object:
 
 def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, str | None]]:
     """Yield runs or labelings, each with its name where a dictionary names it."""
-    source = _framed(source)
+    source = framed(source)
     if isinstance(source, Mapping) and not _by_query(source):
         if not all(isinstance(name, str) for name in source):
             raise UsageError(f"{expected}; got {_kind(source)}")
-        yield from ((_framed(held), name) for name, held in source.items())
+        yield from ((framed(held), name) for name, held in source.items())
     elif isinstance(source, kind | str | Path | pd.DataFrame | Mapping) or hasattr(source, "to_dict"):
         yield source, None
     elif not isinstance(source, Iterable) or isinstance(source, bytes):

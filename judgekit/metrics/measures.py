@@ -268,6 +268,11 @@ def _canonical(given: Spec) -> Spec:
     spec = _meant(given)
     if spec is None:
         aliases = [alias for d in DEFINITIONS.values() for alias in d.aliases]
+        cutoff = re.fullmatch(r"(.+?)_?(\d+)", given.name)
+        if cutoff and _meant(Spec(cutoff[1])):
+            raise UsageError(
+                f"unknown measure {given.name!r}: a cutoff stands behind @. Did you mean '{cutoff[1]}@{cutoff[2]}'?"
+            )
         raise UsageError(not_among("measure", given.name, sorted(DEFINITIONS), also=aliases))
     definition = DEFINITIONS[spec.name]
     if spec.cutoff is not None and not definition.cutoff:

@@ -232,9 +232,10 @@ def load_prompt(name_or_path: str | Path) -> Prompt:
     path = prompt_folder() / f"{name}.toml"
     if not path.is_file():
         known = [p.stem for p in prompt_folder().glob("*.toml")]
-        raise UsageError(
-            not_among("prompt", name, sorted(known), note="; name a file of yours by its path, prompts/mine.toml")
-        )
+        note = "; name a file of yours by its path, prompts/mine.toml"
+        if name.casefold() == "umbrela":
+            note = f"{note}. 'graded' has UMBRELA's form (arXiv 2406.06519): intent, match, trust, then a grade"
+        raise UsageError(not_among("prompt", name, sorted(known), note=note))
     return _read(path, name)
 
 

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from judgekit.cli import main
 from tests.commands import Judgekit, Said
 from tests.mock import URL
 from tests.scripted import Scripted, completion
@@ -82,6 +84,18 @@ import runpy, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 runpy.run_module("judgekit", run_name="__main__")
 """
+
+
+def test_an_interrupt_while_it_is_starting_ends_in_a_sentence(capfd, monkeypatch):
+    def interrupted(name: str, *_: Any) -> None:
+        if name == "judgekit.cli.app":
+            raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "judgekit.cli.app", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=interrupted), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main(["list", "metrics"])
+    assert (ended.value.code, capfd.readouterr().err) == (130, "judgekit: interrupted before it began\n")
 
 
 @pytest.mark.usefixtures("ignored_interrupt")

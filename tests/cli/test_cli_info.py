@@ -19,6 +19,7 @@ def test_prompts_are_listed_and_shown_as_their_files_which_are_checked(judgekit,
     judgekit("list", "prompts", "binari", code=2)
     (folder / "mine.toml").write_text("kind = 'judge'\n")
     assert "mine.toml" in judgekit("list", "prompts", "mine.toml", code=2).err
+    assert "'graded' has UMBRELA's form (arXiv 2406.06519)" in judgekit("list", "prompts", "umbrela", code=2).err
 
 
 def test_labelers_and_answer_metrics_are_listed_with_what_they_are_and_one_is_shown(judgekit):

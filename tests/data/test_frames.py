@@ -43,6 +43,12 @@ def query_table(answers: object, none: object) -> pd.DataFrame:
 
 ANSWERS = ["Ann", "A. B."]
 ARROW = {"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [ANSWERS, None]}
+VIEWS = pa.table(ARROW).cast(
+    pa.schema(
+        [("query_id", pa.string_view()), ("text", pa.string_view()), ("answers", pa.large_list(pa.string_view()))]
+    )
+)
+"""As polars holds texts and lists."""
 QUERY_FORMS: list[Any] = [
     *(query_table(some, no) for some in (ANSWERS, tuple(ANSWERS), np.array(ANSWERS, object)) for no in ([], None)),
     *(query_table(ANSWERS, no) for no in (np.nan, pd.NA)),
@@ -50,6 +56,7 @@ QUERY_FORMS: list[Any] = [
     pa.table(ARROW).to_pandas(types_mapper=pd.ArrowDtype),
     pa.table(ARROW),
     Capsule(**ARROW),
+    VIEWS,
     list(QUERIES.values()),
     [{"query_id": "007", "text": "who?", "answers": ANSWERS}, GenericQuery("NA", "what?")],
     [QUERIES["007"], {"id": "NA", "question": "what?"}],

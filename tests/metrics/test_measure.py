@@ -44,6 +44,8 @@ WHOLE = "AUC MeanRank Rprec Bpref SetP SetR SetF NumRel NumRelRet NumRet"
     ("text", "message"),
     [
         ("nDGC@10", "unknown measure 'nDGC'.*Did you mean 'nDCG'"),
+        ("nDCG5", "unknown measure 'nDCG5': a cutoff stands behind @. Did you mean 'nDCG@5'"),
+        ("P_rel5", "unknown measure 'P_rel5': choose from"),
         ("precison@5", "Did you mean 'Precision'"),
         ("P(real=2)@5", "unknown parameter 'real'.*Did you mean 'rel'"),
         ("Judged(rel=2)@5", "unknown parameter 'rel': none are defined"),
