@@ -27,6 +27,7 @@ from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.analysis.words import Decision, Situation, put
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import UNCHECKED, read_ratings
+from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, SCORES, UNDECLARED
@@ -176,8 +177,8 @@ class Comparison(NotebookRepr):
 
 @one_thread
 def compare(
-    scores: AsScores,
-    quality: AsScores,
+    scores: AsScores | Mapping[str, str | Path | pd.DataFrame],
+    quality: AsScores | None = None,
     rules: Rules | None = None,
     *,
     outcome: str | DeclaredOutcome | None = None,
@@ -196,7 +197,9 @@ def compare(
             returned; rows with query_id ``all`` are ignored, but where a
             table has no others: then means are compared, at system level, without intervals and without a decision.
             Columns ``low`` and ``high`` bound scores that missing labels leave open (`judgekit.score` gives them): then
-            every claim holds whatever these labels are, and where nothing bounds a score none is made.
+            every claim holds whatever these labels are, and where nothing bounds a score none is made. Without
+            ``quality``, a wide table of any tool, or several by the names of their runs: a row for each answer, a
+            column for each metric, one of them the outcome; see `judgekit.answers.wide`.
         quality: answer quality per query, columns of `QUALITY`: a table, a file or several; depth 0 with run ``all``
             is closed book. Run, depth, model and metric may be left out where there is only one (`RATINGS`). Or what
             `judgekit.score` returned for people's labels: then scores are to follow those of a run on a question.
@@ -223,13 +226,17 @@ def compare(
     for name in wanted:
         if name not in _ONLY:
             raise UsageError(f"only: {not_among('key', name, _ONLY)}")
+    declared = DeclaredOutcome(outcome) if isinstance(outcome, str) else outcome or DeclaredOutcome()
+    left_out: list[str] = []
     if isinstance(scores, Evaluation):
         told = told if told.notes is not None else replace(told, notes=scores.notes)
         scores = scores.scores()
+    if quality is None:
+        wide = taken_apart(scores if isinstance(scores, Mapping) else {"": scores}, declared)  # type: ignore[dict-item]  # checked there
+        scores, quality = wide.scores, wide.quality
+        left_out += [f"Columns without numbers are not compared: {', '.join(wide.unused)}."] if wide.unused else []
     scores = _table(scores, partial(read_table, SCORES), "scores")
     quality = outcome_of(quality) if isinstance(quality, Evaluation) else quality
-    declared = DeclaredOutcome(outcome) if isinstance(outcome, str) else outcome or DeclaredOutcome()
-    left_out: list[str] = []
     quality = _table(quality, partial(read_ratings, outcome=declared, notes=left_out), "quality")
     quality = scaled(quality, declared, notes=left_out)
     kinds = _named_by("by", rules.by, told.kinds, (quality, scores)) or {}

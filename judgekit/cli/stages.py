@@ -354,7 +354,8 @@ def compare(
             "--scores",
             metavar="[NAME=]FILE",
             help="Score table with values per query, the output of trec_eval or ir_measures, or a leaderboard; repeat."
-            " With --people, the results folder of a run.",
+            " With --people, the results folder of a run. Without --quality, any tool's table with a row for each"
+            " answer and a column for each metric, of the run NAME; name the outcome's column with --outcome.",
         ),
     ],
     quality: Annotated[
@@ -399,6 +400,7 @@ def compare(
 
     Examples:
         judgekit compare --scores scores.parquet --quality quality.csv --primary nDCG@5 --outcome em
+        judgekit compare --scores ragas.csv --outcome thumb
         judgekit compare --scores results --people people.qrels
     """
     import pandas as pd
@@ -406,18 +408,24 @@ def compare(
     from judgekit.analysis import Background, compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
+    from judgekit.answers.wide import taken_apart
     from judgekit.data.files import check_target, other_form, read_table
     from judgekit.data.tables import RATINGS, SCORES
 
     if out is not None:
         check_target(out, table=True)
-    if (people is None) == (not quality):
-        raise UsageError("name the outcome: --quality FILE, or --people FILE with --scores RESULTS")
+    if people is not None and quality:
+        raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
     left_out: list[str] = []
     with noting_reads() as read:
         if people is not None:
             found, answers, primary = _by_people(scores, people, rules.primary)
             rules = replace(rules, primary=primary)
+        elif not quality:
+            wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome)
+            found, answers = wide.scores, wide.quality
+            if wide.unused:
+                left_out.append(f"Columns without numbers are not compared: {', '.join(wide.unused)}.")
         else:
             tables = []
             for labeling, file in map(split_named, scores):

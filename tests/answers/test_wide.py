@@ -1,0 +1,121 @@
+"""Wide tables of other tools: a row for each answer, a column for each metric, one of them the outcome."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.answers.wide import taken_apart
+from judgekit.errors import DataError, UsageError
+from judgekit.rules import DeclaredOutcome
+from tests.commands import Judgekit
+from tests.small import folder, judgekit  # noqa: F401 - fixtures
+
+THUMB = DeclaredOutcome("thumb")
+ROWS = [
+    {"user_input": "Which city?", "response": "x", "faithfulness": 0.5, "relevancy": "0.25", "thumb": "up", "ok": True},
+    {
+        "user_input": "Which river?",
+        "response": "y",
+        "faithfulness": None,
+        "relevancy": "",
+        "thumb": "down",
+        "ok": False,
+    },
+]
+
+
+def table(rows: int = 80, runs: str = "abc") -> pd.DataFrame:
+    """Answers of three runs: faithfulness follows the thumbs, chance does not."""
+    random = np.random.default_rng(3)
+    made = []
+    for query in range(rows):
+        for place, run in enumerate(runs):
+            good = random.random() < 0.3 + 0.2 * place
+            near, chance = good * 0.5 + random.random() / 2, random.random()
+            thumb = "up" if good else "down"
+            made.append({"question": f"What is {query}?", "run": run, "near": near, "chance": chance, "thumb": thumb})
+    return pd.DataFrame(made)
+
+
+def test_numeric_columns_are_labelings_and_an_empty_cell_is_no_score() -> None:
+    apart = taken_apart({"v1": pd.DataFrame(ROWS)}, THUMB)
+    scores = apart.scores.pivot(index="query_id", columns="labeling", values="value")
+    city, river = apart.quality["query_id"]
+    assert scores.loc[city].to_dict() == {"faithfulness": 0.5, "relevancy": 0.25, "ok": 1.0}
+    assert scores.loc[river].dropna().to_dict() == {"ok": 0.0}
+    assert apart.unused == ("response",)
+    assert apart.quality[["run", "metric", "value"]].to_numpy().tolist() == [
+        ["v1", "thumb", "up"],
+        ["v1", "thumb", "down"],
+    ]
+
+
+def test_the_same_question_has_the_same_id_in_every_table_and_a_column_of_ids_goes_before() -> None:
+    tables = {name: pd.DataFrame(ROWS) for name in ("v1", "v2")}
+    quality = taken_apart(tables, THUMB).quality
+    assert quality.groupby("query_id")["run"].agg(list).tolist() == [["v1", "v2"]] * 2
+    named = taken_apart({"": pd.DataFrame(ROWS).assign(query_id=["007", "8"], system="s")}, THUMB).quality
+    assert named[["query_id", "run"]].to_numpy().tolist() == [["007", "s"], ["8", "s"]]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json", "t.parquet"])
+def test_files_of_any_syntax_are_read_alike(name: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS).assign(relevancy=[0.25, np.nan])
+    path = tmp_path / name
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=path.suffix == ".jsonl")
+    apart = taken_apart({"v1": path}, THUMB)
+    pd.testing.assert_frame_equal(apart.scores, taken_apart({"v1": frame}, THUMB).scores)
+
+
+BAD: list[tuple[list[dict[str, Any]], str]] = [
+    ([{"answer": "x", "f": 1, "thumb": 1}], "no column tells questions apart: expected one of query_id"),
+    ([{"question": "x", "f": 1, "thumb": 1}] * 2, "row 2: the same question and run as row 1"),
+    ([{"question": None, "f": 1, "thumb": 1}], "row 1: question must be a text that tells questions apart, not None"),
+    ([{"question": "x", "answer": "y", "thumb": 1}], "has no numeric column beside the outcome 'thumb'"),
+    ([], "the table holds no rows"),
+]
+
+
+@pytest.mark.parametrize(("rows", "message"), BAD)
+def test_what_cannot_be_compared_is_an_error_with_its_place(rows: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        taken_apart({"": pd.DataFrame(rows)}, THUMB)
+    for outcome in (DeclaredOutcome(), DeclaredOutcome("thmb")):
+        with pytest.raises(UsageError, match=r"--outcome COLUMN|Did you mean 'thumb'"):
+            taken_apart({"": pd.DataFrame(ROWS)}, outcome)
+
+
+def test_a_wide_table_is_compared_as_its_parts_are() -> None:
+    frame = table()
+    apart = taken_apart({"": frame}, THUMB)
+    whole = jk.compare(frame, outcome="thumb")
+    assert whole.decision.text == jk.compare(apart.scores, apart.quality, outcome="thumb").decision.text
+    within = whole.table[(whole.table["level"] == "within-query") & (whole.table["coefficient"] == "concordance")]
+    value = within.set_index("labeling")["value"]
+    assert value["near"] > 0.95 > 0.65 > value["chance"]
+
+
+def test_the_command_line_takes_one_table_or_one_a_run(folder: Path, judgekit: Judgekit) -> None:  # noqa: F811
+    frame = table()
+    frame.to_csv(folder / "all.csv", index=False)
+    whole = judgekit("compare", "--scores", "all.csv", "--outcome", "thumb", "--json", code=0).out
+    scores = []
+    for run, rows in frame.groupby("run"):
+        rows.drop(columns="run").to_csv(folder / f"{run}.csv", index=False)
+        scores += ["--scores", f"{run}={run}.csv"]
+    assert judgekit("compare", *scores, "--outcome", "thumb", "--json", code=0).out == whole
+    assert {row["labeling"] for row in json.loads(whole)["comparison"]} == {"near", "chance"}
+    assert (
+        "--outcome COLUMN (question, run, near, chance, thumb)"
+        in judgekit("compare", "--scores", "all.csv", code=2).err
+    )
