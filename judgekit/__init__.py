@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from judgekit.plugins.audit.flow import Audit as Audit, audit as audit
     from judgekit.plugins.chunks.placing import chunks as chunks
     from judgekit.plugins.guard.gate import Guarded as Guarded, guard as guard
+    from judgekit.plugins.guard.passing import Gate as Gate
     from judgekit.plugins.traces.reading import read_traces as read_traces
     from judgekit.registry import register as register
     from judgekit.report.notebook import figures as figures

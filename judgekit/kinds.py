@@ -50,7 +50,7 @@ class Context:
             if len(self.endpoints) == 1:
                 return next(iter(self.endpoints.values()))
             several = f"several endpoints are defined: name one of them (endpoints: {', '.join(self.endpoints)})"
-            none = "no endpoint is defined: give its base_url and model (--base-url, --model)"
+            none = "no endpoint is defined: give jk.Endpoint(…), --endpoint, or a table [endpoints.NAME]"
             raise ConfigError(f"an LLM is needed, but {several if self.endpoints else none}")
         if name not in self.endpoints:
             raise ConfigError(not_among("endpoint", name, self.endpoints))

@@ -61,10 +61,14 @@ def setting(
     below: float | None = None,
     above: float | None = None,
     name: str = "",
+    short: str = "",
 ) -> Any:
-    """Return a dataclass field that can be set and has more to say than its type and its default."""
+    """Return a dataclass field that can be set and has more to say than its type and its default.
+
+    ``name`` is what spellings call it, if not as the field; ``short`` is the short form of its option, ``-m``.
+    """
     bounds = Bounds(least=least, most=most, below=below, above=above)
-    return field(default=default, metadata={"bounds": bounds, "name": name})
+    return field(default=default, metadata={"bounds": bounds, "name": name, "short": short})
 
 
 def bounds_of(declared: Any) -> Bounds:
@@ -83,6 +87,7 @@ class Setting:
         type: bool, int, float or str.
         choices: the texts that it may be, if they are few.
         bounds: of a number.
+        short: the short form of its option on the command line, if it has one.
     """
 
     field: str
@@ -90,6 +95,7 @@ class Setting:
     type: type
     choices: tuple[Any, ...] = ()
     bounds: Bounds = Bounds()
+    short: str = ""
 
     def read(self, value: Any, name: str) -> Any:
         """Return a value as the field's type; ``name`` is what messages call it.
@@ -139,15 +145,15 @@ def _setting(kind: type, declared: Any, hint: Any) -> Setting:
     if get_origin(hint) in (Union, types.UnionType):
         given = [one for one in get_args(hint) if one is not type(None)]
         hint = given[0] if len(given) == 1 else hint
-    bounds = bounds_of(declared)
+    common = {"bounds": bounds_of(declared), "short": declared.metadata.get("short", "")}
     if get_origin(hint) is Literal:
-        return Setting(declared.name, declared.default, str, get_args(hint), bounds)
+        return Setting(declared.name, declared.default, str, get_args(hint), **common)
     if hint not in _PLAIN:
         raise UsageError(
             f"{kind.__name__}: the option {declared.name} is a {hint}; an option is a bool, int, float, str or Literal,"
             " or None"
         )
-    return Setting(declared.name, declared.default, hint, (), bounds)
+    return Setting(declared.name, declared.default, hint, **common)
 
 
 def check_settings(values: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from judgekit.cli.flow import Overwrite
-from judgekit.console.options import BudgetOptions, Cache, DryRun, expanded
+from judgekit.console.options import RunOptions, expanded
 from judgekit.console.printing import group, leave, note, progress, say, show, show_plan
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
@@ -166,42 +166,6 @@ def _precision(made: Sample, opened: Opened, by: str | None) -> str:
 
 
 @annotate.command()
-def ask(
-    sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample of answers (from sample --answers).")],
-    source: Source,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Judgments to write (JSON lines).")],
-    prompt: Annotated[str, typer.Option(help="Preference prompt.")] = "prefer-answer",
-    endpoint: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Endpoint of the experiment; optional if only one is defined.")
-    ] = None,
-    cache: Cache = None,
-) -> None:
-    """Ask an LLM which of two answers it prefers, in both orders. Compare it with people as one more assessor.
-
-    Examples:
-        judgekit annotate ask answers.jsonl experiment.toml --out judgments-llm.jsonl
-    """
-    from judgekit.experiment.file import config_of, load
-    from judgekit.kinds import Context
-    from judgekit.people.machine import prefer
-    from judgekit.people.tasks import Sample
-    from judgekit.reading.asker import Asker
-    from judgekit.reading.prompts import find_prompt
-    from judgekit.stages import with_session
-
-    made = Sample.read(sample)
-    config = config_of(source) if source.is_dir() else load(source)
-    asked = Context(config.servers()).endpoint(endpoint)
-    asker = Asker(asked.llm, find_prompt(prompt, Path))
-    with progress() as draw:
-        text, counts = with_session(lambda session: prefer(made, asker, session), cache=cache, progress=draw)
-    write_atomic(out, text)
-    told = ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))
-    say(f"{told}: {out}")
-    note("these preferences have not been compared with people's yet: read both together and check their agreement")
-
-
-@annotate.command()
 def read(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample that people judged.")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments or CSV files.")],
@@ -342,10 +306,8 @@ def build(
         "ground-truth"
     ),
     overwrite: Overwrite = False,
-    dry_run: DryRun = False,
-    cache: Cache = None,
     *,
-    budget: BudgetOptions,
+    asked: RunOptions,
 ) -> None:
     """Label the remaining pairs of all queries and write the final qrels, with their texts and a card.
 
@@ -356,8 +318,8 @@ def build(
     from judgekit.experiment import build as builds
     from judgekit.people.final import SHOWN
 
-    if dry_run:
-        plans, prices = builds.plan_build(source, labeling, people, cache)
+    if asked.dry_run:
+        plans, prices = builds.plan_build(source, labeling, people, asked.cache)
         show_plan(plans, prices, "build")
         return
     with progress() as draw:
@@ -367,8 +329,8 @@ def build(
             people=people,
             out=out,
             overwrite=overwrite,
-            cache=cache,
-            budget=budget.budget(),
+            cache=asked.cache,
+            budget=asked.budget(),
             progress=draw,
         )
     counts = built.labels["source"].value_counts().to_dict()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.options import AsJson, Cache, RunOptions, Wait
+from judgekit.console.options import ENDPOINT, AsJson, Cache, Limit, RunOptions, Wait
 from judgekit.console.printing import (
     advice,
     console,
@@ -25,6 +26,7 @@ from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
+    from judgekit.client.budget import Budget
     from judgekit.experiment.file import Config
     from judgekit.experiment.run import Finished
     from judgekit.report.svg import Figures
@@ -149,17 +151,21 @@ def run(
             " are done, run without this option.",
         ),
     ] = None,
-    executor: Annotated[
-        Literal["ray"] | None, typer.Option(help="Fetch the replies on a Ray cluster first; see docs/scale.md.")
-    ] = None,
-    address: Annotated[
-        str,
+    ray: Annotated[
+        str | None,
         typer.Option(
-            help="Address of the Ray cluster: auto, local (start one on this machine for this run) or HOST:PORT."
+            metavar="ADDRESS",
+            help="Fetch the replies on this Ray cluster first: auto, local (start one on this machine for this run) or"
+            " HOST:PORT; see docs/scale.md.",
         ),
-    ] = "auto",
+    ] = None,
+    max_requests: Annotated[
+        int | None, typer.Option(min=0, help="Stop after this many requests.", rich_help_panel=ENDPOINT)
+    ] = None,
+    limit: Limit = None,
     wait: Wait = 0.0,
     flow: RunOptions,
+    as_json: AsJson = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report.
 
@@ -173,48 +179,50 @@ def run(
     from judgekit.experiment.run import asked, count, part_of, run as run_experiment
 
     config = load(experiment)
-    if flow.limit is not None:
-        config = config.updated(data={"limit": flow.limit})
-    if (part or executor) and (flow.dry_run or flow.cache_mode != "on" or (part and executor)):
-        raise UsageError(
-            "--part and --executor fill the store: use only one of them, without --dry-run or --cache-mode"
-        )
+    if limit is not None:
+        config = config.updated(data={"limit": limit})
+    if (part or ray) and (flow.dry_run or (part and ray)):
+        raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
+    budget = replace(flow.budget(), max_requests=max_requests)
     if part is not None:
-        _part(config, *part_of(part), flow, wait)
+        _part(config, part_of(part), flow.cache, budget, wait, as_json=as_json)
         return
     if flow.dry_run:
         prepared = prepare(config, cache=flow.cache)
         note(*prepared.collection.notes)
-        show_plan(count(asked(prepared), flow.cache), config.price_list(), "run", as_json=flow.as_json)
+        show_plan(count(asked(prepared), flow.cache), config.price_list(), "run", as_json=as_json)
         return
-    out, budget = out or Path("judgekit-out") / experiment.stem, flow.budget()
+    out = out or Path("judgekit-out") / experiment.stem
     with progress() as draw:
-        if executor is not None:
+        if ray is not None:
             from judgekit.experiment.cluster import warm_on_ray
 
             parts = out.absolute() / "parts"
-            budget = budget.less(warm_on_ray(config, parts, flow.cache, address, budget, draw, wait))
+            budget = budget.less(warm_on_ray(config, parts, flow.cache, ray, budget, draw, wait))
         outcome = run_experiment(
             config,
             out=out,
-            **flow.kept(),
+            cache=flow.cache,
             overwrite=overwrite,
             budget=budget,
             progress=draw,
             wait_s=wait,
         )
-    _show(outcome, as_json=flow.as_json)
+    _show(outcome, as_json=as_json)
 
 
-def _part(config: Config, number: int, of: int, flow: RunOptions, wait: float) -> None:
+def _part(
+    config: Config, part: tuple[int, int], cache: Path | None, budget: Budget, wait: float, *, as_json: bool
+) -> None:
     """Fetch the replies of a part of an experiment into the store, and print the usage."""
     from judgekit.experiment.run import budget_of, warm
 
+    number, of = part
     with progress() as draw:
-        budget = budget_of(flow.budget(), number, of)
-        taken = warm(config, number, of, cache=flow.cache, budget=budget, progress=draw, wait_s=wait)
+        own = budget_of(budget, number, of)
+        taken = warm(config, number, of, cache=cache, budget=own, progress=draw, wait_s=wait)
     failed = sum(usage.failed for usage in taken.values())
-    if flow.as_json:
+    if as_json:
         emit("run", part=f"{number}/{of}", usage=usage_of(taken))
     else:
         sent, cached = (sum(getattr(usage, what) for usage in taken.values()) for what in ("sent", "cached"))

@@ -62,7 +62,7 @@ def label(
     Examples:
         judgekit label containment --queries queries.jsonl --docs docs.jsonl --run bm25.trec --out found.qrels
         judgekit label 'judge(prompt=graded)' --queries queries.jsonl --docs docs.jsonl --run bm25.trec \
-            --base-url http://localhost:8000/v1 --model my-model --out graded.qrels
+            --endpoint http://localhost:8000/v1 --model my-model --out graded.qrels
     """
     from judgekit import stages
     from judgekit.data.checks import judges_nothing, remarks
@@ -70,22 +70,28 @@ def label(
     from judgekit.data.trec import missing_path, write_qrels
 
     check_target(out)
-    asked.prices()
-    endpoints = asked.endpoints()
+    servers = asked.servers()
     docs, runs = docs or [], named(run, "--run")
     with noting_reads() as read:
         pool = stages.PoolLabeler.make(
-            spec, queries, docs, runs, depth, endpoints=endpoints.values(), limit=asked.limit, cache=asked.cache
+            spec,
+            queries,
+            docs,
+            runs,
+            depth,
+            endpoints=servers.endpoints.values(),
+            limit=asked.limit,
+            cache=asked.cache,
         )
     labeler = pool.labeler
     note(*pool.collection.notes)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
     if asked.dry_run:
-        asked.count("label", {f"label {pool.name}": partial(stages.labels_asked, labeler, pool.collection)})
+        asked.count(servers, "label", {f"label {pool.name}": partial(stages.labels_asked, labeler, pool.collection)})
         return
     inputs = made_from(by_role(queries, docs, runs), read)
-    labeling, usage = asked.session(pool.label)
+    labeling, usage = asked.session(servers, pool.label)
     write_qrels(labeling, out)
     write_labels(labeling, table)
     write_manifest(manifest_path(out), inputs, [out, table])
@@ -140,7 +146,7 @@ def answer(
 
     Examples:
         judgekit answer --queries queries.jsonl --docs docs.jsonl --run bm25.trec --depth 5 \
-            --base-url http://localhost:8000/v1 --model my-model --out quality.csv
+            --endpoint http://localhost:8000/v1 --model my-model --out quality.csv
         judgekit answer --queries queries.jsonl --import app.csv --metric em --answered-by gpt-x --out quality.csv
     """
     from judgekit import outcomes, stages
@@ -162,8 +168,8 @@ def answer(
         raise UsageError("--answered-by describes imported answers: add --import FILE")
     if imported is not None and mode:
         raise UsageError("--mode sets how an LLM is asked; for imported answers use a column 'mode'")
-    asked.prices()
-    resources = Context(asked.endpoints())
+    servers = asked.servers()
+    resources = Context(servers.endpoints)
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     collection = None
     with noting_reads() as read:
@@ -181,11 +187,11 @@ def answer(
     if asked.dry_run:
         by_stage = {outcomes.answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
         about = (collection, depths, closed_book)
-        asked.count("answer", {n: partial(outcomes.answers_asked, one, *about) for n, one in by_stage.items()})
+        asked.count(servers, "answer", {n: partial(outcomes.answers_asked, one, *about) for n, one in by_stage.items()})
         return
     inputs = made_from(by_role(queries, docs, runs), read)
     work = partial(outcomes.answer_modes, ways, collection, depths, closed_book=closed_book)
-    table, usage = asked.session(work)
+    table, usage = asked.session(servers, work)
     save_table(table, out, inputs)
     columns = [name for name in ("run", "depth", "model", "mode", "metric", "query_id") if name in table.columns]
     places, one = (columns[:-1], [name for name in columns if name != "metric"])
@@ -208,7 +214,7 @@ def answer(
         of = int((table["metric"] == name).sum())
         note(f"{name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}")
     failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(one)
-    leave(failed, "answers", out, asked=imported is None or bool(asked.base_url))
+    leave(failed, "answers", out, asked=imported is None or bool(servers.endpoints))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.console.options import BASE_URL, MODEL, Api, ApiKeyEnv, Cache, Transport, Wait
+from judgekit.console.options import Cache, EndpointOptions, Wait
 from judgekit.console.printing import grid, group, note, opened_store, say
 from judgekit.data.streams import check_outputs, note_read
 from judgekit.errors import UsageError, not_among
@@ -96,24 +96,20 @@ def _prompts(name: str | None) -> None:
 
 
 def check_endpoint(
-    base_url: Annotated[str, BASE_URL],
-    model: Annotated[str, MODEL],
-    api_key_env: ApiKeyEnv = None,
-    transport: Transport = "http",
-    api: Api = "chat",
+    server: EndpointOptions,
     wait: Wait = 0.0,
 ) -> None:
     """Check what a server supports, with one call for each feature that judgekit may need.
 
     Examples:
-        judgekit check-endpoint --base-url http://localhost:8000/v1 --model my-model
+        judgekit check-endpoint --endpoint http://localhost:8000/v1 --model my-model
     """
     from judgekit.client.routes import wait_ready
     from judgekit.client.sync import run_sync
+    from judgekit.kinds import Context
     from judgekit.reading.check import check_endpoint as check
-    from judgekit.wire.types import Endpoint
 
-    endpoint = Endpoint("checked", base_url, model, api_key_env, transport=transport, api=api)
+    endpoint = Context(server.servers().endpoints).endpoint(None).llm
     if wait:
         run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))

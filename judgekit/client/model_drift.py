@@ -5,7 +5,7 @@ without an error anywhere. A reply names the model that made it and often a fing
 Two names behind one endpoint and one requested name are a *mix*: the labels do not come from one model, and no decision
 is given on them unless the user accepts it. A jury is not a mix: each of its endpoints is looked at alone. Several
 fingerprints under one name are only told, since some servers have one for each replica. A server that names no model,
-or always the same one, can hide a change: that is what ``revision`` and ``[canary]`` are for.
+or always the same one, can hide a change: that is what ``revision`` is for.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def changes(before: Collection[Origins], now: Origins) -> Iterator[str]:
                 yield (
                     f"the replies of {model or endpoint.model} at the endpoint {endpoint.name!r} carry {len(marks)}"
                     f" fingerprints: {_listed(marks)}. Replicas may have different fingerprints, or the"
-                    " server may have changed: [canary] in the experiment file shows whether its replies have changed"
+                    " server may have changed. Give the endpoint another `revision` to ask it everything again"
                 )
 
 

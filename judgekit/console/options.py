@@ -6,11 +6,10 @@ Options that go together are a dataclass. A command under `expanded` takes them 
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
 
 import typer
 
@@ -20,9 +19,9 @@ from judgekit.settings import attributes, settings_of
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Budget, Price, Usage
+    from judgekit.client.budget import Budget, Usage
     from judgekit.client.session import Session
-    from judgekit.wire.types import Endpoint
+    from judgekit.experiment.servers import Servers
 
 T = TypeVar("T")
 
@@ -46,24 +45,6 @@ Cache = Annotated[
         help="Folder of the reply store (default: your cache folder).",
         rich_help_panel=ENDPOINT,
     ),
-]
-Transport = Annotated[
-    Literal["http", "openai"],
-    typer.Option(help="HTTP client: judgekit's own, or the openai package.", rich_help_panel=ENDPOINT),
-]
-Api = Annotated[
-    Literal["chat", "completions"],
-    typer.Option(
-        help="API of the server; use completions for base models without a chat template.", rich_help_panel=ENDPOINT
-    ),
-]
-BASE_URL: Final = typer.Option(
-    metavar="URL", help="OpenAI-compatible server, e.g. http://localhost:8000/v1.", rich_help_panel=ENDPOINT
-)
-MODEL: Final = typer.Option(help="Id of the model.", rich_help_panel=ENDPOINT)
-ApiKeyEnv = Annotated[
-    str | None,
-    typer.Option(metavar="VAR", help="Environment variable that holds the API key.", rich_help_panel=ENDPOINT),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the requests and estimate their price; ask no model.")]
 Wait = Annotated[
@@ -113,135 +94,85 @@ def _parameters(group: type) -> list[inspect.Parameter]:
     for one in parameters:
         bounds = known[one.name].bounds
         text = told[one.name].replace("``", "")
-        # A flag is only ever switched on.
-        flag = [f"--{one.name.replace('_', '-')}"] if known[one.name].type is bool else []
-        option = typer.Option(*flag, min=bounds.least, max=bounds.most, help=f"{text[:1].upper()}{text[1:]}")
+        names = [f"--{one.name.replace('_', '-')}", *filter(None, [known[one.name].short])]
+        option = typer.Option(*names, min=bounds.least, max=bounds.most, help=f"{text[:1].upper()}{text[1:]}")
         found.append(one.replace(annotation=Annotated[one.annotation, option]))
     return found
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """The model that is asked, and where."""
+class EndpointOptions:
+    """The endpoint that is asked."""
 
-    base_url: Annotated[str | None, BASE_URL] = None
-    model: Annotated[str | None, MODEL] = None
-    api_key_env: ApiKeyEnv = None
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENDPOINT",
+            help="Server to ask: its address, http://localhost:8000/v1; a spelling, local(base_url=…, model=m,"
+            " api_key_env=KEY); a name in experiment.toml; or a TOML file with endpoints and prices. See"
+            " docs/endpoints.md.",
+            rich_help_panel=ENDPOINT,
+        ),
+    ] = None
+    model: Annotated[str | None, typer.Option(help="Id of the model to ask there.", rich_help_panel=ENDPOINT)] = None
 
-    def endpoints(self) -> dict[str, Endpoint]:
-        """Return the one endpoint that the options describe, or none."""
-        from judgekit.wire.types import Endpoint
+    def servers(self) -> Servers:
+        """Return the endpoints that the options name, with the prices that a file gives."""
+        from judgekit.experiment.servers import Servers, servers_of
 
-        further = _table(getattr(self, "settings", None) or ())
-        if not self.base_url and self.model is None and not further:
-            return {}
-        if not self.base_url or self.model is None:
-            raise UsageError("an endpoint needs both --base-url and --model")
-        keys = ("base_url", "model", "api_key_env", "concurrency", "transport", "api")
-        own: dict[str, Any] = {key: getattr(self, key) for key in keys if hasattr(self, key)}
-        if twice := next((key for key in own if key in further), None):
-            raise UsageError(f"--set {twice}: use its own option, --{twice.replace('_', '-')}")
-        if further:
-            from judgekit.experiment.file import endpoint_of
-
-            one = endpoint_of("default", own | further)
+        own = {"model": self.model, "concurrency": getattr(self, "concurrency", None)}
+        changes = {name: value for name, value in own.items() if value is not None}
+        if self.endpoint is not None:
+            found = servers_of(self.endpoint, changes)
+        elif changes:
+            raise UsageError(f"--{next(iter(changes))} is of a server: name the server with --endpoint")
         else:
-            one = Endpoint("default", **own)
-        return {one.name: one}
+            found = Servers({}, {})
+        unpriced = [one.model for name, one in found.endpoints.items() if not {name, one.model} & {*found.prices}]
+        if unpriced and getattr(self, "max_cost", None) is not None:
+            table = f"[prices.{unpriced[0]!r}]"
+            raise UsageError(f"--max-cost needs prices: name a TOML file with a table {table} with --endpoint")
+        return found
 
 
 @dataclass(frozen=True)
-class BudgetOptions:
-    """Where asking stops."""
+class RunOptions:
+    """How a command that asks an LLM about many things goes about it."""
 
-    max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Stop after this many requests.", rich_help_panel=ENDPOINT)
-    ] = None
     max_cost: Annotated[
         float | None,
         typer.Option(min=0, help="Stop before spending more than this (needs prices).", rich_help_panel=ENDPOINT),
     ] = None
+    cache: Cache = None
+    dry_run: DryRun = False
 
     def budget(self) -> Budget:
         """Return the budget that the options describe."""
         from judgekit.client.budget import Budget
 
-        return Budget(self.max_requests, max_cost=self.max_cost)
+        return Budget(max_cost=self.max_cost)
 
 
 @dataclass(frozen=True)
-class RunOptions(BudgetOptions):
-    """How a command that asks an LLM about many things goes about it."""
+class AskOptions(RunOptions, EndpointOptions):
+    """Everything that is said of one endpoint and of asking it."""
 
-    cache: Cache = None
-    cache_mode: Annotated[
-        Literal["on", "off", "read-only", "refresh"],
-        typer.Option(
-            help="Use of the reply store: on, off, read-only or refresh (ask everything again).",
-            rich_help_panel=ENDPOINT,
-        ),
-    ] = "on"
-    dry_run: DryRun = False
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, help="Largest number of requests in flight (default: 16).", rich_help_panel=ENDPOINT),
+    ] = None
     limit: Limit = None
     as_json: AsJson = False
 
-    def kept(self) -> dict[str, Any]:
-        """Return where replies are kept and looked up, as the stages call it."""
-        return {"cache": self.cache, "mode": self.cache_mode}
-
-
-@dataclass(frozen=True)
-class AskOptions(RunOptions, ModelOptions):
-    """Everything that is said of one endpoint and of asking it."""
-
-    transport: Transport = "http"
-    api: Api = "chat"
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Largest number of requests in flight.", rich_help_panel=ENDPOINT)
-    ] = 16
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Another setting of the endpoint, as in an experiment file, e.g. timeout_s=300,"
-            " params.temperature=0.7 or tokens_per_minute=90000; repeat.",
-            rich_help_panel=ENDPOINT,
-        ),
-    ] = None
-    price: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROMPT,COMPLETION", help="Money per million tokens, e.g. 0.15,0.60.", rich_help_panel=ENDPOINT
-        ),
-    ] = None
-
-    def prices(self) -> dict[str, Price]:
-        """Return the price of the one endpoint."""
-        from judgekit.client.budget import Price
-
-        if self.price is None:
-            if self.max_cost is not None:
-                raise UsageError("--max-cost needs the price of a token: add --price PROMPT,COMPLETION")
-            return {}
-        try:
-            prompt, completion = (float(part) for part in self.price.split(","))
-            if not (0 <= prompt < float("inf") and 0 <= completion < float("inf")):
-                raise ValueError
-        except ValueError:
-            reason = "expected two numbers, for prompt and completion tokens, e.g. 0.15,0.60"
-            raise UsageError(f"--price {self.price}: {reason}") from None
-        return {"default": Price(prompt, completion)}
-
-    def count(self, command: str, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
+    def count(self, servers: Servers, command: str, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
         """Show what stages would send; see `judgekit.experiment.run.count`."""
         from judgekit.experiment.prepare import check_access
         from judgekit.experiment.run import count
 
-        check_access(self.endpoints().values())
-        show_plan(count(units, self.cache), self.prices(), command, as_json=self.as_json)
+        check_access(servers.endpoints.values())
+        show_plan(count(units, self.cache), servers.prices, command, as_json=self.as_json)
 
-    def session(self, work: Callable[[Session], Awaitable[T]]) -> tuple[T, dict[str, Usage]]:
+    def session(self, servers: Servers, work: Callable[[Session], Awaitable[T]]) -> tuple[T, dict[str, Usage]]:
         """Return what ``work`` returns, given a session, and what it took by endpoint."""
         from judgekit.stages import with_session
 
@@ -249,29 +180,7 @@ class AskOptions(RunOptions, ModelOptions):
             return await work(session), session.totals()
 
         with progress() as draw:
-            return with_session(inside, **self.kept(), budget=self.budget(), prices=self.prices(), progress=draw)
-
-
-def _table(settings: Iterable[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` as lines of TOML; a value that is not TOML is a text."""
-    if not settings:
-        return {}
-    import tomllib
-
-    lines = []
-    for item in settings:
-        key, equals, value = item.partition("=")
-        if not (equals and key.strip()):
-            raise UsageError(f"--set {item}: expected KEY=VALUE, e.g. timeout_s=300")
-        try:
-            tomllib.loads(item)
-            lines.append(item)
-        except (ValueError, RecursionError):
-            lines.append(f"{key}={json.dumps(value)}")
-    try:
-        return tomllib.loads("\n".join(lines))
-    except (ValueError, RecursionError) as problem:
-        raise UsageError(f"--set: {problem}") from None
+            return with_session(inside, cache=self.cache, budget=self.budget(), prices=servers.prices, progress=draw)
 
 
 def named(items: list[str] | None, what: str) -> dict[str, Path]:

@@ -303,7 +303,7 @@ def advice(asked: Mapping[str, int], read: Mapping[str, int]) -> str:
     if given - {Status.FAILED}:
         out.append(
             "Unparsed, truncated and refused replies are kept, and the same command reuses them: try"
-            " another prompt or model, or ask for everything again with --cache-mode refresh."
+            " another prompt or model, or ask for everything again into another store (--cache FOLDER)."
         )
     return " ".join(out)
 

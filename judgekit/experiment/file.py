@@ -98,8 +98,8 @@ else:
     AnalysisConfig = _form_of(Rules, "AnalysisConfig")
 
 
-class _Endpoints(_Section):
-    endpoints: dict[str, EndpointConfig]
+class _Endpoints(BaseModel):
+    endpoints: Annotated[dict[str, EndpointConfig], Field(min_length=1)]
 
 
 def endpoint_of(name: str, table: dict[str, Any]) -> Endpoint:
@@ -121,6 +121,26 @@ class PriceConfig(_Section):
 
     prompt: Annotated[float, Field(ge=0)]
     completion: Annotated[float, Field(ge=0)]
+
+
+class _Servers(_Endpoints):
+    prices: dict[str, PriceConfig] = {}
+
+
+def _tables(endpoints: Mapping[str, _Section], folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what endpoints are made of by name; the files that they name are relative to a folder."""
+    tables = {name: table.model_dump() for name, table in endpoints.items()}
+    for table in tables.values():
+        if isinstance(table["target"], str):
+            table["target"] = str(resolved(table["target"], folder))
+        file, carrier = split_file(str(table["transport"]))
+        if file is not None:
+            table["transport"] = f"{resolved(file, folder)}:{carrier}"
+    return tables
+
+
+def _price_list(prices: Mapping[str, PriceConfig]) -> dict[str, Price]:
+    return {name: Price(price.prompt, price.completion) for name, price in prices.items()}
 
 
 class LabelerConfig(BaseModel):
@@ -296,13 +316,7 @@ class Config(_Section):
 
     def servers(self) -> dict[str, Endpoint]:
         """Return the endpoints by name."""
-        tables = {name: table.model_dump() for name, table in self.endpoints.items()}
-        for table in tables.values():
-            if isinstance(table["target"], str):
-                table["target"] = str(self.resolve(table["target"]))
-            file, carrier = split_file(str(table["transport"]))
-            if file is not None:
-                table["transport"] = f"{self.resolve(file)}:{carrier}"
+        tables = _tables(self.endpoints, self.path.parent)
         return {name: Endpoint(name=name, **table) for name, table in tables.items()}
 
     def costs(self) -> Money:
@@ -315,7 +329,7 @@ class Config(_Section):
 
     def price_list(self) -> dict[str, Price]:
         """Return the prices by endpoint name or model id."""
-        return {name: Price(price.prompt, price.completion) for name, price in self.prices.items()}
+        return _price_list(self.prices)
 
     def files(self) -> dict[str, Path]:
         """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``docs 2``, ``run NAME``."""
@@ -342,18 +356,30 @@ def _without_none(value: Any) -> Any:
     return [_without_none(v) for v in value] if isinstance(value, list) else value
 
 
+def read_servers(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Price]]:
+    """Return the tables of endpoints and the prices of an experiment file, which need hold nothing else."""
+    with located(path):
+        try:
+            form = _Servers.model_validate(_content(path))
+        except ValidationError as error:
+            raise _speak(error, path) from None
+    return _tables(form.endpoints, path.parent), _price_list(form.prices)
+
+
 def load(path: str | Path, *, whole: bool = True) -> Config:
     """Read an experiment file; one that is not ``whole`` may lack documents and labelers, as before a pilot."""
-    path = Path(path)
+    return parse_config(_content(Path(path)), Path(path), whole=whole)
+
+
+def _content(path: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(read_bytes(path, "an experiment file").decode())
+        return tomllib.loads(read_bytes(path, "an experiment file").decode())
     except DataError as error:
         raise ConfigError(error.reason, path) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8: save the file as UTF-8", path) from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from error
-    return parse_config(content, path, whole=whole)
 
 
 def parse_config(content: dict[str, Any], path: Path, *, whole: bool = True) -> Config:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
@@ -16,13 +15,10 @@ from judgekit import __version__, outcomes, stages
 from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
-from judgekit.analysis.unread import unread
 from judgekit.answers.imported import Imported
-from judgekit.answers.text import is_foreign
 from judgekit.client.budget import Amount, Usage
 from judgekit.client.session import Session
 from judgekit.data.checks import judges_nothing, remarks
-from judgekit.data.documents import render
 from judgekit.data.labelings import Labeling
 from judgekit.data.spans import where
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
@@ -174,30 +170,6 @@ def _labeling(name: str, made: State) -> LabelingInfo:
         spending=_spending(made.session.usage(f"label {name}"), needs.people),
         outside_pool=_outside(labeler, labeling, made.prepared.collection),
     )
-
-
-def _unread(made: State) -> Iterator[str]:
-    """Yield what the replies that could not be read go with, for each labeling that asked an LLM."""
-    collection = made.prepared.collection
-    for name, labeling in made.labelings.items():
-        table = labeling.table[labeling.table["status"] != Status.UNASKED.value]
-        lost = (~table["status"].isin(NOT_MISSING)).to_numpy()
-        if not lost.any() or not made.prepared.labelers[name].needs.asked:
-            continue
-        ids, places = np.unique(table["doc_id"].to_numpy(str), return_inverse=True)
-        texts = [render(doc, collection.fields) for doc in collection.docs.get(ids.tolist())]
-        lengths = np.array([len(text) for text in texts])[places]
-        short, long = np.quantile(lengths, [1 / 3, 2 / 3])
-        sides = {
-            "the longest third or the shortest third": np.where(
-                lengths > long, 1.0, np.where(lengths < short, 0.0, np.nan)
-            ),
-            "passages in another script than Latin or in Latin script": np.array([is_foreign(t) for t in texts])[
-                places
-            ],
-            "passages with digits or without digits": np.array([bool(re.search(r"\d", t)) for t in texts])[places],
-        }
-        yield unread(name, lost, table["query_id"].to_numpy(str), sides)
 
 
 def _together(names: Iterable[str]) -> str:
@@ -502,6 +474,6 @@ def summarise(made: State) -> Results:
         settings=config.toml(),
         note=" ".join(note for url, note in _NOTES.items() if url in urls),
         warnings=tuple(dict.fromkeys(warnings)),
-        notices=(*dict.fromkeys(note for note in session.notes if note not in session.doubts), *_unread(made)),
+        notices=tuple(dict.fromkeys(note for note in session.notes if note not in session.doubts)),
         retries=tuple(session.shared.retries.items()),
     )

@@ -245,7 +245,7 @@ class Store:
         if any(word in text.casefold() for word in ("readonly", "read-only", "permission", "unable to open")):
             return StoreError(
                 f"the store {self.path} cannot be written to ({text}). Name another folder with --cache or"
-                " JUDGEKIT_CACHE, or only read it with --cache-mode read-only"
+                " JUDGEKIT_CACHE, or only read it with mode='read-only' in Python"
             )
         return StoreError(f"the store {self.path} cannot be used: {text}")
 

@@ -12,7 +12,7 @@ DRY = ["run", "experiment.toml", "--dry-run"]
 SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 JUDGE = ["label", "judge", *DATA, "--out", "x.qrels"]
-MOCK = ["--base-url", URL, "--model", "mock"]
+MOCK = ["--endpoint", URL, "--model", "mock"]
 Change = Callable[[Path], object]
 
 
@@ -51,11 +51,11 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "no reference answers": (_no_references, RUN, ["answers.metrics", "no query has any"]),
     "results into a file": (_nothing, [*RUN[:3], "gold.qrels"], ["gold.qrels", "need a folder"]),
     "a limit without prices": (_nothing, [*RUN, "--max-cost", "1"], ["a cost limit needs the price of the model 'mock'", "[prices.'mock']"]),
-    "a label with a limit without prices": (_nothing, [*JUDGE, *MOCK, "--max-cost", "1", "--dry-run"], ["--max-cost needs the price of a token: add --price"]),
+    "a label with a limit without prices": (_nothing, [*JUDGE, *MOCK, "--max-cost", "1", "--dry-run"], ["--max-cost needs prices", "[prices.'mock']"]),
     "two runs of one name": (_nothing, [*SCORE, "--run", "good.trec"], ["good.trec", "named"]),
     "one file under two names in options": (_nothing, ["score", "--run", "a=good.trec", "--run", "b=good.trec", "--qrels", "gold.qrels"], ["--run b=good.trec: 'a' is the same file"]),
     "a run without a file": (_nothing, ["score", "--run", "good=", "--qrels", "gold.qrels"], ["good=", "file name is missing"]),
-    "half an endpoint": (_nothing, [*JUDGE, "--model", "m"], ["--base-url and --model"]),
+    "half an endpoint": (_nothing, [*JUDGE, "--model", "m"], ["--model is of a server: name the server with --endpoint"]),
     "a table of another kind": (_nothing, [*SCORE, "--out", "scores.xlsx"], ["scores.xlsx", ".parquet"]),
     "qrels of other queries": (_edit("gold.qrels", "q", "topic"), SCORE, ["qrels 'gold' list none of the queries and documents of good"]),
     "one of several qrels is foreign": (_write("other.qrels", "q0 0 elsewhere 1\n"), [*SCORE, "--qrels", "other.qrels"], ["qrels 'other' list none of the queries and documents of good"]),

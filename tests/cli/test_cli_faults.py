@@ -22,7 +22,7 @@ LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl",
 
 
 def _label(judgekit: Judgekit, server: FaultServer, code: int | None = None) -> Said:
-    endpoint = ["--base-url", server.base_url, "--model", "m", "--cache", "store"]
+    endpoint = ["--endpoint", server.base_url, "--model", "m", "--cache", "store"]
     return judgekit(*LABEL, "--out", "judge.qrels", *endpoint, code=code)
 
 
@@ -72,7 +72,7 @@ def test_what_running_again_would_not_change_is_not_advised(judgekit, fault_serv
     fault_server.answer = lambda body, seen: "Hard to tell." if "mill" in str(body) else "Yes"
     said = _label(judgekit, fault_server, code=1)
     assert "Run the same command again" not in said.err
-    assert "try another prompt or model, or ask for everything again with --cache-mode refresh" in said.err
+    assert "try another prompt or model, or ask for everything again into another store" in said.err
     before = len(fault_server.seen)
     _label(judgekit, fault_server, code=1)
     assert len(fault_server.seen) == before
@@ -107,7 +107,7 @@ def test_an_interrupted_run_goes_on_where_it_was(judgekit, folder, fault_server)
         return completion("Yes", delay_s=20 if "bridge of Farrow built?" in str(body) and not stopped else 0.05)
 
     fault_server.answer = answer
-    command = [*map(str, LABEL), "--out", "judge.qrels", "--base-url", fault_server.base_url, "--model", "m"]
+    command = [*map(str, LABEL), "--out", "judge.qrels", "--endpoint", fault_server.base_url, "--model", "m"]
     command += ["--cache", "store", "--concurrency", "2"]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     started = [sys.executable, "-c", MAIN, *command]
@@ -134,7 +134,7 @@ def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and
     judgekit, folder, fault_server
 ):
     fault_server.answer = lambda body, seen: completion("The passages do not say.")
-    endpoint = ["--base-url", fault_server.base_url, "--model", "m", "--cache", "store"]
+    endpoint = ["--endpoint", fault_server.base_url, "--model", "m", "--cache", "store"]
     data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
     said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint, code=0)
     assert "6 of 6 answers read like abstentions" in " ".join(said.err.split())

@@ -12,7 +12,7 @@ from judgekit.metrics import DEFINITIONS
 from tests.mock import URL
 from tests.small import Judgekit, edited
 
-MOCK = ["--base-url", URL, "--model", "mock", "--cache", "store"]
+MOCK = ["--endpoint", URL, "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 RUN = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
 

@@ -62,39 +62,3 @@ def test_no_decision_rests_on_two_models_under_one_name_until_the_user_accepts_i
     assert "No decision.\n" not in accepted.out
     assert "come from 2 models" in accepted.err
     assert len(fault_server.seen) == sent
-
-
-def canary(pairs: int) -> tuple[str, str]:
-    """The table that makes a run ask again, in front of another one."""
-    return "[answers]", f"[canary]\npairs = {pairs}\n[answers]"
-
-
-def test_a_canary_says_how_many_stored_labels_come_out_otherwise_and_leaves_them(judgekit, folder, fault_server):
-    run = experiment(folder, fault_server, canary(5))
-    fault_server.answer = as_model("judge-2026-01")
-    assert "canary judge: no stored replies to compare with yet" in judgekit(*run).out
-    labels = (folder / "out" / "labels" / "judge.qrels").read_text()
-    sent = len(fault_server.seen)
-
-    assert "canary judge: 0 of 5 labels differ (0.0%, 95 % interval 0.0% to 43.4%)\n" in judgekit(*run).out
-    assert len(fault_server.seen) == sent + 5
-
-    fault_server.answer = as_model("judge-2026-09", turned=True)
-    turned = judgekit(*experiment(folder, fault_server, canary(1000)))
-    pairs = len(labels.splitlines())
-    assert f"canary judge: {pairs} of {pairs} labels differ (100.0%, 95 % interval" in turned.out
-    assert "the stored replies name judge-2026-01, the new ones judge-2026-09" in turned.out
-    assert turned.code == 0, turned.err  # the labels are those of one model: the stored ones
-    assert (folder / "out" / "labels" / "judge.qrels").read_text() == labels
-    assert "labels differ" in (folder / "out" / "report.html").read_text()
-    assert len(fault_server.seen) == sent + 5 + pairs
-
-
-def test_a_canary_keeps_to_the_budget_and_sends_nothing_in_a_dry_run(judgekit, folder, fault_server):
-    fault_server.answer = as_model("judge")
-    assert judgekit(*experiment(folder, fault_server), "--limit", 3).code == 0
-    sent = len(fault_server.seen)
-    run = experiment(folder, fault_server, canary(5))
-    assert judgekit(*run, "--dry-run").code == 0
-    assert "budget" in judgekit(*run, "--max-requests", 4, code=3).err
-    assert len(fault_server.seen) == sent + 4

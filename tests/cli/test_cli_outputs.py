@@ -9,7 +9,7 @@ from judgekit.experiment.run import prepare, result_files
 from tests.mock import URL
 from tests.small import Judgekit, edited
 
-MOCK = ["--base-url", URL, "--model", "mock", "--cache", "store"]
+MOCK = ["--endpoint", URL, "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 PEOPLE = ["label", "provenance(qrels=gold.qrels)", *DATA]
 

@@ -10,7 +10,7 @@ from tests.mock import URL
 from tests.small import EXPERIMENT, FILES, QUICK, RUNS, edited, toml
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
-MOCK = ["--base-url", URL, "--model", "mock"]
+MOCK = ["--endpoint", URL, "--model", "mock"]
 
 
 def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply(judgekit, folder):

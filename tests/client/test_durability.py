@@ -138,7 +138,7 @@ def unwritable(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_folder_that_cannot_be_written_to_is_a_sentence_and_can_still_be_read(unwritable):
-    with pytest.raises(StoreError, match=r"cannot be written to .*--cache-mode read-only"):
+    with pytest.raises(StoreError, match=r"cannot be written to .*mode=.read-only"):
         Session(unwritable)
     transport = ScriptedTransport("no")
     found = Run("http://h/v1", UNITS[:30], unwritable, session={"mode": "read-only", "transports": lambda _: transport})

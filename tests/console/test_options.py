@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from tests.mock import URL
 from tests.small import EXPERIMENT, edited, toml
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
-MOCK = ["--base-url", URL, "--model", "mock"]
+MOCK = ["--endpoint", URL, "--model", "mock"]
 LABEL = ["label", "judge", *DATA, "--depth", 4, "--out", "out.qrels", "--cache", "store"]
 ANSWER = ["answer", *DATA, "--depth", 2, "--out", "out.csv", "--cache", "store"]
 
@@ -16,6 +17,15 @@ def machine(said: Any) -> dict[str, Any]:
     assert said.code == 0, said.err
     found: dict[str, Any] = json.loads(said.out)
     return found
+
+
+def priced(folder: Path, prompt: float, completion: float) -> str:
+    """Return a file with the endpoint of the experiment and a price of its model."""
+    prices = {"mock": {"prompt": prompt, "completion": completion}}
+    (folder / "priced_server.toml").write_text(
+        toml(endpoints={"local": {"base_url": URL, "model": "mock"}}, prices=prices)
+    )
+    return "priced_server.toml"
 
 
 @pytest.mark.parametrize("command", [LABEL, ANSWER])
@@ -39,13 +49,13 @@ def test_a_dry_run_says_how_many_requests_are_left_and_how_many_it_may_become(ju
 
 
 def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_replies(judgekit, folder):
-    command = [*LABEL, *MOCK, "--price", "1000000,2000000"]
+    command = [*LABEL, "--endpoint", priced(folder, 1000000.0, 2000000.0)]
     stage = machine(judgekit(*command, "--dry-run", "--json"))["stages"]["all"]
     assert stage["money"] == stage["prompt_tokens"]
     assert stage["money_at_most"] > stage["money"] + 2 * stage["to_send"]
     shown = judgekit(*command, "--dry-run").out
     assert f"at least {stage['money']:,.2f}; up to {stage['money_at_most']:,.2f}" in shown
-    spent = machine(judgekit(*command, "--json"))["usage"]["default"]["money"]
+    spent = machine(judgekit(*command, "--json"))["usage"]["local"]["money"]
     assert stage["money"] <= spent <= stage["money_at_most"]
     (folder / "priced.toml").write_text(EXPERIMENT + toml(prices={"mock": {"prompt": 1.0, "completion": 2.0}}))
     for name in ("priced", "experiment"):
@@ -53,47 +63,64 @@ def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_rep
 
 
 def test_a_dry_run_fails_where_the_key_is_not_in_the_environment(judgekit, folder):
-    server = ["--base-url", "http://localhost:9/v1", "--model", "m", "--api-key-env", "NO_SUCH_KEY"]
+    server = ["--endpoint", "paid(base_url=http://localhost:9/v1, model=m, api_key_env=NO_SUCH_KEY)"]
     edited(folder / "experiment.toml", f'"{URL}"', '"http://localhost:9/v1"\napi_key_env = "NO_SUCH_KEY"')
     for command in (["run", "experiment.toml"], [*LABEL, *server], [*ANSWER, *server]):
         assert "NO_SUCH_KEY" in judgekit(*command, "--dry-run", code=2).err
 
 
 @pytest.mark.parametrize("command", [LABEL, ANSWER])
-def test_a_stage_keeps_to_its_budget(judgekit, command):
-    assert "the budget of 5 requests is used up" in judgekit(*command, *MOCK, "--max-requests", 5, code=3).err
-    assert "add --price" in judgekit(*command, *MOCK, "--max-cost", 1).err
-    assert judgekit(*command, *MOCK, "--max-cost", 0.0001, "--price", "1,1").code == 3
+def test_a_stage_keeps_to_its_budget(judgekit, folder, command):
+    assert "[prices.'mock']" in judgekit(*command, *MOCK, "--max-cost", 1, code=2).err
+    said = judgekit(*command, "--endpoint", priced(folder, 1.0, 1.0), "--max-cost", 0.0001, code=3)
+    assert "would exceed the budget of 0.0001" in said.err
 
 
-def test_every_setting_of_an_endpoint_can_be_given(judgekit, fault_server):
-    server = ["--base-url", fault_server.base_url, "--model", "m"]
-    further = ["--set", "params.temperature=0.5", "--set", "params.chat_template_kwargs.enable_thinking=false"]
-    further += ["--set", "timeout_s=30", "--set", "namespace=mine", "--set", 'complete=["done"]']
-    judgekit(*LABEL, *server, *further, code=0)
-    assert fault_server.seen[0]["temperature"] == 0.5
-    assert fault_server.seen[0]["chat_template_kwargs"] == {"enable_thinking": False}
+def test_an_endpoint_is_an_address_a_spelling_a_name_or_a_file(judgekit, folder, fault_server):
+    url = fault_server.base_url
+    settings = {"base_url": url, "model": "m", "timeout_s": 30.0, "params": {"temperature": 0.5}}
+    other = settings | {"model": "n"}
+    (folder / "mine.toml").write_text(toml(endpoints={"a": settings, "b": other}))
+    edited(folder / "experiment.toml", f'"{URL}"', f'"{url}"')
+    asked = [
+        ([url, "--model", "m"], {"model": "m"}),
+        ([f"here(base_url={url}, model=m)", "--concurrency", "2"], {"model": "m"}),
+        (["local"], {"model": "mock"}),
+        (["local", "--model", "k"], {"model": "k"}),
+        (["mine.toml:a"], {"model": "m", "temperature": 0.5}),
+        (["mine.toml:b", "--model", "k"], {"model": "k", "temperature": 0.5}),
+        (["experiment.toml"], {"model": "mock"}),
+    ]
+    for number, (given, sent) in enumerate(asked):
+        command = [*LABEL[:-1], f"store{number}", "--endpoint", *given]
+        before = len(fault_server.seen)
+        judgekit(*command, code=0)
+        assert {name: fault_server.seen[before].get(name) for name in sent} == sent
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("endpoint", "told"),
     [
-        ("timout_s=3", "Did you mean 'timeout_s'"),
-        ("timeout_s=long", "endpoints.default.timeout_s"),
-        ("timeout_s", "expected KEY=VALUE"),
-        ("model=other", "use its own option, --model"),
-        ("params={temperature=0", "valid dictionary"),
+        (["local(base_url=http://h/v1, model=m, timout_s=3)"], "Did you mean 'timeout_s'"),
+        (["local(base_url=http://h/v1, model=m, timeout_s=long)"], "endpoints.local.timeout_s"),
+        (["local(base_url=http://h/v1)"], "model is empty"),
+        (["http://h/v1"], "model is empty"),
+        (["locla"], "unknown endpoint of experiment.toml 'locla': choose from local. Did you mean 'local'"),
+        (["nowhere.toml"], "nowhere.toml: no such file"),
+        (["two.toml", "--model", "m"], "--model is of one endpoint"),
+        (["two.toml:c"], "choose from a, b"),
+        (["queries.jsonl"], "unknown endpoint of experiment.toml 'queries.jsonl'"),
+        (["none.toml"], "none.toml: [endpoints] is missing"),
+        (["local(base_url=http://h/v1"], "expected"),
     ],
 )
-def test_a_setting_that_is_none_is_a_mistake_with_a_sentence(judgekit, setting, told):
-    said = judgekit(*LABEL, *MOCK, "--set", setting, code=2)
+def test_an_endpoint_that_is_none_is_a_sentence(judgekit, folder, endpoint, told):
+    settings = {"base_url": "http://h/v1", "model": "m"}
+    (folder / "two.toml").write_text(toml(endpoints={"a": settings, "b": settings}))
+    (folder / "none.toml").write_text('title = "empty"\n')
+    said = judgekit(*LABEL, "--endpoint", *endpoint, code=2)
     assert told in said.err
     assert "Traceback" not in said.err
-
-
-@pytest.mark.parametrize("price", ["1", "cheap,dear", "-1,2", "nan,1", "inf,1"])
-def test_a_price_is_two_numbers(judgekit, price):
-    assert "expected two numbers" in judgekit(*LABEL, *MOCK, "--price", price, code=2).err
 
 
 def test_an_experiment_tells_machines_its_decision(judgekit, folder):
@@ -112,6 +139,6 @@ def test_an_experiment_tells_machines_its_decision(judgekit, folder):
 def test_a_command_waits_for_its_server(judgekit, fault_server):
     states = [(503, {}), (503, {}), (200, {"data": [{"id": "m"}]})]
     fault_server.other = lambda path, body: states.pop(0) if len(states) > 1 else states[0]
-    said = judgekit("check-endpoint", "--base-url", fault_server.base_url, "--model", "m", "--wait", 20)
+    said = judgekit("check-endpoint", "--endpoint", fault_server.base_url, "--model", "m", "--wait", 20)
     assert "waiting for the server" in said.err
     assert len(states) == 1

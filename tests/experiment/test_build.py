@@ -73,7 +73,8 @@ def test_wrong_input_is_a_sentence(folder, judgekit):
     ]:
         done = judgekit("build", *command)
         assert (done.code, said in done.err) == (2, True), done.err
-    judgekit("build", "experiment.toml", "-l", "judge", "--max-requests", "1", code=3)
+    edited(folder / "experiment.toml", "[answers]", "[prices.mock]\nprompt = 1.0\ncompletion = 1.0\n[answers]")
+    judgekit("build", "experiment.toml", "-l", "judge", "--max-cost", "0.00001", code=3)
     assert not (folder / "ground-truth").exists()
 
 

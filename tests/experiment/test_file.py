@@ -70,7 +70,6 @@ NAME = 'name = "judge"'
             UTILITY + "\nquality = [1]",
             ["[labelers.2]", "'quality' must be a text, a number or true/false"],
         ),
-        ("[answers]", "[canary]\npairs = 0\n[answers]", ["pairs must be at least 1, not 0"]),
         ("[1, 4]", "[]", ["[answers.depths] list should have at least 1 item"]),
         ("[1, 4]", '[1, 4]\nmetrics = ["emm"]', ["answers", "emm"]),
         ("[1, 4]", '[1, 4]\nmetrics = ["em", "f1", "em"]', ["[answers]", "metrics names 'em' twice"]),

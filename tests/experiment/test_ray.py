@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.more, pytest.mark.xdist_group("ray")]
 
 def on_ray(path: Path, out: Path, store: Path, *more: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "judgekit", "run", str(path), "--out", str(out), "--cache", str(store)]
-    command += ["--executor", "ray", "--address", "local", *more]
+    command += ["--ray", "local", *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -66,6 +66,6 @@ def test_a_budget_holds_for_all_parts_and_what_was_paid_is_kept(tmp_path, fault_
 
 
 def test_a_cluster_that_is_not_there_is_named(tmp_path, fault_server):
-    running = on_ray(experiment(tmp_path, fault_server), tmp_path, tmp_path / "store", "--address", "nowhere")
+    running = on_ray(experiment(tmp_path, fault_server), tmp_path, tmp_path / "store", "--ray", "nowhere")
     _, err = running.communicate(timeout=120)
     assert (running.returncode, "no Ray cluster answers at nowhere" in err) == (2, True)

@@ -15,10 +15,10 @@ from judgekit import __version__, report as reports
 from judgekit.client.session import Session
 from judgekit.data.files import write_table
 from judgekit.data.streams import write_atomic
-from judgekit.errors import UsageError, not_among
+from judgekit.errors import UsageError
 from judgekit.experiment.finished import draw
 from judgekit.experiment.run import count
-from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
+from judgekit.plugins.audit import bias, circularity, gullibility, jury
 from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Card, Number
 from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from judgekit.client.waves import Plan
     from judgekit.wire.types import Program
 
-FREE: Final = (circularity.NAME, jury.NAME, bias.SURFACE, bias.OVERRATING)
-"""Checks of labels that are there."""
-CHECKS: Final = (*FREE, gullibility.NAME, consistency.NAME)
-"""All checks; the last two ask labelers, which may cost money."""
+ALL: Final = "all"
+"""Stands for every probe that judgekit has."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +58,18 @@ class Audit:
 def audit(
     results: str | Path,
     *,
-    checks: str | Sequence[str] = FREE,
-    probes: Sequence[str | Callable[[str, str], str]] = DEFAULT,
+    probes: str | Sequence[str | Callable[[str, str], str]] = (),
     reference: str | None = None,
     cache: str | Path | None = None,
     budget: Budget | None = None,
     progress: Progress = silent,
 ) -> Audit:
-    """Say what a comparison alone does not show: circularity, jury worth, bias, gullibility, consistency.
+    """Say what a comparison alone does not show: circularity, jury worth, bias, and gullibility where probed.
 
     Args:
         results: folder of `judgekit run`.
-        checks: some of `CHECKS`, or ``all``; by default those that send nothing.
-        probes: spellings or functions ``(question, passage) -> passage``.
+        probes: what passages are tampered with to see whether labelers are fooled, which asks them: spellings or
+            functions ``(question, passage) -> passage``, or ``all``; none by default, which sends nothing.
         reference: the labeling that others are compared with; by default what people said, else provenance.
         cache: folder of the reply store; the user's cache folder by default.
         budget: where to stop.
@@ -82,8 +79,8 @@ def audit(
         ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    options, material = _options(checks, probes), read(Path(results), reference)
-    prices, work = material.prepared.config.price_list(), partial(_audited, material, *options)
+    tampering, material = _probes(probes), read(Path(results), reference)
+    prices, work = material.prepared.config.price_list(), partial(_audited, material, tampering)
     found = with_session(work, cache=cache, budget=budget, prices=prices, progress=progress)
     folder, table = material.folder, found.table
     write_table(table, folder / "audit.csv")
@@ -101,50 +98,42 @@ def audit(
 
 def plan_audit(
     results: Path,
-    checks: Sequence[str],
     probes: Sequence[str],
     reference: str | None = None,
     cache: Path | None = None,
 ) -> dict[str, Plan]:
     """Count what `audit` would send, by stage and, under ``all``, together."""
     asked: dict[str, list[StageUnit]] = {}
-    for stage, program, units in _asked(read(results, reference), *_options(checks, probes)):
+    for stage, program, units in _asked(read(results, reference), _probes(probes)):
         asked.setdefault(stage, []).extend((program, unit) for unit in units)
     return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
 
 
-def _options(
-    checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]
-) -> tuple[tuple[str, ...], tuple[Probe, ...]]:
-    """Return the checks and the probes, checked."""
-    named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
-    wanted = CHECKS if named == ["all"] else tuple(named)
-    for name in wanted:
-        if name not in CHECKS:
-            raise UsageError(f"--checks {name}: {not_among('check', name, [*CHECKS, 'all'])}")
-    made = tuple(probe(one) for one in probes)
+def _probes(given: str | Sequence[str | Callable[[str, str], str]]) -> tuple[Probe, ...]:
+    """Return the probes, checked; ``all`` stands for judgekit's own."""
+    named = [given] if isinstance(given, str) else given
+    made: list[Probe] = []
+    for one in named:
+        made += map(probe, DEFAULT if one == ALL else [one])
     names = [one.name for one in made]
     if len(set(names)) < len(names):
         raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is listed twice")
-    return tuple(name for name in CHECKS if name in wanted), made
+    return tuple(made)
 
 
-def _asked(
-    material: Material, checks: Sequence[str], probes: Sequence[Probe]
-) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
-    """Yield what the checks ask: the stage, whom, and about what."""
+def _asked(material: Material, probes: Sequence[Probe]) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
+    """Yield what the probes ask: the stage, whom, and about what."""
+    if not probes:
+        return
     sample = gullibility.draw(material)
     for name in material.labelings:
-        if gullibility.NAME in checks:
-            controls = set()
-            for _, shown, control, tampered in gullibility.asked(material, name, probes, sample):
-                yield from (tampered,) if shown in controls else (control, tampered)
-                controls.add(shown)
-        if consistency.NAME in checks and (asking := consistency.asked(material, name)):
-            yield asking
+        controls = set()
+        for _, shown, control, tampered in gullibility.asked(material, name, probes, sample):
+            yield from (tampered,) if shown in controls else (control, tampered)
+            controls.add(shown)
 
 
-async def _audited(material: Material, checks: Sequence[str], probes: Sequence[Probe], session: Session) -> Audit:
+async def _audited(material: Material, probes: Sequence[Probe], session: Session) -> Audit:
     """Do the checks, first those that send nothing."""
     notes, numbers = list[str](), dict[str, list[Number]]()
     if material.reference is None:
@@ -153,25 +142,21 @@ async def _audited(material: Material, checks: Sequence[str], probes: Sequence[P
             " skipped, and probes use passages of other questions. Name a reference with --reference NAME."
         )
     held = material.reference is not None
-    looks = bias.surface(material) if bias.SURFACE in checks and held else {}
-    sample = gullibility.draw(material)
+    looks = bias.surface(material) if held else {}
     for name in material.labelings:
         found = numbers[name] = list[Number]()
-        apart = held and name != material.reference
-        if circularity.NAME in checks and len(material.collection.runs) > 1:
+        if len(material.collection.runs) > 1:
             found += circularity.of_labeling(material, name)
-        if jury.NAME in checks and held:
+        if held:
             found += jury.of_voices(material, name, session)
-        if bias.SURFACE in checks and apart:
+        if held and name != material.reference:
             groups = material.groups[material.query]
             found += bias.slopes(material.unit_scaled(name), material.judged, looks, groups, material.confidence)
-        if bias.OVERRATING in checks and apart:
             found += bias.overrating(material, name)
-    for name, found in numbers.items():
-        if gullibility.NAME in checks:
+    if probes:
+        sample = gullibility.draw(material)
+        for name, found in numbers.items():
             found += await gullibility.attack(material, name, probes, sample, session)
-        if consistency.NAME in checks:
-            found += await consistency.repeats(material, name, session)
     cards = {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()}
     return Audit(cards, tuple(notes))
 

@@ -133,7 +133,6 @@ TITLES: Mapping[str, str] = {
     "surface": "What the labels follow besides relevance (share of the scale per standard deviation)",
     "overrating": "Overrating",
     "gullibility": "Gullibility: what tampering with passages that are not relevant does",
-    "consistency": "Consistency",
 }
 
 

@@ -4,3 +4,4 @@ from judgekit.plugins.guard import command  # noqa: F401 - it registers
 from judgekit.registry import register
 
 register.names("judgekit.plugins.guard.gate", "Guarded", "guard")
+register.names("judgekit.plugins.guard.passing", "Gate")

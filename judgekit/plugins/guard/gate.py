@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,12 @@ from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.records import as_number
 from judgekit.data.runs import Run
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import parse_measures
 from judgekit.plugins.guard.decision import GateDecision, Outcome, decide, decide_suite
-from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_labeler, by_labels, of_folders
+from judgekit.plugins.guard.losses import Losses, by_answers, by_labeler, by_labels, of_folders
+from judgekit.plugins.guard.passing import Gate
 from judgekit.progress import Progress, silent
 from judgekit.wire.types import Endpoint
 
@@ -109,19 +110,17 @@ def _moved(losses: Losses) -> npt.NDArray[np.bool_]:
     return (abs(losses.low) > _NOTHING) | (abs(losses.high) > _NOTHING)
 
 
-def _decided(
-    losses: Losses, names: tuple[str, str], max_drop: float, suite: bool, queries: Queries, groups: str | None
-) -> Guarded:
+def _decided(losses: Losses, names: tuple[str, str], gate: Gate, queries: Queries, groups: str | None) -> Guarded:
     ids, low, high = losses.query_ids, losses.low, losses.high
     if groups is not None:
         if unknown := next((q for q in ids if q not in queries), None):
             raise UsageError(f"groups need the queries, and question {unknown!r} is not among them")
         means = pd.DataFrame({"low": low, "high": high}).groupby([queries[q].group(groups) for q in ids]).mean()
         low, high = means["low"].to_numpy(), means["high"].to_numpy()
-    mean = (decide_suite if suite else decide)(low, high, max_drop / 100)
+    mean = (decide_suite if gate.suite else decide)(low, high, gate.max_drop / 100)
     moves = _moved(losses)
-    limits = _limits(queries, losses) if suite else {}
-    if suite and not limits:
+    limits = _limits(queries, losses) if gate.suite else {}
+    if gate.suite and not limits:
         losses = replace(losses, notes=(*losses.notes, "No question has a limit of its own."))
     changes = [_change(losses, i, queries, limits.get(q)) for i, q in enumerate(ids) if moves[i] or q in losses.lists]
     if not changes and not losses.lists:
@@ -134,7 +133,7 @@ def _decided(
     elif outcome == "pass" and any(c.limit is not None and c.most > c.limit + _NOTHING for c in changes):
         outcome = "inconclusive"
     changes.sort(key=lambda change: (not change.over, -change.least, -change.most))
-    return Guarded(outcome, *names, suite, losses, mean, tuple(changes))
+    return Guarded(outcome, *names, gate.suite, losses, mean, tuple(changes))
 
 
 def _limits(queries: Queries, losses: Losses) -> dict[str, float]:
@@ -162,17 +161,12 @@ def _change(losses: Losses, i: int, queries: Queries, limit: float | None) -> Ch
 def guard(
     base: AsRuns,
     new: AsRuns,
+    gate: Gate | None = None,
     *,
     labels: AsLabelings | None = None,
     labeler: str | Labeler | None = None,
     queries: AsQueries | None = None,
     docs: AsDocs | None = None,
-    run: str | None = None,
-    measure: str | None = None,
-    suite: bool = False,
-    max_drop: float = 1.0,
-    groups: str | None = None,
-    unjudged: Unjudged = "bounds",
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     cache: str | Path | None = None,
     progress: Progress = silent,
@@ -189,17 +183,12 @@ def guard(
         base: the old version: a run in any form that `judgekit.label` takes, a results folder, or, without labels and
             labeler, ratings of its answers (a file or a DataFrame with ``query_id, value``, from 0 to 1).
         new: the new version, likewise.
+        gate: what is measured, and how much of it may be lost.
         labels: a labeling that exists, in any form that `judgekit.score` takes; or else
         labeler: the spelling of one that labels what the versions show, which needs ``queries`` and ``docs``; of
             results folders, the name of a labeling.
         queries: as for `judgekit.label`; without them, the questions are those of ``labels``.
         docs: as for `judgekit.label`.
-        run: of results folders, the run to compare.
-        measure: by which the versions are scored; by default nDCG@10, of results folders their primary measure.
-        suite: whether to decide about these questions alone.
-        max_drop: the largest acceptable mean loss, in hundredths of the measure's range.
-        groups: a column of the queries: questions of a group (paraphrases) count once, by their mean.
-        unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
         endpoints: as for `judgekit.label`, like `cache`.
         cache: folder of the reply store.
         progress: called with events.
@@ -208,11 +197,7 @@ def guard(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint ended it; what was paid for is in the store.
     """
-    if not (0 < max_drop <= 100 or (suite and max_drop == 0)):
-        problem = "above 0 (0 too with suite) and at most 100 (hundredths of the measure's range)"
-        raise UsageError(f"max_drop must be {problem}, not {max_drop:g}")
-    if unjudged not in get_args(Unjudged):
-        raise UsageError(not_among("treatment of unjudged documents", unjudged, get_args(Unjudged)))
+    gate = gate or Gate()
     if labels is not None and labeler is not None:
         raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
     folders = [
@@ -230,33 +215,33 @@ def guard(
         own = {"labels": labels, "queries": queries, "docs": docs, "endpoints": endpoints}
         _refuse(own, f"{folders[0]}, which already names its inputs")
         name = None if labeler is None else str(labeler)
-        losses, asked, own_groups = of_folders(folders, run, name, measure, unjudged)
-        return _decided(losses, (str(base), str(new)), max_drop, suite, asked, groups or own_groups)
-    _refuse({"run": run}, "files: it selects a run of two results folders")
+        losses, asked, own_groups = of_folders(folders, gate.run, name, gate.measure, gate.unjudged)
+        return _decided(losses, (str(base), str(new)), gate, asked, gate.groups or own_groups)
+    _refuse({"run": gate.run}, "files: it selects a run of two results folders")
     if labels is None and labeler is None:
-        own = {"docs": docs, "measure": measure, "endpoints": endpoints}
-        _refuse(own | {"unjudged": unjudged != "bounds"}, "ratings of answers; for runs, add labels or a labeler")
-        return _decided(by_answers((base, new)), ("base", "new"), max_drop, suite, asked, groups)
+        own = {"docs": docs, "measure": gate.measure, "endpoints": endpoints}
+        _refuse(own | {"unjudged": gate.unjudged != "bounds"}, "ratings of answers; for runs, add labels or a labeler")
+        return _decided(by_answers((base, new)), ("base", "new"), gate, asked, gate.groups)
     notes: list[str] = []
     runs = _pair(base, new, notes)
-    (parsed,) = parse_measures([measure or "nDCG@10"])
+    (parsed,) = parse_measures([gate.measure or "nDCG@10"])
     if labels is not None:
         labelings = as_labelings(labels)
         if len(labelings) != 1:
             raise UsageError(f"a gate takes one labeling, not {len(labelings)}")
         texts = None if docs is None else as_docs(docs)
         ids = None if queries is None else list(asked)
-        losses = by_labels(runs, labelings[0], parsed, ids, unjudged=unjudged, docs=texts)
+        losses = by_labels(runs, labelings[0], parsed, ids, unjudged=gate.unjudged, docs=texts)
     else:
         if queries is None or docs is None:
             raise UsageError("a labeler needs the queries and the documents")
         depth = parsed.cutoff or 10
         pool = stages.PoolLabeler.make(labeler or "", asked, docs, runs, depth, endpoints=endpoints, cache=cache)
         losses = stages.with_session(
-            lambda session: by_labeler(pool, parsed, session, unjudged, progress), cache=cache, progress=progress
+            lambda session: by_labeler(pool, parsed, session, gate.unjudged, progress), cache=cache, progress=progress
         )
     losses = replace(losses, notes=(*notes, *losses.notes))
-    return _decided(losses, (runs[0].name, runs[1].name), max_drop, suite, asked, groups)
+    return _decided(losses, (runs[0].name, runs[1].name), gate, asked, gate.groups)
 
 
 def _refuse(inputs: Mapping[str, Any], beside: str) -> None:

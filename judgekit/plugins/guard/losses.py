@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -26,12 +26,12 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, Status
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
+from judgekit.plugins.guard.passing import Unjudged
 from judgekit.progress import Event, Progress
 
 if TYPE_CHECKING:
     from judgekit.client.session import Session
 
-Unjudged = Literal["bounds", "nonrelevant"]
 Sides = Sequence[Sequence[tuple[str, str]]]
 """The documents of the base version and of the new one, best first, each with its label or why it has none."""
 

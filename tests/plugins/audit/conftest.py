@@ -129,4 +129,4 @@ def copied(finished: Path, tmp_path: Path) -> Path:
 def audited(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> jk.Audit:
     """Everything that an audit of it finds."""
     folder = copy(finished, tmp_path_factory.mktemp("audited") / "copy")
-    return jk.audit(folder / "out", cache=folder / "cache", checks="all")
+    return jk.audit(folder / "out", cache=folder / "cache", probes="all")

@@ -113,7 +113,7 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
     def twice(question: str, passage: str) -> str:
         return f"{passage} {question} {question}"
 
-    options = {"checks": "gullibility", "cache": copied / "cache"}
+    options = {"cache": copied / "cache"}
     found = jk.audit(copied / "out", probes=[twice, str(copied / "mine.py") + ":shout"], **options)
     rows = numbers(found, "keyword")
     assert rows.loc["twice", "value"] == 1

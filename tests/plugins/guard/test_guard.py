@@ -86,7 +86,7 @@ def test_where_both_show_the_same_documents_nothing_changed_whatever_their_label
 def test_a_change_of_questions_without_a_score_is_no_sign_that_nothing_changed(repository: Path) -> None:
     labels = {f"q{i}": {f"d{i}a": 1} for i in range(1, 300)}
     write_run(repository / "first.trec", 300, worse={0})
-    guarded = jk.guard("base.trec", "first.trec", labels=labels, queries="queries.jsonl", suite=True)
+    guarded = jk.guard("base.trec", "first.trec", gate=jk.Gate(suite=True), labels=labels, queries="queries.jsonl")
     assert "nothing changed" not in str(guarded)
     assert "does not apply to 1 of 300 questions, which are excluded" in str(guarded)
 
@@ -122,21 +122,23 @@ def test_a_fixed_suite_is_about_its_questions_alone(
 def test_in_a_suite_missing_labels_decide_only_where_they_may(repository: Path) -> None:
     gold = {f"q{i}": {f"d{i}{c}": int(c == "a") for c in "abcde"} for i in range(20)}
     del gold["q0"]["d0d"]
-    asked = {"labels": gold, "queries": limited(repository / "suite.jsonl", {0: 1}), "suite": True}
-    guarded = jk.guard("few-base.trec", "few-harmless.trec", **asked, max_drop=10)
+    asked = {"labels": gold, "queries": limited(repository / "suite.jsonl", {0: 1})}
+    guarded = jk.guard("few-base.trec", "few-harmless.trec", jk.Gate(suite=True, max_drop=10), **asked)
     assert (guarded.mean.outcome, guarded.outcome) == ("pass", "inconclusive"), "q0 may lose more than a point"
     assert "The outcome depends on missing labels or ratings." in str(guarded)
     del gold["q1"]
     asked["queries"] = limited(repository / "suite.jsonl", {1: 1})
     with pytest.raises(DataError, match="question 'q1' has a max_drop, but nDCG@10 by 'qrels' does not rate it"):
-        jk.guard("few-base.trec", "few-harmless.trec", **asked)
+        jk.guard("few-base.trec", "few-harmless.trec", jk.Gate(suite=True), **asked)
 
 
 def test_questions_of_a_group_count_once(repository: Path) -> None:
     rows = [{"query_id": f"q{i}", "text": "What?", "town": f"t{min(i, 10)}"} for i in range(20)]
-    asked = {"labels": "gold.qrels", "queries": rows, "suite": True}
+    asked = {"labels": "gold.qrels", "queries": rows}
     write_run(repository / "new.trec", 20, worse=set(range(10, 15)))
-    alone, grouped = (jk.guard("few-base.trec", "new.trec", **asked, groups=groups) for groups in (None, "town"))
+    alone, grouped = (
+        jk.guard("few-base.trec", "new.trec", jk.Gate(suite=True, groups=groups), **asked) for groups in (None, "town")
+    )
     loss = alone.changes[0].least
     assert alone.mean.least == pytest.approx(loss * 5 / 20)
     assert grouped.mean.least == pytest.approx(loss * 5 / 10 / 11)
@@ -145,7 +147,7 @@ def test_questions_of_a_group_count_once(repository: Path) -> None:
 
 def test_what_left_and_what_came_under_a_measure_of_whole_lists(repository: Path) -> None:
     versions = [{"q": {doc: -rank for rank, doc in enumerate(docs)}} for docs in ("abc", "cbx")]
-    guarded = jk.guard(*versions, labels={"q": {"a": 2, "b": 0, "c": 0, "x": 1}}, suite=True, measure="AP")
+    guarded = jk.guard(*versions, jk.Gate(suite=True, measure="AP"), labels={"q": {"a": 2, "b": 0, "c": 0, "x": 1}})
     assert "left a [2]; came x [1]" in str(guarded)
     assert guarded.mean.least == pytest.approx(1 / 2 - 1 / 6)
 
@@ -167,7 +169,7 @@ def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, reposito
 @pytest.mark.parametrize("listed", [False, True])
 def test_missing_answers_can_be_anything(listed: bool, suite: bool, base: float | None, new: float | None) -> None:
     tables = [pd.DataFrame({"query_id": map(str, range(300)), "value": [v] * 12 + [1.0] * 288}) for v in (base, new)]
-    guarded = jk.guard(*(tables if listed else [table.dropna() for table in tables]), suite=suite)
+    guarded = jk.guard(*(tables if listed else [table.dropna() for table in tables]), jk.Gate(suite=suite))
     if base is new and not listed:
         assert len(guarded.losses.query_ids) == 288, "nobody answered the others"
         return
@@ -195,7 +197,7 @@ def test_files_made_from_other_questions_are_refused(judgekit: Judgekit, reposit
 
 
 def test_new_documents_are_labelled_through_the_store(judgekit: Judgekit, repository: Path) -> None:
-    mock = ["--labeler", "judge", "--base-url", URL, "--model", "mock"]
+    mock = ["--labeler", "judge", "--endpoint", URL, "--model", "mock"]
     first = judgekit("guard", "base.trec", "worse.trec", *FILES, *mock)
     assert "75 requests sent" in first.out, first.err
     assert "75 requests to send, for 15 questions whose lists differ" in first.err
@@ -234,15 +236,13 @@ def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"measure": "DCG@5"}, "has no fixed range"),
-        ({"max_drop": 0}, "above 0 .* and at most 100"),
-        ({"unjudged": "zero"}, "unknown treatment of unjudged documents 'zero': choose from bounds, nonrelevant"),
-        ({"groups": "topic", "queries": "queries.jsonl"}, "unknown column 'topic': choose from language"),
+        ({"gate": jk.Gate(measure="DCG@5")}, "has no fixed range"),
+        ({"gate": jk.Gate(groups="topic"), "queries": "queries.jsonl"}, "unknown column 'topic': choose from language"),
         ({"labels": None}, "to compare runs a gate needs labels"),
         ({"labeler": "containment"}, "give labels or a labeler"),
         ({"labels": None, "labeler": "containment"}, "needs the queries and the documents"),
         ({"labels": {"qx": {"d": 1}}}, "has none of the 1 questions"),
-        ({"run": "mine"}, "run does not go with files"),
+        ({"gate": jk.Gate(run="mine")}, "run does not go with files"),
     ],
 )
 def test_what_makes_no_sense_is_said(options: dict[str, object], says: str, repository: Path) -> None:
@@ -251,11 +251,24 @@ def test_what_makes_no_sense_is_said(options: dict[str, object], says: str, repo
         jk.guard(**(given | options))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"max_drop": 0}, "max_drop must be above 0"),
+        ({"max_drop": 101}, "max_drop must be a number from 0 to 100, not 101"),
+        ({"unjudged": "zero"}, "unjudged must be one of bounds, nonrelevant, not 'zero'"),
+    ],
+)
+def test_a_gate_that_cannot_be_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        jk.Gate(**options)
+
+
 def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     judgekit: Judgekit, repository: Path, fault_server: FaultServer
 ) -> None:
     write_run(repository / "first.trec", 300, worse={0, 20})
-    asked = [*FILES, "--labeler", "judge", "--base-url", fault_server.base_url, "--model", "judge", "--cache", "store"]
+    asked = [*FILES, "--labeler", "judge", "--endpoint", fault_server.base_url, "--model", "judge", "--cache", "store"]
     fault_server.answer = as_model("old")
     assert judgekit("guard", "base.trec", "first.trec", *asked).code == 0
     fault_server.answer = as_model("new")
@@ -280,7 +293,7 @@ def test_questions_that_neither_version_lists_do_not_water_a_loss_down() -> None
     worse = {q: dict(zip(docs, (1.0, 2.0), strict=True)) if q < "q2" else docs for q, docs in lists.items()}
     labels = {q: {doc: int(doc.startswith("good")) for doc in docs} for q, docs in lists.items()}
     more = labels | {f"z{i}": {f"good{i}": 1} for i in range(400)}
-    alone, with_others = (jk.guard(lists, worse, labels=given, measure="RR@2") for given in (labels, more))
+    alone, with_others = (jk.guard(lists, worse, jk.Gate(measure="RR@2"), labels=given) for given in (labels, more))
     assert with_others.mean == alone.mean
     assert len(with_others.losses.query_ids) == 40
     assert any("neither version returns results for 400 questions" in note for note in with_others.losses.notes)

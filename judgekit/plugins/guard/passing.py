@@ -1,0 +1,41 @@
+"""What a new version has to hold to in order to pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from judgekit.errors import UsageError
+from judgekit.settings import check_settings, setting
+
+Unjudged = Literal["bounds", "nonrelevant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What is measured of two versions, and how much of it the new one may lose.
+
+    Attributes:
+        measure: the measure by which the versions are scored; by default nDCG@10, for results folders their primary
+            measure.
+        max_drop: the largest acceptable mean loss, in hundredths of the measure's range.
+        suite: decide only about these questions; their column max_drop limits the loss of each.
+        groups: column of the queries: questions of a group (paraphrases) count once, by their mean.
+        unjudged: how documents without a label count: ``bounds`` (any label on the scale) or ``nonrelevant`` (0).
+        run: the run to compare in two results folders.
+
+    Raises:
+        UsageError: a value is of another type or out of its range.
+    """
+
+    measure: str | None = setting(None, short="-m")
+    max_drop: float = setting(1.0, least=0, most=100)
+    suite: bool = False
+    groups: str | None = None
+    unjudged: Unjudged = "bounds"
+    run: str | None = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.max_drop == 0 and not self.suite:
+            raise UsageError("max_drop must be above 0, since a loss of 0 cannot be shown; 0 is possible with suite")
