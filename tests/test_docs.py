@@ -175,7 +175,7 @@ def test_each_help_shows_examples_whose_options_exist_and_the_endpoint_under_one
             _exists(shlex.split(line)[1:])
         sections = one.sections(one.make_context("judgekit", [], resilient_parsing=True))
         plain = " ".join(option for option, _ in sections.get("Options", []))
-        assert not re.search(r"--(endpoint|model|concurrency|cache|max-cost|max-requests|wait)\b", plain), name
+        assert not re.search(r"--(endpoint|concurrency|cache|max-cost|max-requests|wait)\b", plain), name
         assert all(text for rows in sections.values() for _, text in rows), f"{name}: an option without a text"
 
 
