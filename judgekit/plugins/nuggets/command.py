@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.console.options import BudgetOptions, Cache, DryRun
+from judgekit.console.options import ENDPOINT, RunOptions
 from judgekit.console.printing import note, progress, say, show_plan
 from judgekit.registry import register
 
@@ -18,11 +18,12 @@ def nuggets(
     out: Annotated[Path, typer.Option("--out", "-o", help="File of nuggets to write (JSON lines).")] = Path(
         "nuggets.jsonl"
     ),
-    endpoint: Annotated[str | None, typer.Option(help="Endpoint name; optional if only one is defined.")] = None,
-    dry_run: DryRun = False,
+    endpoint: Annotated[
+        str | None,
+        typer.Option(help="Endpoint of the experiment; optional if only one is defined.", rich_help_panel=ENDPOINT),
+    ] = None,
     *,
-    cache: Cache = None,
-    budget: BudgetOptions,
+    asked: RunOptions,
 ) -> None:
     """List the facts that a good answer to each question states. Edit the file before you use it.
 
@@ -34,13 +35,13 @@ def nuggets(
     """
     from judgekit.plugins.nuggets import making
 
-    if dry_run:
-        plans, prices = making.plan_nuggets(experiment, endpoint, cache)
+    if asked.dry_run:
+        plans, prices = making.plan_nuggets(experiment, endpoint, asked.cache)
         show_plan(plans, prices, "nuggets")
         return
     with progress() as draw:
         made = making.make_nuggets(
-            experiment, out, endpoint=endpoint, cache=cache, budget=budget.budget(), progress=draw
+            experiment, out, endpoint=endpoint, cache=asked.cache, budget=asked.budget(), progress=draw
         )
     facts = [nugget for listed in made.nuggets.values() for nugget in listed]
     vital = sum(nugget.vital for nugget in facts)
