@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from judgekit.errors import JudgekitError as JudgekitError
     from judgekit.experiment.build import build as build
+    from judgekit.experiment.choose import choose as choose
     from judgekit.experiment.plan import plan as plan
     from judgekit.experiment.run import run as run
     from judgekit.experiment.step import Step as Step
@@ -75,6 +76,7 @@ _HOMES = {
         "data.trec": "convert read_qrels read_run write_qrels write_run",
         "errors": "JudgekitError",
         "experiment.build": "build",
+        "experiment.choose": "choose",
         "experiment.plan": "plan",
         "experiment.run": "run",
         "experiment.step": "Step",

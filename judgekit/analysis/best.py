@@ -98,9 +98,13 @@ def compared_with_best(
         limit = t_quantile(float(ndtr(reach)), units)
         upper[best, others] = mean + limit * error
         may_be_best[best] = bool(np.all(upper[best, others] >= 0))
-    present = np.maximum((~missing).sum(axis=1), 1)
-    means = np.where(missing.all(axis=1), np.nan, np.nansum(quality, axis=1) / present)
-    return Best(means, may_be_best, np.maximum(upper.max(axis=0), 0), upper, units, int(missing.sum()))
+    return Best(known_means(quality), may_be_best, np.maximum(upper.max(axis=0), 0), upper, units, int(missing.sum()))
+
+
+def known_means(quality: Floats) -> Floats:
+    """Return the mean quality of each run over the answers that are there; NaN where there is none."""
+    present = (~np.isnan(quality)).sum(axis=1)
+    return np.where(present > 0, np.nansum(quality, axis=1) / np.maximum(present, 1), np.nan)
 
 
 def kindest(quality: Floats, best: int) -> Floats:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.best import Bools, compared_with_best, per_group
+from judgekit.analysis.best import Bools, compared_with_best, known_means, per_group
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.errors import UsageError
@@ -136,8 +136,7 @@ def limits(answered: Answered, ends: Sequence[int], error: float) -> list[Limits
     # Of groups, deviations from the mean of their questions; two more units on which one run wins or loses everything.
     spread = (squares - 2 * mean * products + mean**2 * squared) / unit_size**2
     deviation = np.sqrt(np.maximum((spread + count * mean**2 + 2) / (count + 2) - mean**2, 0))
-    half = np.where(count < FIRST_LOOK, np.inf, half_width(count, error))
-    upper = mean + deviation * half
+    upper = np.where(count < FIRST_LOOK, np.inf, np.minimum(mean + deviation * half_width(count, error), 1))
     upper[answered.tied], mean[answered.tied], deviation[answered.tied] = 0, 0, 0
     return [
         Limits(int(asked[i]), mean[..., i], upper[..., i], deviation[..., i], float(unit_size[i]))
@@ -261,6 +260,7 @@ class Choice:
         may_be_best: which runs may be the best, shape (R,).
         stopped: whether the race showed that the loss is at most the margin; else money or questions ended.
         means: mean quality of each run over the questions that it was asked, shape (R,).
+        low, high: the limits of how far each run left lies behind the chosen one, NaN for the others, shape (R,).
     """
 
     looks: tuple[Look, ...]
@@ -269,6 +269,8 @@ class Choice:
     may_be_best: Bools
     stopped: bool
     means: Floats
+    low: Floats
+    high: Floats
 
     @property
     def last(self) -> Look:
@@ -296,14 +298,22 @@ def concluded(looks: Sequence[Look], answered: Answered, rules: RaceRules) -> Ch
         raise UsageError("no block of questions could be answered: a choice needs at least one")
     last = looks[-1]
     quality = answered.quality[:, : last.questions]
-    present = ~np.isnan(quality)
-    means = np.where(present.any(axis=1), np.nansum(quality, axis=1) / np.maximum(present.sum(axis=1), 1), np.nan)
-    if stops(last, rules):
-        return Choice(tuple(looks), last.leader, last.bound, last.left, stopped=True, means=means)
+    reached = Choice(
+        looks=tuple(looks),
+        chosen=last.leader,
+        bound=last.bound,
+        may_be_best=last.left,
+        stopped=stops(last, rules),
+        means=known_means(quality),
+        low=np.where(last.left, last.low, np.nan),
+        high=np.where(last.left, last.high, np.nan),
+    )
+    if reached.stopped:
+        return reached
     left = np.flatnonzero(last.left)
     groups = None if answered.groups is None else answered.groups[: last.questions]
     if (last.questions if groups is None else len(np.unique(groups))) < LEAST:
-        return Choice(tuple(looks), last.leader, math.nan, last.left, stopped=False, means=means)
+        return replace(reached, bound=math.nan)
     best = compared_with_best(
         quality[left],
         resample_matrix(last.questions, rules.resamples, rules.seed, groups),
@@ -314,7 +324,9 @@ def concluded(looks: Sequence[Look], answered: Answered, rules: RaceRules) -> Ch
     chosen = left.tolist().index(last.leader)
     kept = np.zeros(len(last.left), np.bool_)
     kept[left[best.may_be_best]] = True
-    return Choice(tuple(looks), last.leader, float(best.cost[chosen]), kept, stopped=False, means=means)
+    low, high = reached.low.copy(), reached.high.copy()
+    low[left], high[left] = -best.upper[:, chosen], best.upper[chosen]
+    return replace(reached, bound=float(best.cost[chosen]), may_be_best=kept, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -390,8 +402,7 @@ class Replay:
 def replay(answered: Answered, rules: RaceRules, orders: int = 200) -> Replay:
     """Play a race on answers that are there, in the order of the seed and in random ones; all of them are the truth."""
     runs, questions = answered.quality.shape
-    present = np.maximum((~np.isnan(answered.quality)).sum(axis=1), 1)
-    means = np.nansum(answered.quality, axis=1) / present
+    means = known_means(answered.quality)
     choices = []
     for seed in range(orders + 1):
         order = random_order(questions, rules.seed + seed, answered.groups)

@@ -18,7 +18,7 @@ ABOUT: Final = (
     "Choose how to label retrieval results: find the labels whose metrics predict the quality of the answers."
 )
 COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
-    "Journey": (flow.demo, flow.init, flow.plan, flow.run, flow.report, annotate, build),
+    "Journey": (flow.demo, flow.init, flow.plan, flow.run, flow.choose, flow.report, annotate, build),
     "Stages": (stages.label, stages.answer, stages.score, stages.compare, stages.agree),
     "Plug-ins": (),
     "Tools": (tools.check_endpoint, tools.list_, tools.convert, tools.cache),

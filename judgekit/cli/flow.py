@@ -1,4 +1,4 @@
-"""``demo``, ``init``, ``plan``, ``run`` and ``report``: the whole flow."""
+"""``demo``, ``init``, ``plan``, ``run``, ``choose`` and ``report``: the whole flow."""
 
 from __future__ import annotations
 
@@ -229,6 +229,88 @@ def _part(
         say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
     if failed:
         raise typer.Exit(1)
+
+
+def choose(
+    experiment: Annotated[Path | None, typer.Argument(help="Experiment file (TOML).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the choice (default: choice).")] = None,
+    overwrite: Overwrite = False,
+    *,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="The most that the chosen run may lose against the best (default: margin_points of the file).",
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Play it on results of `judgekit run`, in 200 random orders; asks nothing."),
+    ] = None,
+    wait: Wait = 0.0,
+    flow: RunOptions,
+) -> None:
+    """Choose the run to ship: ask answers in blocks, drop runs shown to be worse, stop when the choice is sure enough.
+
+    --max-cost counts what the choice needs, replies in the store included; they are never paid again.
+
+    Examples:
+        judgekit choose experiment.toml --margin 2 --max-cost 40 --out choice
+        judgekit choose experiment.toml --dry-run
+        judgekit choose --replay results
+    """
+    from judgekit.analysis.claims import plain
+    from judgekit.experiment.choose import choose as choose_run, contest
+
+    if (experiment is None) == (replay is None):
+        raise UsageError("give an experiment file, or --replay with a results folder")
+    if experiment is None:
+        assert replay is not None
+        _replay(replay, margin, as_json=flow.as_json)
+        return
+    from judgekit.experiment.file import load
+    from judgekit.experiment.run import count
+
+    config = load(experiment)
+    if flow.limit is not None:
+        config = config.updated(data={"limit": flow.limit})
+    if flow.dry_run:
+        made = contest(config, margin, flow.cache)
+        show_plan(count(made.asked(), flow.cache), config.price_list(), "choose", as_json=flow.as_json)
+        note("this is the most: runs that drop out are not asked further, and asking stops once the choice is made")
+        return
+    out = out or Path("choice")
+    with progress() as draw:
+        chosen = choose_run(
+            config,
+            margin=margin,
+            max_cost=flow.max_cost,
+            max_requests=flow.max_requests,
+            out=out,
+            overwrite=overwrite,
+            progress=draw,
+            wait_s=wait,
+            **flow.kept(),
+        )
+    if flow.as_json:
+        emit("choose", folder=out, run=chosen.run, claims=list(plain(chosen.claims)))
+    else:
+        say(str(chosen), "", f"choice: {out / 'choice.html'}")
+    if chosen.missing:
+        raise typer.Exit(1)
+
+
+def _replay(folder: Path, margin: float | None, *, as_json: bool) -> None:
+    """Play a choice on results, and print what it would have done."""
+    from judgekit.analysis.claims import lines_of, plain, wrapped
+    from judgekit.experiment.choice import replayed
+    from judgekit.experiment.choose import replay_results
+
+    claims = replayed(*replay_results(folder, margin))
+    if as_json:
+        emit("choose", folder=folder, claims=list(plain(claims)))
+    else:
+        say(wrapped(lines_of(claims)))
 
 
 def report(

@@ -151,9 +151,18 @@ class Spending:
     def __init__(self, budget: Budget, prices: Prices) -> None:
         self.budget = budget
         self.spent: Amounts = (0, 0, 0.0)
-        self._prices, self._limited = prices, bool(budget)
+        self._prices = prices
         self._in_flight: Amounts = (0, 0, 0.0)
         self._settled = asyncio.Event()
+
+    @property
+    def _limited(self) -> bool:
+        return bool(self.budget)
+
+    def allow(self, budget: Budget) -> None:
+        """Let a budget be spent from here on."""
+        limits: Iterable[tuple[Any, Any]] = zip(budget.limits, self.spent, strict=True)
+        self.budget = Budget(*(None if most is None else most + spent for most, spent in limits))
 
     @property
     def money(self) -> float | None:

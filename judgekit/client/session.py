@@ -174,6 +174,10 @@ class Session:
             if new:
                 usage.standalone.add(reply.usage, price, reply.seconds)
 
+    def allow(self, budget: Budget) -> None:
+        """Let a budget be spent from here on, in place of what was left of the session's."""
+        self.shared.spending.allow(budget)
+
     def usage(self, stage: str) -> Usage:
         """Return what a stage, or a part of one, took so far."""
         named = [stages[stage].usage for stages in (self._stages, self._parts) if stage in stages]

@@ -1,0 +1,424 @@
+"""Choose the run to ship with no more answers than that takes: `run` in another order.
+
+Questions are asked in random order, in blocks that end at fixed questions; runs that are shown to be worse drop out;
+asking stops once the leader is at most the margin below the best (`judgekit.analysis.race`). Requests are those of
+`judgekit run`, so whatever either has paid for the other finds in the store, and a choice that was killed goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from judgekit import outcomes, stages
+from judgekit.analysis.best import Bools, equal_lists, known_means
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.race import (
+    LEAST,
+    Answered,
+    Ints,
+    Look,
+    Order,
+    RaceRules,
+    Replay,
+    concluded,
+    limits,
+    look,
+    random_order,
+    replay,
+    stops,
+)
+from judgekit.answers.imported import Imported
+from judgekit.answers.quality import AnswerMetric
+from judgekit.client.budget import Amount, Budget
+from judgekit.client.session import Session
+from judgekit.data.manifest import MANIFEST, sources, write_manifest
+from judgekit.data.outputs import check_folder
+from judgekit.data.streams import noting_reads, write_atomic
+from judgekit.errors import BudgetError, UsageError
+from judgekit.experiment.choice import Chosen, Spent, block_line, block_rows
+from judgekit.experiment.file import Config, kept_of, load
+from judgekit.experiment.finished import read_results
+from judgekit.experiment.prepare import Prepared, prepare
+from judgekit.metrics import Measure
+from judgekit.progress import Event, Progress, silent
+from judgekit.stages import Collection, StageUnit
+from judgekit.store.modes import Mode
+
+_FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv", "choice.html")
+_STAGE = "answer"
+_ROOM = 1.2
+"""How much dearer than the blocks before it a block may be: one that is begun should not end at the budget."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is asked for a choice, and by which rules.
+
+    Attributes:
+        prepared: the experiment.
+        answering: who answers, and the one metric that rates the answers.
+        depth: how many documents are answered from.
+        rules: margin and confidence.
+    """
+
+    prepared: Prepared
+    answering: outcomes.Answering
+    depth: int
+    rules: RaceRules
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the runs."""
+        return tuple(run.name for run in self.prepared.collection.runs)
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """The ids of all questions, so that their order depends on nothing but their ids and the seed."""
+        return sorted(self.prepared.collection.queries)
+
+    @cached_property
+    def groups(self) -> Ints | None:
+        """The group of each question, where the experiment names some."""
+        named = self.prepared.groups
+        if named is None:
+            return None
+        return np.unique([named[query_id] for query_id in self.questions], return_inverse=True)[1]
+
+    @cached_property
+    def order(self) -> Order:
+        """The order in which questions are asked, and the blocks."""
+        return random_order(len(self.questions), self.rules.seed, self.groups)
+
+    def answered(self, quality: Floats, questions: int) -> Answered:
+        """Return the answers to the first questions in the order of asking."""
+        groups = None if self.groups is None else self.groups[self.order.places][:questions]
+        return Answered(quality[:, :questions], groups, self._equal)
+
+    @cached_property
+    def _equal(self) -> Bools | None:
+        """Which pairs of runs have equal lists; an application may answer the same list in two ways."""
+        if isinstance(self.answering.answerer, Imported):
+            return None
+        return equal_lists(self.prepared.collection.runs, self.questions, self.depth)
+
+    def block(self, begin: int, end: int, runs: Sequence[str]) -> tuple[Collection, outcomes.Answering]:
+        """Return what a block asks: some questions of some runs."""
+        ids = [self.questions[place] for place in self.order.places[begin:end]]
+        collection = self.prepared.collection.only(ids)
+        collection = replace(collection, runs=tuple(run for run in collection.runs if run.name in set(runs)))
+        imported = self.answering.answerer
+        if not isinstance(imported, Imported):
+            return collection, self.answering
+        found = {
+            answered: kept
+            for answered, places in imported.found.items()
+            if answered.query.query_id in collection.queries
+            and (kept := [(run, depth) for run, depth in places if run in runs and depth == self.depth])
+        }
+        return collection, replace(self.answering, answerer=replace(imported, found=found))
+
+    def units(self, begin: int, end: int, runs: Sequence[str]) -> Iterator[StageUnit]:
+        """Yield what a block asks for answers and their ratings."""
+        collection, answering = self.block(begin, end, runs)
+        return outcomes.answers_asked(answering, collection, (self.depth,), closed_book=False)
+
+    def asked(self) -> dict[str, Callable[[], Iterator[StageUnit]]]:
+        """Return what is asked if no run drops out, by stage."""
+        return {_STAGE: lambda: self.units(0, len(self.questions), self.runs)}
+
+    def lists(self, begin: int, end: int, runs: Sequence[str]) -> int:
+        """Return from how many different lists a block is answered."""
+        return len(outcomes.answer_units(self.block(begin, end, runs)[0], (self.depth,), closed_book=False))
+
+    @property
+    def stages(self) -> list[str]:
+        """The stages that ask."""
+        return [_STAGE, *(outcomes.rating_stage(_STAGE, metric) for metric in self.answering.asking)]
+
+    @property
+    def outcome(self) -> str:
+        """What answers are rated by, in words."""
+        return f"{self.answering.metrics[0].name} of answers from the top {self.depth}"
+
+    def about(self) -> dict[str, object]:
+        """Return what makes this choice another one than others."""
+        return {
+            "margin_points": 100 * self.rules.margin,
+            "confidence": self.rules.confidence,
+            "seed": self.rules.seed,
+            "runs": list(self.runs),
+            "questions": len(self.questions),
+            "depth": self.depth,
+            "metric": self.answering.metrics[0].name,
+            "model": self.answering.model,
+        }
+
+
+def contest(experiment: Config | str | Path, margin: float | None, cache: str | Path | None = None) -> Contest:
+    """Return what a choice asks, and by which rules, once everything is read and checked.
+
+    Raises:
+        ConfigError, DataError, UsageError: a file is wrong; there are fewer than two runs; answers are rated elsewhere.
+    """
+    config = experiment if isinstance(experiment, Config) else load(experiment)
+    prepared = prepare(config, cache=cache)
+    analysis, answers = prepared.config.analysis, prepared.config.answers
+    if len(prepared.collection.runs) < 2:
+        raise UsageError("choose needs two runs or more: there is nothing to choose between")
+    if not prepared.answering or analysis.primary_metric not in answers.metrics:
+        raise UsageError(
+            f"choose asks for answers, and {analysis.primary_metric!r} is rated elsewhere: play it on results of"
+            " `judgekit run` with --replay"
+        )
+    first = next(iter(prepared.answering.values()))
+    metric = first.metrics[answers.metrics.index(str(analysis.primary_metric))]
+    made = Contest(
+        prepared=prepared,
+        answering=replace(first, metrics=(metric,)),
+        depth=Measure(str(analysis.primary)).cutoff or max(answers.depths),
+        rules=rules_of(prepared.config, margin),
+    )
+    groups = made.groups
+    if groups is not None and len(np.unique(groups)) < LEAST:
+        raise UsageError(f"choose needs at least {LEAST} groups of questions, and there are {len(np.unique(groups))}")
+    return made
+
+
+def rules_of(config: Config, margin: float | None) -> RaceRules:
+    """Return the rules of a choice; a margin in points wins over that of the experiment."""
+    analysis = config.analysis
+    wanted = analysis.margin_points if margin is None else margin
+    return RaceRules(wanted / 100, analysis.confidence, analysis.resamples, analysis.seed)
+
+
+@dataclass
+class _Course:
+    """A race under way: what is answered, what it showed, and what it took."""
+
+    contest: Contest
+    budget: Budget
+    session: Session
+    progress: Progress
+    looks: list[Look] = field(default_factory=list)
+    taken: Amount = field(default_factory=Amount)
+    lists: int = 0
+    rows: list[dict[str, object]] = field(default_factory=list)
+    out_of_money: bool = False
+
+    def __post_init__(self) -> None:
+        shape = len(self.contest.runs), len(self.contest.questions)
+        self.quality = np.full(shape, np.nan)
+
+    async def run(self) -> None:
+        """Ask block by block until the race stops, or money or questions end."""
+        contest, rules = self.contest, self.contest.rules
+        left, begin = np.ones(len(contest.runs), np.bool_), 0
+        error = rules.error / (len(contest.runs) - 1)
+        for number, end in enumerate(contest.order.ends, start=1):
+            names = [contest.runs[run] for run in np.flatnonzero(left)]
+            lists = contest.lists(begin, end, names)
+            table = await self._asked(begin, end, names, lists)
+            if table is None:
+                self.out_of_money = True
+                break
+            self._take(table, begin, end)
+            self.lists += lists
+            known = limits(contest.answered(self.quality, end), [end], error)[0]
+            shown = look(known, left, self._answers(left, begin, end), rules)
+            self.looks.append(shown)
+            means = known_means(self.quality[:, :end]).tolist()
+            self.rows += block_rows(number, shown, contest.runs, means, self.taken)
+            self.progress(Event("choose", end, len(contest.questions), note=self._line(number, shown)))
+            left, begin = shown.left, end
+            if stops(shown, rules):
+                break
+
+    async def _asked(self, begin: int, end: int, runs: Sequence[str], lists: int) -> pd.DataFrame | None:
+        """Return the answers of a block; None where the budget does not pay for it."""
+        # Whether a block counts depends on what the replies cost, and not on who paid for them and when: only so does a
+        # choice that was killed end as one that was not.
+        share = _ROOM * lists / max(self.lists, 1) if self.lists else 0.0
+        if not _within(self.budget, self.taken, 1 + share):
+            return None
+        self.session.allow(self.budget.less(self.taken))
+        collection, answering = self.contest.block(begin, end, runs)
+        try:
+            table = await outcomes.answer_runs(
+                answering, collection, (self.contest.depth,), self.session, closed_book=False, stage=_STAGE
+            )
+        except BudgetError:
+            return None
+        taken = sum((self.session.usage(stage).standalone for stage in self.contest.stages), Amount())
+        if not _within(self.budget, taken):
+            return None
+        self.taken = taken
+        return table
+
+    def _take(self, table: pd.DataFrame, begin: int, end: int) -> None:
+        """Take in the answers of a block."""
+        run_at = {name: at for at, name in enumerate(self.contest.runs)}
+        places = self.contest.order.places[begin:end].tolist()
+        question_at = {self.contest.questions[place]: at for at, place in enumerate(places, start=begin)}
+        at = [run_at[run] for run in table["run"]], [question_at[query_id] for query_id in table["query_id"]]
+        self.quality[at] = _scaled(table["value"].to_numpy(np.float64), self.contest.answering.metrics[0])
+
+    def _answers(self, left: Bools, begin: int, end: int) -> int:
+        before = self.looks[-1].answers if self.looks else 0
+        return before + int(left.sum()) * (end - begin)
+
+    def _line(self, number: int, shown: Look) -> str:
+        took = f"{self.taken.requests:,} requests"
+        if self.taken.money:
+            took = f"{self.taken.money:,.2f} spent"
+        return block_line(number, shown, self.contest.runs, took)
+
+    def chosen(self) -> Chosen:
+        """Return the choice."""
+        contest = self.contest
+        if not self.looks:
+            raise BudgetError("the budget does not pay for the first block of questions: raise it")
+        everything = contest.lists(0, len(contest.questions), contest.runs)
+        asked = self.looks[-1].questions
+        quality = self.quality[:, :asked]
+        dropped = {gone.run: gone.questions for shown in self.looks for gone in shown.dropped}
+        missing = sum(int(np.isnan(row[: dropped.get(run, asked)]).sum()) for run, row in enumerate(quality))
+        return Chosen(
+            runs=contest.runs,
+            choice=concluded(self.looks, contest.answered(self.quality, asked), contest.rules),
+            questions=len(contest.questions),
+            rules=contest.rules,
+            spent=Spent(
+                requests=self.taken.requests,
+                money=self.taken.money,
+                everything=everything / self.lists,
+                limit=self.budget.max_cost,
+                currency=contest.prepared.config.costs().currency,
+            ),
+            missing=missing,
+            outcome=contest.outcome,
+            out_of_money=self.out_of_money,
+            blocks=pd.DataFrame(self.rows),
+        )
+
+
+def _within(budget: Budget, taken: Amount, times: float = 1.0) -> bool:
+    """Return whether so many times an amount is within a budget."""
+    limited = zip(budget.limits, taken.taken, strict=True)
+    return all(most is None or times * spent <= most for most, spent in limited)
+
+
+def choose(
+    experiment: Config | str | Path,
+    *,
+    margin: float | None = None,
+    max_cost: float | None = None,
+    max_requests: int | None = None,
+    out: str | Path | None = None,
+    cache: str | Path | None = None,
+    overwrite: bool = False,
+    mode: Mode = "on",
+    progress: Progress = silent,
+    wait_s: float = 0.0,
+) -> Chosen:
+    """Choose the run to ship: ask until the choice is sure enough, and no longer. Works in a notebook too.
+
+    Args:
+        experiment: the experiment file, or what `load` returned.
+        margin: the most points that the chosen run may lose against the best; by default the experiment's
+            ``margin_points``.
+        max_cost: the most money that the choice may take, replies that are in the store included.
+        max_requests: the same in requests.
+        out: folder for the claims, the table of blocks and the page; nothing is written without it.
+        cache: folder of the reply store; `default_store_path` by default.
+        overwrite: replace another choice, or files that judgekit did not write.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        progress: called with events, one with a line for each block.
+        wait_s: how long a server that is not ready is waited for.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent.
+        StoppedError: the endpoint ended it, or the budget does not pay for a first block; call it again to go on.
+    """
+    folder = None if out is None else Path(out)
+    with noting_reads() as read:
+        made = contest(experiment, margin, cache)
+    config, budget = made.prepared.config, Budget(max_requests, max_cost=max_cost)
+    if folder is not None:
+        check_folder(folder, _FILES, overwrite=overwrite)
+        if not overwrite:
+            _check_same(folder, made)
+        # First: it makes the folder ours, and says which choice it is, also if we are killed.
+        inputs = sources(config.files(), read)
+        write_manifest(folder / MANIFEST, inputs)
+        write_atomic(folder / "resolved.toml", kept_of(config))
+        write_atomic(folder / "choice.json", json.dumps({"choice": made.about()}, indent=1) + "\n")
+    for line in made.prepared.collection.notes:
+        progress(Event("inputs", 0, 0, note=line))
+
+    async def walked(session: Session) -> Chosen:
+        course = _Course(made, budget, session, progress)
+        await course.run()
+        return course.chosen()
+
+    chosen = stages.with_session(
+        walked, cache=cache, mode=mode, budget=budget, prices=config.price_list(), progress=progress, wait_s=wait_s
+    )
+    if folder is not None:
+        chosen.write(folder, made.about())
+        write_manifest(folder / MANIFEST, inputs, [folder / name for name in _FILES[1:]])
+    return chosen
+
+
+def _check_same(folder: Path, made: Contest) -> None:
+    """Refuse to replace another choice."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        before = json.loads((folder / "choice.json").read_bytes())["choice"]
+        now = json.loads(json.dumps(made.about()))
+        others = [f"{name} was {before.get(name)!r}, is {now[name]!r}" for name in now if before.get(name) != now[name]]
+        if others:
+            raise UsageError(
+                f"{folder} holds another choice ({'; '.join(others)}). Its promise does not hold for this one: choose"
+                " another --out, or add --overwrite"
+            )
+
+
+def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Replay, tuple[str, ...], RaceRules]:
+    """Play the race on the answers of a results folder, in the order of the seed and in 200 random ones.
+
+    Raises:
+        DataError, UsageError: the folder does not hold results, or not the answers of two runs.
+    """
+    prepared, _, quality = read_results(Path(folder))
+    analysis, answers = prepared.config.analysis, prepared.config.answers
+    depth = Measure(str(analysis.primary)).cutoff or max(answers.depths)
+    first = next(iter(prepared.answering.values())) if analysis.primary_metric in answers.metrics else None
+    rows = quality[(quality["metric"] == analysis.primary_metric) & (quality["depth"] == depth)]
+    rows = rows[rows["model"] == (first.model if first is not None else rows["model"].iloc[0])]
+    wide = rows.pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
+    runs = [run for run in prepared.collection.runs if run.name in wide.index]
+    if len(runs) < 2:
+        raise UsageError(f"{folder}: answers of two runs or more are needed to play a choice between them")
+    values = wide.loc[[run.name for run in runs]].to_numpy(np.float64)
+    equal, groups = None, None
+    if first is not None:
+        values = _scaled(values, first.metrics[answers.metrics.index(str(analysis.primary_metric))])
+        if not isinstance(first.answerer, Imported):
+            equal = equal_lists(runs, wide.columns, depth)
+    if prepared.groups is not None:
+        groups = np.unique([prepared.groups[query_id] for query_id in wide.columns], return_inverse=True)[1]
+    rules = rules_of(prepared.config, margin)
+    return replay(Answered(values, groups, equal), rules), tuple(run.name for run in runs), rules
+
+
+def _scaled(values: Floats, metric: AnswerMetric) -> Floats:
+    """Return values of a metric between 0 and 1."""
+    low, high = metric.scale.low, metric.scale.high
+    return (values - low) / (high - low)

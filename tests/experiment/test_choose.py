@@ -1,0 +1,305 @@
+"""`judgekit choose`: what it asks and what not, that it goes on where it was killed, and what it says."""
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.errors import BudgetError, UsageError
+from judgekit.experiment.choose import contest, replay_results
+from judgekit.experiment.file import load
+from judgekit.experiment.run import count, run
+from tests.scripted import Scripted, completion
+from tests.servers import FaultServer
+from tests.small import MOCK, edited, toml
+
+NAMES = ("good", "near", "fair", "poor")
+PRICES = {"m": {"prompt": 1000, "completion": 0}}
+
+
+def make(folder: Path, endpoint: dict[str, Any], questions: int = 160, **tables: dict[str, Any]) -> Path:
+    """Questions in threes of a page, and runs that put the passage with the answer first for some of them."""
+    folder.mkdir(exist_ok=True)
+    draw = np.random.default_rng(1)
+    queries, docs, runs = [], [], {name: [] for name in NAMES}
+    for x in range(questions):
+        text = f"When was the bridge of Town{x} built?"
+        queries.append({"query_id": f"q{x:03}", "text": text, "answers": [str(1000 + x)], "page": f"p{x // 3}"})
+        docs.append(
+            {"doc_id": f"d{x}a", "title": f"Town{x}", "text": f"The bridge of Town{x} was built in {1000 + x}."}
+        )
+        docs.append({"doc_id": f"d{x}b", "title": f"Town{x}", "text": f"The market of Town{x} is held every week."})
+        hard = draw.random()
+        for name, share in zip(NAMES, (0.8, 0.78, 0.5, 0.2), strict=True):
+            right = 0.5 * hard + 0.5 * draw.random() < share
+            for rank, doc in enumerate("ab" if right else "ba"):
+                runs[name].append(f"q{x:03} Q0 d{x}{doc} 0 {2 - rank} r\n")
+    for name, rows in (("queries", queries), ("docs", docs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, lines in runs.items():
+        (folder / f"{name}.trec").write_text("".join(lines))
+    content: dict[str, Any] = {
+        "data": {"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 2},
+        "runs": {name: f"{name}.trec" for name in NAMES},
+        "endpoints": {"here": endpoint},
+        "labelers": [{"kind": "containment"}],
+        "answers": {"depths": [1], "metrics": ["em"], "closed_book": False},
+        "metrics": {"measures": ["P"]},
+        "analysis": {"resamples": 100, "margin_points": 10.0},
+        "prices": PRICES,
+    }
+    for table, change in tables.items():
+        content[table] = content[table] | change
+    (folder / "experiment.toml").write_text(toml(**content))
+    return folder / "experiment.toml"
+
+
+def answered(delay_s: float = 0.0) -> Any:
+    """Answer with the year in the passage."""
+
+    def answer(body: dict[str, Any], _: int) -> Scripted:
+        year = re.search(r"built in (\d{4})", json.dumps(body["messages"]))
+        said = json.loads(completion(year[1] if year else "unknown").body)
+        said["usage"] = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
+        return Scripted(200, json.dumps(said).encode(), delay_s=delay_s)
+
+    return answer
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, fault_server: FaultServer) -> Path:
+    """An experiment answered by a server that counts."""
+    fault_server.answer = answered()
+    return make(tmp_path / "contest", {"base_url": fault_server.base_url, "model": "m", "concurrency": 4})
+
+
+def asked(server: FaultServer) -> Counter[str]:
+    return Counter(json.dumps(body["messages"]) for body in server.seen)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_it_asks_what_a_run_asks_but_of_runs_that_are_left_only(experiment, fault_server, tmp_path):
+    lines: list[str] = []
+    out, store = tmp_path / "choice", tmp_path / "store"
+    chosen = jk.choose(experiment, out=out, cache=store, progress=lambda event: lines.append(event.note))
+    assert chosen.run == "good"
+    assert chosen.choice.stopped
+    assert 0 < chosen.bound <= 10
+    mine = asked(fault_server)
+    assert set(mine.values()) == {1}
+    assert sum(mine.values()) == chosen.spent.requests < 0.7 * 2 * 160
+    blocks = pd.read_csv(out / "blocks.csv")
+    assert len([line for line in lines if line.startswith("block ")]) == blocks["block"].max()
+    assert set(blocks[blocks["block"] == blocks["block"].max()]["run"]) == {"good", "near"}
+    assert blocks["requests"].iloc[-1] == sum(mine.values())
+    for gone in ("fair", "poor"):
+        last = blocks[blocks["run"] == gone].iloc[-1]
+        assert (last["left"], last["behind_low"] > 0) == (0, True)
+    results = tmp_path / "results"
+    finished = run(experiment, out=results, cache=store)
+    assert not finished.missing
+    assert set(asked(fault_server).values()) == {1}, "a run finds what the choice has paid for"
+    replayed, names, rules = replay_results(results)
+    assert names[replayed.choice.chosen] == chosen.run
+    assert rules.margin == 0.1
+    assert [shown.bound for shown in replayed.choice.looks] == [shown.bound for shown in chosen.choice.looks]
+
+
+def test_what_it_says(experiment, tmp_path):
+    chosen = jk.choose(experiment, out=tmp_path / "choice", cache=tmp_path / "store")
+    said = " ".join(str(chosen).split())
+    questions = chosen.choice.last.questions
+    assert re.search(r"Ship good\. It is at most \d+\.\d points below the best of all 4 runs\.", said)
+    assert f"Asking stopped after {questions} of 160 questions, by a margin of 10 points." in said
+    assert "All limits hold together in 95 of 100 choices" in said
+    assert re.search(r"poor: dropped after 40 questions, \d+\.\d points behind good \(\d+\.\d to \d+\.\d\)\.", said)
+    assert re.search(
+        rf"near: −?\d+\.\d points behind good \(−?\d+\.\d to \d+\.\d\) after {questions} questions\.", said
+    )
+    assert re.search(r"The choice took [\d.]+\. Asking everything takes about [\d.]+\.", said)
+    kept = json.loads((tmp_path / "choice" / "choice.json").read_text())
+    assert kept["run"] == "good"
+    assert [claim["sentence"] for claim in kept["claims"]] == [claim.sentence for claim in chosen.claims]
+    page = (tmp_path / "choice" / "choice.html").read_text()
+    assert "<svg" in page
+    assert all(claim.sentence.split(" (")[0] in page for claim in chosen.claims)
+    assert "<svg" in chosen._repr_html_()
+
+
+def test_another_margin_or_other_runs_are_another_choice(experiment, tmp_path):
+    out, store = tmp_path / "choice", tmp_path / "store"
+    jk.choose(experiment, out=out, cache=store)
+    before = files(out)
+    jk.choose(experiment, margin=10, out=out, cache=store)
+    assert files(out) == before
+    with pytest.raises(UsageError, match=r"another choice \(margin_points was 10\.0, is 3\.0\)"):
+        jk.choose(experiment, margin=3, out=out, cache=store)
+    edited(experiment, 'poor = "poor.trec"\n', "")
+    with pytest.raises(UsageError, match="runs was"):
+        jk.choose(experiment, out=out, cache=store)
+    assert files(out) == before
+    three = jk.choose(experiment, out=out, cache=store, overwrite=True)
+    assert len(three.runs) == 3
+
+
+def test_the_budget_counts_what_is_in_the_store_and_may_be_raised(experiment, fault_server, tmp_path):
+    out, store = tmp_path / "choice", tmp_path / "store"
+    whole = jk.choose(experiment, cache=tmp_path / "other", margin=2)
+    fault_server.seen.clear()
+    poor = jk.choose(experiment, margin=2, max_requests=120, out=out, cache=store)
+    assert len(fault_server.seen) <= 120
+    assert poor.out_of_money
+    assert "The budget ended after" in " ".join(str(poor).split())
+    before = files(out)
+    again = jk.choose(experiment, margin=2, max_requests=120, out=out, cache=store)
+    assert len(fault_server.seen) <= 120
+    assert files(out) == before
+    assert again.spent.requests <= 120
+    further = jk.choose(experiment, margin=2, max_requests=10_000, out=out, cache=store)
+    assert set(asked(fault_server).values()) == {1}
+    pd.testing.assert_frame_equal(further.blocks, whole.blocks)
+    pd.testing.assert_frame_equal(further.blocks.iloc[: len(poor.blocks)], poor.blocks)
+    with pytest.raises(BudgetError, match="first block"):
+        jk.choose(experiment, max_requests=3, cache=tmp_path / "third")
+
+
+def test_money_is_a_limit_and_prices_are_needed(experiment, fault_server, tmp_path):
+    whole = jk.choose(experiment, margin=2, cache=tmp_path / "whole").spent.money
+    fault_server.seen.clear()
+    chosen = jk.choose(experiment, margin=2, max_cost=whole / 2, cache=tmp_path / "store")
+    assert chosen.out_of_money
+    assert whole / 4 < chosen.spent.money <= whole / 2
+    assert chosen.spent.requests <= len(fault_server.seen) <= chosen.spent.requests + 40
+    edited(experiment, "[prices.m]", "[prices.another]")
+    with pytest.raises(UsageError, match="price"):
+        jk.choose(experiment, max_cost=1.0, cache=tmp_path / "other")
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=pytest.mark.many)])
+def test_killed_at_random_blocks_it_asks_nothing_twice_and_chooses_the_same(experiment, fault_server, tmp_path, kills):
+    edited(experiment, "margin_points = 10.0", "margin_points = 4.0")
+    whole = jk.choose(experiment, out=tmp_path / "whole", cache=tmp_path / "other")
+    total, draw = len(fault_server.seen), random.Random(kills)
+    for round_ in range(kills // 2):
+        fault_server.seen.clear()
+        fault_server.answer = answered(0.01)
+        out, store = tmp_path / f"choice {round_}", tmp_path / f"store {round_}"
+        command = [
+            sys.executable,
+            "-m",
+            "judgekit",
+            "choose",
+            str(experiment),
+            "--cache",
+            str(store),
+            "--out",
+            str(out),
+        ]
+        for at in sorted(draw.sample(range(5, total - 20), 2)):
+            killed = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            end = time.monotonic() + 60
+            while len(fault_server.seen) < at and killed.poll() is None and time.monotonic() < end:
+                time.sleep(0.005)
+            killed.send_signal(signal.SIGKILL)
+            killed.wait()
+        fault_server.answer = answered()
+        jk.choose(experiment, out=out, cache=store)
+        assert len(fault_server.seen) - total <= 2 * 12, "only what was in flight or not stored yet is asked again"
+        assert files(out) == files(tmp_path / "whole")
+        assert whole.run == json.loads((out / "choice.json").read_text())["run"]
+
+
+def test_groups_are_asked_whole(tmp_path, fault_server):
+    fault_server.answer = answered()
+    endpoint = {"base_url": fault_server.base_url, "model": "m"}
+    path = make(tmp_path, endpoint, analysis={"groups": "page", "resamples": 100, "margin_points": 2.0})
+    made = contest(path, None)
+    blocks = np.split(made.order.places, made.order.ends[:-1])
+    pages = Counter(page for block in blocks for page in {int(made.questions[place][1:]) // 3 for place in block})
+    assert set(pages.values()) == {1}
+    chosen = jk.choose(path, cache=tmp_path / "store")
+    assert chosen.choice.looks[1].bound == np.inf, "40 groups are more than 40 questions"
+    few = make(tmp_path, endpoint, questions=50, analysis={"groups": "page"})
+    with pytest.raises(UsageError, match="at least 20 groups"):
+        contest(few, None)
+
+
+def test_missing_answers_are_said_and_do_not_stop_it(experiment, fault_server, tmp_path, judgekit):
+    right = answered()
+
+    def sometimes(body: dict[str, Any], seen: int) -> Scripted:
+        if "Town7" in json.dumps(body):
+            return Scripted(400, b'{"error": {"message": "no"}}')
+        return right(body, seen)
+
+    fault_server.answer = sometimes
+    said = judgekit("choose", experiment, "--cache", tmp_path / "store", "--out", tmp_path / "choice")
+    assert said.code == 1
+    assert re.search(r"\d+ answers are missing; these limits hold whatever they are", " ".join(said.out.split()))
+
+
+def test_the_command_replays_counts_and_refuses(experiment, tmp_path, judgekit):
+    store = ("--cache", tmp_path / "store")
+    said = judgekit("choose", experiment, "--dry-run", *store)
+    assert said.code == 0
+    assert "this is the most" in said.err
+    every = count(contest(load(experiment), None).asked(), tmp_path / "store")["all"].requests
+    assert f"{every:,}" in said.out
+    judgekit("run", experiment, "--out", tmp_path / "results", *store)
+    said = judgekit("choose", "--replay", tmp_path / "results", "--margin", "10")
+    text = " ".join(said.out.split())
+    assert re.search(r"It would have stopped after \d+ of 160 questions with good, at most \d+\.\d points", text)
+    assert "Asking everything says good." in text
+    assert re.search(r"In 200 random orders \d+ chose a run within 10 points, \d+ stopped early, \w+ broke its", text)
+    emitted = json.loads(judgekit("choose", "--replay", tmp_path / "results", "--json").out)
+    assert [claim["kind"] for claim in emitted["claims"]] == ["replay", "orders", "answers"]
+    assert json.loads(judgekit("choose", experiment, "--json", "--out", tmp_path / "c", *store).out)["run"] == "good"
+    assert judgekit("choose").code == 2
+    assert judgekit("choose", experiment, "--replay", tmp_path / "results").code == 2
+    assert "margin" in judgekit("choose", experiment, "--margin", "0", *store).err
+
+
+def test_imported_answers_are_raced_and_ratings_are_not(tmp_path):
+    path = make(tmp_path, MOCK)
+    draw = np.random.default_rng(3)
+    rows = [
+        {"query_id": f"q{x:03}", "run": name, "depth": 1, "answer": str(1000 + x) if draw.random() < share else "?"}
+        for x in range(160)
+        for name, share in zip(NAMES, (0.9, 0.5, 0.4, 0.1), strict=True)
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    edited(path, "closed_book = false", 'import = ["answers.jsonl"]')
+    chosen = jk.choose(path, cache=tmp_path / "store")
+    assert chosen.run == "good"
+    assert set(chosen.choice.dropped) == {1, 2, 3}
+    assert "No model was asked." in str(chosen)
+    assert "It is shown to be the best of all 4 runs." in str(chosen)
+    ratings = [{"query_id": r["query_id"], "run": r["run"], "depth": 1, "metric": "rating", "value": 1} for r in rows]
+    (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ratings))
+    edited(path, 'import = ["answers.jsonl"]', 'ratings = ["ratings.jsonl"]')
+    edited(path, "[analysis]", '[analysis]\nprimary_metric = "rating"')
+    with pytest.raises(UsageError, match="--replay"):
+        jk.choose(path, cache=tmp_path / "store")
+
+
+def test_a_single_run_is_no_choice(experiment, tmp_path):
+    text = experiment.read_text()
+    for name in NAMES[1:]:
+        text = text.replace(f'{name} = "{name}.trec"\n', "")
+    experiment.write_text(text)
+    with pytest.raises(UsageError, match="two runs"):
+        jk.choose(experiment, cache=tmp_path / "store")
