@@ -74,8 +74,7 @@ def compared_with_best(
     units = len(size)
     if units < 2:
         raise UsageError("which run is the best needs answers to at least two questions (or groups of questions)")
-    if (quality < 0).any() or (quality > 1).any():
-        raise UsageError("which run is the best needs quality between 0 and 1: scale it first")
+    check_unit(quality)
     drawn = weights[place] / units
     missing = np.isnan(quality)
     tied = np.eye(runs, dtype=np.bool_) if equal is None else equal | np.eye(runs, dtype=np.bool_)
@@ -99,6 +98,12 @@ def compared_with_best(
         upper[best, others] = mean + limit * error
         may_be_best[best] = bool(np.all(upper[best, others] >= 0))
     return Best(known_means(quality), may_be_best, np.maximum(upper.max(axis=0), 0), upper, units, int(missing.sum()))
+
+
+def check_unit(quality: Floats) -> None:
+    """Refuse quality outside of 0 to 1, for which no bound would hold."""
+    if (quality < 0).any() or (quality > 1).any():
+        raise UsageError("which run is the best needs quality between 0 and 1: scale it first")
 
 
 def known_means(quality: Floats) -> Floats:

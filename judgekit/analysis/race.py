@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.best import Bools, compared_with_best, known_means, per_group
+from judgekit.analysis.best import Bools, check_unit, compared_with_best, known_means, per_group
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.errors import UsageError
@@ -72,6 +72,9 @@ class Answered:
     quality: Floats
     groups: Ints | None = None
     equal: Bools | None = None
+
+    def __post_init__(self) -> None:
+        check_unit(self.quality)
 
     @property
     def tied(self) -> Bools:

@@ -97,6 +97,7 @@ class Chosen:
         spent: what it took.
         missing: answers that are missing.
         outcome: what the answers are rated by, in words.
+        caution: what that is not, as a sentence, or "".
         out_of_money: whether the budget ended it.
     """
 
@@ -107,6 +108,7 @@ class Chosen:
     spent: Spent
     missing: int = 0
     outcome: str = ""
+    caution: str = ""
     out_of_money: bool = False
     blocks: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
@@ -135,6 +137,8 @@ class Chosen:
 
     def _chosen(self) -> Iterator[Claim]:
         """Say which run, what it may lose, why asking ended, and how sure all of it is."""
+        if self.caution:
+            yield Claim("outcome", self.caution, shown=True, line="Choose", rank=-1)
         choice, runs, margin = self.choice, len(self.runs), 100 * self.rules.margin
         alone = choice.may_be_best.sum() == 1
         enough = choice.bound <= self.rules.margin

@@ -36,7 +36,6 @@ from judgekit.analysis.race import (
     stops,
 )
 from judgekit.answers.imported import Imported
-from judgekit.answers.quality import AnswerMetric
 from judgekit.client.budget import Amount, Budget
 from judgekit.client.session import Session
 from judgekit.data.manifest import MANIFEST, sources, write_manifest
@@ -173,13 +172,13 @@ def contest(experiment: Config | str | Path, margin: float | None, cache: str | 
     analysis, answers = prepared.config.analysis, prepared.config.answers
     if len(prepared.collection.runs) < 2:
         raise UsageError("choose needs two runs or more: there is nothing to choose between")
-    if not prepared.answering or analysis.primary_metric not in answers.metrics:
+    if not prepared.answering or answers.outcome not in answers.metrics:
         raise UsageError(
-            f"choose asks for answers, and {analysis.primary_metric!r} is rated elsewhere: play it on results of"
+            f"choose asks for answers, and {answers.outcome!r} is rated elsewhere: play it on results of"
             " `judgekit run` with --replay"
         )
     first = next(iter(prepared.answering.values()))
-    metric = first.metrics[answers.metrics.index(str(analysis.primary_metric))]
+    metric = first.metrics[answers.metrics.index(str(answers.outcome))]
     made = Contest(
         prepared=prepared,
         answering=replace(first, metrics=(metric,)),
@@ -268,7 +267,7 @@ class _Course:
         places = self.contest.order.places[begin:end].tolist()
         question_at = {self.contest.questions[place]: at for at, place in enumerate(places, start=begin)}
         at = [run_at[run] for run in table["run"]], [question_at[query_id] for query_id in table["query_id"]]
-        self.quality[at] = _scaled(table["value"].to_numpy(np.float64), self.contest.answering.metrics[0])
+        self.quality[at] = table["value"].to_numpy(np.float64)
 
     def _answers(self, left: Bools, begin: int, end: int) -> int:
         before = self.looks[-1].answers if self.looks else 0
@@ -304,6 +303,7 @@ class _Course:
             ),
             missing=missing,
             outcome=contest.outcome,
+            caution=contest.prepared.outcome.caution,
             out_of_money=self.out_of_money,
             blocks=pd.DataFrame(self.rows),
         )
@@ -398,27 +398,21 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
     """
     prepared, _, quality = read_results(Path(folder))
     analysis, answers = prepared.config.analysis, prepared.config.answers
+    if answers.assigned is not None:
+        raise UsageError("choose compares runs on the same questions, and each rating is about one run drawn at random")
     depth = Measure(str(analysis.primary)).cutoff or max(answers.depths)
-    first = next(iter(prepared.answering.values())) if analysis.primary_metric in answers.metrics else None
-    rows = quality[(quality["metric"] == analysis.primary_metric) & (quality["depth"] == depth)]
-    rows = rows[rows["model"] == (first.model if first is not None else rows["model"].iloc[0])]
+    first = next(iter(prepared.answering.values())) if answers.outcome in answers.metrics else None
+    rows = quality[(quality["metric"] == answers.outcome) & (quality["depth"] == depth)]
+    rows = rows[rows["model"] == (first.model if first is not None else rows["model"].max())]
     wide = rows.pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]
     if len(runs) < 2:
         raise UsageError(f"{folder}: answers of two runs or more are needed to play a choice between them")
     values = wide.loc[[run.name for run in runs]].to_numpy(np.float64)
     equal, groups = None, None
-    if first is not None:
-        values = _scaled(values, first.metrics[answers.metrics.index(str(analysis.primary_metric))])
-        if not isinstance(first.answerer, Imported):
-            equal = equal_lists(runs, wide.columns, depth)
+    if first is not None and not isinstance(first.answerer, Imported):
+        equal = equal_lists(runs, wide.columns, depth)
     if prepared.groups is not None:
         groups = np.unique([prepared.groups[query_id] for query_id in wide.columns], return_inverse=True)[1]
     rules = rules_of(prepared.config, margin)
     return replay(Answered(values, groups, equal), rules), tuple(run.name for run in runs), rules
-
-
-def _scaled(values: Floats, metric: AnswerMetric) -> Floats:
-    """Return values of a metric between 0 and 1."""
-    low, high = metric.scale.low, metric.scale.high
-    return (values - low) / (high - low)

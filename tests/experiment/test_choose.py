@@ -291,7 +291,7 @@ def test_imported_answers_are_raced_and_ratings_are_not(tmp_path):
     ratings = [{"query_id": r["query_id"], "run": r["run"], "depth": 1, "metric": "rating", "value": 1} for r in rows]
     (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ratings))
     edited(path, 'import = ["answers.jsonl"]', 'ratings = ["ratings.jsonl"]')
-    edited(path, "[analysis]", '[analysis]\nprimary_metric = "rating"')
+    edited(path, "[answers]", '[answers]\noutcome = "rating"')
     with pytest.raises(UsageError, match="--replay"):
         jk.choose(path, cache=tmp_path / "store")
 
