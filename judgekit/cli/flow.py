@@ -249,6 +249,7 @@ def choose(
     ] = None,
     wait: Wait = 0.0,
     flow: RunOptions,
+    as_json: AsJson = False,
 ) -> None:
     """Choose the run to ship: ask answers in blocks, drop runs shown to be worse, stop when the choice is sure enough.
 
@@ -266,17 +267,15 @@ def choose(
         raise UsageError("give an experiment file, or --replay with a results folder")
     if experiment is None:
         assert replay is not None
-        _replay(replay, margin, as_json=flow.as_json)
+        _replay(replay, margin, as_json=as_json)
         return
     from judgekit.experiment.file import load
     from judgekit.experiment.run import count
 
     config = load(experiment)
-    if flow.limit is not None:
-        config = config.updated(data={"limit": flow.limit})
     if flow.dry_run:
         made = contest(config, margin, flow.cache)
-        show_plan(count(made.asked(), flow.cache), config.price_list(), "choose", as_json=flow.as_json)
+        show_plan(count(made.asked(), flow.cache), config.price_list(), "choose", as_json=as_json)
         note("this is the most: runs that drop out are not asked further, and asking stops once the choice is made")
         return
     out = out or Path("choice")
@@ -285,14 +284,13 @@ def choose(
             config,
             margin=margin,
             max_cost=flow.max_cost,
-            max_requests=flow.max_requests,
+            cache=flow.cache,
             out=out,
             overwrite=overwrite,
             progress=draw,
             wait_s=wait,
-            **flow.kept(),
         )
-    if flow.as_json:
+    if as_json:
         emit("choose", folder=out, run=chosen.run, claims=list(plain(chosen.claims)))
     else:
         say(str(chosen), "", f"choice: {out / 'choice.html'}")

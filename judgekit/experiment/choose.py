@@ -49,7 +49,6 @@ from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.metrics import Measure
 from judgekit.progress import Event, Progress, silent
 from judgekit.stages import Collection, StageUnit
-from judgekit.store.modes import Mode
 
 _FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv", "choice.html")
 _STAGE = "answer"
@@ -324,7 +323,6 @@ def choose(
     out: str | Path | None = None,
     cache: str | Path | None = None,
     overwrite: bool = False,
-    mode: Mode = "on",
     progress: Progress = silent,
     wait_s: float = 0.0,
 ) -> Chosen:
@@ -339,7 +337,6 @@ def choose(
         out: folder for the claims, the table of blocks and the page; nothing is written without it.
         cache: folder of the reply store; `default_store_path` by default.
         overwrite: replace another choice, or files that judgekit did not write.
-        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         progress: called with events, one with a line for each block.
         wait_s: how long a server that is not ready is waited for.
 
@@ -369,7 +366,7 @@ def choose(
         return course.chosen()
 
     chosen = stages.with_session(
-        walked, cache=cache, mode=mode, budget=budget, prices=config.price_list(), progress=progress, wait_s=wait_s
+        walked, cache=cache, budget=budget, prices=config.price_list(), progress=progress, wait_s=wait_s
     )
     if folder is not None:
         chosen.write(folder, made.about())
