@@ -22,12 +22,12 @@ from judgekit.data.documents import render
 from judgekit.data.files import write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, InputFile, mismatches, sources, write_manifest
-from judgekit.data.outputs import check_folder, clean
+from judgekit.data.outputs import check_folder, clean, is_results_folder
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import Status
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
-from judgekit.experiment.file import Config, config_of, load
+from judgekit.experiment.file import Config, config_of, load, of_another
 from judgekit.experiment.prepare import check_access, labelers_of
 from judgekit.experiment.run import count
 from judgekit.labelers.base import Labeler
@@ -79,10 +79,20 @@ class _Job:
     biases: tuple[str, ...] | None
 
 
+def _results_of(config: Config) -> Path | None:
+    """Return the folder where `judgekit run` left the results of an experiment file; None if there is none."""
+    for folder in (config.path.parent / "results", Path("judgekit-out") / config.path.stem):
+        finished = is_results_folder(folder) and (folder / "comparison.csv").is_file()
+        if finished and of_another(folder, config) is None:
+            return folder
+    return None
+
+
 def _prepared(experiment: str | Path, labeling: str, people: str | Path | None, cache: str | Path | None) -> _Job:
     source = Path(experiment)
-    biases = load_results(source).biases.get(labeling, ()) if source.is_dir() else None
     config = config_of(source) if source.is_dir() else load(source)
+    results = source if source.is_dir() else _results_of(config)
+    biases = None if results is None else load_results(results).biases.get(labeling, ())
     config = config.updated(data={"sample": None, "limit": None})
     collection = Collection.make(*config.collection(), config.data.depth, None, config.data.fields, cache)
     labelers = labelers_of(config, collection.docs)[0]
@@ -126,7 +136,8 @@ def build(
     relevant, or, for grades, to what people give on average.
 
     Args:
-        experiment: the experiment file; or the folder of its results, whose decision is then told on the card.
+        experiment: the experiment file, or the folder of its results. The card tells the biases that the comparison
+            showed; for a file they are looked up in ``results`` beside it, or in ``judgekit-out/NAME``.
         labeling: the name of one of its labelers.
         people: labels that `judgekit annotate read` wrote.
         out: folder for ``final.qrels``, ``labels.parquet`` and ``card.md``.

@@ -36,6 +36,23 @@ def test_all_queries_are_labelled_after_a_pilot_and_nothing_twice(piloted, judge
     assert " 0 sent" in judgekit("build", "experiment.toml", "-l", "judge").err
 
 
+def test_the_card_of_an_experiment_file_tells_the_biases_of_the_results_beside_it(folder, judgekit):
+    def biases() -> str:
+        judgekit("build", "experiment.toml", "-l", "judge", "--overwrite", code=0)
+        card = (folder / "ground-truth" / "card.md").read_text()
+        return card.split("## Known biases\n\n")[1].split("\n")[0]
+
+    unknown = "- Unknown: these labels were built without the results of a comparison."
+    assert biases() == unknown
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
+    assert biases() == "- judge asks the answering model."
+    edited(folder / "results" / "resolved.toml", "is experiment.toml", "is other.toml")
+    (folder / "other.toml").write_text("")
+    assert biases() == unknown
+    judgekit("run", "experiment.toml", code=0)
+    assert biases() == "- judge asks the answering model."
+
+
 def test_people_s_labels_come_first_and_the_card_says_what_it_is_made_of(piloted, judgekit):
     judgekit("annotate", "sample", "out", "--n", 4, "--prompt", "binary", "-o", "s.jsonl", "--sheet", "csv")
     rated(piloted / "s.csv")
