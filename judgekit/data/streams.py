@@ -20,7 +20,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import cache
 from itertools import product
@@ -45,6 +45,9 @@ _FOREIGN: Final = {
     # With a byte order mark, or two characters of ASCII.
     rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]": "UTF-16 text",
 }
+
+
+_WORDS: Final = re.compile(rb"[^\s,;\"]+")
 
 
 class Line(NamedTuple):
@@ -187,11 +190,21 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
             try:
                 text = (raw.removeprefix(_BOM) if number == 1 else raw).decode()
             except UnicodeDecodeError as error:
-                reason = f"byte {error.start + 1} of the line is not UTF-8 ({error.reason})"
-                raise DataError(f"{reason}; save the file as UTF-8", path, number) from error
+                reason = f"byte {error.start + 1} of the line is not UTF-8{_encoding_of(raw, error.start)}"
+                raise DataError(reason, path, number) from error
             if "\0" in text:
                 raise DataError("holds a NUL character", path, number)
             yield Line(number, text if ends else text.removesuffix("\n").removesuffix("\r"))
+
+
+def _encoding_of(raw: bytes, start: int) -> str:
+    """Return what a line in another encoding probably is, and how to convert it."""
+    # Excel on Windows saves CSV so. Five bytes have no meaning in it, so that not everything passes for it.
+    with suppress(UnicodeDecodeError):
+        word = next(match[0] for match in _WORDS.finditer(raw) if match.end() > start).decode("cp1252")
+        read = f": it is probably cp1252 (Windows), in which the word reads {word[:30]!r}"
+        return f"{read}. Convert the file: iconv -f CP1252 -t UTF-8 OLD > NEW"
+    return "; save the file as UTF-8"
 
 
 def files_of(path: Path) -> list[Path]:
