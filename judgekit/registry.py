@@ -14,6 +14,7 @@ package names at the entry point of that name. The core asks for what there is w
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
@@ -24,13 +25,48 @@ from judgekit.errors import UsageError, not_among
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Form:
+    """A form of data, ``NAME:PATH``: what marks it, what it yields, and an example. judgekit's own are declared alike.
+
+    A *flat* form turns a file into records, one query, doc or row each. A *nested* form turns one record into a
+    question with what belongs to it: several tables in one file.
+
+    Attributes:
+        name: what stands in front of the path.
+        read: flat: from the path (and the options in the spelling, where it takes two arguments) to records, pairs of
+            a line and the fields by name. Nested: from the fields of a record to a dictionary with ``question``, and
+            any of ``query_id``, ``answers`` (references), ``ctxs`` (passages with ``text``, ``id``, ``title``,
+            ``score``, best first), ``gold`` (pairs of a doc id and a grade) and ``answer``. A `ValueError` says what
+            is wrong with the record.
+        holds: the kinds in a nested form: query, doc, run, qrels, answer; () of a flat one that may be of any kind.
+        marks: recognises a flat form by the beginning of a file (`judgekit.data.forms.Beginning`), a nested one by the
+            fields of a record; None for a form that is only used where it is named.
+        nested: whether it is nested.
+        options: the options of its spelling that are not columns.
+        lists: fields that hold lists, which a cell of a table spells as text.
+        narrows: which of the kinds a file holds, where that differs from file to file; takes what ``marks`` takes.
+        example: a small file.
+    """
+
+    name: str
+    read: Callable[..., Any]
+    holds: tuple[str, ...] = ()
+    marks: Callable[[Any], bool] | None = None
+    nested: bool = False
+    options: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    narrows: Callable[[Any], tuple[str, ...]] | None = None
+    example: str = ""
+
+
 class Register:
     """What there is to be found by name; registering a name again replaces what had it, as running a cell again does.
 
     Attributes:
         commands: functions with typer's annotations, or groups of them, by the command's name.
         tables: dataclasses whose fields are the keys of further tables of the experiment file, by its name.
-        forms: functions from a path to records, by the name of the form.
+        forms: the forms of data, by name.
         homes: the module of what ``judgekit.NAME`` gives, by its name.
         kinds: the module that defines a labeler or an answer metric, by its kind.
     """
@@ -38,7 +74,7 @@ class Register:
     def __init__(self, home: str = "") -> None:
         self.commands: dict[str, Any] = {}
         self.tables: dict[str, type[Any]] = {}
-        self.forms: dict[str, Callable[..., Any]] = {}
+        self.forms: dict[str, Form] = {}
         self.homes: dict[str, str] = {}
         self.kinds: dict[str, str] = {}
         # A step, and the name of the one that it stands before or after; neither for the core's, in their order.
@@ -63,9 +99,25 @@ class Register:
         """Register a dataclass as the table ``[NAME]`` of the experiment file; see `Config.table`."""
         return _adder(self.tables, name)
 
-    def form(self, name: str) -> Callable[[T], T]:
-        """Register a function from a path to records as the form ``NAME:PATH`` of data."""
-        return _adder(self.forms, name)
+    def form(
+        self,
+        name: str,
+        *,
+        holds: tuple[str, ...] = (),
+        marks: Callable[[Any], bool] | None = None,
+        lists: tuple[str, ...] = (),
+        example: str = "",
+    ) -> Callable[[T], T]:
+        """Register a function as a form of data: with ``holds`` a nested one, else from a path to records; see `Form`.
+
+        With ``marks`` it is recognised by content, before judgekit's own forms.
+        """
+
+        def add(read: T) -> T:
+            self.forms[name] = Form(name, read, holds, marks, bool(holds), lists=lists, example=example)  # type: ignore[arg-type]
+            return read
+
+        return add
 
     def names(self, module: str, *names: str) -> None:
         """Register functions and classes of a module as ``judgekit.NAME``; it is imported when one is first used."""

@@ -15,8 +15,9 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.data.fields import QUERY
+from judgekit.data.forms import records
 from judgekit.data.frames import framed
-from judgekit.data.records import READABLE, as_number, records
+from judgekit.data.records import READABLE, as_number
 from judgekit.data.streams import stem
 from judgekit.data.tables import NULLS
 from judgekit.errors import DataError, UsageError, not_among

@@ -47,6 +47,10 @@ class Declaration(NamedTuple):
         beir: the file in a BEIR folder.
         dataset: the method of a data set of ir_datasets.
         one: what one of them is called.
+        needs: the keys that each has, any of several.
+        marks: names of columns that speak for this kind where a file may be of two.
+        called: what such files are called, where nothing else decides.
+        adds: what optional fields would add, by key.
     """
 
     names: Names
@@ -58,6 +62,10 @@ class Declaration(NamedTuple):
     beir: str = ""
     dataset: str = ""
     one: str = "row"
+    needs: tuple[tuple[str, ...], ...] = ()
+    marks: frozenset[str] = frozenset()
+    called: tuple[str, ...] = ()
+    adds: Mapping[str, str] = {}
 
 
 _IDS: Final = ("query_id", "_id", "qid", "question_id", "id")
@@ -80,6 +88,11 @@ DECLARED: Final = {
         beir="queries.jsonl",
         dataset="queries_iter",
         one="query",
+        needs=(("id",), ("text",)),
+        marks=frozenset(
+            ("answers", "answer", "references", "question", "query", "messages", "query_id", "qid", "question_id")
+        ),
+        adds={"answers": "reference answers, which containment, erag, em and f1 need"},
     ),
     "doc": Declaration(
         {
@@ -96,6 +109,12 @@ DECLARED: Final = {
         beir="corpus.jsonl",
         dataset="docs_iter",
         one="doc",
+        needs=(("id",), ("text",)),
+        marks=frozenset(
+            ("title", "contents", "passage", "body", "doc_id", "docid", "docno", "pid", "passage_id", "page_id")
+        ),
+        called=("doc", "corpus", "passage", "collection", "chunk"),
+        adds={"title": "a title, shown above the text", "page": "the page that a passage is of"},
     ),
     "run": Declaration(
         {**_PAIR, "score": ("score", "sim", "similarity"), "rank": ("rank",)},
@@ -106,6 +125,8 @@ DECLARED: Final = {
         number="score",
         trec=("query_id", "", "doc_id", "rank", "score", ""),
         dataset="scoreddocs_iter",
+        needs=(("query",), ("doc",), ("score", "rank")),
+        marks=frozenset(("run", "rank", "sim", "similarity")),
     ),
     "qrels": Declaration(
         {**_PAIR, "relevance": ("relevance", "rel", "label", "grade", "judgment", "score")},
@@ -117,12 +138,18 @@ DECLARED: Final = {
         trec=("query_id", "iteration", "doc_id", "relevance"),
         beir="qrels/{split}.tsv",
         dataset="qrels_iter",
+        needs=(("query",), ("doc",), ("relevance",)),
+        marks=frozenset(("relevance", "rel", "label", "grade", "judgment", "corpus-id")),
+        called=("qrel", "gold", "judg", "relev", "label", "truth"),
     ),
     "answer": Declaration(
         {"id": _IDS, "answer": ("answer", "response", "output")},
         "answers",
         f"answers ({READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
         bare=(("query_id", "answer"),),
+        needs=(("id",), ("answer",)),
+        marks=frozenset(("run", "model", "depth")),
+        adds={"run": "the run that the answer was made from", "depth": "from how many documents"},
     ),
 }
 QUERY, DOC = DECLARED["query"].names, DECLARED["doc"].names
@@ -193,8 +220,8 @@ _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 """What the fields hold; a `ValueError` says why a value is not that."""
 _NEEDED: Final = ("id", "text", "query", "doc")
-TABULAR: Final = ("csv", "tsv")
-_ROWS: Final = ("parquet", "frame")
+TABULAR: Final = ("csv", "tsv", "xlsx")
+_ROWS: Final = ("parquet", "xlsx", "frame")
 """Formats whose records are rows, not lines."""
 
 

@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from judgekit.data.forms import FORMS
+from judgekit.data.fields import TABULAR
+from judgekit.data.forms import form_named, forms, records
+from judgekit.data.forms.delimited import CSV, delimiter_of
 from judgekit.data.outputs import as_cell, of_cell
-from judgekit.data.records import HALF, as_number, delimiter_of, kind_of, parquet_file, records
+from judgekit.data.records import HALF, as_number, kind_of, parquet_file
 from judgekit.data.sources import opened
 from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes, stem
 from judgekit.data.tables import ALL, ANSWERS, NULLS, QUALITY, RATED, SCHEMA_VERSION, SCORES, Table
@@ -65,7 +67,8 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
         return table.check(other, path)
     spec, text = form_of(path)
     path = given(text)
-    mapped = {str(value): key for key, value in spec.params if key not in ("header", "quote")}
+    options = CSV.options if spec.name == "auto" else form_named(spec.name).options
+    mapped = {str(value): key for key, value in spec.params if key not in options}
     for key in mapped.values():
         if key not in (*table.columns, *table.optional):
             have = ", ".join((*table.columns, *table.optional))
@@ -94,7 +97,7 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
                 reason = f"column {column!r}: holds half of a surrogate pair, which is not a character"
                 raise DataError(reason, path, record.line)
         for column, cells in columns.items():
-            cells.append(of_cell(fields.get(column)) if delimiter else fields.get(column))
+            cells.append(of_cell(fields.get(column)) if name in TABULAR else fields.get(column))
     if not numbers:
         first = next(lines(path), None)
         if first is None:
@@ -247,7 +250,8 @@ def other_form(table: Table, source: str | Path) -> pd.DataFrame | None:
     import pandas as pd
 
     spec, text = form_of(source)
-    if table.name == ANSWERS.name and spec.name in ("auto", *FORMS):
+    nested = spec.name in forms() and form_named(spec.name).nested
+    if table.name == ANSWERS.name and (nested or spec.name == "auto"):
         return _answers(source)
     path = given(text)
     if table.name not in (SCORES.name, QUALITY.name) or spec.name not in ("auto", *LAYOUTS) or not path.exists():

@@ -24,8 +24,9 @@ from pandas.api.types import is_numeric_dtype
 
 from judgekit.data.checks import contradictions
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of
-from judgekit.data.fields import DECLARED, DOC, QUERY, Source, docs_of, queries_of
-from judgekit.data.forms import content_id
+from judgekit.data.fields import DECLARED, DOC, QUERY, Source, docs_of, queries_of, rows_of
+from judgekit.data.forms import inside, nested_form, telling
+from judgekit.data.forms.entry import content_id, passage_of
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord
@@ -73,7 +74,7 @@ def as_queries(source: AsQueries) -> Queries:
     if isinstance(source, dict) and source and all(isinstance(q, Query) and q.query_id == i for i, q in source.items()):
         return source
     origin = Source(None, "frame", QUERY, "query")
-    return queries_of(origin, _records(framed(source), origin, _QUERIES))
+    return queries_of(*_inside(origin, _records(framed(source), origin, _QUERIES), "query"))
 
 
 def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
@@ -86,7 +87,8 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
     if not isinstance(held, pd.DataFrame | Mapping) and callable(getattr(held, "get", None)):
         return GivenDocs(held)
     origin = Source(None, "frame", DOC, "doc")
-    return docs_of(origin, _records(held, origin, _DOCS))
+    origin, records = _inside(origin, _records(held, origin, _DOCS), "doc")
+    return docs_of(origin, records, again=bool(origin.form))
 
 
 def framed(source: Any) -> Any:
@@ -131,7 +133,7 @@ def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
         elif isinstance(held, str | Path):
             run = read_run(held, given)
         else:
-            held = _rows(held, "score", _ONE_RUN, f"run {name!r}")
+            held = _rows(held, "run", _ONE_RUN, f"run {name!r}")
             if "run" in held and held["run"].nunique() > 1:
                 raise UsageError(
                     f"the table of run {name!r} holds {held['run'].nunique()} runs, by its column 'run': give each by"
@@ -157,7 +159,7 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
         elif isinstance(held, str | Path):
             labelings.append(read_qrels(held, name, scale))
         else:
-            rows = _rows(held, "relevance", _ONE_LABELING, f"labeling {name!r}")
+            rows = _rows(held, "qrels", _ONE_LABELING, f"labeling {name!r}")
             labelings.append(Labeling(name, scale, rows))
     for name in left:
         known = ", ".join(labeling.name for labeling in labelings)
@@ -168,7 +170,7 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
 
 def _records(source: object, origin: Source, expected: str) -> Iterator[DataRecord]:
     """Yield the records of a table, of objects, or of a dictionary by id; absent values are None, sequences lists."""
-    own = origin.names["id"][0]
+    own = origin.names.get("id", ("",))[0]
     if isinstance(source, pd.DataFrame):
         columns = [*map(str, source.columns)]
         source = (dict(zip(columns, cells, strict=True)) for cells in source.itertuples(index=False, name=None))
@@ -244,12 +246,29 @@ def _name_of(source: object, otherwise: str) -> str:
     return name if isinstance(name, str) and name else otherwise
 
 
-def _rows(source: Any, value: str, expected: str, whose: str) -> pd.DataFrame:
-    """Return a table ``query_id, doc_id`` and a number from a table, a dictionary of dictionaries, or rows."""
-    origin = Source(None, "frame", DECLARED["run" if value == "score" else "qrels"].names, whose)
+def _inside(origin: Source, records: Iterator[DataRecord], kind: str) -> tuple[Source, Iterator[DataRecord]]:
+    """Return records of one kind: those given, or those inside of them where they are of a nested form."""
+    first, records = telling(records)
+    needs = DECLARED[kind].needs
+    if first and not all(any(origin.find(first[0], key) for key in keys) for keys in needs):
+        told = nested_form(first)
+        if told is not None and {"query", kind} <= {*told[0].holds}:
+            return inside(told[0], origin, records, kind)
+    return origin, records
+
+
+def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
+    """Return a table ``query_id, doc_id`` and a number: of a table, a dictionary of dictionaries, rows, or results."""
+    value = DECLARED[kind].number
+    origin = Source(None, "frame", DECLARED[kind].names, whose)
     keys = {"query": "query_id", "doc": "doc_id", value: value}
     if isinstance(source, pd.DataFrame):
         return _named_as_own(source, origin, keys)
+    if isinstance(source, list) and source and isinstance(source[0], Mapping):
+        nested, records = _inside(origin, _records(source, origin, expected), kind)
+        if nested.form:
+            queries, docs, numbers = rows_of(nested, records, value, lambda _: None)
+            return pd.DataFrame({"query_id": queries, "doc_id": docs, value: numbers})
     held = source.to_dict() if hasattr(source, "to_dict") else source
     try:
         if isinstance(held, Mapping):
@@ -304,21 +323,12 @@ _NAME_IDS: Final = "(name the ids' field with id_field; id_field='text' makes id
 
 def found_in(item: Any, id_field: str | None = None) -> tuple[str, Doc | None]:
     """Return the id of a retrieved document, "" where it has none, and the document itself if it has a text."""
-
-    def get(*names: str) -> Any:
-        held = (item.get(name) if isinstance(item, Mapping) else getattr(item, name, None) for name in names)
-        return next((value for value in held if value is not None), None)
-
+    if isinstance(item, tuple) and len(item) == 2:
+        return found_in(item[0], id_field)
     if isinstance(item, str):
         return item, None
-    inner = item[0] if isinstance(item, tuple) and len(item) == 2 else get("node", "document")
-    if inner is not None:
-        return found_in(inner, id_field)
-    read, meta = get("get_content"), get("metadata", "meta")
-    text = read() if callable(read) else get("page_content", "content", "text", "contents")
-    meta = meta if isinstance(meta, Mapping) else {}
-    title = str(get("title") or meta.get("title") or "")
-    own = meta.get(id_field, "") if id_field else get("doc_id", "id", "node_id", "_id", "docid")
+    passage = passage_of(item, id_field)
+    title, text, own = str(passage.get("title") or ""), passage.get("text"), passage.get("id")
     if not isinstance(text, str):
         return str(own or ""), None
     doc_id = content_id(title, text) if own is None or id_field == "text" else str(own)

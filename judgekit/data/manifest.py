@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from judgekit import __version__
+from judgekit.data.folders import files_of
 from judgekit.data.outputs import cache_folder
-from judgekit.data.streams import files_of, temporary, write_atomic
+from judgekit.data.streams import temporary, write_atomic
 
 T = TypeVar("T")
 
@@ -99,8 +100,8 @@ def by_role(queries: T | None, docs: Iterable[T], runs: Mapping[str, T] | None =
 def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, InputFile]:
     """Hash the inputs of a command."""
     places = {role: _place(role, path) for role, path in named.items()}
-    inside = {path.resolve() for path in places.values() if path.exists()}
-    more = [path for path in read if path.is_file() and not {path.resolve(), path.resolve().parent} & inside]
+    inside = {part.resolve() for path in places.values() if path.exists() for part in files_of(path)}
+    more = [path for path in read if path.is_file() and path.resolve() not in inside]
     return {key: InputFile.of(path) for key, path in {**places, **{str(path): path for path in more}}.items()}
 
 

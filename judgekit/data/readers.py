@@ -22,11 +22,12 @@ from typing import Any, Final
 
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
 from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of
-from judgekit.data.forms import fetched, ir_dataset, item_fields
+from judgekit.data.folders import files_of
+from judgekit.data.forms.datasets import fetched, ir_dataset, item_fields
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import Located, contents, located, opened
-from judgekit.data.streams import files_of, open_atomic, packing, temporary
+from judgekit.data.streams import open_atomic, packing, temporary
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError, UsageError
 

@@ -1,9 +1,8 @@
 """From a file to records of one kind, or to columns of pairs: where it is, in which form, what its columns are.
 
-A form is recognised by content, here and nowhere else: a syntax by the first bytes (`records.sniff`), columns without a
-header by their number, a nested form by the fields of the first record. Where content is not enough you name the form
-in front of the path, ``FORM:PATH``: ``jsonl(id=qid, text=question):queries.jsonl``. The table of
-forms is in ``docs/formats.md``.
+A form is recognised by content, in `judgekit.data.forms`; columns without a header by their number. Where content is
+not enough you name the form in front of the path, ``FORM:PATH``: ``jsonl(id=qid, text=question):queries.jsonl``. The
+table of forms is in ``docs/formats.md``.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -20,25 +18,29 @@ import numpy as np
 import pyarrow as pa
 
 from judgekit.data.columns import Pairs, pairs_of, plain, run_lengths, strings
-from judgekit.data.fields import DECLARED, Declaration, Names, Source, rows_of
-from judgekit.data.forms import ASKED, ENTRY, FORMS, dataset_records, unfolded
-from judgekit.data.records import (
-    DataRecord,
-    as_number,
-    batches,
-    delimiter_of,
-    parquet_columns,
-    records,
-    sniff,
-    trec_records,
+from judgekit.data.fields import DECLARED, Names, Source, rows_of
+from judgekit.data.forms import (
+    Beginning,
+    flat_form,
+    flat_records,
+    form_named,
+    forms,
+    inside,
+    nested_form,
+    telling,
 )
-from judgekit.data.streams import given, head
+from judgekit.data.forms.datasets import dataset_records
+from judgekit.data.forms.delimited import CSV, TREC, TSV, delimiter_of, trec_records
+from judgekit.data.forms.lists import DICT
+from judgekit.data.forms.rag import ASKED
+from judgekit.data.forms.sheets import PARQUET
+from judgekit.data.records import DataRecord, as_number, batches, parquet_columns
+from judgekit.data.streams import given, note_read
 from judgekit.errors import DataError, UsageError, not_among
+from judgekit.registry import Form
 from judgekit.spec import Spec, form_of, split_file, split_form
 
 _AUTO: Final = Spec("auto")
-_OPTIONS: Final = ("header", "quote")
-_OTHERS: Final = ("beir", "ir_datasets", "msmarco", "trec", *FORMS)
 
 
 class Located(NamedTuple):
@@ -83,9 +85,9 @@ def resolved(text: str | Path, base: Path) -> Path:
 
 
 class _Layout(NamedTuple):
-    """What a file is like: its syntax, where each kind of field may be found, and its columns as far as they show."""
+    """What a file is like: its form, where each kind of field may be found, and its columns as far as they show."""
 
-    syntax: str
+    form: Form
     names: Names
     columns: tuple[str, ...] = ()
     delimiter: str = ""
@@ -98,39 +100,27 @@ class _Layout(NamedTuple):
 def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
     """Return what a file is like, by its content where the form does not tell."""
     declared = DECLARED[kind]
+    beginning = Beginning(path, declared.expected)
+    form = None if spec.name == "auto" else form_named(spec.name)
+    if form is None or form.nested:
+        # Who names columns means a table, also where its rows look like TREC's.
+        form = flat_form(beginning, (kind,) if spec == _AUTO else ())
+    options = form.options or CSV.options
     names = declared.names
     for key, value in spec.params:
-        if key not in (*names, *_OPTIONS):
-            raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *_OPTIONS])}")
-        names = names if key in _OPTIONS else {**names, key: (str(value),)}
-    syntax, start = spec.name, b""
-    if syntax in ("auto", "csv", "tsv", "trec", *FORMS) and not path.is_dir():
-        start = head(path, declared.expected)
-    row = start.lstrip().split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")
-    if syntax == "trec" or (
-        spec == _AUTO and not path.is_dir() and declared.trec and _is_trec(start.lstrip(), row.split(), declared)
-    ):
-        return _Layout("trec", names, declared.trec, "\t" if "\t" in row else " ")
-    if syntax in ("auto", *FORMS):
-        syntax = sniff(path, start, declared.expected)
-    if syntax not in ("csv", "tsv"):
-        return _Layout(syntax, names)
-    delimiter, columns = delimiter_of(syntax, start), spec.options.get("header")
-    if columns is not None:
-        return _Layout(syntax, names, tuple(name.strip() for name in str(columns).split(",")), delimiter)
-    cells = row.split(delimiter)
-    guessed = _without_header(path, kind, names, cells, syntax)
-    return _Layout(syntax, names, guessed or tuple(cells), delimiter, not guessed, bool(guessed))
-
-
-def _is_trec(start: bytes, words: list[str], declared: Declaration) -> bool:
-    """Return whether a run or qrels are TREC's: by the number in its place, else unless they look like another form."""
-    other = start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1" or b"\t" in start.split(b"\n", 1)[0]
-    other = other or (len(words) > 1 and all(word.endswith((",", ";")) for word in words[:-1]))
-    if not other and (len(words) >= 3 or not (b"," in start or b";" in start)):
-        return True
-    number = dict(zip(declared.trec, words, strict=False)).get(declared.number, "")
-    return len(words) == len(declared.trec) and not math.isnan(as_number(number))
+        if key not in (*names, *options):
+            raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *options])}")
+        names = names if key in options else {**names, key: (str(value),)}
+    if form is TREC:
+        return _Layout(form, names, declared.trec, "\t" if "\t" in beginning.row else " ")
+    if form not in (CSV, TSV):
+        return _Layout(form, names)
+    delimiter, header = delimiter_of(form.name, beginning.start), spec.options.get("header")
+    if header is not None:
+        return _Layout(form, names, tuple(name.strip() for name in str(header).split(",")), delimiter)
+    cells = beginning.row.split(delimiter)
+    guessed = _without_header(path, kind, names, cells, form.name)
+    return _Layout(form, names, guessed or tuple(cells), delimiter, not guessed, bool(guessed))
 
 
 def _without_header(path: Path, kind: str, names: Names, cells: list[str], syntax: str) -> tuple[str, ...]:
@@ -166,29 +156,27 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
         return Source(None, "frame", declared.names, declared.one), dataset_records(str(path), declared)
     layout = _layout(path, spec, kind)
     names = layout.names
-    origin = Source(path, layout.syntax, names, declared.one)
-    if layout.syntax == "trec":
+    origin = Source(path, layout.form.name, names, declared.one)
+    note_read(path)
+    if layout.form is TREC:
         return origin, trec_records(path, declared.trec, declared.expected)
-    options = {key: value for key, value in spec.params if key in _OPTIONS}
+    options = {key: value for key, value in spec.params if key in layout.form.options}
     if layout.columns and not layout.header:
         options["header"] = ",".join(layout.columns)
-    _, rows = records(path, Spec(layout.syntax, tuple(options.items())), declared.expected, _OTHERS)
-    form, first = spec.name if spec.name in FORMS else "", next(rows, None)
-    if first is not None:
-        if form != "dict":
-            _refuse_columns(path, first, names)
-        rows = chain([first], rows)
-        if not form and names is declared.names:
-            form = next((name for name, nested in FORMS.items() if nested.marks(first.fields)), "")
-    if not form:
+    rows = flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items())))
+    named = spec.name in forms() and form_named(spec.name).nested
+    form = form_named(spec.name) if named else None
+    first, rows = telling(rows)
+    if first and form is not DICT:
+        _refuse_columns(path, first[0], names)
+    if form is None and names is declared.names and (told := nested_form(first)) is not None:
+        form, _ = told
+    if form is None:
         return origin, rows
-    if kind not in FORMS[form].kinds:
-        raise DataError(f"is of the form {form!r}, which holds no {declared.many}; expected {declared.expected}", path)
-    if kind == "query":
-        text = ENTRY["text"] if names["text"] is declared.names["text"] else names["text"]
-        names = {**ENTRY, **names, "text": text}
-    origin = replace(origin, names=names, form=form)
-    return origin, unfolded(origin, rows, kind)
+    if kind not in form.holds:
+        reason = f"is of the form {form.name!r}, which holds no {declared.many}; expected {declared.expected}"
+        raise DataError(reason, path)
+    return inside(form, origin, rows, kind)
 
 
 def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
@@ -227,8 +215,8 @@ def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | 
 
 def _columns(path: Path, layout: _Layout, kind: str) -> Pairs | None:
     """Return the rows as Arrow reads them; None where a column is not told by its name, or a cell is not plain."""
-    trec = layout.syntax == "trec"
-    columns = parquet_columns(path) if layout.syntax == "parquet" else layout.columns
+    trec = layout.form is TREC
+    columns = parquet_columns(path) if layout.form is PARQUET else layout.columns
     ranked = kind == "run" and not {*columns}.intersection(layout.names["score"])
     keys = ("query", "doc", "rank" if ranked else DECLARED[kind].number)
     roles = [*map({*columns}.intersection, map(layout.names.__getitem__, keys))]

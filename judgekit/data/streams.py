@@ -207,11 +207,6 @@ def _encoding_of(raw: bytes, start: int) -> str:
     return "; save the file as UTF-8"
 
 
-def files_of(path: Path) -> list[Path]:
-    """Return the files of a folder in the order of their names; of a file, itself."""
-    return sorted(part for part in path.iterdir() if part.is_file()) if path.is_dir() else [path]
-
-
 def parquet_parts(path: Path) -> list[Path]:
     """Return the Parquet files of a path: itself, or the parts of a folder in the order of their names."""
     if not path.is_dir():

@@ -23,8 +23,9 @@ import pyarrow as pa
 
 from judgekit.data.columns import Pairs, run_lengths, strings, take
 from judgekit.data.fields import Source
+from judgekit.data.forms import records
 from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
-from judgekit.data.records import parquet_columns, records
+from judgekit.data.records import parquet_columns
 from judgekit.data.runs import Run, Ties
 from judgekit.data.sources import located, pairs, pairs_by_record
 from judgekit.data.streams import check_outputs, note_read, open_atomic, read_bytes, stem, write_atomic

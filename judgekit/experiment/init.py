@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -24,14 +25,15 @@ from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
 from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
+from judgekit.data.recognise import DECLARED_KINDS, is_docs, recognise
 from judgekit.data.runs import Run, pool
 from judgekit.data.streams import stem, write_atomic
-from judgekit.data.tables import ALL, ANSWERS, RATINGS
+from judgekit.data.tables import ALL, ANSWERS, RATED, RATINGS
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import parse_config
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.recognise import KINDS, RATED, Input, is_docs, not_used, recognise, seen
+from judgekit.registry import register
 from judgekit.spec import Spec, split_form
 from judgekit.stages import lacking
 
@@ -41,6 +43,79 @@ _MOST: Final = 200
 _NO_DATA: Final = (".toml", ".py", ".md", ".html", ".ipynb", ".png", ".svg", ".pdf", ".log", ".sh", ".yaml", ".yml")
 _DEPTH: Final = 10
 _ANSWERED: Final = 5
+
+
+KINDS: Final = {
+    "query": "questions",
+    "doc": "passages",
+    "run": "a run",
+    "qrels": "judgments",
+    "answer": "answers",
+    "ratings": "ratings",
+}
+
+
+@dataclass
+class Input:
+    """A file, what the readers can make of it, and what it is taken for."""
+
+    path: Path
+    name: str
+    kinds: list[str] = field(default_factory=list)
+    fields: frozenset[str] = frozenset()
+    form: str = ""
+    syntax: str = ""
+    source: str = ""
+    """How an experiment file names it."""
+    taken: list[str] = field(default_factory=list)
+    why: str = ""
+
+    def look(self) -> None:
+        """Find out what the readers can make of the file."""
+        if not self.path.is_file():
+            self.why = "not used: it cannot be read as a file"
+            return
+        found = recognise(self.path)
+        self.kinds, self.fields = [*found.kinds], frozenset(found.fields)
+        self.form = found.form.name if found.form is not None and found.nested else ""
+        self.syntax = found.flat.name if found.flat is not None else ""
+        traces = found.kinds in ((), ("answer",)) and "input" in self.fields  # Langfuse names both so
+        if (traces or (not found.kinds and self.fields)) and _holds_traces(self.path):
+            self.kinds, self.why = ["traces"], "traces, which `judgekit traces` makes data of"
+        elif found.why:
+            self.why = f"not used: {found.why}"
+
+
+def _holds_traces(path: Path) -> bool:
+    home = register.load().homes.get("read_traces")
+    if home is None:
+        return False
+    try:
+        import_module(home).read_traces(path)
+    except (DataError, TypeError, ValueError, KeyError, AttributeError):
+        return False
+    return True
+
+
+def seen(file: Input, kind: str) -> str:
+    """Return what a file was recognised by."""
+    if file.form:
+        return f"the form {file.form!r}"
+    if not file.fields:
+        return "six columns, as in a TREC run" if kind == "run" else "four columns, as in TREC qrels"
+    names = DECLARED_KINDS[kind].names
+    known = {*chain.from_iterable(names.values())}
+    known |= {"run", "depth", "model", "mode", *RATED} if kind in ("answer", "ratings") else set()
+    return f"fields {', '.join(sorted(known & file.fields))}" if known & file.fields else "columns without a header"
+
+
+def not_used(file: Input, why: str) -> str:
+    """Return why a file is left aside; "" of one that is used."""
+    if file.taken:
+        return ""
+    if not file.kinds:
+        return "not used"
+    return f"not used: it looks like {' or '.join(KINDS.get(kind, kind) for kind in file.kinds)}, but {why}"
 
 
 @dataclass(frozen=True)
@@ -121,7 +196,7 @@ class _Survey:
         self.files = [Input(path, _shown(path, beside)) for path in found]
         for file in self.files:
             file.source = Path(os.path.relpath(file.path.absolute(), self.folder.absolute())).as_posix()
-            recognise(file)
+            file.look()
         self.runs: dict[str, tuple[Input, Run]] = {}
         self.qrels: dict[str, tuple[Input, str]] = {}
 
@@ -203,7 +278,7 @@ class _Survey:
     def _take_queries(self, ids: set[str], doc_ids: set[str]) -> tuple[Input, Queries] | None:
         found: list[tuple[Input, Queries]] = []
         for file in self.of("query"):
-            if file.kinds == ["query", "doc"] and is_docs(file, ids, doc_ids):
+            if file.kinds == ["query", "doc"] and is_docs(file.path, ids, doc_ids):
                 file.kinds = ["doc"]
             elif (queries := self.read(file, "query", read_queries)) is not None:
                 found.append((file, queries))

@@ -13,8 +13,9 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Final, Literal
 
+from judgekit.data.forms import records
 from judgekit.data.labelings import Scale
-from judgekit.data.records import DataRecord, records
+from judgekit.data.records import DataRecord
 from judgekit.data.streams import head
 from judgekit.data.tables import Status
 from judgekit.data.trec import Asked

@@ -109,6 +109,12 @@ def examples(folder: Path, beir: Path) -> Path:
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }
+    texts |= {
+        "langchain.json": '[{"input": "who?", "context": [{"page_content": "by Ann"}], "answer": "Ann"}]',
+        "pages/ann.md": "# Who\n\nby Ann",
+        "pages.csv": "query_id,doc_id,rank\nq1,ann.md,1\n",
+    }
+    (folder / "pages").mkdir()
     for name, text in texts.items():
         (folder / name).write_text(text)
     (folder / "run.trec.gz").write_bytes(gzip.compress(trec.encode()))

@@ -2,6 +2,7 @@
 """Every form that this field keeps its data in is recognised by content, and a bad line in each is named."""
 
 import bz2
+import datetime
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -21,9 +23,12 @@ from hypothesis import given, settings, strategies as st
 import judgekit as jk
 from judgekit.data import streams
 from judgekit.data.documents import Doc
+from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
-from judgekit.data.forms import content_id
+from judgekit.data.forms import FORMS, content_id
+from judgekit.data.frames import as_docs, as_queries, as_runs
 from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.recognise import recognise
 from judgekit.data.tables import ANSWERS, RATINGS, SCORES
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
@@ -119,6 +124,14 @@ JUDGED: dict[str, bytes] = {
         ]
     ).encode(),
 }
+EXPECTED = [
+    {"query_id": "q1", "query": "?", "documents": ["d1", "d2"]},
+    {"query_id": "q2", "query": "?", "documents": [{"id": "d2"}]},
+]
+
+
+def test_documents_that_are_expected_without_grades_are_relevant(tmp_path: Path) -> None:
+    assert pairs_of_qrels(put(tmp_path, json.dumps(EXPECTED).encode())) == dict.fromkeys(QRELS, 1.0)
 
 
 KILT = lines(
@@ -164,6 +177,65 @@ def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> N
     assert read_docs(put(tmp_path, b"1\tone text\tA\n", "three")).get(["1"]) == [Doc("1", "one text", "A")]
     with pytest.raises(UsageError, match=r"unknown data format 'xml'.*beir, castorini, csv, dict, dpr,.*msmarco"):
         read_queries(f"xml:{path}")
+
+
+FOUND = ("by Ann", "by Bo")
+DOCUMENTS = [{"page_content": text, "metadata": {"source": "a.md"}, "type": "Document", "id": None} for text in FOUND]
+CONSTRUCTED = {"lc": 1, "type": "constructor", "id": ["langchain", "Document"], "kwargs": {"page_content": "by Bo"}}
+NODES = [
+    {"node": {"id_": text[3:], "text": text, "class_name": "TextNode"}, "score": 1 - i} for i, text in enumerate(FOUND)
+]
+LATER = [{"node": {"id_": text[3:], "text_resource": {"text": text}}, "score": None} for text in FOUND]
+HAYSTACK = [{"id": text[3:], "content": text, "meta": {}, "score": 0.1} for text in FOUND]
+ANSWERED = {"type": "GeneratedAnswer", "init_parameters": {"data": "Ann did", "query": "who?", "documents": HAYSTACK}}
+RETRIEVED: dict[str, list[dict[str, Any]]] = {
+    "LangGraph": [{"question": "who?", "documents": DOCUMENTS, "generation": "Ann did"}],
+    "LangChain's chain": [{"input": "who?", "context": DOCUMENTS, "answer": "Ann did"}],
+    "LangChain, dumped": [{"query": "who?", "result": "Ann did", "source_documents": [DOCUMENTS[0], CONSTRUCTED]}],
+    "LangChain with scores": [{"question": "who?", "documents": [[DOCUMENTS[0], 0.1], [DOCUMENTS[1], 0.2]], "answer": "Ann did"}],
+    "texts": [{"question": "who?", "documents": [*FOUND], "answer": "Ann did"}],
+    "LlamaIndex": [{"query": "who?", "response": "Ann did", "source_nodes": NODES}],
+    "LlamaIndex, its response": [{"query": "who?", "response": {"response": "Ann did", "source_nodes": LATER}}],
+    "Haystack": [{"query": "who?", "retriever": {"documents": HAYSTACK}, "llm": {"replies": ["Ann did"]}}],
+    "Haystack, a chat": [{"query": "who?", "documents": HAYSTACK, "replies": [{"role": "assistant", "content": [{"text": "Ann did"}]}]}],
+    "Haystack, an answer": [{"answer_builder": {"answers": [ANSWERED]}}],
+}  # fmt: skip
+RESPONSE = SimpleNamespace(
+    response="Ann did",
+    source_nodes=[SimpleNamespace(node=SimpleNamespace(id_=text[3:], text=text), score=1.0) for text in FOUND],
+)
+OBJECTS = {
+    "LangChain": [
+        {
+            "question": "who?",
+            "documents": [SimpleNamespace(page_content=text, metadata={}) for text in FOUND],
+            "answer": "Ann did",
+        }
+    ],
+    "LlamaIndex": [{"query": "who?", "response": RESPONSE}],
+    "Haystack": [{"query": "who?", "documents": [SimpleNamespace(**fields) for fields in HAYSTACK]}],
+}
+
+
+@pytest.mark.parametrize("library", RETRIEVED)
+@pytest.mark.parametrize("empty", [False, True])
+def test_what_a_library_returned_is_queries_docs_a_run_and_answers(library: str, empty: bool, tmp_path: Path) -> None:
+    first = [{"question": "what?", "documents": [], "answer": "no"}] if empty else []
+    path = put(tmp_path, json.dumps(first + RETRIEVED[library]).encode(), "app.json")
+    queries, run = read_queries(path), read_run(path)
+    assert [query.text for query in queries.values()] == ["what?"] * empty + ["who?"]
+    assert [doc.text for doc in read_docs(path).get(run.top([*queries][-1]))] == [*FOUND]
+    assert read_table(ANSWERS, path)["answer"].tolist() == ["no"] * empty + ["Ann did"]
+    assert recognise(path).kinds == ("query", "doc", "run", "answer")
+
+
+@pytest.mark.parametrize("library", OBJECTS)
+def test_the_objects_of_a_library_are_taken_in_python(library: str) -> None:
+    results = OBJECTS[library]
+    [query] = as_queries(results).values()
+    [run] = as_runs({"mine": results})
+    assert (query.text, run.name) == ("who?", "mine")
+    assert [doc.text for doc in as_docs(results).get(run.top(query.query_id))] == [*FOUND]
 
 
 RAGAS = [
@@ -471,6 +543,93 @@ def test_a_damaged_file_is_data_or_an_error_that_names_it(
     except DataError as caught:
         error = caught
     assert error is None or (error.path, bool(error.reason)) == (damaged, True)
+
+
+PARQUET_AND_EXCEL = ("parquet", "xlsx", "texts")
+
+
+@pytest.mark.parametrize("name", sorted({*FORMS} - {*PARQUET_AND_EXCEL}))
+def test_the_example_of_each_form_is_recognised_and_holds_what_it_says(name: str, tmp_path: Path) -> None:
+    form = FORMS[name]
+    found = recognise(put(tmp_path, form.example.encode()))
+    assert (found.form, found.why) == (form, "")
+    assert {*found.kinds} <= {*(form.holds or DECLARED)}
+    assert found.kinds
+    if form.nested:
+        assert recognise(f"{name}:{put(tmp_path, form.example.encode())}").kinds == found.kinds
+
+
+def test_a_form_of_ones_own_is_recognised_and_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jk.register, "forms", {})
+
+    @jk.register.form("hits", holds=("query", "doc", "run"), marks=lambda fields: "hits" in fields)
+    def hits(fields: dict[str, Any]) -> dict[str, Any]:
+        if not fields["hits"]:
+            raise ValueError("found nothing")
+        return {"question": fields["q"], "ctxs": [{"id": i, "text": text} for i, text in fields["hits"]]}
+
+    @jk.register.form("arrows", marks=lambda beginning: beginning.start.startswith(b"->"))
+    def arrows(path: Path) -> Any:
+        for number, row in enumerate(path.read_text().splitlines(), 1):
+            yield number, dict(zip(("query_id", "text"), row.removeprefix("->").split("=", 1), strict=True))
+
+    path = put(tmp_path, lines({"q": "who?", "hits": [["d1", "Ann"]]}, {"q": "what?", "hits": []}))
+    with pytest.raises(DataError, match="line 2: found nothing"):
+        read_queries(path)
+    path.write_bytes(path.read_bytes().split(b"\n")[0])
+    assert recognise(path).kinds == ("query", "doc", "run")
+    [(query_id, query)] = read_queries(path).items()
+    assert (query.text, read_run(path).top(query_id), read_docs(path).get(["d1"])[0].text) == ("who?", ["d1"], "Ann")
+    assert next(iter(read_queries(put(tmp_path, b"->q1=who?\n", "own")).values())).text == "who?"
+
+
+def test_a_folder_of_texts_is_docs_by_their_paths(tmp_path: Path) -> None:
+    put(tmp_path, b"intro\n\n# The *bridge*\n\nBuilt in 1412.\n", "pages/towns/arlen town.md")
+    put(
+        tmp_path,
+        b"<html><head><style>p{}</style></head><h1>Borvik</h1><p>Mill &amp; market</p><script>x</script>",
+        "pages/b.html",
+    )
+    put(tmp_path, b"plain", "pages/c.txt")
+    put(tmp_path, b"hidden", "pages/.d.txt")
+    docs = list(read_docs(tmp_path / "pages"))
+    assert [(doc.doc_id, doc.title) for doc in docs] == [
+        ("b.html", "Borvik"),
+        ("c.txt", ""),
+        ("towns/arlen_town.md", "The *bridge*"),
+    ]
+    assert [docs[0].text, docs[1].text] == ["Borvik\n\nMill & market", "plain"]
+    long = "\n\n".join(f"paragraph {i} " + "word " * 20 for i in range(9))
+    put(tmp_path, long.encode(), "pages/long.md")
+    cut = [doc for doc in read_docs(f"texts(cut=300):{tmp_path / 'pages'}") if doc.page_id == "long.md"]
+    assert [doc.doc_id for doc in cut] == [f"long.md#{i}" for i in range(1, len(cut) + 1)]
+    assert max(len(doc.text) for doc in cut) <= 300
+    assert "".join(doc.text for doc in cut) == long.strip()
+    assert all(doc.text == long.strip()[doc.start : doc.end] for doc in cut)
+    with pytest.raises(UsageError, match="cut=5: expected the most characters of a passage, at least 200"):
+        read_docs(f"texts(cut=5):{tmp_path / 'pages'}")
+
+
+def test_a_sheet_of_excel_is_read_as_csv_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["query_id", "text", "answers", None])
+    book.active.append([7, "who?", "Ann", None])
+    book.active.append([None, None, None, None])
+    book.active.append(["007", "when?", datetime.datetime(2026, 5, 1), None])
+    book.create_sheet("more").append(["query_id", "value"])
+    book["more"].append([7, "up"])
+    book.save(tmp_path / "asked.xlsx")
+    assert answers_of(tmp_path / "asked.xlsx") == {"7": ("who?", ("Ann",)), "007": ("when?", ("2026-05-01",))}
+    assert read_table(RATINGS, f"xlsx(sheet=more):{tmp_path / 'asked.xlsx'}")["query_id"].tolist() == ["7"]
+    assert recognise(tmp_path / "asked.xlsx").kinds[0] == "query"
+    with pytest.raises(UsageError, match=r"unknown sheet 'mor': choose from Sheet, more. Did you mean 'more'"):
+        read_queries(f"xlsx(sheet=mor):{tmp_path / 'asked.xlsx'}")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(UsageError, match=r"pip install 'judgekit\[excel\]', or save the sheet as CSV"):
+        read_queries(tmp_path / "asked.xlsx")
+    monkeypatch.undo()
+    with pytest.raises(DataError, match=r"is not a readable .xlsx file"):
+        read_queries(put(tmp_path, b"PK\x03\x04 nothing", "broken.xlsx"))
 
 
 def test_a_folder_of_leaderboards_is_one_table(tmp_path: Path) -> None:

@@ -238,7 +238,8 @@ def test_contradictions_are_said_before_anything_is_paid(name, data, judgekit):
     change(data)
     said = judgekit("init", code=0)
     assert sentence in said.err
-    assert ("poor.trec      not used: line 1: byte 9 of the line is not UTF-8" in said.out) == (not sentence)
+    wrong = "poor.trec      not used: it looks like a run, but line 1: byte 9 of the line is not UTF-8"
+    assert (wrong in said.out) == (not sentence)
     counted = judgekit("run", "experiment.toml", "--dry-run")
     assert (counted.code, "have no text" in counted.err) == (0, "have no text" in sentence)
 
@@ -267,7 +268,10 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
         (["traces.jsonl"], ["judgekit traces traces.jsonl --out data"]),
         (["results"], ["holds results of judgekit"]),
         (["gold.qrels"], ["gold.qrels  not used: it looks like judgments, but there are no questions and no passages"]),
-        (["two.csv"], ["two.csv  not used: has 'query_id' and 'qid'; choose one, e.g. csv(id=query_id):two.csv"]),
+        (
+            ["two.csv"],
+            ["two.csv  not used: line 2: has 'query_id' and 'qid'; choose one, e.g. csv(id=query_id):two.csv"],
+        ),
         (["fragen.csv"], ['queries = "csv(id=…,text=…):fragen.csv"', "with (query=…,doc=…,score=…)"]),
     ],
 )

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Query
-from judgekit.data.records import DataRecord, records
+from judgekit.data.forms import records
+from judgekit.data.records import DataRecord
 from judgekit.data.streams import write_atomic
 from judgekit.errors import DataError
 from judgekit.spec import Spec

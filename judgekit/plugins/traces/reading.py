@@ -22,10 +22,9 @@ import pandas as pd
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.files import write_table
-from judgekit.data.forms import content_id
+from judgekit.data.forms import content_id, records
 from judgekit.data.frames import found_in
 from judgekit.data.readers import write_docs, write_queries
-from judgekit.data.records import records
 from judgekit.data.runs import Run
 from judgekit.data.tables import id_problem
 from judgekit.data.trec import write_run

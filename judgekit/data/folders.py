@@ -1,0 +1,33 @@
+"""Folders that are one collection: the parts of a table, or text files; and what a walk through a folder leaves out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from judgekit.data.outputs import is_results_folder
+
+TEXTS: Final = (".md", ".markdown", ".txt", ".html", ".htm")
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of the folders in it, by name; no hidden ones, and no results of judgekit."""
+    for place, folders, names in os.walk(folder):
+        shown = [name for name in folders if not name.startswith((".", "_"))]
+        folders[:] = sorted(name for name in shown if not is_results_folder(Path(place, name)))
+        yield from (Path(place, name) for name in sorted(names) if not name.startswith((".", "_")))
+
+
+def text_files(folder: Path) -> list[Path]:
+    """Return the text files of a folder and of the folders in it."""
+    return [path for path in walk(folder) if path.suffix.lower() in TEXTS]
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files of a folder that is one collection, in the order of their names; of a file, itself."""
+    if not path.is_dir():
+        return [path]
+    parts = sorted(part for part in path.iterdir() if part.is_file())
+    return parts if any(part.suffix == ".parquet" for part in parts) else text_files(path) or parts

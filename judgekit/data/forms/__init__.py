@@ -1,0 +1,224 @@
+"""The forms in which this field keeps its data, and the one place where a form is recognised.
+
+A form is *flat*, a file of records, one query, doc or row each, with the field names of `judgekit.data.fields`; or
+*nested*: each record is a question with what belongs to it. Each is one declaration (`judgekit.registry.Form`).
+judgekit's own stand below; users' stand in the registry (`judgekit.register.form`, in a notebook cell or a plug-in) and
+come first, or are functions in a file (``my_forms.py:pairs``). ``init``, ``run``, ``convert`` and Python ask this list.
+
+A form is spelled ``name(option=value, ...)``. Options such as ``id=`` and ``text=`` name the fields to read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice, starmap
+from pathlib import Path
+from typing import Any, Final
+
+from judgekit.data.fields import QUERY, TABULAR, Source
+from judgekit.data.forms.beginning import Beginning
+from judgekit.data.forms.delimited import CSV, TREC, TSV
+from judgekit.data.forms.entry import ENTRY, PASSAGE, content_id, hashed
+from judgekit.data.forms.expected import EXPECTED
+from judgekit.data.forms.jsons import JSON, JSONL
+from judgekit.data.forms.kilt import KILT
+from judgekit.data.forms.lists import CASTORINI, DICT, DPR
+from judgekit.data.forms.rag import RAG
+from judgekit.data.forms.retrieved import RETRIEVED
+from judgekit.data.forms.sheets import PARQUET, XLSX
+from judgekit.data.forms.texts import FOLDER
+from judgekit.data.forms.topics import TOPICS
+from judgekit.data.records import DataRecord, kind_of
+from judgekit.data.streams import given, note_read, parquet_parts
+from judgekit.data.tables import RATED
+from judgekit.errors import DataError, UsageError, not_among
+from judgekit.registry import Form, register
+from judgekit.spec import Spec, run_file, split_file, user_code
+
+__all__ = ["ENTRY", "FORMS", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
+           "inside", "nested_form", "records", "telling"]  # fmt: skip
+
+FORMS: Final = {
+    form.name: form
+    for form in (
+        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
+        *(RETRIEVED, DPR, CASTORINI, KILT, EXPECTED, RAG, DICT),
+    )
+}
+"""judgekit's own forms by name, in the order in which a file is held against them."""
+_PLACES: Final = ("beir", "ir_datasets", "msmarco")
+"""What may stand in front of a path beside the name of a form."""
+_LOOKED_AT: Final = 20
+
+
+def forms() -> dict[str, Form]:
+    """Return all forms by name, in the order in which a file is held against them: users' come first."""
+    return {**register.forms, **{name: form for name, form in FORMS.items() if name not in register.forms}}
+
+
+def form_named(name: str) -> Form:
+    """Return a form: judgekit's, one that is registered, or a function in a user's file (``my_forms.py:pairs``)."""
+    if name in forms():
+        return forms()[name]
+    file, function = split_file(name)
+    if file is not None:
+        note_read(Path(file))
+        read = vars(run_file(Path(file))).get(function)
+        if not callable(read):
+            raise UsageError(f"{file} has no function {function!r}")
+        return Form(name, read)
+    register.load()
+    if name not in forms():
+        raise UsageError(not_among("data format", name, sorted({"auto", *_PLACES, *forms()})))
+    return forms()[name]
+
+
+def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> Form:
+    """Return the flat form of a file, by its beginning; ``kinds`` are those that it may hold, () any but pairs."""
+    path, wanted = beginning.path, {*kinds}
+    for form in forms().values():
+        possible = not form.nested and form.marks is not None and (not form.holds or wanted.intersection(form.holds))
+        if possible and form.marks is not None and form.marks(beginning):
+            return form
+    if path.is_dir():
+        parquet_parts(path)  # says what it lacks
+    if len(wanted) == 1 and wanted <= {*TREC.holds}:
+        return TREC  # whose reader names the line
+    if not beginning.start:
+        raise DataError(f"is empty; expected {beginning.expected}", path)
+    raise DataError(f"begins with {beginning.row[:40]!r}; expected {beginning.expected}", path, 1)
+
+
+def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRecord]]:
+    """Return the name of a file's flat form and its records."""
+    path = given(path)
+    note_read(path)
+    form = flat_form(Beginning(path, expected)) if spec.name == "auto" else form_named(spec.name)
+    return form.name, flat_records(form, path, spec)
+
+
+def flat_records(form: Form, path: Path, spec: Spec) -> Iterator[DataRecord]:
+    """Return the records of a file of a flat form."""
+    if form is FORMS.get(form.name):
+        found: Iterator[DataRecord] = form.read(path, spec.options) if form.options else form.read(path)
+        return found
+    return _own(form, path, spec)
+
+
+def _own(form: Form, path: Path, spec: Spec) -> Iterator[DataRecord]:
+    function = form.read
+    with user_code(lambda: f"{path}, read as {form.name}", _file_of(function)):
+        rows = function(path, spec.options) if form.options else function(path)
+        yield from starmap(DataRecord, rows)
+
+
+def _file_of(function: Any) -> str:
+    return function.__code__.co_filename if inspect.isfunction(function) else ""
+
+
+def telling(rows: Iterator[DataRecord]) -> tuple[list[DataRecord], Iterator[DataRecord]]:
+    """Return the first records, as many as it takes to tell their form, and all of them."""
+    first: list[DataRecord] = []
+    for record in islice(rows, _LOOKED_AT):
+        first.append(record)
+        # An empty list tells little: a question for which nothing was found.
+        if [] not in record.fields.values():
+            break
+    return first, chain(first, rows)
+
+
+def nested_form(first: Iterable[DataRecord]) -> tuple[Form, Mapping[str, Any]] | None:
+    """Return the nested form of first records, and the fields that tell it; None if they are flat."""
+    nested = [form for form in forms().values() if form.nested and form.marks is not None]
+    for record in first:
+        for form in nested:
+            if form.marks is not None and form.marks(record.fields):
+                return form, record.fields
+    return None
+
+
+_NOT_ASKED: Final = ("answer", "ctxs", "gold", "sources")
+_OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
+
+
+def entry_of(form: Form, entries: Source, record: DataRecord) -> dict[str, Any]:
+    """Return what a record of a nested form holds, with the record's line in every error."""
+    fields = record.fields
+    if entries.format in TABULAR:
+        cells = {name: fields[name] for name in form.lists if isinstance(fields.get(name), str)}
+        fields = {**fields, **{n: entries.cell(record, n, cell, python=True) for n, cell in cells.items()}}
+    with user_code(lambda: f"{entries.path or 'a record'}, read as {form.name}", _file_of(form.read)):
+        try:
+            entry: dict[str, Any] = form.read(fields)
+        except ValueError as error:
+            raise entries.error(record, str(error)) from None
+        except (KeyError, TypeError):  # the first record told the form
+            raise entries.error(record, f"is not a record of the form {form.name!r}") from None
+    return entry
+
+
+def inside(form: Form, source: Source, records: Iterable[DataRecord], kind: str) -> tuple[Source, Iterator[DataRecord]]:
+    """Return the records of one kind inside of the records of a nested form, and where their fields are."""
+    names = source.names
+    if kind == "query":
+        text = ENTRY["text"] if names["text"] is QUERY["text"] else names["text"]
+        names = {**ENTRY, **names, "text": text}
+    source = replace(source, names=names, form=form.name)
+    return source, _unfolded(form, source, records, kind)
+
+
+def _unfolded(form: Form, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
+    entries = source if kind == "query" else source.of(ENTRY, "entry")
+    counts = Counter[tuple[str, str]]()
+    value = "score" if kind == "run" else "relevance"
+    for record in records:
+        entry = entry_of(form, entries, record)
+        if "rows" in entry:
+            rows = (({"query_id": query, "doc_id": doc, value: cell}, query) for query, doc, cell in entry["rows"])
+            yield from (DataRecord(record.line, row, inside=repr(query)) for row, query in rows)
+            continue
+        whole = DataRecord(record.line, entry)
+        if entries.find(whole, "id"):
+            query_id = entries.get(whole, "id")
+        else:
+            query_id = hashed("q", entries.get(whole, "text"))
+            # Answers of several runs to one question are about that question.
+            times = (query_id, str(record.fields.get("run")) if kind == "answer" else "")
+            counts[times] += 1
+            query_id += f"-{counts[times]}" if counts[times] > 1 else ""
+        if kind == "query":
+            question = {name: value for name, value in entry.items() if form is DPR or name not in _NOT_ASKED}
+            yield DataRecord(record.line, {**question, "query_id": query_id})
+        elif kind == "answer":
+            further = {name: record.fields[name] for name in ("run", *RATED) if name in record.fields}
+            yield DataRecord(record.line, {"query_id": query_id, "answer": entry.get("answer"), **further})
+        elif kind == "qrels":
+            for doc, grade in entry.get("gold", ()):
+                yield DataRecord(record.line, {"query_id": query_id, "doc_id": doc, "relevance": grade})
+        else:
+            yield from _passages(entries, record, query_id, entry.get("ctxs"), kind)
+            yield from _passages(entries, record, query_id, entry.get("sources", []), kind) if kind == "doc" else ()
+
+
+def _passages(source: Source, record: DataRecord, query_id: str, passages: object, kind: str) -> Iterator[DataRecord]:
+    if not isinstance(passages, list):
+        raise source.error(record, f"'ctxs' must be a list of passages, not {kind_of(passages)}")
+    inner = source.of(PASSAGE, "passage")
+    for position, fields in enumerate(passages):
+        passage = DataRecord(record.line, fields, inside=f"ctxs[{position}]")
+        if not isinstance(fields, dict):
+            raise inner.error(passage, f"expected a JSON object, found {kind_of(fields)}")
+        if inner.find(passage, "id"):
+            doc_id = inner.get(passage, "id")
+        else:
+            doc_id = content_id(inner.get(passage, "title") or "", inner.get(passage, "text"))
+        if kind == "doc":
+            # What is said of a passage for one question is not of the passage.
+            kept = {name: value for name, value in fields.items() if name not in _OF_THE_QUESTION}
+            yield passage._replace(fields={**kept, "doc_id": doc_id})
+        else:
+            row = {"query_id": query_id, "doc_id": doc_id, "score": fields.get("score"), "rank": position + 1}
+            yield passage._replace(fields=row)

@@ -1,0 +1,136 @@
+"""``trec``, ``tsv`` and ``csv``: a row a line, its cells between white space, tabs, commas or semicolons."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from judgekit.data.forms.beginning import Beginning
+from judgekit.data.records import DataRecord, as_number, without_trailing_blanks
+from judgekit.data.streams import head, lines
+from judgekit.errors import DataError, UsageError
+from judgekit.registry import Form
+from judgekit.spec import Value
+
+
+def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[DataRecord]:
+    """Read the lines of a TREC run or qrels file, with any white space between the columns."""
+    for line in lines(path, expected):
+        words = _WORD.findall(line.text)
+        if words and len(words) != len(columns):
+            reason = f"has {len(words)} columns, expected {len(columns)}: {expected}; it reads {line.text[:80]!r}"
+            raise DataError(reason, path, line.number)
+        if words:
+            yield DataRecord(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
+
+
+_WORD: Final = re.compile(r"[^ \t\r\f\v]+")
+_PLACES: Final = {6: 4, 4: 3}
+"""Where in a row of a TREC run (six columns) and of qrels (four) its number stands."""
+
+
+def _is_trec(beginning: Beginning) -> bool:
+    """Return whether most rows have the columns of a TREC run or of qrels, with the number in its place."""
+    rows = beginning.rows
+    place = _PLACES.get(len(rows[0])) if rows else None
+    if place is None:
+        return False
+    fitting = sum(len(row) == len(rows[0]) and as_number(row[place]) == as_number(row[place]) for row in rows)
+    return 2 * fitting > len(rows)
+
+
+class PlainQuotes(DataError):
+    """A row that can be read only if quotes are plain characters, as in MS MARCO's collections."""
+
+    cure: Final = "tsv(quote=none)"
+
+
+def delimiter_of(syntax: str, start: bytes) -> str:
+    """Return what separates the cells of a table that begins so: the first line decides between ``,`` and ``;``."""
+    row = start.lstrip().split(b"\n", 1)[0]
+    return "\t" if syntax == "tsv" else ";" if b";" in row and b"," not in row else ","
+
+
+def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
+    quote = str(options.get("quote", "csv"))
+    if quote not in ("csv", "none"):
+        raise UsageError(f"quote={quote}: expected quote=none, quote=csv, or nothing")
+    csv.field_size_limit(_LARGEST_CELL)
+    texts = list[str]()  # the lines of one row
+
+    def noted() -> Iterator[str]:
+        for line in without_trailing_blanks(lines(path, ends=True)):
+            texts.append(line.text)
+            yield line.text
+
+    delimiter = delimiter_of(syntax, head(path))
+    rows = csv.reader(
+        noted(),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if quote == "none" else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    header = [name.strip() for name in str(options["header"]).split(",")] if "header" in options else None
+    while True:
+        start = rows.line_num + 1
+        texts.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            if quote == "none":
+                raise DataError(f"is not a valid row: {error}", path, start) from error
+            hint = f"(if quotes are plain characters here: {syntax}(quote=none):{path.name})"
+            raise PlainQuotes(f"is not a valid row: {error} {hint}", path, start) from error
+        if row is None:
+            return
+        each_a_row = len(texts) > 1 and all(text.count(delimiter) == len(row) - 1 > 0 for text in texts)
+        if header is None:
+            header = row
+            twice = sorted(name for name in header if header.count(name) > 1)
+            if twice:
+                raise DataError(f"the header names column {twice[0]!r} twice", path, start)
+        elif len(row) != len(header):
+            columns = f"the header has {len(header)} columns, this row {len(row)}"
+            raise DataError(columns if row else "is empty where a row was expected", path, start)
+        elif syntax == "tsv" and "quote" not in options and each_a_row:
+            raise PlainQuotes(
+                f"begins a cell with a quote that ends {len(texts) - 1} lines below, but each of these lines looks"
+                " like a row: write quote=none if quotes are plain characters, or quote=csv if this is one cell"
+                f" (tsv(quote=none):{path.name})",
+                path,
+                start,
+            )
+        else:
+            yield DataRecord(start, dict(zip(header, row, strict=True)))
+
+
+_LARGEST_CELL = (1 << 31) - 1
+"""Bytes of a cell; Python's limit of 128 KiB is less than a long document."""
+
+
+TREC: Final = Form(
+    "trec",
+    trec_records,
+    ("run", "qrels"),
+    marks=_is_trec,
+    narrows=lambda beginning: ("run",) if len(beginning.rows[0]) == 6 else ("qrels",),
+    example="q1 Q0 d1 1 12.5 bm25\n",
+)
+TSV: Final = Form(
+    "tsv",
+    partial(_delimited, "tsv"),
+    marks=lambda beginning: "\t" in beginning.row,
+    options=("header", "quote"),
+    example="query_id\ttext\nq1\tWho?\n",
+)
+CSV: Final = Form(
+    "csv",
+    partial(_delimited, "csv"),
+    marks=lambda beginning: "," in beginning.row or ";" in beginning.row,
+    options=("header", "quote"),
+    example="query_id,text\nq1,Who?\n",
+)

@@ -1,0 +1,50 @@
+"""``kilt``: KILT's questions with evidence, and its guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from judgekit.data.forms.entry import content_id
+from judgekit.registry import Form
+
+
+def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
+    answers, passages, gold = list[Any](), list[dict[str, Any]](), dict[str, int]()
+    for number, output in enumerate(fields["output"]):
+        if not isinstance(output, dict):
+            raise ValueError(f"output[{number}]: expected an object with answer or provenance")
+        if output.get("answer") not in (None, "", *answers):
+            answers.append(output["answer"])
+        for evidence in output.get("provenance") or ():
+            page = evidence.get("wikipedia_id", evidence.get("title")) if isinstance(evidence, dict) else None
+            if page is None:
+                raise ValueError(f"output[{number}].provenance: expected objects with wikipedia_id or title")
+            page = "_".join(str(page).split())  # as Wikipedia writes titles in addresses: ids hold no white space
+            text, title = evidence.get("text"), evidence.get("title") or ""
+            known = isinstance(text, str) and isinstance(title, str)
+            passage = {"id": content_id(title, text) if known else str(page), "text": text, "title": title}
+            if number == 0 and passage["id"] not in gold:
+                passages.append({**passage, "page_id": str(page), "score": evidence.get("score")})
+            gold[passage["id"]] = 1
+    entry = {"query_id": fields.get("id"), "question": fields.get("input"), "answers": answers}
+    return {**entry, "ctxs": passages, "gold": list(gold.items()), "answer": answers[0] if answers else None}
+
+
+def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a file holds: guesses come with texts or scores, evidence with neither."""
+    outputs = [output for output in fields["output"] if isinstance(output, dict)]
+    evidence = [one for output in outputs for one in output.get("provenance") or () if isinstance(one, dict)]
+    guessed = any("text" in one or "score" in one for one in evidence)
+    return ("query", "doc", "run", "answer") if guessed else ("query", "qrels")
+
+
+KILT: Final = Form(
+    "kilt",
+    _kilt,
+    ("query", "doc", "run", "qrels", "answer"),
+    marks=lambda fields: isinstance(fields.get("output"), list) and {"id", "input"} <= set(fields),
+    nested=True,
+    narrows=_held,
+    example='{"id": "q1", "input": "Who?", "output": [{"answer": "Ann", "provenance": [{"wikipedia_id": "12"}]}]}\n',
+)

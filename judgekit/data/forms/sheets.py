@@ -1,0 +1,75 @@
+"""``parquet`` and ``xlsx``: tables with typed cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from importlib import import_module
+from itertools import starmap
+from pathlib import Path
+from typing import Any, Final
+from zipfile import BadZipFile
+
+from judgekit.data.forms.beginning import ZIP
+from judgekit.data.records import DataRecord, row_groups
+from judgekit.data.streams import note_read
+from judgekit.errors import DataError, UsageError, not_among
+from judgekit.registry import Form
+from judgekit.spec import Value
+
+
+def _parquet(path: Path) -> Iterator[DataRecord]:
+    rows = (fields for batch in row_groups(path) for fields in batch.to_pylist())
+    return starmap(DataRecord, enumerate(rows, 1))
+
+
+def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
+    """Read the rows of a sheet, the first one by default, below a row of names; cells are texts, as in CSV."""
+    try:
+        load_workbook = import_module("openpyxl").load_workbook
+    except ImportError:
+        reason = "needs the library openpyxl: pip install 'judgekit[excel]', or save the sheet as CSV (UTF-8)"
+        raise UsageError(f"{path}: reading .xlsx {reason}") from None
+    note_read(path)
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (BadZipFile, KeyError, ValueError, OSError) as error:
+        raise DataError(f"is not a readable .xlsx file: {error}", path) from None
+    try:
+        name = str(options.get("sheet", book.sheetnames[0]))
+        if name not in book.sheetnames:
+            raise UsageError(f"{path}: {not_among('sheet', name, book.sheetnames)}")
+        rows = enumerate(book[name].iter_rows(values_only=True), 1)
+        header: list[str] = []
+        for number, row in rows:
+            cells = [*map(_cell, row)]
+            if not any(cells):
+                continue
+            if not header:
+                header = cells
+                twice = sorted(column for column in header if column and header.count(column) > 1)
+                if twice:
+                    raise DataError(f"the header names column {twice[0]!r} twice", path, number)
+                continue
+            yield DataRecord(number, {column: cell for column, cell in zip(header, cells, strict=False) if column})
+    finally:
+        book.close()
+
+
+def _cell(value: Any) -> str:
+    """Return a cell as it is shown: whole numbers without a decimal point, days without midnight."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime) and value.time() == datetime.min.time():
+        return value.date().isoformat()
+    return str(value).strip()
+
+
+PARQUET: Final = Form(
+    "parquet",
+    _parquet,
+    marks=lambda beginning: beginning.start.startswith(b"PAR1") or any(beginning.path.glob("*.parquet")),
+)
+XLSX: Final = Form("xlsx", _xlsx, marks=lambda beginning: beginning.start == ZIP, options=("sheet",))

@@ -1,0 +1,116 @@
+"""``texts``: a folder of text files as documents: Markdown, plain text, HTML without its tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+from judgekit.data.folders import TEXTS, text_files
+from judgekit.data.records import DataRecord
+from judgekit.data.streams import lines
+from judgekit.errors import DataError, UsageError
+from judgekit.registry import Form
+from judgekit.spec import Value
+
+_HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.M)
+_BLANK_LINE: Final = re.compile(r"\n\s*\n")
+_LEAST: Final = 200
+
+
+def text_id(path: Path, folder: Path) -> str:
+    """Return the id of a text file: its path inside the folder, with _ for white space, which an id cannot hold."""
+    return "_".join(path.relative_to(folder).as_posix().split())
+
+
+def _texts(folder: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
+    most = options.get("cut")
+    if most is not None and not (isinstance(most, int) and most >= _LEAST):
+        raise UsageError(f"cut={most}: expected the most characters of a passage, at least {_LEAST}")
+    files = text_files(folder) if folder.is_dir() else []
+    if not files:
+        raise DataError(f"is not a folder with text files ({', '.join(TEXTS)})", folder)
+    for file in files:
+        title, text = _read(file)
+        name = text_id(file, folder)
+        pieces = [(0, len(text))] if most is None else [*_pieces(text, int(most))]
+        for number, (start, end) in enumerate(pieces, 1):
+            fields: dict[str, Any] = {"doc_id": name, "title": title, "text": text[start:end]}
+            if len(pieces) > 1:
+                fields |= {"doc_id": f"{name}#{number}", "page_id": name, "start": start, "end": end}
+            yield DataRecord(1, fields, inside="" if len(files) == 1 else name)
+
+
+def _read(file: Path) -> tuple[str, str]:
+    """Return title and text of a file; the title is its first heading, "" if it has none."""
+    whole = "".join(line.text for line in lines(file, ends=True))
+    if file.suffix.lower() in (".html", ".htm"):
+        page = _Page()
+        page.feed(whole)
+        page.close()
+        return " ".join(page.title.split()), page.text()
+    heading = None if file.suffix.lower() == ".txt" else _HEADING.search(whole)
+    return heading[1] if heading else "", whole.strip()
+
+
+def _pieces(text: str, most: int) -> Iterator[tuple[int, int]]:
+    """Yield where passages of at most ``most`` characters begin and end: whole paragraphs where they fit."""
+    start = 0
+    while len(text) - start > most:
+        window = text[start : start + most]
+        breaks = [match.end() for match in _BLANK_LINE.finditer(window)]
+        end = max((place for place in breaks if place >= _LEAST), default=0) or window.rfind(" ") + 1 or most
+        yield start, start + end
+        start += end
+    if text[start:].strip():
+        yield start, len(text)
+
+
+class _Page(HTMLParser):
+    """The title and the text of a page."""
+
+    _LEFT_OUT: Final = ("script", "style", "head", "template", "noscript")
+    _BLOCKS: Final = ("p", "div", "br", "li", "tr", "section", "article", "pre", *(f"h{i}" for i in range(1, 7)))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = ""
+        self._heading = ""
+        self._left_out = 0
+        self._said: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._left_out += tag in self._LEFT_OUT
+        if tag in self._BLOCKS:
+            self._said.append("\n\n")
+        if tag in ("h1", "h2", "h3") and not self.title:
+            self._heading = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._left_out -= tag in self._LEFT_OUT and self._left_out > 0
+        if tag in self._BLOCKS:
+            self._said.append("\n\n")
+        if tag == self._heading:
+            self._heading = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._heading:
+            self.title += data
+        if not self._left_out:
+            self._said.append(data)
+
+    def text(self) -> str:
+        """Return what a reader sees, with an empty line between blocks."""
+        blocks = (" ".join(block.split()) for block in re.split(r"\n\s*\n", "".join(self._said)))
+        return "\n\n".join(filter(None, blocks))
+
+
+FOLDER: Final = Form(
+    "texts",
+    _texts,
+    ("doc",),
+    marks=lambda beginning: beginning.path.is_dir() and bool(text_files(beginning.path)),
+    options=("cut",),
+)

@@ -1,0 +1,257 @@
+"""What a file holds, by its content: of which kinds, in which form, and what becomes of each of its columns.
+
+Nothing is recognised here that the readers do not recognise. Where a file may be of more than one kind, the names of
+its columns decide, then its numbers, and at last its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from judgekit.data.fields import DECLARED, Declaration, Source
+from judgekit.data.forms import (
+    ENTRY,
+    Beginning,
+    entry_of,
+    flat_form,
+    flat_records,
+    form_named,
+    nested_form,
+    telling,
+)
+from judgekit.data.forms.delimited import TREC, PlainQuotes
+from judgekit.data.forms.texts import FOLDER
+from judgekit.data.records import DataRecord, as_number
+from judgekit.data.sources import located, opened
+from judgekit.data.tables import RATED, RATINGS
+from judgekit.errors import DataError, JudgekitError
+from judgekit.registry import Form
+from judgekit.spec import Spec
+
+_RATING: Final = Declaration(
+    {
+        "query_id": DECLARED["answer"].names["id"],
+        "value": (*RATED, "score"),
+        **{name: (name,) for name in (*RATINGS.columns, *RATINGS.optional) if name not in ("query_id", "value")},
+    },
+    "ratings",
+    "ratings",
+    one="rating",
+    adds={"run": "the run whose answer is rated", "depth": "how many documents the answer was made from"},
+)
+DECLARED_KINDS: Final = {**DECLARED, "ratings": _RATING}
+"""Everything that a file may hold: records, and ratings of answers."""
+_TELLS_QUALITY: Final = {"measure", "labeling"}
+_BECOMES: Final = {
+    "query_id": "id",
+    "question": "question",
+    "text": "question",
+    "messages": "conversation",
+    "answers": "reference answers",
+    "answer": "answers of your application",
+    "ctxs": "passages in their order",
+    "sources": "passages",
+    "gold": "judgments",
+    "rows": "queries, docs and numbers",
+}
+"""What a field of the entry that a nested form makes is called."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What a file holds.
+
+    Attributes:
+        kinds: what it may be: query, doc, run, qrels, answer, ratings; the first is the likeliest.
+        form: the form that it is in.
+        flat: the form of its records.
+        fields: the names of its columns; () where it has none.
+        told: the fields of the record that tells its form.
+        named: the columns that its spelling names, by option.
+        why: why it is nothing at all.
+        cure: the form in which it may be readable then.
+    """
+
+    kinds: tuple[str, ...] = ()
+    form: Form | None = None
+    flat: Form | None = None
+    fields: tuple[str, ...] = ()
+    told: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    named: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+    cure: str = ""
+
+    @property
+    def nested(self) -> bool:
+        """Whether it holds several tables, a record of each question."""
+        return self.form is not None and self.form.nested
+
+
+def recognise(source: str | Path) -> Recognised:
+    """Return what a file, a folder of one collection or ``FORM:PATH`` holds, by its first records."""
+    path, spec = located(source, "doc")
+    try:
+        beginning = Beginning(path, "data")
+        form = flat_form(beginning, DECLARED) if spec.name == "auto" else form_named(spec.name)
+        if form is TREC and form.narrows is not None:
+            return Recognised(form.narrows(beginning), form, form)
+        if form is FOLDER:
+            return Recognised(form.holds, form, form)
+        flat = flat_form(beginning, ()) if form.nested else form
+        options = tuple((key, value) for key, value in spec.params if key in flat.options)
+        first, _ = telling(flat_records(flat, path, Spec(flat.name, options)))
+    except PlainQuotes as error:
+        return Recognised(why=_reason(error), cure=error.cure)
+    except (DataError, OSError) as error:
+        return Recognised(why=_reason(error))
+    if not first:
+        return Recognised(why="it holds no records")
+    named = {key: str(value) for key, value in spec.params if key not in flat.options}
+    told = None if form.nested or named else nested_form(first)
+    form, fields = (form, first[0].fields) if told is None else told
+    found = Recognised((), form, flat, tuple(map(str, first[0].fields)), fields, named)
+    kinds, problem = _held(source, found)
+    return replace(found, kinds=kinds, why="" if kinds else problem or _nothing(found.fields))
+
+
+def _reason(error: Exception) -> str:
+    if not isinstance(error, DataError):
+        return str(error)
+    return f"line {error.line}: {error.reason}" if error.line else error.reason
+
+
+def _nothing(fields: tuple[str, ...]) -> str:
+    return f"judgekit reads no file with these columns: {', '.join(fields[:8])}"
+
+
+def _held(source: str | Path, found: Recognised) -> tuple[tuple[str, ...], str]:
+    """Return the kinds that a file may be, and what is wrong with it if it is none."""
+    held, problem = [], ""
+    for kind in DECLARED if found.form is None or not found.nested else found.form.holds:
+        try:
+            if not {*found.named} - {*DECLARED[kind].names} and _holds(source, found, kind):
+                held.append(kind)
+        except JudgekitError as error:
+            # What is wrong with a column matters where the file has columns of that kind at all.
+            known = {name for names in DECLARED[kind].names.values() for name in names}
+            problem = problem or (_reason(error) if known.intersection(found.fields) else "")
+    if found.form is not None and found.nested and found.form.narrows is not None:
+        held = [*found.form.narrows(found.told)]
+    elif {*held} == {"run", "qrels"} or (not found.nested and {"run", "qrels"} <= {*held}):
+        held = ["qrels" if _judges(source, found) else "run"]
+    elif not found.nested:
+        held = [kind for kind in held if kind in ("run", "qrels")] or _told_by_names(held, found)
+    return tuple(held), problem
+
+
+def _holds(source: str | Path, found: Recognised, kind: str) -> bool:
+    """Return whether the first record of a kind has what that kind needs."""
+    origin, rows = opened(source, kind)
+    record = next(rows, None)
+    if record is None:
+        return False
+    if kind == "answer" and not found.nested and {"doc_id", "docid"} & {*record.fields}:
+        return False
+    return all(any(origin.find(record, key) for key in keys) for keys in DECLARED[kind].needs)
+
+
+def _told_by_names(held: list[str], found: Recognised) -> list[str]:
+    """Leave of the kinds that a table without pairs may be those that the names of its columns speak for."""
+    fields = {*found.fields}
+    ratings = bool(fields & {*_RATING.names["query_id"]}) and not fields & _TELLS_QUALITY
+    if ("query" in held and {"run", "value"} <= fields) or "value" in found.named:
+        return ["ratings"]
+    asks, tells, answers = (bool(DECLARED[kind].marks & fields) for kind in ("query", "doc", "answer"))
+    if "query" in held and "doc" in held and asks != tells:
+        held = [kind for kind in held if kind != ("doc" if asks else "query")]
+    if "query" in held and "answer" in held and answers:
+        held = ["answer"]
+    return held or (["ratings"] if ratings and fields & {*RATED, "score"} else [])
+
+
+def _judges(source: str | Path, found: Recognised) -> bool:
+    """Return whether rows of query, doc and number are judgments: by name of the column, else few whole numbers."""
+    fields = {*found.fields}
+    if found.named:
+        return "relevance" in found.named
+    if DECLARED["qrels"].marks & fields:
+        return True
+    if DECLARED["run"].marks & fields and "score" not in fields:
+        return False
+    if "run" in fields:
+        return False
+    origin, rows = opened(source, "qrels")
+    values = [_number(origin, record) for record in islice(rows, 1000)]
+    few = all(value == int(value) and -2 <= value <= 4 for value in values if value == value)
+    return few and (len({*values}) < 5 or any(part in str(source).lower() for part in DECLARED["qrels"].called))
+
+
+def _number(origin: Source, record: DataRecord) -> float:
+    name = origin.find(record, "relevance")
+    return as_number(None if name is None else record.fields[name])
+
+
+def is_docs(source: str | Path, query_ids: set[str], doc_ids: set[str]) -> bool:
+    """Return whether a file that may be questions or passages is the latter: by ids, else by its name."""
+    origin, rows = opened(source, "query")
+    some = {origin.get(record, "id") for record in islice(rows, 1000)}
+    if len(some & query_ids) != len(some & doc_ids):
+        return len(some & doc_ids) > len(some & query_ids)
+    return any(part in Path(source).name.lower() for part in DECLARED["doc"].called)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What becomes of the columns of a file.
+
+    Attributes:
+        taken: what each column that is used becomes.
+        left: the others.
+        lacks: what columns would add that are not there, by their names.
+    """
+
+    taken: Mapping[str, str]
+    left: tuple[str, ...]
+    lacks: Mapping[str, str]
+
+
+def columns_of(source: str | Path, found: Recognised, kind: str) -> Columns:
+    """Return what becomes of the columns of a file that is taken for a kind."""
+    if found.form is None or found.flat is None or not found.fields:
+        return Columns({}, (), {})
+    if found.nested:
+        taken = _entries(found.form, Source(None, found.flat.name, ENTRY, "entry"), found.told)
+        return Columns(taken, tuple(name for name in found.told if name not in taken), {})
+    declared = DECLARED_KINDS[kind]
+    names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
+    origin, fields = Source(None, found.form.name, names, declared.one), found.fields
+    if kind != "ratings":
+        origin, rows = opened(source, kind)
+        first = next(rows, None)
+        fields = tuple(map(str, first.fields)) if first is not None else fields
+    taken = {}
+    for key in names:
+        column = next((name for name in origin.names.get(key, ()) if name in fields), None)
+        if column is not None:
+            taken.setdefault(column, key)
+    lacks = {names[key][0]: what for key, what in declared.adds.items() if key not in taken.values()}
+    return Columns(taken, tuple(name for name in fields if name not in taken), lacks)
+
+
+def _entries(form: Form, source: Source, fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return what each field of a record of a nested form becomes: what of the entry changes without it."""
+    whole, taken = entry_of(form, source, DataRecord(1, fields)), {}
+    for name in fields:
+        rest = {other: value for other, value in fields.items() if other != name}
+        try:
+            without = entry_of(form, source, DataRecord(1, rest))
+        except DataError:  # no record of the form without its lists
+            without = {key: value for key, value in whole.items() if key not in ("ctxs", "gold", "rows")}
+        changed = [key for key, value in whole.items() if without.get(key) != value]
+        if changed:
+            taken[str(name)] = " and ".join(dict.fromkeys(_BECOMES.get(key, key) for key in changed))
+    return taken
