@@ -4,7 +4,8 @@
 # make test-more runs the rest: real servers, Ray, notebooks, axe, and properties with many examples.
 # make docs builds the pages into build/docs, make docs-links asks whether the pages that they link to are there.
 # make study says what judgekit finds in public data (docs/study.md): it clones that into the cache folder, or takes copies
-# that are there, STUDIES=DIR.
+# that are there, STUDIES=DIR. make study-judged ENDPOINT=URL MODEL=NAME labels their passages with an LLM: it counts the
+# cost and asks first (YES=1 does not ask; LIMIT=40 tries 40 questions; KEY_ENV=NAME names the variable with the key).
 # make check runs the linter and the type checker. Everything is installed into $(VENV).
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-more test-fast lab test-lowest check hooks mutants notebooks pictures docs docs-links bench study clean
+.PHONY: demo test test-more test-fast lab test-lowest check hooks mutants notebooks pictures docs docs-links bench study study-judged clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
@@ -81,6 +82,9 @@ bench: $(VENV)/.dev
 
 study: $(VENV)/.installed
 	$(BIN)/python -m studies
+
+study-judged: $(VENV)/.installed
+	$(BIN)/python -m studies.judged $(ENDPOINT) --model $(MODEL) $(if $(LIMIT),--limit $(LIMIT)) $(if $(YES),--yes) $(if $(KEY_ENV),--key-env $(KEY_ENV))
 
 clean:
 	rm -rf $(VENV) dist build judgekit-demo

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import judgekit as jk
-from studies import page
+from studies.pairs import Ranged
 from studies.source import paths, text
 
 REPO = "chaitanyamalaviya/ExpertQA"
@@ -21,7 +21,8 @@ PROPERTIES = {
     "reliability": ["Not reliable at all", "Somewhat reliable", "Reliable"],
     "worthiness": ["No", "Yes"],
 }
-LENGTH = "length"
+ALL = 2177
+"""Answers of the whole data set. The other files are too large for the copies that were looked at."""
 
 
 def _value(property_: str, said: str | None) -> float:
@@ -32,7 +33,7 @@ def _value(property_: str, said: str | None) -> float:
 
 
 def answers() -> pd.DataFrame:
-    """Return a row for each rated answer: system, question, usefulness, the means of its claims, and its length."""
+    """Return a row for each rated answer: system, question, usefulness, and the means of its claims."""
     rows = {}
     for path in paths(REPO, "data/lfqa/"):
         for line in text(REPO, path).splitlines():
@@ -46,84 +47,24 @@ def answers() -> pd.DataFrame:
                     for values in [[_value(name, claim[name]) for claim in answer["claims"]]]
                 }
                 # The random and the domain split hold many of the same questions.
-                rows[system, record["question"]] = claims | {
-                    "useful": USEFUL[answer["usefulness"]],
-                    LENGTH: len(answer["answer_string"].split()),
-                }
+                rows[system, record["question"]] = claims | {"useful": USEFUL[answer["usefulness"]]}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["run", "question"]).reset_index()
     return table.assign(query_id=[f"q{number:03}" for number in range(1, len(table) + 1)])
 
 
-def study() -> str:
-    """Return the study's part of the page."""
-    rated = answers()
-    usable = rated.dropna(subset=list(PROPERTIES))
-    systems = usable["run"].value_counts().index
-    seen = {}
-    for system in systems:
+def concordances() -> dict[str, dict[str, Ranged]]:
+    """Return by system and property how often the more useful of two answers has the higher value, of 100 pairs.
+
+    Each system stands by itself, since the systems answered different questions.
+    """
+    usable = answers().dropna(subset=list(PROPERTIES))
+    found = {}
+    for system in usable["run"].value_counts().index:
         rows = usable[usable["run"] == system]
-        scores = rows.melt(["run", "query_id"], [*PROPERTIES, LENGTH], "labeling").assign(measure="score")
+        scores = rows.melt(["run", "query_id"], list(PROPERTIES), "labeling").assign(measure="score")
         quality = rows.rename(columns={"useful": "value"})[["run", "query_id", "value"]]
-        seen[system] = jk.compare(
-            scores,
-            quality,
-            rules=jk.Rules(primary="score", use="find-questions"),
-            background=jk.Background(controls=[LENGTH]),
-        )
-    inside = {system: _right(one) for system, one in seen.items()}
-    apart = [
-        system
-        for system, one in seen.items()
-        for row in one.differences.query("coefficient == 'concordance'").itertuples()
-        if {row.first, row.second} == {"informativeness", "support"} and (row.ci_low > 0 or row.ci_high < 0)
-    ]
-    best = {system: max(PROPERTIES, key=lambda name: rows[name][0]) for system, rows in inside.items()}
-    shown = [system for system, rows in inside.items() if rows["informativeness"][1] > 50]
-    counts = usable["run"].value_counts()
-    useful = rated["useful"].value_counts()
-    return "\n\n".join(
-        [
-            "## Experts: what makes an answer useful",
-            f"**Data.** {len(rated)} answers of {len(systems)} systems, each to a question of its own that the expert"
-            f" had asked (ExpertQA); {useful[1.0]} are useful, {useful[0.5]} partially, {useful[0.0]} not at all. The"
-            f" expert also rated each claim. A property is the mean over an answer's claims; {len(usable)} answers"
-            f" have all five.",
-            "**Decisions.** Each system by itself, because the systems answer different questions. Which answers need a"
-            " look?",
-            *(page.decision(one, system) for system, one in seen.items()),
-            page.figure(
-                "experts",
-                "Of 100 pairs of a system's answers, in how many has the more useful one the higher value? (50 is"
-                " chance)",
-                {f"{system} ({counts[system]})": rows for system, rows in inside.items()},
-                middle=50,
-                digits=0,
-            ),
-            "**What it means.** "
-            + page.holds(
-                len(shown) >= 4 and list(best.values()).count("informativeness") >= 4,
-                f"Informativeness, whether claims bear on the question, follows usefulness most in"
-                f" {list(best.values()).count('informativeness')} of {len(systems)} systems and is shown to follow it"
-                f" in {len(shown)}. ",
-            )
-            + page.holds(
-                all(rows["support"][0] < rows["informativeness"][0] for rows in inside.values()),
-                "Support by the cited source, which many automatic metrics measure, follows it less in every system;"
-                f" the difference is shown in {len(apart)}.",
-            ),
-            "**What it does not mean.** One expert rates the properties and the usefulness of the same answer, so that"
-            " one impression moves both. The six systems are not compared with each other. The properties are"
-            " people's, not a model's: a metric that claims to measure one may do worse.",
-            "**What would overturn it.** Properties rated by somebody else than usefulness; the same questions put to"
-            " all systems.",
-        ]
-    )
-
-
-def _right(comparison: jk.Comparison) -> dict[str, page.Ranged]:
-    """Return the concordance of each property and of the length, times 100, with its interval."""
-    rows = comparison.table[comparison.table["coefficient"] == "concordance"]
-    controls = comparison.controls.drop(columns="labeling").rename(columns={"control": "labeling"})
-    both = pd.concat([rows, controls]).drop_duplicates("labeling")
-    ends = (100 * both.set_index("labeling")[["value", "ci_low", "ci_high"]]).itertuples()
-    return {name: (value, low, high) for name, value, low, high in ends}
+        compared = jk.compare(scores, quality, rules=jk.Rules(primary="score", use="find-questions"))
+        table = compared.table[compared.table["coefficient"] == "concordance"].drop_duplicates("labeling")
+        ends = (100 * table.set_index("labeling")[["value", "ci_low", "ci_high"]]).itertuples()
+        found[f"{system} ({len(rows)})"] = {str(name): (value, low, high) for name, value, low, high in ends}
+    return found

@@ -1,4 +1,4 @@
-"""How the page shows what judgekit says: decisions word for word, differences with intervals, one kind of figure."""
+"""How the page shows numbers: tables, sentences that must hold, and the one figure."""
 
 from __future__ import annotations
 
@@ -8,27 +8,32 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-import judgekit as jk
+from studies.pairs import AGREE, NOT_TOLD, OPPOSITE, Difference, Ranged
 
 DOCS = Path(__file__).parent.parent / "docs"
-Ranged = tuple[float, float, float]
+# The report's colours, see judgekit/report/templates/figures.css.
+COLOURS = {AGREE: "#0b62a8", OPPOSITE: "#b3410e", NOT_TOLD: "#8a929c"}
+INK, GRID = "#1b1f24", "#e6e9ed"
+_BAR, _ROW, _TOP = 300, 22, 66
 
 
-def means(per_question: pd.Series) -> Ranged:
-    """Return a mean with its 95 % interval (Student's t over questions), times 100."""
-    values = 100 * per_question.to_numpy(float)
-    if np.isnan(values).any():
-        raise AssertionError(f"{int(np.isnan(values).sum())} of {len(values)} questions have no value")
-    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
-    return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
-
-
-def shown(ranged: Sequence[float], digits: int = 1) -> str:
-    """Return a number and its interval, as the decision writes them."""
-    value, low, high = (f"{number:.{digits}f}".replace("-0." + "0" * digits, "0." + "0" * digits) for number in ranged)
+def shown(number: Difference | Ranged | Sequence[float], digits: int = 1) -> str:
+    """Return a number and its interval, as judgekit writes them."""
+    values = (number.value, number.low, number.high) if isinstance(number, Difference) else number
+    value, low, high = (plain(each, digits) for each in values)
     return f"{value} ({low} to {high})"
+
+
+def plain(number: float, digits: int = 1) -> str:
+    """Return a number with so many digits, and 0 without a sign."""
+    return f"{round(number, digits) + 0.0:.{digits}f}"
+
+
+def share(low: float, high: float) -> str:
+    """Return a range of shares in percent."""
+    first, last = f"{100 * low:.0f}", f"{100 * high:.0f}"
+    return f"{first} %" if first == last else f"{first}–{last} %"
 
 
 def holds(true: object, sentence: str) -> str:
@@ -38,82 +43,83 @@ def holds(true: object, sentence: str) -> str:
     return sentence
 
 
-def decision(comparison: jk.Comparison, about: str = "") -> str:
-    """Return the decision as judgekit prints it, below the name of what it is about."""
-    fence = f"<!-- not run: make study writes it -->\n```text\n{comparison.decision.text}\n```"
-    return f"{about}:\n\n{fence}" if about else fence
-
-
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table of Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def per_question(values: pd.DataFrame, **of: str) -> pd.DataFrame:
-    """Return the values of some rows of a table, a row for each question and a column for each run."""
-    for column, value in of.items():
-        values = values[values[column] == value]
-    return values.pivot(index="query_id", columns="run", values="value")
+def link(repository: str) -> str:
+    """Return a repository's name without its owner, with its address."""
+    return f"[{repository.split('/')[1]}](https://github.com/{repository})"
 
 
-def figure(
-    name: str,
-    title: str,
-    panels: Mapping[str, Mapping[str, Sequence[float]]],
-    *,
-    middle: float = 0,
-    digits: int = 1,
-    same: bool = True,
-) -> str:
-    """Draw numbers with intervals, a panel beside the other, and return the Markdown that shows them.
+def numbers(found: pd.DataFrame, name: str) -> None:
+    """Write every pair with all its numbers beside the figure."""
+    rounded = found.copy()
+    for column in rounded.select_dtypes("float").columns:
+        rounded[column] = [("" if np.isnan(value) else f"{value + 0.0:.4g}") for value in rounded[column]]
+    rounded.to_csv(DOCS / "_static" / name, index=False, lineterminator="\n")
+
+
+def figure(name: str, title: str, panels: Mapping[str, Mapping[str, Mapping[str, int]]]) -> str:
+    """Draw what becomes of pairs, a bar for each repository and measure, and return the Markdown that shows it.
 
     Args:
         name: of the file.
-        title: what the numbers are.
-        panels: by the panel's title and the row's name, a number with the ends of its interval.
-        middle: where the line of no effect stands.
-        digits: of the numbers.
-        same: whether the panels share one scale.
+        title: what is seen.
+        panels: by the panel's title and the bar's name, how many pairs agree, choose the opposite, and are not told.
     """
-    names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
-    left, width, gap, high = 8 + 6.6 * max(map(len, names)), 185.0, 20.0, 22.0
-    total, bottom = left + len(panels) * (width + gap), 58 + high * len(names)
-    every = [number for rows in panels.values() for ends in rows.values() for number in ends]
+    names = [bar for bars in panels.values() for bar in bars]
+    left = 16 + 6.6 * max(map(len, names))
+    width, y = left + _BAR + 20, float(_TOP)
     drawn = [f'<text x="8" y="18" class="h">{escape(title)}</text>']
-    for row, label in enumerate(names):
-        drawn.append(f'<text x="8" y="{66 + high * row:.0f}">{escape(label)}</text>')
-    for column, (panel, rows) in enumerate(panels.items()):
-        numbers = [middle, *(every if same else [number for ends in rows.values() for number in ends])]
-        low, span = np.nanmin(numbers), (np.nanmax(numbers) - np.nanmin(numbers)) or 1.0
-        start = left + column * (width + gap)
-
-        def at(number: float, start: float = start, low: float = low, span: float = span) -> str:
-            return f"{start + 6 + (width - 75) * (number - low) / span:.1f}"
-
-        line = at(middle)
-        drawn.append(f'<text x="{start:.0f}" y="42" class="h">{escape(panel)}</text>')
-        drawn.append(f'<line x1="{line}" x2="{line}" y1="50" y2="{bottom - 6:.0f}" class="z"/>')
-        for row, label in enumerate(names):
-            if label not in rows or np.isnan(rows[label][0]):
-                continue
-            value, first, last = rows[label]
-            y = f"{61.5 + high * row:.1f}"
-            if not np.isnan(first):
-                drawn.append(f'<line x1="{at(first)}" x2="{at(last)}" y1="{y}" y2="{y}" class="i"/>')
-            drawn.append(f'<circle cx="{at(value)}" cy="{y}" r="4"/>')
-            number = f"{value:.{digits}f}"
-            drawn.append(f'<text x="{start + width - 58:.0f}" y="{66 + high * row:.0f}">{number}</text>')
-    style = (
-        "text{font:12px sans-serif;fill:#222}.h{font-weight:bold}circle{fill:#1f5fa8}"
-        ".i{stroke:#1f5fa8;stroke-width:2}.z{stroke:#999;stroke-dasharray:3 3}"
-    )
-    size = f'viewBox="0 0 {total:.0f} {bottom:.0f}" width="{total:.0f}" height="{bottom:.0f}"'
+    place = 8.0
+    for verdict, colour in COLOURS.items():
+        drawn.append(f'<rect x="{place:.0f}" y="30" width="12" height="12" fill="{colour}"/>')
+        drawn.append(f'<text x="{place + 17:.0f}" y="40">{_LEGEND[verdict]}</text>')
+        place += 30 + 6.6 * len(_LEGEND[verdict])
+    for panel, bars in panels.items():
+        y += 8
+        drawn.append(f'<text x="8" y="{y:.0f}" class="h">{escape(panel)}</text>')
+        y += 8
+        for bar, counted in bars.items():
+            drawn += _bar(bar, counted, left, y)
+            y += _ROW
+        y += 10
+    for percent in (0, 25, 50, 75, 100):
+        x = left + _BAR * percent / 100
+        drawn.insert(1, f'<line x1="{x:.0f}" x2="{x:.0f}" y1="{_TOP - 10}" y2="{y:.0f}" stroke="{GRID}"/>')
+        drawn.append(f'<text x="{x:.0f}" y="{y + 14:.0f}" text-anchor="middle">{percent}</text>')
+    axis, below = left + _BAR / 2, "share of the pairs of runs, in percent; numbers of pairs in the bars"
+    drawn.append(f'<text x="{axis:.0f}" y="{y + 32:.0f}" text-anchor="middle">{below}</text>')
+    style = f"text{{font:12px sans-serif;fill:{INK}}}.h{{font-weight:bold}}.w{{fill:#fff}}"
+    size = f'viewBox="0 0 {width:.0f} {y + 42:.0f}" width="{width:.0f}" height="{y + 42:.0f}"'
     whole = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>{escape(title)}</title>',
         f'<style>{style}</style><rect width="100%" height="100%" fill="#fff"/>',
         *drawn,
         "</svg>",
     ]
-    (DOCS / "_static" / f"study-{name}.svg").write_text("\n".join(whole) + "\n")
-    return f"![{title}](_static/study-{name}.svg)"
+    (DOCS / "_static" / f"{name}.svg").write_text("\n".join(whole) + "\n")
+    return f"![{title}](_static/{name}.svg)"
+
+
+_LEGEND = {AGREE: "agree", OPPOSITE: "choose opposite runs", NOT_TOLD: "not told apart"}
+
+
+def _bar(name: str, counted: Mapping[str, int], left: float, y: float) -> list[str]:
+    """Return one bar, with the number of pairs in each part."""
+    drawn = [f'<text x="16" y="{y + 13:.0f}">{escape(name)}</text>']
+    total, x = sum(counted.values()), left
+    for verdict, colour in COLOURS.items():
+        if not counted[verdict]:
+            continue
+        wide = _BAR * counted[verdict] / total
+        light = "" if verdict == NOT_TOLD else ' class="w"'
+        drawn.append(f'<rect x="{x:.1f}" y="{y:.0f}" width="{wide:.1f}" height="16" fill="{colour}"/>')
+        drawn.append(
+            f'<text x="{x + wide / 2:.1f}" y="{y + 12:.0f}" text-anchor="middle"{light}>{counted[verdict]}</text>'
+        )
+        x += wide
+    return drawn

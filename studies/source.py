@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import os
@@ -15,13 +16,19 @@ from pathlib import Path
 import pandas as pd
 
 COMMITS = {
+    "bchucs/rag-retrieval-design-study": "acf22f6146a23269c0dab0be0a2f8139afb8756d",
+    "bbucksch/RAGs-for-Complex-QA": "e06d7a955a84ceaba350ac9f80d9a1b987ff554e",
     "r-gheda/rag-complex-qa": "c7a88c09f6bd3a61e087ef90904c6fea5a4c2aca",
+    "webis-de/clef24-mibi-bioasq-": "5e48ee5da08038a5d68a4cfcc8d4a6aedaae7d2c",
+    "varsha-cl/DocBot": "299d86cd11d01429463e336f7146a30feb89f623",
+    "TonicAI/tonic_validate": "446a0ec05ac69ae59bda0b83956f2477a6790082",
+    "legalllm24/UK-Legal-RAG-Benchmark": "631645d532be67c362f44b4eeeecd4289825a9d6",
+    "aditiverma05/rag-reranking-study": "101bfb55eb56746f00de3f802040123615f63ca6",
     "Narabzad/llm-relevance-judgement-comparison": "28823f1601a7b8ad7dd0289af032b1e8ed4b21df",
-    "llm4eval/LLMJudge": "81159c68260d383f8da1dad8a14f6d914a9054a9",
-    "llm4eval/LLMJudge-benchmark": "968a1f9c962fddfc6508faa2d45e3e7edd1c3829",
-    "castorini/anserini-tools": "5b819c1a45c8a0a3ec9426f476694f44a29dfaf3",
     "chaitanyamalaviya/ExpertQA": "1aa7ba81bd4c083c12ef1aa2fee338f6cb60fa87",
 }
+EARLIER = {"bchucs/rag-retrieval-design-study": ("data/questions/", "4ecdf9060283e09f9356b7d7e8e67c0c96f09f87")}
+"""Files that a later commit deleted: by repository, the folder and the commit that still has it."""
 FILES = Path(__file__).with_name("files.tsv")
 
 
@@ -32,8 +39,8 @@ class SourceError(Exception):
 @cache
 def hashes() -> dict[tuple[str, str], str]:
     """Return the SHA-256 of each file, by repository and path."""
-    rows = (line.split("\t") for line in FILES.read_text().splitlines())
-    return {(repo, path): digest for repo, path, digest in rows}
+    lines = (line.split("\t") for line in FILES.read_text().splitlines())
+    return {(repo, path): digest for repo, path, digest in lines}
 
 
 def paths(repo: str, under: str) -> list[str]:
@@ -50,11 +57,11 @@ def text(repo: str, path: str) -> str:
     expected = hashes().get((repo, path))
     if expected is None:
         raise SourceError(f"{repo}: {path!r} is not in {FILES.name}: the studies read no other file")
-    folder = _folder(repo)
-    shown = _git(folder, "show", f"{COMMITS[repo]}:{path}")
+    folder, commit = _folder(repo), _commit_of(repo, path)
+    shown = _git(folder, "show", f"{commit}:{path}")
     if shown.returncode:
         said = shown.stderr.decode(errors="replace").strip()
-        raise SourceError(f"{repo}: {path!r} is missing in {folder} at {COMMITS[repo][:7]}: {said}")
+        raise SourceError(f"{repo}: {path!r} is missing in {folder} at {commit[:7]}: {said}")
     if hashlib.sha256(shown.stdout).hexdigest() != expected:
         raise SourceError(f"{repo}: {path!r} in {folder} has changed: its SHA-256 is not the one in {FILES.name}")
     return shown.stdout.decode()
@@ -68,6 +75,17 @@ def trec(repo: str, path: str, columns: str = "query_id _ doc_id relevance") -> 
     return table.drop(columns="_")
 
 
+def rows(repo: str, path: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    csv.field_size_limit(1 << 24)
+    return list(csv.DictReader(io.StringIO(text(repo, path))))
+
+
+def _commit_of(repo: str, path: str) -> str:
+    folder, commit = EARLIER.get(repo, ("", ""))
+    return commit if folder and path.startswith(folder) else COMMITS[repo]
+
+
 @cache
 def _folder(repo: str) -> Path:
     """Return the copy below $STUDIES, or a clone in the cache folder."""
@@ -79,11 +97,13 @@ def _folder(repo: str) -> Path:
             raise SourceError(f"{repo} is not in STUDIES={given}: it must be {' or '.join(map(str, places))}")
         return there
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "judgekit-studies", name)
-    if _git(folder, "cat-file", "-e", COMMITS[repo]).returncode:
+    for commit in (COMMITS[repo], *EARLIER.get(repo, ())[1:]):
+        if not _git(folder, "cat-file", "-e", commit).returncode:
+            continue
         folder.mkdir(parents=True, exist_ok=True)
         _git(folder, "init", "--quiet", "--bare")
         # One commit without its history; the largest repository is 400 MB.
-        fetched = _git(folder, "fetch", "--quiet", "--depth=1", f"https://github.com/{repo}", COMMITS[repo])
+        fetched = _git(folder, "fetch", "--quiet", "--depth=1", f"https://github.com/{repo}", commit)
         if fetched.returncode:
             said = fetched.stderr.decode(errors="replace").strip()
             raise SourceError(f"{repo} cannot be cloned ({said}): give copies that are there with STUDIES=DIR")

@@ -7,11 +7,14 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-import judgekit as jk
-from studies import contexts, page, source
+from judgekit.data.runs import Run
+from studies import bioasq, contexts, judged, page, pairs, source
+from studies.pairs import Setting
 
 REPO = contexts.REPO
 Put = Callable[..., None]
@@ -92,19 +95,132 @@ def test_prompts_of_all_forms_give_the_same_contexts(put: Put) -> None:
     assert contexts.kinds() == {"q0001": "open"}
 
 
-def test_the_decision_of_the_page_is_the_one_that_judgekit_prints() -> None:
-    queries = [f"q{n}" for n in range(40)]
-    rows = [("a", run, "score", query, (i + r) % 2) for r, run in enumerate("xy") for i, query in enumerate(queries)]
-    scores = pd.DataFrame(rows, columns=["labeling", "run", "measure", "query_id", "value"])
-    comparison = jk.compare(
-        scores, scores[["run", "query_id", "value"]], rules=jk.Rules(primary="score", resamples=100)
+def test_a_file_that_was_deleted_is_read_at_its_own_commit(
+    put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put({"old/one.txt": "first"})
+    earlier = source.COMMITS[REPO]
+    put({"old/one.txt": "second"}, {"old/one.txt": "first"})
+    monkeypatch.setitem(source.EARLIER, REPO, ("old/", earlier))
+    assert source.text(REPO, "old/one.txt") == "first"
+
+
+def setting(answers: dict[str, list[float]], lists: dict[str, str], scores: dict[str, list[float]]) -> Setting:
+    """A setting whose lists are the letters of a word, the same for all questions."""
+    queries = [f"q{number:03}" for number in range(len(next(iter(answers.values()))))]
+    runs = [
+        Run(name, *map(list, zip(*[(q, letter, -i) for q in queries for i, letter in enumerate(word)], strict=True)))
+        for name, word in lists.items()
+    ]
+    frames = [pd.DataFrame(values, index=queries) for values in (answers, scores)]
+    return Setting(
+        "o/r", "top 2", {run: str(len(word)) for run, word in lists.items()}, frames[0], {"m": frames[1]}, runs
     )
-    assert comparison.decision.text in page.decision(comparison)
 
 
-def test_a_mean_has_the_interval_of_student() -> None:
-    assert page.means(pd.Series([0.0, 1.0, 0.0, 1.0])) == pytest.approx((50, 50 - 91.87, 50 + 91.87), abs=0.01)
+GOOD, BAD = [1.0, 1.0, 1.0, 0.0] * 20, [0.0, 0.0, 1.0, 0.0] * 20
+
+
+@pytest.mark.parametrize(
+    ("labels", "answers", "verdict"),
+    [
+        ((GOOD, BAD), (GOOD, BAD), "agree"),
+        ((GOOD, BAD), (BAD, GOOD), "opposite"),
+        ((GOOD, BAD), (GOOD, [*GOOD[1:], 1.0]), "not told"),
+        ((GOOD, GOOD), (GOOD, BAD), "not told"),
+    ],
+)
+def test_a_pair_agrees_only_if_labels_and_answers_are_both_told_apart(
+    labels: tuple[list[float], ...], answers: tuple[list[float], ...], verdict: str
+) -> None:
+    made = setting(dict(zip("ab", answers, strict=True)), {"a": "xy", "b": "xz"}, dict(zip("ab", labels, strict=True)))
+    found = pairs.table([made])
+    assert found["comparable"].all()
+    assert found["verdict"].tolist() == [verdict]
+    assert pairs.counts(found)["o/r", "m"][verdict] == 1
+
+
+def test_pairs_with_nested_lists_or_other_lengths_stand_apart() -> None:
+    scores = {"a": GOOD, "b": BAD, "c": BAD}
+    made = setting(scores, {"a": "xyz", "b": "xy", "c": "uvw"}, scores)
+    found = pairs.table([made]).set_index(["first", "second"])
+    assert found["comparable"].to_dict() == {("a", "b"): False, ("a", "c"): True, ("b", "c"): False}
+    assert found.loc[("a", "b"), "nested"] == 1
+
+
+def test_questions_from_one_document_count_as_one() -> None:
+    values = pd.Series([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
+    alone, together = pairs.difference(values), pairs.difference(values.repeat(10), np.repeat(np.arange(6), 10))
+    assert (together.value, together.low, together.high) == pytest.approx((alone.value, alone.low, alone.high))
+    assert together.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+
+
+def test_p_values_are_adjusted_as_holm_did() -> None:
+    assert pairs.holm(pd.Series([0.04, 0.01, 0.03, 0.9])).tolist() == pytest.approx([0.09, 0.04, 0.09, 0.9])
+
+
+def test_a_pick_costs_what_the_best_run_may_be_better() -> None:
+    made = setting({"a": GOOD, "b": BAD}, {"a": "xy", "b": "xz"}, {"a": BAD, "b": GOOD})
+    found = pairs.worth(made)
+    assert (found["m"].pick, found["answers"].pick) == ("b", "a")
+    assert found["m"].gain[0] == pytest.approx(-25, abs=0.1)
+    assert found["m"].cost > 50 > found["answers"].cost
+
+
+def test_a_sentence_that_does_not_hold_stops_the_page() -> None:
+    assert page.holds(2 > 1, "so") == "so"
+    with pytest.raises(AssertionError, match="says what is not so: never"):
+        page.holds(False, "never")
+
+
+def test_a_figure_draws_each_count_to_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "_static").mkdir()
+    monkeypatch.setattr(page, "DOCS", tmp_path)
+    page.figure("bars", "A < B", {"one": {"r: m": {"agree": 3, "opposite": 1, "not told": 0}}})
+    drawn = (tmp_path / "_static" / "bars.svg").read_text()
+    assert 'width="225.0"' in drawn
+    assert 'width="75.0"' in drawn
+    assert "A &lt; B" in drawn
+    assert "<text" in drawn
+    assert ">0</text>" in drawn
+    assert ">3</text>" in drawn
+
+
+def test_numbers_are_shown_with_their_interval() -> None:
     assert page.shown((-0.01, -1.25, 2.0)) == "0.0 (-1.2 to 2.0)"
+    assert page.share(0.013, 0.049) == "1–5 %"
+    assert page.share(1, 1) == "100 %"
+
+
+@pytest.mark.parametrize(
+    ("given", "golden", "quality"),
+    [
+        ("Yes", {"type": "yesno", "exact_answer": "yes"}, 1),
+        ([["p53"], ["x"]], {"type": "factoid", "exact_answer": [["TP53", "p53"]]}, 1),
+        ([["x"], ["p53"]], {"type": "factoid", "exact_answer": [["p53"]]}, 0),
+        ([["a"], ["b"]], {"type": "list", "exact_answer": [["A", "aa"], ["c"]]}, 0.5),
+        ([], {"type": "list", "exact_answer": [["a"]]}, 0),
+    ],
+)
+def test_exact_answers_are_rated_as_the_task_does(given: object, golden: dict[str, object], quality: float) -> None:
+    assert bioasq._quality({"exact_answer": given}, golden) == pytest.approx(quality)
+
+
+def test_snippets_hit_where_their_letters_overlap_in_either_spelling() -> None:
+    found = {"document": "x/12/", "begin_section": "abstract", "offset_in_begin_section": 5, "offset_in_end_section": 9}
+    marked = {"document": "y/12", "beginSection": "abstract", "offsetInBeginSection": 8, "offsetInEndSection": 20}
+    assert bioasq._hit({"snippets": [found]}, {"snippets": [marked]})
+    assert not bioasq._hit({"snippets": [found]}, {"snippets": [marked | {"offsetInBeginSection": 9}]})
+    assert not bioasq._hit({"snippets": [found | {"document": "x/13"}]}, {"snippets": [marked]})
+
+
+def test_the_place_of_labels_that_nobody_has_is_empty_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judged, "RESULT", tmp_path / "judged.md")
+    assert judged.place().count("not run") == 9
+    (tmp_path / "judged.md").write_text("| eRAG |\n")
+    assert judged.place() == "| eRAG |"
 
 
 @pytest.mark.more
@@ -116,5 +232,9 @@ def test_the_page_is_what_the_studies_make(monkeypatch: pytest.MonkeyPatch, tmp_
     (tmp_path / "_static").mkdir()
     monkeypatch.setattr(page, "DOCS", tmp_path)
     assert whole() + "\n" == (docs / "study.md").read_text()
-    for drawn in (tmp_path / "_static").iterdir():
-        assert drawn.read_text() == (docs / "_static" / drawn.name).read_text()
+    for made in (tmp_path / "_static").iterdir():
+        assert made.read_text() == (docs / "_static" / made.name).read_text()
+
+
+def test_the_page_is_short() -> None:
+    assert len((page.DOCS / "study.md").read_text().split()) <= 2500
