@@ -20,6 +20,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
+
+DISTRIBUTION: Final = "judgekit-qrels"
+"""What package installers call judgekit; `judgekit` alone is another project."""
 
 
 class JudgekitError(Exception):
@@ -93,3 +97,8 @@ def not_among(what: str, name: str, known: Iterable[str], *, also: Iterable[str]
     known = list(known)
     choice = f"choose from {', '.join(known)}" if known else "none are defined"
     return f"unknown {what} {name!r}: {choice}{note}.{nearest(name, [*known, *also])}"
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra of judgekit."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -12,6 +12,7 @@ from judgekit.cli import flow, stages, tools
 from judgekit.cli.annotate import annotate, build
 from judgekit.console.options import expanded
 from judgekit.console.printing import group
+from judgekit.errors import DISTRIBUTION
 from judgekit.registry import register
 
 ABOUT: Final = (
@@ -28,7 +29,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"judgekit {__version__}")
+        typer.echo(f"judgekit {__version__} (distribution {DISTRIBUTION})")
         raise typer.Exit
 
 

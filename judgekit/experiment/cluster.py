@@ -18,7 +18,7 @@ from typing import Any
 from judgekit.client.budget import Amount, Budget, Spending
 from judgekit.client.sync import run_sync
 from judgekit.client.waves import Plan, missing
-from judgekit.errors import JudgekitError, StoppedError, UsageError
+from judgekit.errors import JudgekitError, StoppedError, UsageError, install
 from judgekit.experiment.file import Config, parse_config
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.run import budget_of, part, warm
@@ -40,7 +40,7 @@ def warm_on_ray(
 
         ray.init(address, log_to_driver=False, logging_level="ERROR")
     except ImportError:
-        raise UsageError("--executor ray needs Ray: pip install 'judgekit[ray]'") from None
+        raise UsageError(f"--ray needs Ray: {install('ray')}") from None
     except (OSError, ValueError, RuntimeError) as problem:
         said = f"no Ray cluster answers at {address} ({str(problem).splitlines()[0]})"
         raise UsageError(f"{said}: start one with `ray start --head`, or use --address local") from None

@@ -21,7 +21,7 @@ from rich.cells import cell_len, set_cell_size
 
 from judgekit.data.outputs import clean
 from judgekit.data.streams import write_atomic
-from judgekit.errors import UsageError, not_among
+from judgekit.errors import UsageError, install, not_among
 
 SERIES = 8
 """How many series colours the style sheet has; more series repeat them with other markers."""
@@ -222,7 +222,7 @@ class Figure:
         try:
             from vl_convert import svg_to_pdf
         except ImportError:
-            raise UsageError("PDF needs an extra: pip install 'judgekit[pdf]'; .svg needs none") from None
+            raise UsageError(f"PDF needs an extra: {install('pdf')}; .svg needs none") from None
         write_atomic(path, svg_to_pdf(self.file()))
 
     def _repr_html_(self) -> str:

@@ -1,3 +1,8 @@
+import re
+import tomllib
+from pathlib import Path
+
+from judgekit import __version__
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts, prompt_folder
 from tests.mock import URL
@@ -50,3 +55,12 @@ def test_the_help_groups_the_commands(judgekit):
     stages = said.partition("\nStages:")[2].partition("\nPlug-ins:")[0]
     names = [line.split()[0] for line in stages.splitlines() if line[2:3].strip()]
     assert names == ["label", "answer", "score", "compare", "agree"]
+
+
+def test_the_version_names_the_distribution_of_pyproject_and_every_page_installs_that(judgekit):
+    root = Path(__file__).parents[2]
+    name = tomllib.loads((root / "pyproject.toml").read_text())["project"]["name"]
+    assert judgekit("--version", code=0).out == f"judgekit {__version__} (distribution {name})\n"
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("examples/*.yml"), *root.glob("notebooks/*.ipynb")]
+    for page in pages:
+        assert not re.search(r"pip install '?judgekit(?!-qrels)\b", page.read_text(encoding="utf-8")), page

@@ -374,7 +374,7 @@ def test_a_data_set_of_ir_datasets_is_read_by_its_id(monkeypatch: pytest.MonkeyP
         with pytest.raises(DataError, match=reason):
             read(f"ir_datasets:{name}")
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    with pytest.raises(UsageError, match=r"pip install 'judgekit\[ir-datasets\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'judgekit-qrels\[ir-datasets\]'"):
         read_queries("ir_datasets:good")
 
 

@@ -11,7 +11,7 @@ import pytest
 from judgekit.store.replies import Store
 from tests.experiment.test_parts import asked, by_content, equal_results, experiment, plain, until
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'judgekit[ray]'")
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'judgekit-qrels[ray]'")
 pytestmark = [pytest.mark.more, pytest.mark.xdist_group("ray")]
 
 

@@ -63,7 +63,7 @@ def test_the_wheel_holds_the_package_and_an_index_shows_the_readme_without_links
     (wheel,) = dist.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"judgekit"}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"judgekit", "judgekit_qrels"}
     inside = {name for name in names if name.startswith("judgekit/")}
     assert inside == files("judgekit") | {f"judgekit/{name}" for name in files("prompts")}
     sample = ("experiment.toml", "replies.jsonl.gz", "queries.jsonl", "docs.jsonl", "runs/bm25.trec")

@@ -161,7 +161,7 @@ def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(drawn, tmp_path):
 
 
 def test_a_figure_is_saved_as_pdf(drawn, tmp_path):
-    pytest.importorskip("vl_convert", reason="judgekit[pdf] is not installed")
+    pytest.importorskip("vl_convert", reason="judgekit-qrels[pdf] is not installed")
     drawn.save(tmp_path, ("pdf",))
     assert all((tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in NAMES)
 

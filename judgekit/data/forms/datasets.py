@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from judgekit.data.fields import DOC, QUERY, Declaration
 from judgekit.data.records import DataRecord
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError, UsageError, install
 
 
 def ir_dataset(name: str) -> Any:
@@ -17,7 +17,7 @@ def ir_dataset(name: str) -> Any:
     try:
         library = import_module("ir_datasets")
     except ImportError:
-        reason = "needs the library ir_datasets: pip install 'judgekit[ir-datasets]'"
+        reason = f"needs the library ir_datasets: {install('ir-datasets')}"
         raise UsageError(f"ir_datasets:{name} {reason}") from None
     try:
         return library.load(name)

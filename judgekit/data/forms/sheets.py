@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 from judgekit.data.forms.beginning import ZIP
 from judgekit.data.records import DataRecord, row_groups
 from judgekit.data.streams import note_read
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import DataError, UsageError, not_among, install
 from judgekit.registry import Form
 from judgekit.spec import Value
 
@@ -28,7 +28,7 @@ def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     try:
         load_workbook = import_module("openpyxl").load_workbook
     except ImportError:
-        reason = "needs the library openpyxl: pip install 'judgekit[excel]', or save the sheet as CSV (UTF-8)"
+        reason = f"needs the library openpyxl: {install('excel')}, or save the sheet as CSV (UTF-8)"
         raise UsageError(f"{path}: reading .xlsx {reason}") from None
     note_read(path)
     try:
