@@ -625,7 +625,7 @@ def test_a_sheet_of_excel_is_read_as_csv_is(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(UsageError, match=r"unknown sheet 'mor': choose from Sheet, more. Did you mean 'more'"):
         read_queries(f"xlsx(sheet=mor):{tmp_path / 'asked.xlsx'}")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(UsageError, match=r"pip install 'judgekit\[excel\]', or save the sheet as CSV"):
+    with pytest.raises(UsageError, match=r"pip install 'judgekit-qrels\[excel\]', or save the sheet as CSV"):
         read_queries(tmp_path / "asked.xlsx")
     monkeypatch.undo()
     with pytest.raises(DataError, match=r"is not a readable .xlsx file"):

@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 from judgekit.data.forms.beginning import ZIP
 from judgekit.data.records import DataRecord, row_groups
 from judgekit.data.streams import note_read
-from judgekit.errors import DataError, UsageError, not_among, install
+from judgekit.errors import DataError, UsageError, install, not_among
 from judgekit.registry import Form
 from judgekit.spec import Value
 
