@@ -9,24 +9,28 @@ stored, when a process was killed.
 from __future__ import annotations
 
 import os
+import shutil
 import socket
-import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import BinaryIO, Final, Literal, get_args
 from uuid import uuid4
 
 from judgekit.errors import UsageError, not_among
 from judgekit.store.maintenance import holds, import_store, rescue, rescued
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
+from judgekit.store.rows import Rows
 from judgekit.wire.types import Endpoint, Reply
 
 _BEAT_S: Final = 4.0
 _SILENT_S: Final = 20.0
-_TABLE: Final = "CREATE TABLE IF NOT EXISTS Claimed (process TEXT PRIMARY KEY, time REAL, keys TEXT)"
+_SPARE: Final = 2**20
+"""Bytes: more than the replies take that are in flight at once, unless many are long."""
+
 
 Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
@@ -52,6 +56,7 @@ class SessionStore:
         elif path is not None and mode != "off":
             self._base = Store(path, readonly=mode == "read-only", note=note)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._spare: BinaryIO | None = None
         if self._base is None or self._base.readonly:
             self._temporary = tempfile.TemporaryDirectory(prefix="judgekit-")
             self.sink = Store(self._temporary.name, note=note)
@@ -61,6 +66,7 @@ class SessionStore:
                 added, _ = import_store(self._base, file)
                 file.unlink()
                 note(f"{added:,} replies that an earlier run could not store are in the store now")
+            self._spare = _spare(self._base.path)
 
     def claims(self) -> Claims | None:
         """Return the claims of an event loop, or None where no other process may ask the same."""
@@ -79,6 +85,7 @@ class SessionStore:
             return self.sink.put_many(records, replace=self._since > 0) if records else {}
         except BaseException:
             if self._temporary is None:
+                self._free_spare()
                 self._note(rescue(self.sink, records))
             raise
 
@@ -88,11 +95,28 @@ class SessionStore:
 
     def close(self) -> None:
         """Close the files; what was kept for this session only is deleted."""
+        self._free_spare()
         self.sink.close()
         if self._base is not None:
             self._base.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+    def _free_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
+
+
+def _spare(folder: Path) -> BinaryIO | None:
+    """Take room on the disk of a store, in a file without a name, so that paid replies find some when it is full."""
+    with suppress(OSError), ExitStack() as opened:
+        spare = opened.enter_context(tempfile.TemporaryFile(dir=folder))
+        spare.write(bytes(min(_SPARE, shutil.disk_usage(folder).free // 4)))
+        spare.flush()
+        opened.pop_all()
+        return spare
+    return None
 
 
 class Claims:
@@ -114,15 +138,13 @@ class Claims:
         """Claim requests; return those that no other process asks."""
         return self._store.written(self._take, keys)
 
-    def _take(self, rows: sqlite3.Connection, keys: Collection[str]) -> set[str]:
-        rows.execute(_TABLE)
-        (version,) = rows.execute("PRAGMA data_version").fetchone()
+    def _take(self, rows: Rows, keys: Collection[str]) -> set[str]:
+        version = rows.version()
         self.others, self._version = version != self._version, version
         free = set(keys)
-        others = rows.execute("SELECT process, time, keys FROM Claimed WHERE process <> ?", (self._process,))
-        for process, heard, claimed in others.fetchall():
+        for process, heard, claimed in rows.claims_of_others(self._process):
             if time.time() - heard > _SILENT_S or _dead(process):
-                rows.execute("DELETE FROM Claimed WHERE process = ?", (process,))
+                rows.unclaim(process)
             else:
                 free.difference_update(claimed.split())
         self._mine |= free
@@ -139,14 +161,13 @@ class Claims:
         if time.time() - self._beaten > _BEAT_S:
             self._store.written(self._write)
 
-    def _write(self, rows: sqlite3.Connection) -> None:
-        rows.execute(_TABLE)
+    def _write(self, rows: Rows) -> None:
         self._beaten = time.time()
-        rows.execute("REPLACE INTO Claimed VALUES (?, ?, ?)", (self._process, self._beaten, " ".join(self._mine)))
+        rows.claim(self._process, self._mine, self._beaten)
 
     def close(self) -> None:
         """Give everything back."""
-        self._store.written(lambda rows: rows.execute("DELETE FROM Claimed WHERE process = ?", (self._process,)))
+        self._store.written(Rows.unclaim, self._process)
 
 
 def _dead(process: str) -> bool:

@@ -1,244 +1,203 @@
-"""Reads the rows of a damaged store from the pages of its files, without SQLite.
+"""Saves the rows of a damaged file that SQLite still reads, and finds what SQLite passes over in its log.
 
-SQLite finds a row by way of other pages: one that is damaged hides all below it, and may lead round in circles. A row
-itself lies on one page (a long one goes on in others), so every page is looked at by itself, once: what is read is
-bounded by the size of the files. Nothing is believed unseen: the caller checks each text, which holds its own identity
-and checksum.
-
-The log beside the database holds newer images of pages. They are read first; then the older ones, for rows whose newer
-page is damaged. So the first row of a key is the one to keep.
+SQLite finds a row by way of other pages, so a page that it cannot read hides all rows below it. They are walked through
+by their numbers, in spans: one that cannot be read to its end is halved, until only what is damaged is left out. Where
+that finds less than the store counted, each page is read by itself, in a copy.
+Nothing is believed unseen: the caller checks each text, which holds its own identity and checksum.
 """
 
 from __future__ import annotations
 
-import io
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from functools import cached_property
-from itertools import accumulate, pairwise
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-_MAGIC: Final = b"SQLite format 3\0"
-_SIZES: Final = (8192, 4096)
-"""The pages of our stores, and of earlier versions."""
-
-_LEAF: Final = 0x0D
-_LOG_MAGIC: Final = b"\x37\x7f\x06"
-_LOG_HEADER: Final = 32
-_FRAME_HEADER: Final = 24
-_MOMENT_S: Final = 0.2
-_COLUMNS: Final = 12
-_KEY: Final = 1
-_VALUE: Final = 11
-"""Columns of diskcache's table."""
+from judgekit.store.rows import ERRORS, OURS, TextCache, connect, make_file
 
 _LEAST: Final = 64
 """Bytes that a row takes at the least, so that a damaged number of rows is not believed."""
 
+_HIGHEST: Final = (
+    "SELECT max(rowid) FROM Cache NOT INDEXED",
+    "SELECT max(rowid) FROM Cache INDEXED BY Cache_expire_time WHERE expire_time IS NULL",
+    "SELECT max(rowid) FROM Cache INDEXED BY Cache_key_raw",
+)
+_TEXTS: Final = "CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache NOT INDEXED"
+_SPAN: Final = f"SELECT rowid, {_TEXTS} WHERE rowid BETWEEN ? AND ? AND typeof(key) = 'text' AND {OURS} ORDER BY rowid"
+_PAGE: Final = f"SELECT {_TEXTS} WHERE typeof(key) = 'text' AND {OURS}"
+_LOG_MAGIC: Final = b"\x37\x7f\x06"
+_LOG_HEADER: Final = 32
+_FRAME_HEADER: Final = 24
 _FAR: Final = 1000
 """Pages: how much farther than both files reach the number of a page may be that the log once held."""
 
 
 class Remains:
-    """What is left of a database and its log; neither is changed.
+    """What SQLite still reads of a database and its log; neither is changed.
 
     Attributes:
-        held: how many rows the store counted, once its rows are read; None if that cannot be known.
+        held: how many rows the store counted; None if SQLite cannot say.
     """
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, log_is_whole: bool) -> None:
         self.held: int | None = None
-        self._paths = (database, database.with_name(f"{database.name}-wal"))
+        self._database = database
+        self._log_is_whole = log_is_whole
 
     def rows(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield (key, stored text) of every row that is there, the newest of a key first."""
-        counts: list[int] = []
-        with _Files(self._paths) as files:
-            for page in files.pages():
-                for payload in files.payloads(*page):
-                    columns = _columns(payload)
-                    if len(columns) == _COLUMNS:
-                        yield columns[_KEY], columns[_VALUE]
-                    elif len(columns) == 2 and columns[0] == b"count":
-                        counts.append(int.from_bytes(columns[1], "big"))
-            # A log that cannot be read at all may have held later rows than the database counts.
-            if counts and files.log_known and counts[0] <= files.length // _LEAST:
-                self.held = counts[0]
-
-    def log_damaged(self) -> bool:
-        """Return whether the log holds more than what SQLite reads in it and leftovers of earlier rounds."""
-        first = self._log_damage()
-        if first is None:
-            return False
-        time.sleep(_MOMENT_S)  # a process that stores something at this moment has not told SQLite's index yet
-        return self._log_damage() == first
-
-    def _log_damage(self) -> int | None:
-        """Return the first damaged frame of the log; 0 if it cannot be read at all, None if none is damaged."""
-        database, log = self._paths
-        with _Files((None, log)) as files:
-            if not files.log_known:
-                return 0
-            length = database.stat().st_size + files.length
-            frames, farthest = files.frames, 16 * (length // files.size) + _FAR
-            read = _frames_read(database.with_name(f"{database.name}-shm")) if frames else b""
-            if not read or files._read(1, 0, _LOG_HEADER) != files._log_header:  # the log begins anew
-                return None
-            behind = range(int.from_bytes(read, sys.byteorder), len(frames))
-            damaged = (n for n in behind if not 0 < frames[n][0] <= farthest or all(frames[n][1:]))
-            return next((number + 1 for number in damaged), None)
+        """Yield (key, stored bytes) of every row that can be read, some of them twice."""
+        count = 0
+        with closing(connect(self._database, "mode=ro")) as connection, suppress(*ERRORS):
+            self.held = _held(connection)
+            for row in _readable(connection):
+                count += 1
+                yield row
+        if not self._log_is_whole:
+            self.held = None  # SQLite counts the rows without those of the log that it does not read
+        if self.held is None or count < self.held:
+            with TemporaryDirectory(dir=self._database.parent) as folder:
+                copy = _with_new_first_page(self._database, Path(folder))
+                with closing(connect(copy, "mode=rw")) as connection, suppress(*ERRORS):
+                    if self._log_is_whole and self.held is None:
+                        self.held = _held(connection)
+                    yield from _page_by_page(connection)
 
 
-def _frames_read(index: Path) -> bytes:
-    """Return what SQLite's index of the log says of the number of its valid frames, nothing if there is no index."""
-    program = "import sys; sys.stdout.buffer.write(open(sys.argv[1], 'rb').read(20)[16:])"
-    command = [sys.executable, "-I", "-S", "-c", program, str(index)]
-    return subprocess.run(command, capture_output=True, check=False).stdout
+def _held(connection: sqlite3.Connection) -> int | None:
+    """Return how many rows diskcache counted."""
+    with suppress(*ERRORS, TypeError):
+        (held,) = connection.execute("SELECT value FROM Settings NOT INDEXED WHERE key = 'count'").fetchone()
+        if isinstance(held, int) and 0 <= held <= _bytes(connection) // _LEAST:
+            return held
+    return None
 
 
-class _Files:
-    """The pages of both files, by number."""
-
-    def __init__(self, paths: tuple[Path | None, Path]) -> None:
-        self._streams = [path.open("rb", buffering=0) if path and path.exists() else io.BytesIO() for path in paths]
-        self._lengths = [stream.seek(0, io.SEEK_END) for stream in self._streams]
-        self.length = sum(self._lengths)
-        start, log = self._read(0, 0, 100), self._read(1, 0, _LOG_HEADER)
-        self._log_header = log if log.startswith(_LOG_MAGIC) else b""
-        self.log_known = not self._lengths[1] or bool(self._log_header)
-        named = (int.from_bytes(start[16:18], "big"), int.from_bytes(self._log_header[8:12], "big"))
-        self.size = next((size for size in named if size in _SIZES), 0)
-        self.size = self.size or next((size for size in _SIZES if self._has_leaf(size)), _SIZES[0])
-        self._followed: set[int] = set()
-
-    def __enter__(self) -> _Files:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for stream in self._streams:
-            stream.close()
-
-    def _read(self, file: int, start: int, length: int) -> bytes:
-        self._streams[file].seek(start)
-        return self._streams[file].read(length)
-
-    def _has_leaf(self, size: int) -> bool:
-        """Return whether pages of this size begin where a row is."""
-        return any(
-            len(_columns(payload)) == _COLUMNS
-            for start in range(0, self._lengths[0], size)
-            for payload, _, _ in _cells(self._read(0, start, size).ljust(size, b"\0"), 0)
-        )
-
-    @cached_property
-    def frames(self) -> list[tuple[int, bool, bool]]:
-        """Return of each frame of the log: its page, whether it ends a transaction, whether it is of the last round."""
-        found = []
-        for start in range(_LOG_HEADER, self._lengths[1] - _FRAME_HEADER - self.size + 1, _FRAME_HEADER + self.size):
-            frame = self._read(1, start, _FRAME_HEADER)
-            ours = not self._log_header or frame[8:16] == self._log_header[16:24]
-            found.append((int.from_bytes(frame[:4], "big"), any(frame[4:8]), ours))
-        return found
-
-    @cached_property
-    def _images(self) -> list[tuple[int, int, int]]:
-        """Return (page, file, place) of all images of pages, newer ones of a page before older ones."""
-        places = range(_LOG_HEADER + _FRAME_HEADER, self._lengths[1] + 1, _FRAME_HEADER + self.size)
-        log = [(page, 1, place) for (page, _, ours), place in zip(self.frames, places, strict=False) if ours]
-        stored = [(place // self.size + 1, 0, place) for place in range(0, self._lengths[0], self.size)]
-        return [*reversed(log), *stored]
-
-    @cached_property
-    def _newest(self) -> dict[int, tuple[int, int, int]]:
-        return {image[0]: image for image in reversed(self._images)}
-
-    def _page(self, number: int) -> bytes:
-        """Return the newest image of a page."""
-        _, file, place = self._newest.get(number, (number, 0, self._lengths[0]))
-        return self._read(file, place, self.size).ljust(self.size, b"\0")
-
-    def pages(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (number, image) of all images of pages that are in use, the newest of each before all older ones."""
-        free, newest = self._free(), set(self._newest.values())
-        for images in (sorted(newest), [image for image in self._images if image not in newest]):
-            self._followed.clear()
-            for number, file, place in images:
-                if number not in free:
-                    yield number, self._read(file, place, self.size).ljust(self.size, b"\0")
-
-    def _free(self) -> set[int]:
-        """Return the pages that the database lists as free: they hold what was deleted or replaced."""
-        found: set[int] = set()
-        first = self._page(1)
-        trunk = int.from_bytes(first[32:36], "big") if first.startswith(_MAGIC) else 0
-        while trunk and trunk not in found and trunk <= self.length // self.size + 1:
-            page = self._page(trunk)
-            found.add(trunk)
-            most = min(int.from_bytes(page[4:8], "big"), self.size // 4 - 2)
-            found |= {int.from_bytes(page[at : at + 4], "big") for at in range(8, 8 + 4 * most, 4)}
-            trunk = int.from_bytes(page[:4], "big")
-        return found
-
-    def payloads(self, number: int, image: bytes) -> Iterator[bytes]:
-        """Yield what the rows of a page hold."""
-        for payload, link, more in _cells(image, 100 if number == 1 else 0):
-            if more <= self.length:
-                yield payload + self._rest(link, more) if more else payload
-
-    def _rest(self, link: bytes, length: int) -> bytes:
-        """Return what a long row goes on with, as far as no other row took it."""
-        parts: list[bytes] = []
-        number = int.from_bytes(link, "big")
-        while length > 0 and number and number not in self._followed:
-            self._followed.add(number)
-            page = self._page(number)
-            parts.append(page[4 : 4 + length])
-            length -= len(parts[-1])
-            number = int.from_bytes(page[:4], "big")
-        return b"".join(parts)
+def _bytes(connection: sqlite3.Connection) -> int:
+    pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    return int(pages * size)
 
 
-def _cells(image: bytes, start: int) -> Iterator[tuple[bytes, bytes, int]]:
-    """Yield of each row of a page: what of it stands there, the page where it goes on, how many bytes those are."""
-    if image[start] != _LEAF:
+def _readable(connection: sqlite3.Connection) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (key, value) of every row that can be read."""
+    highest = [0]
+    for query in _HIGHEST:
+        with suppress(*ERRORS):
+            highest.append(connection.execute(query).fetchone()[0] or 0)
+    most = _bytes(connection) // _LEAST
+    failures, spans = 0, [(0, max(highest) or most)]
+    while spans and failures <= 2 * most:  # a damaged number may make a span longer than the file can fill
+        low, high = spans.pop()
+        try:
+            for number, key, value in connection.execute(_SPAN, (low, high)):
+                if number < low:  # damaged pages lead round in circles
+                    raise sqlite3.DatabaseError("its rows are out of order")
+                low = number + 1
+                yield key, value
+        except ERRORS:
+            failures += 1
+            if low < high:
+                middle = (low + high) // 2
+                spans += [(middle + 1, high), (low, middle)]
+
+
+def _page_by_page(connection: sqlite3.Connection) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (key, value) of the rows of each page, read as if the table were that page alone."""
+    connection.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA writable_schema = ON")
+    for number in range(2, connection.execute("PRAGMA page_count").fetchone()[0] + 1):
+        connection.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'Cache'", (number,))
+        connection.execute(f"PRAGMA schema_version = {number}")  # so that SQLite reads it anew
+        with suppress(*ERRORS):
+            yield from connection.execute(_PAGE)
+
+
+def _with_new_first_page(database: Path, folder: Path) -> Path:
+    """Return a copy of a database whose first page, which lists the tables, is that of a new store."""
+    new, copy = folder / "new" / database.name, folder / database.name
+    new.parent.mkdir()
+    make_file(new)
+    with closing(connect(new, "mode=rw")) as connection:
+        TextCache(new.parent, connection)
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    first = bytearray(new.read_bytes()[:size])
+    first[28:32] = bytes(4)  # the number of pages: SQLite then asks the file
+    shutil.copyfile(database, copy)
+    with copy.open("r+b") as stream:
+        stream.write(first)
+        log = database.with_name(f"{database.name}-wal")
+        for frame in _frames(log, size):
+            if frame.of_this_round and 1 < frame.page <= _farthest(database.stat().st_size, log, size):
+                stream.seek((frame.page - 1) * size)
+                stream.write(frame.image())
+    return copy
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """A page in the log.
+
+    Attributes:
+        page: its number.
+        ends: whether it is the last one of a transaction.
+        of_this_round: whether it was written since the log was begun anew; what is left of earlier rounds is behind.
+        image: reads what the page holds.
+    """
+
+    page: int
+    ends: bool
+    of_this_round: bool
+    image: Callable[[], bytes]
+
+
+def _frames(log: Path, size: int, first: int = 0) -> Iterator[_Frame]:
+    """Yield what is in a log, from a frame on."""
+    if not log.exists():
         return
-    size = room = len(image)
-    most, least = size - 35, (size - 12) * 32 // 255 - 23
-    count = min(int.from_bytes(image[start + 3 : start + 5], "big"), size // 4)
-    for at in range(start + 8, start + 8 + 2 * count, 2):
-        place = int.from_bytes(image[at : at + 2], "big")
-        length, place = _varint(image, place)
-        _, place = _varint(image, place)
-        local = length if length <= most else least + (length - least) % (size - 4)
-        local = local if local <= most else least
-        room -= local
-        if room < 0:  # rows do not overlap
-            return
-        yield image[place : place + local], image[place + local : place + local + 4], length - local
+    with log.open("rb", buffering=0) as stream:
+        header = stream.read(_LOG_HEADER)
+        length = stream.seek(0, 2)
+        mark = header[16:24]
+        for start in range(_LOG_HEADER + first * (_FRAME_HEADER + size), length - size, _FRAME_HEADER + size):
+            stream.seek(start)
+            frame = stream.read(_FRAME_HEADER)
+            if not header.startswith(_LOG_MAGIC) and start == _LOG_HEADER:
+                mark = frame[8:16]
+            page = int.from_bytes(frame[:4], "big")
+            yield _Frame(page, any(frame[4:8]), frame[8:16] == mark, lambda: stream.read(size))
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return SQLite's whole number of one to nine bytes at a place, and the place behind it."""
-    value = 0
-    for count, byte in enumerate(data[place : place + 9], 1):
-        if count == 9:
-            return value << 8 | byte, place + 9
-        value = value << 7 | byte & 0x7F
-        if byte < 0x80:
-            return value, place + count
-    return value, len(data)
+def log_damaged(connection: sqlite3.Connection, log: Path) -> bool:
+    """Return whether a log holds transactions that SQLite does not read; it says nothing of them."""
+    first = _first_lost(connection, log)
+    if first is None:
+        return False
+    connection.execute("BEGIN IMMEDIATE")  # whoever stores something at this moment has then done so
+    connection.rollback()
+    return _first_lost(connection, log) == first
 
 
-def _columns(payload: bytes) -> list[bytes]:
-    """Return the columns of a row as bytes; none if they do not fill it."""
-    end, place = _varint(payload, 0)
-    lengths: list[int] = []
-    while place < min(end, len(payload), 9 * _COLUMNS):
-        kind, place = _varint(payload, place)
-        lengths.append((kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)[kind])
-    if end + sum(lengths) != len(payload):
-        return []
-    return [payload[start:stop] for start, stop in pairwise(accumulate(lengths, initial=end))]
+def _first_lost(connection: sqlite3.Connection, log: Path) -> int | None:
+    """Return the first frame of the log that is damaged or behind a damaged one; None if there is none."""
+    if not log.exists() or not log.stat().st_size:
+        return None
+    _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    if read < 0:  # another process is at it, which looked at the log when it opened the file
+        return None
+    with log.open("rb", buffering=0) as stream:
+        if not stream.read(_LOG_HEADER).startswith(_LOG_MAGIC):
+            return 0
+    size = connection.execute("PRAGMA page_size").fetchone()[0]
+    farthest = _farthest(_bytes(connection), log, size)
+    for number, frame in enumerate(_frames(log, size, read), read):
+        if not 0 < frame.page <= farthest or (frame.of_this_round and frame.ends):
+            return number
+    return None
+
+
+def _farthest(length: int, log: Path, size: int) -> int:
+    """Return the highest number that a page may have."""
+    return 16 * ((length + log.stat().st_size) // size) + _FAR

@@ -1,8 +1,4 @@
-"""The store: a map from the identity of a request to the raw reply, in a file of diskcache's, as texts and bytes only.
-
-diskcache makes the file, and does no more. Its ``get`` unpickles values, so that reading a crafted row runs code, and
-its ``add`` drops whatever exceeds 1 GiB in silence (``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone
-does not). So rows are written to its table and looked up in it here, many at a time, and what is pickled is no row.
+"""The store: a map from the identity of a request to the raw reply, in a file of diskcache's.
 
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
@@ -19,14 +15,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from sqlite3 import Connection, DatabaseError, OperationalError
+from typing import Concatenate, Final, ParamSpec, TypeVar
 from uuid import uuid4
 
 import diskcache
@@ -34,33 +30,11 @@ import diskcache
 from judgekit.data.outputs import cache_folder
 from judgekit.errors import StoreError
 from judgekit.store.records import Record, looked_up
-from judgekit.store.recovery import Remains
+from judgekit.store.recovery import Remains, log_damaged
+from judgekit.store.rows import ERRORS, Rows, TextCache, connect, is_damage, make_file, said
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
 from judgekit.wire.types import Reply
-
-_MODE_RAW: Final = 1
-
-_SETTINGS: Final[dict[str, Any]] = {
-    "eviction_policy": "none",
-    "cull_limit": 0,
-    "size_limit": 2**62,
-    "statistics": 0,
-    "tag_index": 0,
-    "sqlite_journal_mode": "wal",
-    "sqlite_synchronous": 1,
-    "sqlite_auto_vacuum": 0,
-    "sqlite_mmap_size": 0,
-    "sqlite_cache_size": -8000,
-    "sqlite_wal_autocheckpoint": 2000,  # 16 MB of log, four times SQLite's default: fewer pages are written twice
-}
-
-_PRAGMAS: Final = "PRAGMA synchronous = 1; PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 2000"
-"""The settings that each connection makes for itself."""
-
-_PAGE: Final = 8192
-"""Bytes. Rows of a kilobyte or two leave a third of SQLite's usual pages empty; larger ones are slower to write, since
-a new row changes a page of the index wherever its key happens to stand."""
 
 
 def has_store(path: str | Path) -> bool:
@@ -73,44 +47,12 @@ def default_store_path() -> Path:
     return cache_folder()
 
 
-_ERRORS: Final = (diskcache.Timeout, sqlite3.DatabaseError, UnicodeDecodeError)
-"""The last where SQLite quotes a damaged list of tables in its message, which Python then cannot read."""
-
 _WAITING: Final = "batch:"
 _SUBMITTED: Final = "submitted:"
-_VALUE: Final = "CAST(value AS BLOB)"
-"""Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it."""
-
-_ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
-_REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
-_BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
-_MISCOUNTED: Final = (
-    "SELECT 1 FROM Settings NOT INDEXED WHERE key = 'count' AND typeof(value) = 'integer'"
-    " AND value != (SELECT count(key) FROM Cache INDEXED BY Cache_key_raw)"
-)
-"""Whether the index lacks rows that diskcache counted: what it lacks is never found, and SQLite does not notice."""
-
-_MISSPELLED: Final = (
-    "SELECT 1 FROM Cache INDEXED BY Cache_key_raw WHERE length(key) = 64 AND key GLOB '*[^0-9a-f]*' LIMIT 1"
-)
-"""Whether the index holds what is no key: two seconds for a million, so once, and only where something is not found."""
-
-_IN: Final = 512
-_PUT: Final = "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, ?, ?) ON CONFLICT"
-"""A row as diskcache writes it."""
-
-_ADD: Final = f"{_PUT} (key, raw) DO NOTHING"
-_REPLACE: Final = (
-    f"{_PUT} (key, raw) DO UPDATE SET store_time = excluded.store_time, mode = excluded.mode, value = excluded.value"
-)
-
-_DAMAGE: Final = ("malformed", "not a database", "UTF-8", "too big", "no such table", "no such column", "file format")
-"""What SQLite says of damaged files."""
-
 _UNFINISHED: Final = "recovering-"
 _ASIDE: Final = "damaged-"
-_NEW_PAGES: Final = 16
-"""More than a store has in which nothing is stored yet."""
+_PART: Final = 512
+"""Rows that are looked up or stored at once."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,76 +70,45 @@ class Store:
         self._note = note
         self._told = self._looked = False
         self._database = self.path / diskcache.core.DBNAME
-        self._reason = "it was moved aside, and then that was interrupted"
         self._log = self.path / f"{self._database.name}-wal"
         self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
+        self._reason = "it was moved aside, and then that was interrupted"
+        self._log_is_whole = False
         self._lock = threading.RLock()
         self._opened = ExitStack()
         try:
             self._guarded(self._open)
-        except StoreError:
+        except BaseException:
             self.close()
             raise
 
     def _open(self) -> None:
         self._opened.close()
         if self.readonly:
-            self._rows = self._opened.enter_context(closing(self._open_reader()))
-        else:
-            self._create()
-            self._rows = self._opened.enter_context(closing(self._connect("mode=rw")))
-            # Says what is damaged before diskcache opens the file and leaves a connection open.
-            self._look_for_damage()
-            try:
-                diskcache.Cache(str(self.path), timeout=60, **_SETTINGS).close()
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
-                raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
-            self._rows.executescript(_PRAGMAS)
-        self._rows.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
-        if self._rows.execute(_MISCOUNTED).fetchone():
-            raise sqlite3.DatabaseError("its index is malformed")
-        self._inode = self._database.stat().st_ino
-        if not self.readonly:
-            for folder in self.path.glob(f"{_UNFINISHED}*"):
-                self._save_rows(folder)
-
-    def _look_for_damage(self) -> None:
-        """Look for what SQLite passes over."""
-        if not self._database.stat().st_size:
-            raise sqlite3.DatabaseError("its file is empty, so it is malformed")
-        tables = {name for (name,) in self._rows.execute("SELECT name FROM sqlite_master")}
-        pages = self._rows.execute("PRAGMA page_count").fetchone()[0]
-        if "Cache" not in tables and pages > _NEW_PAGES:
-            raise sqlite3.DatabaseError("its list of tables is malformed")
-        if self._log.exists() and self._log.stat().st_size:
-            self._rows.execute("BEGIN IMMEDIATE")  # nobody adds to the log meanwhile
-            try:
-                if Remains(self._database).log_damaged():
-                    raise sqlite3.DatabaseError("its log is malformed")
-            finally:
-                self._rows.rollback()
-
-    def _create(self) -> None:
-        """Make the folder and an empty file, if they are not there; SQLite gives its log the rights of the file."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._database.exists():
+            self._rows = self._open_reader()
+            self._rows.refuse_miscounted()
             return
-        new = self.path / f"new-{uuid4().hex}"  # is renamed, so that an empty file is never that of a new store
-        try:
-            os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            with closing(sqlite3.connect(new)) as rows:  # diskcache sets the journal's mode first, and then the
-                rows.execute(f"PRAGMA page_size = {_PAGE}")  # size stays
-                rows.execute("VACUUM")
-            with suppress(FileExistsError):  # another process was earlier
-                os.link(new, self._database)
-        finally:
-            new.unlink(missing_ok=True)
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_file(self._database)
+        connection = self._connect("mode=rw")
+        self._rows = Rows(connection)
+        if not self._database.stat().st_size:
+            raise DatabaseError("its file is empty, so it is malformed")
+        self._rows.refuse_foreign()
+        if log_damaged(connection, self._log):
+            raise DatabaseError("its log is malformed")
+        self._cache = TextCache(self.path, connection)
+        self._rows.refuse_miscounted()
+        self._inode = self._database.stat().st_ino
+        for folder in self.path.glob(f"{_UNFINISHED}*"):
+            self._save_rows(folder)
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        uri = f"{self._database.resolve().as_uri()}?{mode}"
-        return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+    def _connect(self, mode: str) -> Connection:
+        connection = connect(self._database, mode)
+        self._opened.callback(connection.close)
+        return connection
 
-    def _open_reader(self) -> sqlite3.Connection:
+    def _open_reader(self) -> Rows:
         if not self._database.is_file():
             raise StoreError(f"{self.path} holds no store")
         problem = ""
@@ -205,8 +116,8 @@ class Store:
             reader = self._connect(mode)
             try:
                 reader.execute("SELECT count(*) FROM Settings").fetchone()
-            except sqlite3.OperationalError as error:
-                reader.close()
+            except OperationalError as error:
+                self._opened.close()
                 problem = str(error)
                 continue
             if mode == "immutable=1" and self._log.exists() and self._log.stat().st_size:
@@ -214,21 +125,19 @@ class Store:
                     f"the store {self.path} cannot be written to, so its latest replies (in {self._log.name}) are"
                     " not read"
                 )
-            return reader
-        raise (
-            self._damaged(problem)
-            if "no such" in problem
-            else StoreError(f"the store {self.path} cannot be read: {problem}")
-        )
+            return Rows(reader)
+        if "no such" in problem:
+            raise self._damaged(problem)
+        raise StoreError(f"the store {self.path} cannot be read: {problem}")
 
     def _guarded(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something with the files; turn what SQLite and the system say into sentences, and heal damage."""
         for attempt in (1, 2):
             try:
                 return action(*args, **kwargs)
-            except _ERRORS as problem:
-                text = _said(problem)
-                if attempt == 1 and any(word in text for word in _DAMAGE):
+            except ERRORS as problem:
+                text = said(problem)
+                if attempt == 1 and is_damage(text):
                     self.recover(text)
                     continue
                 raise self._sentence(text) from None
@@ -267,6 +176,10 @@ class Store:
             raise self._damaged(reason)
         folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
         folder.mkdir(mode=0o700)
+        try:
+            self._log_is_whole = not log_damaged(self._rows.connection, self._log)
+        except ERRORS:
+            self._log_is_whole = not self._log.exists()
         with suppress(FileNotFoundError):
             shutil.copyfile(self._log, folder / self._log.name)  # SQLite deletes it when it closes the database
         self._opened.close()
@@ -276,35 +189,40 @@ class Store:
         self._reason = reason
         try:
             self._open()
-        except _ERRORS as problem:
-            raise self._sentence(_said(problem)) from None
+        except ERRORS as problem:
+            raise self._sentence(said(problem)) from None
 
     def _save_rows(self, folder: Path) -> None:
         """Store the whole rows of a damaged file, and say what was saved and what is gone."""
-        remains = Remains(folder / self._database.name)
+        log = folder / self._log.name
+        log_is_whole = self._log_is_whole or not log.exists() or not log.stat().st_size
+        remains = Remains(folder / self._database.name, log_is_whole)
         saved: set[str] = set()
         rows = remains.rows()
-        while part := list(islice(rows, _IN)):
+        while part := list(islice(rows, _PART)):
             whole: dict[str, bytes | str] = {}
             for key, value in part:
                 with suppress(ValueError):
                     name = key.decode()
                     text = value.decode() if name.startswith(_SUBMITTED) else value
-                    whole.setdefault(name if isinstance(text, str) else _name(Record.parse(value)), text)
-            self.written(_insert, {name: value for name, value in whole.items() if name not in saved})
+                    name = name if isinstance(text, str) else _name(Record.parse(value))
+                    if name not in saved:
+                        whole[name] = text
+            self._add(whole)
             saved |= whole.keys()
         aside = folder.with_name(folder.name.replace(_UNFINISHED, _ASIDE, 1))
         try:
             folder.rename(aside)
         except FileNotFoundError:  # another process saved the same rows, and says so
             return
-        held = remains.held if remains.held is not None and remains.held >= len(saved) else None
-        if held is None:
-            told = f"how many rows it held cannot be known; {len(saved):,} were saved, and what else it held is gone"
+        if remains.held is None or remains.held < len(saved):
+            counts = f"how many rows it held cannot be known; {len(saved):,} were saved, and what else it held is gone"
         else:
-            told = f"it held {held:,} rows; {len(saved):,} were saved, {held - len(saved):,} are gone"
-        paid = "" if held == len(saved) else "; a run asks and pays again for what is gone and needed"
-        self._note(f"the store {self.path} was damaged ({self._reason}): {told}{paid}; the old file is in {aside}")
+            gone = remains.held - len(saved)
+            counts = f"it held {remains.held:,} rows; {len(saved):,} were saved, {gone:,} are gone"
+        if remains.held != len(saved):
+            counts += "; a run asks and pays again for what is gone and needed"
+        self._note(f"the store {self.path} was damaged ({self._reason}): {counts}; the old file is in {aside}")
 
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
@@ -326,17 +244,14 @@ class Store:
         return found
 
     def _select(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        for start in range(0, len(names), _IN):
-            part = names[start : start + _IN]
-            yield from self._guarded(self._found, part)
+        for start in range(0, len(names), _PART):
+            yield from self._guarded(self._found, names[start : start + _PART])
 
     def _found(self, names: Sequence[str]) -> list[tuple[str, bytes]]:
-        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(names))}) AND {_ROWS}"
-        rows = self._query(query, names)
-        if len(rows) < len(names) and not self._looked:
+        rows = self._read(Rows.values, names)
+        if len(rows) < len(names) and not self._looked:  # once, since it takes long
             self._looked = True
-            if self._query(_MISSPELLED):
-                raise sqlite3.DatabaseError("its index is malformed")
+            self._read(Rows.refuse_misspelled)
         return rows
 
     def _unreadable(self) -> None:
@@ -349,11 +264,25 @@ class Store:
         # A reply that is there already stays, so that everybody who shares the store goes on with the same one.
         named = {_name(record): record for record in records}
         values = {name: record.stored() for name, record in named.items()}
-        there = {name: named[name].key for name in self.written(_insert, values, replace)}
+        if replace:
+            self._replace(values)
+            return {}
+        there = {name: named[name].key for name in self._add(values)}
         kept = self.get_many([*there.values()]) if there else {}
         if damaged := {name: values[name] for name, key in there.items() if key not in kept}:
-            self.written(_insert, damaged, replace=True)
+            self._replace(damaged)
         return kept
+
+    def _add(self, values: Mapping[str, bytes | str]) -> list[str]:
+        """Store values; return the names of those that were there already and stay."""
+        return self.written(lambda _: [name for name, value in values.items() if not self._cache.add(name, value)])
+
+    def _replace(self, values: Mapping[str, bytes | str]) -> None:
+        def replace(_: Rows) -> None:
+            for name, value in values.items():
+                self._cache.set(name, value)
+
+        self.written(replace)
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
@@ -375,36 +304,30 @@ class Store:
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
         """Delete records: replies, or those that wait for one."""
         names = [(_WAITING + key if waiting else key).encode("utf-8", "surrogateescape") for key in keys]
-        self.written(_delete, names)
+        self.written(Rows.delete, names)
 
     def compact(self) -> None:
         """Rewrite the file: traces of what was deleted would be left in it and in its log."""
-        for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
-            self._guarded(self._query, statement)
+        self._guarded(self._read, Rows.compact)
 
     def note_submission(self, name: str, text: str) -> None:
         """Keep a note of what was submitted to a batch service, replacing an earlier one of that name."""
-        self.written(_insert, {_SUBMITTED + name: text}, replace=True)
+        self._replace({_SUBMITTED + name: text})
 
     def forget_submission(self, name: str) -> None:
         """Delete the note of that name."""
-        self.written(_delete, [(_SUBMITTED + name).encode()])
+        self.written(lambda _: self._cache.delete(_SUBMITTED + name))
 
     def submissions(self) -> list[bytes]:
         """Return all notes of what was submitted to a batch service."""
-        query = f"SELECT {_VALUE} FROM Cache WHERE key >= ? AND key < ? AND {_ROWS} ORDER BY key"
-        return [text for (text,) in self._guarded(self._query, query, (_SUBMITTED, _SUBMITTED + "~"))]
+        return self._guarded(self._read, Rows.values_of, _SUBMITTED)
 
     def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
         """Yield (key, stored bytes) of the replies, or of what waits for one, whose key starts with a prefix."""
-        query = (
-            f"SELECT CAST(key AS BLOB) AS name, {_VALUE} FROM Cache WHERE key >= CAST(? AS TEXT)"
-            f" AND key < CAST(? AS TEXT) AND {_BATCHED if waiting else _REPLIES} ORDER BY key LIMIT {_IN}"
-        )
         before = _WAITING if waiting else ""
         first = (before + prefix).encode()
         last = first + b"\xff" * 65
-        while rows := self._guarded(self._query, query, (first, last)):
+        while rows := self._guarded(self._read, Rows.after, first, last, waiting=waiting):
             for key, value in rows:
                 if key < first:  # a damaged index leads round in circles
                     raise self._damaged("its index is out of order")
@@ -413,24 +336,22 @@ class Store:
 
     def count(self, *, waiting: bool = False) -> int:
         """Return the number of replies, or of records that wait for one."""
-        where = _BATCHED if waiting else _REPLIES
-        return int(self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0])
+        return self._guarded(self._read, Rows.count, waiting=waiting)
 
-    def _query(self, query: str, values: Sequence[bytes | str] = ()) -> list[tuple[Any, ...]]:
+    def _read(self, query: Callable[Concatenate[Rows, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._lock:
             self._follow()
-            return self._rows.execute(query, values).fetchall()
+            return query(self._rows, *args, **kwargs)
 
-    def written(self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what some work with the database returns, done as one transaction."""
+    def written(self, work: Callable[Concatenate[Rows, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what some work with the rows returns, done as one transaction."""
         if self.readonly:
             raise StoreError(f"the store {self.path} was opened for reading only")
 
         def transaction() -> T:
             with self._lock:
                 self._follow()
-                with self._rows:
-                    self._rows.execute("BEGIN IMMEDIATE")
+                with self._cache.transact():
                     return work(self._rows, *args, **kwargs)
 
         return self._guarded(transaction)
@@ -438,13 +359,16 @@ class Store:
     def check(self) -> str:
         """Return what SQLite says about its own structure: ``ok`` or the first problems."""
         with self._lock:
-            try:
-                rows = self._rows.execute("PRAGMA integrity_check(5)").fetchall()
-            except _ERRORS as problem:
-                return _said(problem)
-        if Remains(self._database).log_damaged():
-            return "its log is malformed"
-        return "; ".join(line for row in rows for line in str(row[0]).splitlines())
+            structure = self._rows.integrity()
+            if structure == "ok" and self._log.exists():
+                try:
+                    with closing(
+                        connect(self._database, "mode=rw")
+                    ) as looking:  # nobody looks at a log by reading only
+                        structure = "its log is malformed" if log_damaged(looking, self._log) else "ok"
+                except OperationalError as problem:
+                    structure = f"its log cannot be looked at: {problem}"
+        return structure
 
     def close(self) -> None:
         """Close the files."""
@@ -452,26 +376,5 @@ class Store:
             self._opened.close()
 
 
-def _insert(rows: sqlite3.Connection, values: Mapping[str, bytes | str], replace: bool = False) -> list[str]:
-    """Store values as diskcache does; return the names of those that were there already and stay."""
-    there, now = list[str](), time.time()
-    for name, value in values.items():
-        stored = rows.execute(_REPLACE if replace else _ADD, (name, now, now, _MODE_RAW, value)).rowcount
-        there += [] if stored else [name]
-    return there
-
-
-def _delete(rows: sqlite3.Connection, names: Iterable[bytes]) -> None:
-    rows.executemany("DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1", [(name,) for name in names])
-
-
 def _name(record: Record) -> str:
     return record.key if record.reply is not None else _WAITING + record.key
-
-
-def _said(problem: Exception) -> str:
-    """Return what SQLite said, which diskcache hides behind a timeout or the rollback that follows a full disk."""
-    if isinstance(problem, diskcache.Timeout) or "rollback" in str(problem):
-        problem = problem.__context__ if isinstance(problem.__context__, Exception) else problem
-    # What SQLite says of a text that is not UTF-8 quotes that text.
-    return "it holds text that is not UTF-8" if "UTF-8" in str(problem).upper() else str(problem)

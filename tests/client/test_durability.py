@@ -170,13 +170,16 @@ def test_refreshing_asks_everything_once_more_and_stores_it(tmp_path):
     assert {o.text for outcomes in again.values() for o in outcomes} == {"new"}
 
 
-def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server, tmp_path):
+@pytest.mark.parametrize("concurrency", [4, 32])
+def test_a_full_disk_stops_the_run_and_the_next_one_pays_for_nothing_twice(fault_server, tmp_path, concurrency):
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
     if os.geteuid() == 0 and subprocess.run(mount, check=False, capture_output=True).returncode == 0:
         try:
-            _fill_up(fault_server, disk / "store")
+            _fill_up(fault_server, disk / "store", concurrency)
+            subprocess.run(["mount", "-o", "remount,size=16m", str(disk)], check=True)
+            _go_on(fault_server, disk / "store")
         finally:
             subprocess.run(["umount", "-l", str(disk)], check=True)
     else:
@@ -184,21 +187,30 @@ def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server, tmp_p
         handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
         try:
-            _fill_up(fault_server, disk / "store")
+            _fill_up(fault_server, disk / "store", concurrency)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
             signal.signal(signal.SIGXFSZ, handler)
+        _go_on(fault_server, disk / "store")
 
 
-def _fill_up(server: Any, folder: Path) -> None:
+def _fill_up(server: Any, folder: Path, concurrency: int) -> None:
     server.answer = lambda body, seen: "yes " * 2500
-    run = Run(server.base_url, UNITS, folder, concurrency=4)
+    run = Run(server.base_url, UNITS, folder, concurrency=concurrency)
     assert isinstance(run.error, StoreError)
     assert "is full" in str(run.error) or "cannot be used" in str(run.error)
     assert run.error.exit_code == 3
     assert 5 < len(run.outcomes) < len(UNITS)
     with closing(Store(folder, readonly=True)) as store:
         assert store.count() == len(run.outcomes)
+    assert len(list(folder.glob("rescued-*.jsonl"))) > 0
+
+
+def _go_on(server: Any, folder: Path) -> None:
+    again = Run(server.base_url, UNITS, folder)
+    assert again.error is None
+    assert len(again.outcomes) == len(UNITS) == len(server.seen)
+    assert not list(folder.glob("rescued-*.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -126,18 +125,22 @@ def test_what_a_session_cannot_store_is_in_the_store_of_the_next(tmp_path, monke
         assert set(stored.lookup([paid.key])) == {paid.key}
 
 
-def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(tmp_path, monkeypatch):
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    monkeypatch.setattr(tempfile, "tempdir", None)
+def test_what_a_folder_does_not_take_is_written_elsewhere_and_in_the_store_of_the_next_session(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(tmp_path / "usual"))
+    paid = [filling.record(1), filling.record(2)]
     with closing(Store(tmp_path / "store")) as store:
         shutil.rmtree(store.path)
-        told = rescue(store, [filling.record(1), filling.record(2)])
-        [file] = (tmp_path / "temporary").glob("rescued-*.jsonl")
-        assert f"2 paid replies that the store could not take are in {file}: `judgekit cache import`" in told
+        store.path.write_text("no folder")
+        told = rescue(store, paid)
+        [file] = (tmp_path / "usual").rglob("rescued-*.jsonl")
+        assert f"2 paid replies that the store could not take are in {file}: the next run takes them" in told
         assert file.stat().st_mode & 0o077 == 0
-    with closing(Store(tmp_path / "other")) as other:
-        assert import_store(other, file) == (2, 0)
+        store.path.unlink()
+    with closing(SessionStore(tmp_path / "other", "on", print)) as stored:
+        assert stored.lookup([record.key for record in paid]) == {}
+    with closing(SessionStore(tmp_path / "store", "on", print)) as stored:
+        assert set(stored.lookup([record.key for record in paid])) == {record.key for record in paid}
+    assert not file.exists()
 
 
 JUDGE = Endpoint("here", "http://h/v1", "judge")

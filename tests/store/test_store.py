@@ -1,5 +1,7 @@
 """The store: text only, nothing lost, nothing executed, damage noticed."""
 
+import gzip
+import io
 import json
 import os
 import pickle
@@ -11,7 +13,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from judgekit.store.maintenance import export_store, find, verify
 from judgekit.store.modes import Claims, Mode, SessionStore
 from judgekit.store.records import Record, looked_up
 from judgekit.store.replies import Store, default_store_path
+from judgekit.store.rows import SETTINGS, TextCache, connect
 from judgekit.wire.types import identity
 from tests.store.filling import fill, read, record, write
 
@@ -145,19 +148,121 @@ class _Bomb:
         return (os.mkdir, (os.environ["BOMB"],))
 
 
-def test_a_crafted_row_runs_no_code(tmp_path, monkeypatch):
+CRAFTED_ROWS = {
+    "a pickled value": ("mode = 4, value = ?", True),
+    "a pickled value called raw": ("value = ?", True),
+    "a pickled value in a file": ("mode = 4, value = NULL, filename = ?", False),
+    "text in a file": ("mode = 3, value = NULL, filename = ?", False),
+    "bytes in a file": ("mode = 2, value = NULL, filename = ?", False),
+    "a reply that names a file": ("filename = ?", False),
+}
+
+
+@pytest.mark.parametrize("kind", CRAFTED_ROWS)
+def test_a_crafted_row_is_refused_and_runs_reads_and_deletes_nothing(tmp_path, monkeypatch, kind):
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
-    records = fill(tmp_path / "store", range(3))
-    bomb = pickle.dumps(_Bomb())
-    write(tmp_path / "store", "UPDATE Cache SET mode = 4, value = ? WHERE key = ?", bomb, records[0].key)
-    write(tmp_path / "store", "UPDATE Cache SET value = ? WHERE key = ?", bomb, records[1].key)
-    write(tmp_path / "store", "INSERT INTO Cache (key, raw, mode, value) VALUES (?, 0, 1, 'x')", bomb)
-    assert read(tmp_path / "store", records) == records[2:]
-    with closing(Store(tmp_path / "store")) as store:
-        assert {key for key, _ in store.texts()} == {r.key for r in records[1:]}
+    (tmp_path / "victim").write_bytes(pickle.dumps(_Bomb()))
+    folder, records = tmp_path / "store", fill(tmp_path / "store", range(3))
+    change, pickled = CRAFTED_ROWS[kind]
+    crafted = (tmp_path / "victim").read_bytes() if pickled else "../victim"
+    write(folder, f"UPDATE Cache SET {change} WHERE key = ?", crafted, records[0].key)
+    write(folder, "INSERT INTO Cache (key, raw, mode, value) VALUES (?, 0, 1, 'x')", pickle.dumps(_Bomb()))
+    with closing(connect(folder / "cache.db", "mode=rw")) as connection:
+        cache = TextCache(folder, connection)
+        if kind == "a pickled value called raw":
+            assert cache.get(records[0].key) == crafted
+        else:
+            with pytest.raises(ValueError, match="neither text nor bytes"):
+                cache.get(records[0].key)
+    assert read(folder, records) == records[1:]
+    with closing(Store(folder)) as store:
         store.put_many(records)
         assert len(store.get_many([r.key for r in records])) == 3
     assert not (tmp_path / "exploded").exists()
+    assert (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((name, 7) for name in ("get", "add", "transact", "_disk", "disk_directory", "sqlite_writable_schema")),
+        *((b"count", 7), ("Count", 7), ("sqlite_journal_mode = delete --", "x")),
+    ],
+)
+def test_a_setting_that_is_not_ours_is_refused_before_diskcache_takes_it(tmp_path, monkeypatch, key, value):
+    records, notes = fill(tmp_path, range(30)), list[str]()
+    write(tmp_path, "INSERT INTO Settings VALUES (?, ?)", key, value)
+    taken: list[str] = []
+    real = diskcache.Cache.reset
+    monkeypatch.setattr(
+        diskcache.Cache, "reset", lambda self, key, *rest, **more: taken.append(key) or real(self, key, *rest, **more)
+    )
+    with closing(Store(tmp_path, note=notes.append)) as store:
+        assert len(store.get_many([r.key for r in records])) == 30
+        assert store.put_many(records)
+    assert "settings in it are not judgekit's" in notes[0]
+    assert "it held 30 rows; 30 were saved, 0 are gone" in notes[0]
+    assert key not in taken
+
+
+@pytest.mark.parametrize(
+    "setting", ["cull_limit", "size_limit", "eviction_policy", "sqlite_journal_mode", "disk_min_file_size"]
+)
+def test_a_value_of_a_setting_is_never_taken_from_the_file(tmp_path, setting):
+    records = fill(tmp_path, range(3))
+    write(tmp_path, "UPDATE Settings SET value = 'delete; DROP TABLE Cache' WHERE key = ?", setting)
+    notes: list[str] = []
+    assert read(tmp_path, records, note=notes.append) == records
+    assert not notes
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as rows:
+        (value,) = rows.execute("SELECT value FROM Settings WHERE key = ?", (setting,)).fetchone()
+    assert value == SETTINGS[setting]
+
+
+def test_only_texts_and_bytes_are_stored(tmp_path):
+    Store(tmp_path).close()
+    with closing(connect(tmp_path / "cache.db", "mode=rw")) as connection:
+        cache = TextCache(tmp_path, connection)
+        for key, value in (("a", 7), ("a", None), ("a", ["x"]), (7, "x"), (("a",), "x")):
+            with pytest.raises(TypeError, match="is a text"):
+                cache.set(key, value)
+        with pytest.raises(TypeError, match="is a text"):
+            cache.set("a", io.BytesIO(b"x"), read=True)
+
+
+def test_a_store_of_an_earlier_version_is_read(tmp_path):
+    for version in ("0.2.0.dev0", "0.2.0"):
+        (tmp_path / version).mkdir()
+        packed = (Path(__file__).with_name("stores") / f"{version}.db.gz").read_bytes()
+        (tmp_path / version / "cache.db").write_bytes(gzip.decompress(packed))
+        records, notes = [record(number) for number in range(40)], list[str]()
+        assert read(tmp_path / version, records, readonly=True, note=notes.append) == records
+        assert read(tmp_path / version, records, note=notes.append) == records
+        assert notes == []
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+@pytest.mark.parametrize("kind", ["header", "first pages", "cut off", "garbage", "empty", "settings", "folder"])
+def test_every_connection_is_closed_whatever_goes_wrong(tmp_path, monkeypatch, kind, readonly):
+    fill(tmp_path, range(100))
+    if kind == "settings":
+        write(tmp_path, "UPDATE Settings SET value = CAST(? AS TEXT)", NOT_UTF8)
+    elif kind in ("garbage", "empty"):
+        (tmp_path / "cache.db").write_bytes(random.Random(1).randbytes(50_000) if kind == "garbage" else b"")
+    elif kind == "folder":
+        (tmp_path / "cache.db").unlink()
+        (tmp_path / "cache.db").mkdir()
+    else:
+        damage(tmp_path / "cache.db", kind)
+    opened: list[sqlite3.Connection] = []
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: opened.append(real(*args, **more)) or opened[-1])
+    with suppress(StoreError), closing(Store(tmp_path, readonly=readonly)) as store:
+        store.get_many([record(1).key])
+        list(store.texts())
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
 
 
 def test_a_reply_that_is_there_stays_unless_it_is_replaced(store):

@@ -1,0 +1,262 @@
+"""The database of a store: diskcache's tables with texts and bytes only, and all SQL of ours on them.
+
+`TextCache` is `diskcache.Cache`: it makes the tables, adds, replaces and deletes rows, and carries out transactions.
+What it does one row at a time, or not at all, is SQL in `Rows`: looking up many rows, walking through them in order,
+rewriting the file, and reading a file without writing to it (a `Cache` writes whenever it opens one).
+
+Whoever can write into a store's folder can put anything into its tables. diskcache would unpickle rows, open and delete
+the files that rows name, and take any setting as an attribute of itself (GHSA-w8v5-vhqr-4h9v). `TextDisk` refuses every
+row that is not a text or bytes inside of the database, and a setting that is not ours is refused before diskcache reads
+it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import diskcache
+
+SETTINGS: Final[dict[str, Any]] = {
+    "eviction_policy": "none",  # "least-recently-stored" would delete replies beyond a size limit
+    "cull_limit": 0,
+    "size_limit": 2**62,
+    "statistics": 0,
+    "tag_index": 0,
+    "sqlite_journal_mode": "wal",
+    "sqlite_synchronous": 1,
+    "sqlite_auto_vacuum": 0,
+    "sqlite_mmap_size": 0,
+    "sqlite_cache_size": -8000,
+    "sqlite_wal_autocheckpoint": 2000,  # 16 MB of log, four times SQLite's default: fewer pages are written twice
+    "disk_min_file_size": 2**15,
+    "disk_pickle_protocol": 5,
+}
+"""diskcache's settings, all of them, so that none is taken from a file."""
+
+_KNOWN: Final = (*SETTINGS, *diskcache.core.METADATA)
+_PAGE: Final = 8192
+"""Bytes. Rows of a kilobyte or two leave a third of SQLite's usual pages empty; larger ones are slower to write, since
+a new row changes a page of the index wherever its key happens to stand."""
+
+_NEW_PAGES: Final = 16
+"""More than a store has in which nothing is stored yet."""
+
+_IN: Final = 512
+"""Rows that one query returns."""
+
+_VALUE: Final = "CAST(value AS BLOB)"
+"""Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it."""
+
+OURS: Final = f"raw = 1 AND mode = {diskcache.core.MODE_RAW} AND filename IS NULL"
+"""A row that `TextDisk` wrote. Every query asks for these alone."""
+
+_REPLIES: Final = f"{OURS} AND length(CAST(key AS BLOB)) = 64"
+_WAITING: Final = f"{OURS} AND length(CAST(key AS BLOB)) > 64"
+_FOREIGN_SETTINGS: Final = (
+    "SELECT count(*) FROM Settings NOT INDEXED WHERE typeof(key) != 'text' OR key NOT IN"
+    f" ({', '.join('?' * len(_KNOWN))})"
+)
+_MISCOUNTED: Final = (
+    "SELECT 1 FROM Settings NOT INDEXED WHERE key = 'count' AND typeof(value) = 'integer'"
+    " AND value != (SELECT count(key) FROM Cache INDEXED BY Cache_key_raw)"
+)
+"""Whether the index lacks rows that diskcache counted: what it lacks is never found, and SQLite does not notice."""
+
+_MISSPELLED: Final = (
+    "SELECT 1 FROM Cache INDEXED BY Cache_key_raw WHERE length(key) = 64 AND key GLOB '*[^0-9a-f]*' LIMIT 1"
+)
+"""Whether the index holds what is no key: two seconds for a million rows."""
+
+_CLAIMED: Final = "CREATE TABLE IF NOT EXISTS Claimed (process TEXT PRIMARY KEY, time REAL, keys TEXT)"
+
+ERRORS: Final = (diskcache.Timeout, sqlite3.DatabaseError, UnicodeDecodeError)
+"""The last where SQLite quotes a damaged list of tables in its message, which Python then cannot read."""
+
+_DAMAGE: Final = ("malformed", "not a database", "UTF-8", "too big", "no such table", "no such column", "file format")
+"""What SQLite says of damaged files."""
+
+
+class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+    """Texts and bytes inside of the database, as they are: no pickles, and no files beside it."""
+
+    def put(self, key: object) -> tuple[str, bool]:
+        """Return a key as it is stored."""
+        if not isinstance(key, str):
+            raise TypeError(f"a key is a text, not {type(key).__name__}")
+        return key, True
+
+    def get(self, key: object, raw: object) -> str:
+        """Return a key that was stored."""
+        if not (raw == 1 and isinstance(key, str)):
+            raise ValueError("the key of a row is no text")
+        return key
+
+    def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, str | bytes]:
+        """Return the columns (size, mode, filename, value) of a row."""
+        if read or not isinstance(value, str | bytes):
+            raise TypeError(f"a value is a text or bytes, not {type(value).__name__}")
+        return 0, diskcache.core.MODE_RAW, None, value
+
+    def fetch(self, mode: object, filename: object, value: object, read: bool) -> str | bytes:
+        """Return the value of a row."""
+        if mode != diskcache.core.MODE_RAW or filename is not None or read or not isinstance(value, str | bytes):
+            raise ValueError("a row holds neither text nor bytes")
+        return value
+
+    def remove(self, file_path: str) -> None:
+        """Delete nothing: rows of ours have no files, so that a name in a row is somebody's who wants it deleted."""
+
+
+class TextCache(diskcache.Cache):  # type: ignore[misc]
+    """diskcache's cache with `TextDisk`, on a connection of ours.
+
+    A `Cache` opens a connection for each thread and closes none of them if the file is damaged; here threads take turns
+    with one, which its store closes.
+    """
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        try:
+            super().__init__(str(folder), timeout=60, disk=TextDisk, **SETTINGS)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+            raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
+
+    @property
+    def _con(self) -> sqlite3.Connection:
+        return self._connection
+
+    def add(self, key: str, value: str | bytes) -> bool:  # type: ignore[override,unused-ignore]
+        """Add a row; return False if there is one, which stays."""
+        try:
+            return bool(super().add(key, value))
+        except TypeError as problem:  # the row that is there ends at a time that is none
+            raise sqlite3.DatabaseError(f"a row is malformed: {problem}") from None
+
+
+class Rows:
+    """Reads and looks after the rows of a database by SQL of ours."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Use a connection, which whoever opened it closes."""
+        self.connection = connection
+        self._sql = connection.execute
+
+    def values(self, names: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Return (key, value) of those of up to 512 rows that are there."""
+        marks = ",".join("?" * len(names))
+        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({marks}) AND {OURS}"
+        return self._sql(query, names).fetchall()
+
+    def after(self, first: bytes, last: bytes, *, waiting: bool = False) -> list[tuple[bytes, bytes]]:
+        """Return (key, value) of up to 512 rows from a first key on and before a last one, in order."""
+        query = (
+            f"SELECT CAST(key AS BLOB) AS name, {_VALUE} FROM Cache WHERE key >= CAST(? AS TEXT)"
+            f" AND key < CAST(? AS TEXT) AND {_WAITING if waiting else _REPLIES} ORDER BY key LIMIT {_IN}"
+        )
+        return self._sql(query, (first, last)).fetchall()
+
+    def values_of(self, prefix: str) -> list[bytes]:
+        """Return the values of all rows whose key starts so, in the order of their keys."""
+        query = f"SELECT {_VALUE} FROM Cache WHERE key >= ? AND key < ? AND {OURS} ORDER BY key"
+        return [value for (value,) in self._sql(query, (prefix, prefix + "~"))]
+
+    def count(self, *, waiting: bool = False) -> int:
+        """Return how many replies there are, or records that wait for one."""
+        return int(self._sql(f"SELECT count(*) FROM Cache WHERE {_WAITING if waiting else _REPLIES}").fetchone()[0])
+
+    def delete(self, names: Iterable[bytes]) -> None:
+        """Delete rows, also those whose key is not UTF-8, which `Cache.delete` could not name."""
+        query = "DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1"
+        self.connection.executemany(query, [(name,) for name in names])
+
+    def compact(self) -> None:
+        """Rewrite the file, and empty its log."""
+        self._sql("VACUUM")
+        self._sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def integrity(self) -> str:
+        """Return what SQLite says about the structure of the file: ``ok`` or the first problems."""
+        try:
+            problems = self._sql("PRAGMA integrity_check(5)").fetchall()
+        except ERRORS as problem:
+            return said(problem)
+        return "; ".join(line for (text,) in problems for line in str(text).splitlines())
+
+    def refuse_foreign(self) -> None:
+        """Raise an error if the tables are not a store's, before diskcache opens them."""
+        tables = {name for (name,) in self._sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        pages = self._sql("PRAGMA page_count").fetchone()[0]
+        if "Cache" not in tables and pages > _NEW_PAGES:
+            raise sqlite3.DatabaseError("its list of tables is malformed")
+        if "Settings" in tables and self._sql(_FOREIGN_SETTINGS, _KNOWN).fetchone()[0]:
+            raise sqlite3.DatabaseError("settings in it are not judgekit's, so they are malformed")
+
+    def refuse_miscounted(self) -> None:
+        """Raise an error if the index lacks rows."""
+        self._sql(f"SELECT {_VALUE} FROM Cache WHERE {OURS} LIMIT 1").fetchone()
+        if self._sql(_MISCOUNTED).fetchone():
+            raise sqlite3.DatabaseError("its index is malformed")
+
+    def refuse_misspelled(self) -> None:
+        """Raise an error if the index holds what is no key."""
+        if self._sql(_MISSPELLED).fetchone():
+            raise sqlite3.DatabaseError("its index is malformed")
+
+    def version(self) -> int:
+        """Return a number that changes whenever another connection writes to the file."""
+        return int(self._sql("PRAGMA data_version").fetchone()[0])
+
+    def claims_of_others(self, process: str) -> list[tuple[str, float, str]]:
+        """Return (process, time, keys) of the claims of all other processes."""
+        self._sql(_CLAIMED)
+        return self._sql("SELECT process, time, keys FROM Claimed WHERE process <> ?", (process,)).fetchall()
+
+    def claim(self, process: str, keys: Collection[str], now: float) -> None:
+        """Note what a process asks; that replaces what it claimed before."""
+        self._sql(_CLAIMED)
+        self._sql("REPLACE INTO Claimed VALUES (?, ?, ?)", (process, now, " ".join(keys)))
+
+    def unclaim(self, process: str) -> None:
+        """Delete the claims of a process."""
+        self._sql("DELETE FROM Claimed WHERE process = ?", (process,))
+
+
+def connect(database: Path, mode: str) -> sqlite3.Connection:
+    """Return a connection to a file: ``mode=rw``, ``mode=ro`` or ``immutable=1``."""
+    uri = f"{database.resolve().as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+
+
+def make_file(database: Path) -> None:
+    """Make an empty database for its owner alone, if there is none; SQLite gives its log the rights of the file."""
+    if database.exists():
+        return
+    new = database.with_name(f"new-{uuid4().hex}")  # is renamed, so that an empty file is never that of a new store
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(new)) as connection:  # the size stays if it is set before the journal's mode
+            connection.execute(f"PRAGMA page_size = {_PAGE}")
+            connection.execute("VACUUM")
+        with suppress(FileExistsError):  # another process was earlier
+            os.link(new, database)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def said(problem: Exception) -> str:
+    """Return what SQLite said, which diskcache hides behind a timeout or the rollback that follows a full disk."""
+    if isinstance(problem, diskcache.Timeout) or "rollback" in str(problem):
+        problem = problem.__context__ if isinstance(problem.__context__, Exception) else problem
+    # What SQLite says of a text that is not UTF-8 quotes that text.
+    return "it holds text that is not UTF-8" if "UTF-8" in str(problem).upper() else str(problem)
+
+
+def is_damage(text: str) -> bool:
+    """Return whether SQLite speaks of a damaged file."""
+    return any(word in text for word in _DAMAGE)
