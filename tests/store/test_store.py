@@ -495,7 +495,14 @@ def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path):
 
 def test_a_folder_that_no_lock_can_be_taken_in_is_read_all_the_same(tmp_path, monkeypatch):
     records, usual = fill(tmp_path, range(3)), Store._connect
-    nothing = lambda self, mode: sqlite3.connect(":memory:") if mode == "mode=ro" else usual(self, mode)  # noqa: E731
+
+    def nothing(self, mode):
+        if mode != "mode=ro":
+            return usual(self, mode)
+        connection = sqlite3.connect(":memory:")
+        self._opened.callback(connection.close)
+        return connection
+
     monkeypatch.setattr(Store, "_connect", nothing)
     assert read(tmp_path, records, readonly=True) == records
 
