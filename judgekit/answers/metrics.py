@@ -257,7 +257,8 @@ class _ByLLM(AnswerMetric):
         known = self.known(unit)
         if known:
             return known
-        label = self._asker.label(merge_waves(replies, [self._asker])[0][0], lambda: self._values(unit))
+        outcomes, _ = merge_waves(replies, [self._asker], lambda: [self._values(unit)])
+        label = self._asker.label(outcomes[0], lambda: self._values(unit))
         if isinstance(label, Unread):
             return Score(None, label.status, label.reason)
         low, high = self._asker.prompt.output.form.ends

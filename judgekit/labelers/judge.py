@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
@@ -18,7 +18,7 @@ from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.logprobs import Distribution, distribution
 from judgekit.reading.prompts import Prompt, find_prompt
-from judgekit.reading.verdict import Unread
+from judgekit.reading.verdict import ReadBy, Unread, Verdict
 from judgekit.settings import setting
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Request
 
@@ -161,9 +161,11 @@ class Judge(Labeler):
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return one request per voice; then again those whose replies cannot be used, each once."""
-        asked = self._askers
-        shown = self._prompt.values
-        return next_wave(asked, lambda: [shown(unit.query, unit.docs, self.rendering)] * len(asked), replies)
+        return next_wave(self._askers, lambda: self._shown(unit), replies)
+
+    def _shown(self, unit: Unit) -> list[dict[str, str]]:
+        """Return what each voice is shown."""
+        return [self._prompt.values(unit.query, unit.docs, self.rendering)] * len(self._askers)
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""
@@ -175,25 +177,31 @@ class Judge(Labeler):
         if len(voices) == 1:
             return voices
         raw = json.dumps([voice.raw for voice in voices], ensure_ascii=False)
-        return [replace(_repeated(voices) if self.repeats > 1 else self._voted(voices), raw=raw)]
+        joint = _repeated(voices) if self.repeats > 1 else self._voted(voices)
+        return [replace(joint, raw=raw, extra={**joint.extra, **_read_by(voices)})]
 
     def _voices(self, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
         """Return the label by each voice alone."""
         askers = [asker for asker, _ in self._askers]
-        return [self._voice(unit, *pair) for pair in zip(merge_waves(replies, askers)[0], askers, strict=True)]
+        outcomes, _ = merge_waves(replies, askers, lambda: self._shown(unit))
+        voices = []
+        for first, outcome, asker in zip(replies, outcomes, askers, strict=False):
+            voices.append(self._voice(unit, outcome, asker, again=outcome is not first))
+        return voices
 
-    def _voice(self, unit: Unit, outcome: Outcome, asker: Asker) -> Label:
+    def _voice(self, unit: Unit, outcome: Outcome, asker: Asker, *, again: bool) -> Label:
         raw = "" if isinstance(outcome, Failure) else outcome.text
         pair = unit.query.query_id, unit.docs[0].doc_id
-        said: Distribution | int | Unread
+        said: Distribution | Verdict | Unread
         if self.read == "logprobs":
             said = distribution(outcome, self._prompt.output.form, asker.endpoint)
         else:
-            said = asker.label(outcome, lambda: self._prompt.values(unit.query, unit.docs, self.rendering))
+            said = asker.stated(outcome, lambda: self._shown(unit)[0])
         if isinstance(said, Unread):
             return Label(*pair, None, status=said.status, reason=said.reason, raw=raw)
-        if isinstance(said, int):
-            return Label(*pair, self._scaled(said), raw=raw)
+        if isinstance(said, Verdict):
+            read_by = "second request" if again else said.by
+            return Label(*pair, self._scaled(said.value), raw=raw, extra={"read_by": read_by})
         mean = math.fsum(share * self._scaled(verdict) for verdict, share in said.shares.items())
         return Label(*pair, min(1.0, max(0.0, mean)), raw=raw, extra={"mass": said.mass})
 
@@ -208,6 +216,12 @@ class Judge(Labeler):
         extra = {"votes": float(len(votes)), "agreement": counts[winner] / len(votes)}
         relevance = math.fsum(votes) / len(votes) if self._as_unit else winner
         return replace(voices[0], relevance=relevance, status=Status.OK, reason="", extra=extra)
+
+
+def _read_by(voices: Sequence[Label]) -> dict[str, str]:
+    """Return how the voices were read: the least direct way counts."""
+    ways = [str(voice.extra["read_by"]) for voice in voices if "read_by" in voice.extra]
+    return {"read_by": max(ways, key=get_args(ReadBy).index)} if ways else {}
 
 
 def _repeated(voices: Sequence[Label]) -> Label:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Prompt, neutral
-from judgekit.reading.verdict import Unread, label, usable
+from judgekit.reading.verdict import Unread, Verdict, stated, usable
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Program, Reply, Request, shaped
@@ -112,20 +112,25 @@ class Asker:
         messages = [*before, *turns, told]
         return Request(self.endpoint, self._body(messages, self._fields[0]), sample, True, self._held[1])
 
-    def unsettled(self, outcome: Outcome) -> bool:
-        """Whether an outcome of `request` is to be asked for `again`."""
+    def unsettled(self, outcome: Outcome, values: Mapping[str, str] | None = None) -> bool:
+        """Whether an outcome of `request` with these ``values`` is to be asked for `again`."""
         # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
         reply = usable(outcome, self.endpoint.complete)
         if isinstance(reply, Unread):
             return isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
         if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
             return False
-        return isinstance(self.label(outcome), Unread)
+        return isinstance(self.stated(outcome, lambda: values or {}), Unread)
 
     def label(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> int | Unread:
         """Read the label out of what became of a request; ``values`` returns what was filled into it."""
+        verdict = self.stated(outcome, values)
+        return verdict if isinstance(verdict, Unread) else verdict.value
+
+    def stated(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> Verdict | Unread:
+        """Read the verdict out of what became of a request, as `label`; it says how it was read."""
         llm = self.endpoint
-        return label(self.prompt, outcome, values, complete=llm.complete, thinks=llm.thinks)
+        return stated(self.prompt, outcome, values, complete=llm.complete, thinks=llm.thinks)
 
     def _filled(
         self, template: list[bytes | str], values: Mapping[str, str], sample: int, again: bool = False
@@ -139,29 +144,45 @@ def _named(pieces: list[bytes]) -> list[bytes | str]:
     return [piece.decode() if place % 2 else piece for place, piece in enumerate(pieces)]
 
 
-def next_wave(
-    asked: Sequence[tuple[Asker, int]], values: Callable[[], Sequence[Mapping[str, str]]], replies: Sequence[Outcome]
-) -> list[Request]:
+Values = Callable[[], Sequence[Mapping[str, str]]]
+"""Returns what is filled into each request of the first wave."""
+
+
+def next_wave(asked: Sequence[tuple[Asker, int]], values: Values, replies: Sequence[Outcome]) -> list[Request]:
     """Return the first wave; then again, once, what cannot be used; then []."""
     if not replies:
         return [asker.request(text, sample=sample) for (asker, sample), text in zip(asked, values(), strict=True)]
     if len(replies) > len(asked):
         return []
-    unsettled = [place for place, (asker, _) in enumerate(asked) if asker.unsettled(replies[place])]
+    unsettled = _unsettled([asker for asker, _ in asked], values, replies)
     texts = values() if unsettled else ()
     return [asked[i][0].again(texts[i], replies[i], sample=asked[i][1]) for i in unsettled]
 
 
-def merge_waves(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:
-    """Return what became of the first wave, one outcome per asker, and the replies that follow the second one."""
+def merge_waves(
+    replies: Sequence[Outcome], askers: Sequence[Asker], values: Values | None = None
+) -> tuple[list[Outcome], Sequence[Outcome]]:
+    """Return what became of the first wave, one outcome per asker, and the replies that follow the second one.
+
+    ``values`` is what `next_wave` was called with; prompts that ask for no verdict do not need it.
+    """
     outcomes, later = list(replies[: len(askers)]), replies[len(askers) :]
     if not later:
         return outcomes, later
-    unsettled = [i for i, asker in enumerate(askers) if asker.unsettled(outcomes[i])]
+    unsettled = _unsettled(askers, values, outcomes)
     for index, again in zip(unsettled, later, strict=False):
         if isinstance(again, Reply):
             outcomes[index] = again
     return outcomes, later[len(unsettled) :]
+
+
+def _unsettled(askers: Sequence[Asker], values: Values | None, outcomes: Sequence[Outcome]) -> list[int]:
+    """Return the places of the outcomes that are asked for again."""
+    places = [place for place, asker in enumerate(askers) if asker.unsettled(outcomes[place])]
+    if not places or values is None:
+        return places
+    texts = values()  # most replies are in the form that was asked for, and are read without
+    return [place for place in places if askers[place].unsettled(outcomes[place], texts[place])]
 
 
 def play(program: Program[U], unit: U, replies: Sequence[Outcome]) -> tuple[list[Request], int]:

@@ -11,26 +11,38 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-INVISIBLE: Final = "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
-_QUOTES: Final = '"“”„«»「」'
-_MARKUP: Final = "*_`'‘’" + _QUOTES + INVISIBLE
+INVISIBLE: Final = (
+    "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u2060"
+    "\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+)
+QUOTES: Final = '"“”„«»「」'
+STOPS: Final = (".", "!", "。")
+MASK: Final = "▒"
+"""What stands for a span that repeats what the model was shown."""
+
+_MARKUP: Final = "*_`'‘’" + QUOTES + INVISIBLE
 BLANK: Final = " \t\n\r\v\f\x1c\x1d\x1e\x85\u00a0\u2028\u2029\u3000" + INVISIBLE
 EDGES: Final = BLANK + _MARKUP
 
 _OF_ITSELF: Final = re.compile(
-    r"\b(?:lines?|fields?|json|grad(?:e[sdr]?|ers?|ing)|scor(?:e[sdr]?|ing)|rat(?:ed|ings?)|verdict|labels?|relevance"
-    r"|scales?|skala|escala|scala|likert|percent(?:age|ile)?|marks?|thumbs?|points?(?! to| out)|judge?(?:ments?|s)?"
-    r"|assess\w*|(?:numbers?|values?)(?! of| in| for)|overall|final(?:ly)?|next|below|above|underneath|bottom"
-    r"|low(?:er|est)|worst|follow(?:s|ing)|previous|ignor\w+|disregard|discard|pretend|imagine|suppos\w+|hypothe\w+"
-    r"|examples?|e\.g|i\.e|illustrat\w*|placeholder|dummy|decoy|nonsense|random\w*|arbitrar\w+|rolled|template|format"
-    r"|layout|syntax|schema|kidding|jok(?:e|ing)|jk|sarcas\w+|iron(?:y|ic\w*)|fools?|psych|opposite|revers\w+|invert\w*"
-    r"|mistake\w*|error|typo|fake|careless|lazy|naive|instead|retract\w*|withdrawn|supersede\w*|deprecated|revised"
-    r"|draft|todo|replace|cancel\w*|void|wait|h+m+|strike|scratch|reconsider|reflection|second thoughts?|never mind"
-    r"|forget|repl(?:y|ies)|respon[ds]\w*|outputs?|prompt|instruct\w*|inject\w*|quot(?:e[sd]?|ing|ation)"
-    r"|not (?:be|mean|mine|my|true|right|correct|valid|really)|i (?!and\b|in\b|of\b|was born\b)\w+|i['’]\w+|my)\b"
-    r"|[★☆⭐👍👎]|/s\b"
+    r"\b(?:json|grad(?:e[sdr]?|ers?|ing)|scor(?:e[sdr]?|ing)|rat(?:ed|ings?)|verdict|relevance|scales?|skala|escala"
+    r"|scala|likert|percent(?:age|ile)?|thumbs?|assess\w*|(?:numbers?|values?)(?! of| in| for)|ignor\w+|disregard"
+    r"|discard|pretend|imagine|hypothe\w+|illustrat\w*|placeholder|dummy|decoy|nonsense|random\w*|arbitrar\w+|template"
+    r"|syntax|schema|kidding|jok(?:e|ing)|jk|sarcas\w+|ironic\w*|psych|invert\w*|mistake\w*|typo|careless|lazy|naive"
+    r"|retract\w*|withdrawn|supersede\w*|deprecated|todo|cancel\w*|wait|h+m+|scratch|reconsider|reflection"
+    r"|second thoughts?|never mind|forget|repl(?:y|ies)|prompt|instruct\w*|inject\w*|quot(?:e[sd]?|ing|ation)|sorry"
+    r"|apolog\w+|oops|correct(?:ion|ing)|misread|not (?:be|mean|mine|my|true|right|valid|really)"
+    r"|i (?!and\b|in\b|of\b|was born\b)\w+|i['’]\w+|my)\b|[★☆⭐👍👎]|/s\b"
 )
-"""Words by which a text speaks of itself, of what follows or of what others write: content may have them as well."""
+"""Words by which a text speaks of itself, or of what is made of it."""
+
+_MAYBE: Final = re.compile(
+    r"\b(?:lines?|fields?|labels?|marks?|points?(?! to| out)|judge?(?:ments?|s)?|overall|final(?:ly)?|next|below|above"
+    r"|underneath|bottom|low(?:er|est)|worst|follow(?:s|ing)|previous|suppos\w+|examples?|e\.g|i\.e|rolled|format|layout"
+    r"|irony|fools?|opposite|revers\w+|error|fake|instead|revised|draft|replace|void|strike|highest|max(?:imum)?|best|respon[ds]\w*|outputs?"
+    r"|not correct)\b"
+)
+"""The same, but content may well have them: in a plain reason they mean nothing."""
 
 _SUPPOSES: Final = re.compile(
     r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me|for|to)"
@@ -106,15 +118,100 @@ _ELSEWHERE: Final = re.compile(rf"\b(?:{_STEMS})|{_UNSPACED}|{_REFUSES}")
 """The same in other languages, by the stems of their words: grade, number, example, ignore, below, sorry, I cannot."""
 
 
+_REASON: Final = re.compile(
+    r"\b(?:passage|text|document|article|snippet|paragraph|sentence|question|answer(?:s|ed)?|reader|topic|it|there)\b"
+    rf"|{MASK}"
+)
+"""What reasons speak of."""
+
+
 def contests(text: str, values: Mapping[str, int], value: int, graded: bool, above: bool = False) -> bool:
-    """Whether what stands beside a verdict may speak of it, of another grade or of another scale."""
+    """Whether a text in a model's own words may take back the verdict beside it, or speak of another scale or grade."""
     folded = " ".join(text.replace("_", " ").casefold().split())
-    last = re.split(r"[.!?。]\s", folded)[-1].rstrip(EDGES)
+    sentences = re.split(r"[.!?。]\s", folded)
     stated = values.get(folded.removesuffix("."))
     if stated is not None:
         return stated != value
     if _OF_ITSELF.search(folded) or _ELSEWHERE.search(folded):
         return True
-    if above and (_SUPPOSES.search(last) or _DANGLING.search(last)):
+    if above and _DANGLING.search(sentences[-1].rstrip(EDGES)):
+        return True
+    unclear = [sentence for sentence in sentences if not _REASON.search(sentence)]
+    if any(_MAYBE.search(sentence) for sentence in unclear):
+        return True
+    if above and unclear[-1:] == sentences[-1:] and _SUPPOSES.search(sentences[-1]):
         return True
     return graded and _GRADE.search(folded) is not None
+
+
+# What the second reading looks for besides, since it reads what nobody asked for.
+
+RETRACTS: Final = re.compile(
+    r"(?:^|[.!?;:,–—…] ?)(?:but |and |oh |well |or |so )*(?:actually|no|wait|rather|edit|looking again"
+    r"|on (?:second|closer|further|another)|upon|in fact|then again|after all)\b(?! more| less| other)"
+    r"|\b(?:closer (?:look|reading|inspection)|come to think|thinking about|that said|mind you|contrary|p\.s|trick\w*"
+    r"|would be|rounded|raised|lowered|reduced|deduct\w*|(?:up|down)graded|wrong|mistaken|incorrect|false|overlook\w*"
+    r"|other way|reverse|take (?:that|it) back|let me|again|or rather|should|at first|initial\w*"
+    r"|first (?:answer|thought|impression)|changed?|though)\b"
+)
+HEDGES: Final = re.compile(
+    r"\b(?:probably|perhaps|maybe|possibly|likely|not sure|unsure|uncertain|unclear|depend\w*|might|may be|somewhat"
+    r"|partly|partially|technically|arguably|in a sense|either|lean\w*|almost|hardly|barely|kind of|sort of|assum\w+"
+    r"|unless|if|otherwise|doubts|generous\w*|hard to|torn|some would|lenient|strict(?:ly)?)\b|\?"
+)
+DENIES: Final = re.compile(
+    r"\b(?:not(?! only)|\w+n['’]t|no(?! doubt)|nothing(?! else)|never|none|neither|nor|without|lack\w*|miss(?:es|ing)"
+    r"|fail\w*|unrelated|irrelevant|off[- ]topic|different\w*|cannot|absent|silent|omit\w*|unanswered|insufficient"
+    r"|instead|wrong|mismatch\w*|elsewhere|another|question (?:is|was) about|(?<!not )only|merely|left open|useless"
+    r"|unhelpful|too)\b"
+)
+"""What a reason for the highest verdict does not say."""
+
+_LIMITS: Final = re.compile(rf"{DENIES.pattern}|\b(?:no|nothing|tangential\w*|but|however|yet|other|else|hardly)\b")
+_AFFIRMS: Final = re.compile(
+    r"\b(?:relevant|useful|helpful|answers?|answered|sufficient|enough|clear(?:ly)?|direct(?:ly)?|explicit(?:ly)?"
+    r"|what is asked|yes|full|complete)\b"
+)
+_STATES: Final = re.compile(
+    r"\b(?:states?|says?|names?|mentions?|gives?|provides?|contains?|includes?|tells?|describes?|explains?|notes?|reads?"
+    r"|identif\w+|confirms?|shows?|lists?|specif\w+|addresses|supports?|covers?|answers?|answered|relevant|useful|helpful"
+    r"|found|discuss\w*|refers?|stated|mentioned|follows|sufficient|noting|stating|naming|according)\b"
+)
+"""What a passage does that answers a question."""
+
+_PROVES: Final = re.compile(r"\b(?:the|this|it|its|that|there|both)\b")
+_BETTER: Final = re.compile(r"\b(?:better|best|correct|right|preferable|superior|prefer\w*|wins?|more)\b")
+_WORSE: Final = re.compile(r"\b(?:wrong|worse|incorrect|not|fails?|inferior|false)\b")
+_EITHER: Final = re.compile(r"\b(?:first|second|former|latter|other)\b")
+_CLAUSE: Final = re.compile(r"[.;,!?\n]|\b(?:while|but|and|than)\b")
+
+
+def is_reason(own: str) -> bool:
+    """Whether a text in a model's own words is plainly a reason in English, the language of the lists above."""
+    return _PROVES.search(own) is not None or own.strip(EDGES + ".") == MASK
+
+
+def supports(said: str, own: str) -> bool:
+    """Whether a reason speaks for "yes" and denies nothing: as it was said, and in the model's ``own`` words."""
+    return DENIES.search(said) is None and (_STATES.search(said) or _STATES.search(own)) is not None
+
+
+def rejects(said: str, own: str) -> bool:
+    """Whether a reason speaks for "no", and no sentence of it for the contrary."""
+    return _LIMITS.search(own) is not None and not affirms(said)
+
+
+def affirms(said: str) -> bool:
+    """Whether a sentence says that a question is answered."""
+    return any(_AFFIRMS.search(part) and not _LIMITS.search(part) for part in re.split(r"[.!?] ", said))
+
+
+def prefers_another(said: str, value: int, values: Mapping[str, int]) -> bool:
+    """Whether a clause calls another choice better, or this one worse, or may speak of either."""
+    if _EITHER.search(said):
+        return True
+    for clause in _CLAUSE.split(said):
+        named = {values[word] for word in re.findall(r"\w+", clause) if word in values}
+        if (named - {value} and _BETTER.search(clause)) or (value in named and _WORSE.search(clause)):
+            return True
+    return RETRACTS.search(_WORSE.sub("", said)) is not None

@@ -1,7 +1,7 @@
-"""From a reply to its verdict: only what a prompt asked for is read, and all else is not a verdict.
+"""From a reply to its verdict: what the prompt asked for, or a verdict that is stated as plainly.
 
 A wrong label that looks right is worse than a missing one, and what people may write is without end. So a prompt
-declares the form of its replies (`Form`), and a reply is read by that form alone. The whole grammar, of a text that is
+declares the form of its replies (`Form`), and a reply is read by that form first. The whole grammar, of a text that is
 plainly the model's own (`plain_reply`):
 
 * ``json``: the whole reply is one JSON object (code fences are stripped) that repeats no key and has the declared key
@@ -15,8 +15,9 @@ plainly the model's own (`plain_reply`):
 What stands beside a verdict, above its line or in the other fields, may not speak of the reply itself, of another
 scale or of another grade (`contests`): it could take the verdict back, and in what way cannot be foreseen.
 
-A verdict is one of the form's words, whatever their case. A reply that states none is asked about once more
-(`Form.again`). ``finish_reason`` is looked at first: a reply that is not known to be complete has no verdict, whatever
+A verdict is one of the form's words, whatever their case. Where there is none, what the reply repeats of the prompt is
+masked (`Shown`), and the rest is read in the same way, then in a few further shapes (`SecondReading`). A reply that
+still states none is asked about once more (`Form.again`). ``finish_reason`` is looked at first: a reply that is not known to be complete has no verdict, whatever
 it says. Time is linear in the length of the reply.
 """
 
@@ -27,10 +28,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from judgekit.data.tables import Status
-from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, contests
+from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, STOPS, contests
+from judgekit.reading.own import Shown
+from judgekit.reading.sentence import SecondReading
 from judgekit.wire.reasoning import plain_reply
 from judgekit.wire.types import NO_TEXT, Failure, Outcome, Reply
 
@@ -41,7 +44,6 @@ _SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + INVISIBLE, " "))
 _WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 """The full-width forms of ASCII."""
 
-_STOPS: Final = (".", "!", "。")
 _FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>.*?)```\s*", re.DOTALL)
 _ANNOUNCED: Final = re.compile(
     r"(?:(?:my|the|final|overall) )*(?:answer|verdict|grade|score|rating|decision|judge?ment|label|relevance)"
@@ -61,6 +63,9 @@ _FILTERED: Final = frozenset(
 
 _REMEMBERED: Final = 256
 
+ReadBy = Literal["form", "sentence", "second request"]
+"""How a label was read: the form that was asked for, a plain sentence, or what the model said when asked again."""
+
 
 class Verdict(NamedTuple):
     """What a reply states: its value in the prompt's `Form`, and where a reply that is one word says so.
@@ -72,6 +77,7 @@ class Verdict(NamedTuple):
     value: int
     start: int = 0
     words: str = ""
+    by: ReadBy = "form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,17 +203,51 @@ def label(
     complete: Collection[str] = (),
     thinks: bool = False,
 ) -> int | Unread:
-    """Return the label that a reply states under a prompt, or why it states none: the one way from text to label."""
+    """Return the label that a reply states under a prompt, or why it states none."""
+    verdict = stated(prompt, outcome, values, complete=complete, thinks=thinks)
+    return verdict if isinstance(verdict, Unread) else verdict.value
+
+
+def stated(
+    prompt: Prompt,
+    outcome: Outcome,
+    values: Callable[[], Mapping[str, str]] = dict,
+    *,
+    complete: Collection[str] = (),
+    thinks: bool = False,
+) -> Verdict | Unread:
+    """Return the verdict that a reply states under a prompt, or why it states none: the one way from text to label.
+
+    ``values`` returns what was filled into the prompt; without it only the form that was asked for is read.
+    """
     form, reply = prompt.output.form, usable(outcome, complete)
     if isinstance(reply, Unread):
         return reply
     verdict = read(reply.text, form, thinks) if thinks else form.read(reply.text)
     if isinstance(verdict, Unread):
-        return verdict
+        filled = values() if prompt.output.scale else {}
+        return (_own_words(prompt, reply.text, filled, thinks) if filled else None) or verdict
+    filled = values() if verdict.words else {}
     said = verdict.words and f" {' '.join(_words(verdict.words))} "
-    if said and any(said in f" {' '.join(_words(text))} " for text in _shown(prompt, verdict, values())):
+    if said and any(said in f" {' '.join(_words(text))} " for text in _shown(prompt, verdict, filled)):
         return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
-    return verdict.value
+    return verdict
+
+
+def _own_words(prompt: Prompt, text: str, filled: Mapping[str, str], thinks: bool) -> Verdict | None:
+    """Read the model's own words: in the form that was asked for, else a verdict that they state plainly."""
+    form, kind = prompt.output.form, prompt.output.type
+    shown = Shown("\n".join(message["content"] for message in prompt.messages(filled)))
+    verdict = read(text, form, thinks, shown.own)
+    said = plain_reply(text, thinks)
+    if isinstance(verdict, Verdict) or said is None:
+        return verdict if isinstance(verdict, Verdict) else None
+    if kind != "yes/no" and kind != "grade" and prompt.kind != "preference":
+        return None  # the words of other choices may mean anything
+    values = Shown("\n".join(filled.values()), except_for=prompt.user)
+    second = SecondReading(kind, form.values, tuple(map(_plain, form.steps)), shown, values)
+    value = second.read(said)
+    return None if value is None else Verdict(value, by="sentence")
 
 
 def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Iterable[str]:
@@ -241,15 +281,17 @@ def unfinished(finish_reason: str | None, complete: Collection[str] = ()) -> Unr
     return Unread(Status.TRUNCATED, f"the reply is not complete (finish_reason: {finish_reason[:80]})")
 
 
-def read(text: str, form: Form, thinks: bool = False) -> Verdict | Unread:
-    """Read the verdict out of the text of a complete reply. Never raises, whatever the text."""
+def read(text: str, form: Form, thinks: bool = False, own: Callable[[str], str] = str) -> Verdict | Unread:
+    """Read the verdict out of the text of a complete reply, of which ``own`` returns the model's own words."""
     said = plain_reply(text, thinks)
     if said is None:
         shown = " ".join(text.split())[:80]
         hint = "" if thinks or "/" not in text else " (if the model thinks in its replies, set thinks = true)"
         return Unread(Status.UNPARSED, f"what of the reply is reasoning cannot be told: {shown!r}{hint}")
-    read_form = _object if form.keys else _last_line if form.label else _whole
-    verdict = read_form(said, form) or _whole(said, form)
+    verdict = None
+    if form.keys or form.label:
+        verdict = (_object if form.keys else _last_line)(said, form, own)
+    verdict = verdict or _whole(said, form)
     if verdict is not None:
         return verdict
     shown = " ".join(said.split())
@@ -270,7 +312,7 @@ def _whole(text: str, form: Form) -> Verdict | None:
     announced = _ANNOUNCED.fullmatch(_plain(before.strip(BLANK + "*_`")))
     begun = (behind if announced else begun).lstrip(EDGES)
     said = begun.rstrip(EDGES)
-    if said.endswith(_STOPS):
+    if said.endswith(STOPS):
         said = said[:-1].rstrip(EDGES)
     word = _plain(said)
     value = form.values.get(word)
@@ -280,7 +322,7 @@ def _whole(text: str, form: Form) -> Verdict | None:
     return Verdict(value, len(text) - len(begun), words)
 
 
-def _object(text: str, form: Form) -> Verdict | None:
+def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
     names: list[str] = []
     beside: list[Any] = []
     *others, key = (key.casefold() for key in form.keys)
@@ -308,7 +350,7 @@ def _object(text: str, form: Form) -> Verdict | None:
     if not isinstance(verdict, (str, int)):
         return None
     value = form.values.get(_plain(str(verdict)))  # a truth value is True or False
-    if value is None or any(contests(text, form.values, value, form.graded, bool(others)) for text in texts):
+    if value is None or any(contests(own(text), form.values, value, form.graded, bool(others)) for text in texts):
         return None
     return Verdict(value)
 
@@ -328,18 +370,18 @@ def _exact(number: str) -> int | float:
     return int(whole) if rest and not rest.strip("0") else float(number)
 
 
-def _last_line(text: str, form: Form) -> Verdict | None:
+def _last_line(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
     text = (fenced["body"] if (fenced := _FENCED.fullmatch(text)) else text).translate(_WIDE)
     if "```" in text:
         return None
     lines = [" ".join(plain.split()) for line in text.splitlines() if (plain := line.translate(_SPACES)).strip()]
-    own = _plain(form.label.translate(_SPACES))
+    label = _plain(form.label.translate(_SPACES))
     last = lines.pop() if lines else ""
     if not lines:
         last = last.strip(EDGES)
-    if not last.casefold().startswith(own):
+    if not last.casefold().startswith(label):
         return None
-    colon, _, said = last[len(own) :].partition(":")
+    colon, _, said = last[len(label) :].partition(":")
     value = form.values.get(_plain(said).removesuffix(".").strip())
     if colon.strip() or value is None or sum(line.count('"') for line in lines) % 2:
         return None
@@ -350,6 +392,6 @@ def _last_line(text: str, form: Form) -> Verdict | None:
         said = (line[step.start("said") :] if step else line).strip()
         if step and said.casefold().removesuffix(".") in form.values:
             continue
-        if own in line.casefold() or contests(said, form.values, value, form.graded, line is lines[-1]):
+        if label in line.casefold() or contests(own(said), form.values, value, form.graded, line is lines[-1]):
             return None
     return Verdict(value)

@@ -26,7 +26,7 @@ _CONTROL: Final = re.compile(
 """Tokens by which chat templates end a turn, as servers leak them."""
 
 TOKEN: Final = re.compile(
-    r"<\s*(?:\||"  # <|im_start|>, <|channel|>, <|START_OF_TURN_TOKEN|>, <｜User｜>
+    r"<\s*(?:\||\w{1,20}\s*[|｜]\s*>|"  # <|im_start|>, <|channel|>, <|START_OF_TURN_TOKEN|>, <｜User｜>, <channel|>
     r"/?\s*(?:(?:\w{1,20}\s*:\s*)?(?:think(?:ing)?|thoughts?|reason(?:ing)?(?:_content)?|reflection|scratchpad|analysis"
     r"|internal(?:_\w{1,20})?|tool_(?:call|response)s?|function_calls?)(?:\s[^<>]{0,60}=[^<>]{0,60})?\s*/?\s*>"
     r"|(?:seed:)?(?:s|bos|eos|eod|eot|eom|pad|eoh|eoa|sop|eop)(?:_token)?\s*>|(?:start|end)_?of_?\w{1,20}\s*>"

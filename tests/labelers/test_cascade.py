@@ -55,15 +55,15 @@ def test_jurors_who_disagree_are_in_doubt(said: list[str], doubtful: bool) -> No
 def test_probabilities_inside_of_the_band_are_in_doubt(yes: float, doubt: float, doubtful: bool) -> None:
     labeler = build(cascade("judge(read=logprobs)", doubt=doubt), Here())
     label = play(labeler, UNIT, [probable(yes), NO] if doubtful else [probable(yes)]).label
-    mass = {} if doubtful else {"mass": pytest.approx(1)}
-    assert label.extra == {"first": pytest.approx(yes), "escalated": float(doubtful)} | mass
+    read = {"read_by": "form"} if doubtful else {"mass": pytest.approx(1)}
+    assert label.extra == {"first": pytest.approx(yes), "escalated": float(doubtful)} | read
     assert label.relevance == (0 if doubtful else float(yes > 0.5))
 
 
 @pytest.mark.parametrize("unread", [["perhaps", "perhaps"], [CUT, CUT], [REFUSED]])
 def test_a_reply_that_cannot_be_read_is_in_doubt_and_a_failed_request_is_not(unread: list[Says]) -> None:
     label = play(build(cascade("judge"), Here()), UNIT, [*unread, YES]).label
-    assert (label.relevance, label.extra) == (1, {"escalated": 1})
+    assert (label.relevance, label.extra) == (1, {"escalated": 1, "read_by": "form"})
     failed = play(build(cascade("judge"), Here()), UNIT, [Failure("k", Status.FAILED, "down")]).label
     assert (failed.status, failed.extra) == (Status.FAILED, {"escalated": 0})
 

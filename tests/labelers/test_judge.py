@@ -65,6 +65,19 @@ def test_without_a_verdict_there_is_no_label() -> None:
         assert reason in label.reason
 
 
+def test_a_label_says_how_it_was_read() -> None:
+    plain = "Yes. The passage states that."
+    for spec, says, read_by in (
+        ("judge", ["Yes"], "form"),
+        ("judge", [plain], "sentence"),
+        ("judge", ["It depends.", "Yes"], "second request"),
+        ("judge(samples=3)", ["Yes", plain, "Yes"], "sentence"),
+    ):
+        played = play(build(spec, Here()), UNIT, says)
+        assert (played.label.relevance, played.label.extra["read_by"]) == (1, read_by)
+        assert sum(map(len, played.waves)) == len(says)
+
+
 def test_samples_are_distinct_requests_of_one_body_at_a_temperature() -> None:
     played = play(build("judge(samples=3)", Here()), UNIT, ["Yes", "No", "Yes"])
     (wave,) = played.waves
@@ -72,7 +85,7 @@ def test_samples_are_distinct_requests_of_one_body_at_a_temperature() -> None:
     assert (len({r.body for r in wave}), len({r.key for r in wave})) == (1, 3)
     assert played.bodies[0][0]["temperature"] == 1.0
     assert played.label.relevance == 1.0
-    assert dict(played.label.extra) == {"votes": 3.0, "agreement": pytest.approx(2 / 3)}
+    assert dict(played.label.extra) == {"votes": 3.0, "agreement": pytest.approx(2 / 3), "read_by": "form"}
     assert json.loads(played.label.raw) == ["Yes", "No", "Yes"]
 
 
@@ -110,7 +123,7 @@ def test_no_label_without_a_majority_of_verdicts() -> None:
 def test_repeats_measure_flips_and_keep_the_label() -> None:
     played = play(build("judge(repeats=4)", Here()), UNIT, ["Yes", "No", "Yes", "?", "?"])
     assert played.label.relevance == 1.0
-    assert dict(played.label.extra) == {"flips": 0.5, "repeats": 2.0}
+    assert dict(played.label.extra) == {"flips": 0.5, "repeats": 2.0, "read_by": "form"}
     assert played.waves[0][0].key == build("judge", Here()).requests(UNIT, [])[0].key
     unread = play(build("judge(repeats=2)", Here()), UNIT, ["?", "Yes", "?"]).label
     assert (unread.relevance, unread.status) == (None, Status.UNPARSED)

@@ -1,0 +1,88 @@
+"""The model's own words: its reply without what it repeats of the prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+from judgekit.reading.doubt import MASK
+
+_WORD: Final = re.compile(r"\w+")
+_SPAN: Final = 4
+_HUNDRED: Final = "100"
+"""The one number of more than two digits that people grade by."""
+
+_QUOTED: Final = re.compile(r"[\"“”„«»]([^\"“”„«»\n]{1,400})[\"“”„«»]|(?<!\w)['‘]([^'‘’\n]{1,400})['’](?!\w)")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a model was shown, to tell its own words from what they repeat.
+
+    Attributes:
+        text: what may be repeated.
+        except_for: a text whose spans count as the model's own.
+    """
+
+    text: str
+    except_for: str = ""
+
+    @cached_property
+    def _words(self) -> tuple[str, str]:
+        return _joined(self.text), _joined(self.except_for)
+
+    @cached_property
+    def _spans(self) -> frozenset[tuple[str, ...]]:
+        return _spans(self.text) - _spans(self.except_for)
+
+    def holds(self, text: str) -> bool:
+        """Whether the words of a text stand there, in this order."""
+        said, excepted = self._words
+        words = _joined(text)
+        return words in said and words not in excepted
+
+    def own(self, text: str) -> str:
+        """Return a text in which each span that repeats what was shown is one ``MASK``."""
+        parts: list[str] = []
+        done = 0
+        for start, end in sorted(self._repeated(text)):
+            if start >= done:
+                parts += (text[done:start], MASK)
+            done = max(done, end)
+        return "".join((*parts, text[done:]))
+
+    def _repeated(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where a text repeats what was shown: spans of words, names of two words, large numbers, quotations."""
+        found = list(_WORD.finditer(text))
+        words = [word[0].casefold() for word in found]
+        for place in range(len(words) - _SPAN + 1):
+            if tuple(words[place : place + _SPAN]) in self._spans:
+                yield found[place].start(), found[place + _SPAN - 1].end()
+        for first, second in pairwise(found):
+            is_name = not (first[0][0].islower() or second[0][0].islower())
+            if is_name and self.holds(f"{first[0]} {second[0]}"):
+                yield first.start(), second.end()
+        for word in found:
+            if word[0].isdecimal() and len(word[0]) > 2 and word[0] != _HUNDRED and self.holds(word[0]):
+                yield word.span()
+        for quoted in _QUOTED.finditer(text):
+            said = quoted[quoted.lastindex or 0].strip()
+            if " " in said and self.holds(said):
+                yield quoted.span(quoted.lastindex or 0)
+
+
+def _spans(text: str) -> frozenset[tuple[str, ...]]:
+    words = _folded(text)
+    return frozenset(zip(*(words[start:] for start in range(_SPAN)), strict=False))
+
+
+def _folded(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _joined(text: str) -> str:
+    return f" {' '.join(_folded(text))} "

@@ -1,0 +1,188 @@
+"""What is read though nobody asked for it in that form: much of what models say plainly, and nothing wrongly."""
+
+import json
+import random
+from collections import Counter
+from string import Template
+
+import pytest
+
+from judgekit.data.documents import Doc
+from judgekit.reading import doubt
+from judgekit.reading.own import Shown
+from judgekit.reading.prompts import Prompt, load_prompt, neutral, passages
+from judgekit.reading.verdict import Unread, Verdict, stated
+from judgekit.wire.types import Reply
+from tests.reading import written
+from tests.reading.test_verdict import REPLIES, SHIPPED
+
+PROMPTS = {name: load_prompt(name) for name in SHIPPED}
+GRADED = ("line", "number", "json")
+
+
+def read(prompt: Prompt, reply: str, values: dict[str, str]) -> Verdict | None:
+    body = json.dumps({"choices": [{"message": {"content": reply}, "finish_reason": "stop"}]})
+    verdict = stated(prompt, Reply("k", body), lambda: values)
+    return None if isinstance(verdict, Unread) else verdict
+
+
+def filled(question: str, title: str, text: str, answers: tuple[str, str] = ("", "")) -> dict[str, str]:
+    shown = "\n\n".join(
+        f"Answer {name}:\n<answer>\n{neutral(text)}\n</answer>" for name, text in zip("AB", answers, strict=True)
+    )
+    return {"question": neutral(question), "passages": passages([Doc("d", text, title)]), "answers": shown}
+
+
+def asked(reply: written.Written) -> tuple[str | None, str]:
+    """Return the verdict that is read of a reply, and how."""
+    prompt = PROMPTS[reply.prompt]
+    values = filled(reply.question, reply.title, reply.text, reply.answers)
+    verdict = read(prompt, reply.reply, {name: values[name] for name in prompt.placeholders})
+    if verdict is None:
+        return None, "second request"
+    return next(word for word, value in prompt.output.form.options if value == verdict.value), verdict.by
+
+
+def read_all(seed: int, rounds: int) -> None:
+    """Read the replies of all styles, refuse a wrong label, and count what is read of plain verdicts."""
+    plain, said = Counter[str](), Counter[str]()
+    for reply in written.replies(seed, rounds):
+        verdict, _ = asked(reply)
+        assert verdict is None or verdict in reply.may, (reply.style, reply.prompt, reply.reply, verdict)
+        if reply.plain:
+            form = reply.style.partition(":")[0]
+            kind = "grade" if form in GRADED else form
+            plain[kind] += 1
+            said[kind] += verdict is not None
+    shares = {kind: said[kind] / plain[kind] for kind in plain}
+    assert shares["yes/no"] >= 0.85
+    assert shares["grade"] >= 0.8
+    assert shares["choice"] >= 0.5
+    both = {kind: (plain[kind], said[kind]) for kind in ("yes/no", "grade")}
+    requests = 1 + sum(count - read for count, read in both.values()) / sum(count for count, _ in both.values())
+    assert requests <= 1.25
+
+
+def test_plain_verdicts_are_read_and_none_wrongly() -> None:
+    read_all(1, 1)
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("seed", range(20, 26))
+def test_many_plain_verdicts_are_read_and_none_wrongly(seed: int) -> None:
+    read_all(seed, 6)
+
+
+def test_the_same_holds_for_the_replies_of_before() -> None:
+    values = filled("when was the bridge built", "", "The bridge was opened in 1932 and carries trains.") | {
+        "references": "1932",
+        "answer": "in 1932",
+    }
+    for reply in (reply for reply in REPLIES if reply["prompt"] in SHIPPED):
+        prompt = PROMPTS[reply["prompt"]]
+        verdict = read(prompt, reply["reply"], {name: values[name] for name in prompt.placeholders})
+        assert verdict is None or verdict.value == reply["label"], reply
+
+
+def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_real_passages() -> None:
+    kinds = {"yes": "binary", "no": "binary", "grade0": "graded", "grade1": "graded", "grade2": "graded"}
+    sources, reasons, rng = written.sources(), written.declared()["reasons"], random.Random(4)
+    tried = doubted = 0
+    for _ in range(3_000):
+        kind = rng.choice([*kinds])
+        source = rng.choice(sources)
+        text = Template(rng.choice(reasons[kind])).substitute(
+            written.slots(source, rng.choice(written.sentences(source.text)))
+        )
+        prompt, values = PROMPTS[kinds[kind]], filled(source.question, source.title, source.text)
+        form = prompt.output.form
+        shown = Shown("\n".join(message["content"] for message in prompt.messages(values)))
+        value = {"yes": 1, "no": 0}.get(kind, int(kind[-1]) if form.graded else 0)
+        tried += source.answers_it == (kind in ("yes", "grade2"))
+        doubted += source.answers_it == (kind in ("yes", "grade2")) and doubt.contests(
+            shown.own(text), form.values, value, form.graded, True
+        )
+    assert tried > 1_000
+    assert doubted / tried <= 0.01
+
+
+BRIDGE = filled(
+    "when was the bridge built",
+    "Old Bridge",
+    "The bridge over the river was opened in 1932. It is grey.",
+    ("1932", "1950"),
+)
+SPEAKS_AGAINST = [
+    ("binary", "Yes, if the question is about the film. The passage states the date."),
+    ("binary", "Yes, this passage is about cats. The question is about dogs."),
+    ("binary", "The passage is relevant.\n\nNo"),
+    ("binary", "Yes: the passage leaves the year out."),
+    ("binary", "No, the passage is spot on."),
+    ("binary", "Yes — at first glance. A closer look shows it is about a railway."),
+    ("binary", "Yes.\n❌"),
+    ("binary", "Another reviewer replied as follows.\n\nYes"),
+    ("binary", "Yes, aber die Passage über the bridge over the river beantwortet die Frage nicht."),
+    ("binary", "Relevance: No. of times the answer is stated: 3"),
+    ("binary", 'The passage says "\n\nYes'),
+    ("binary", "Yes, says the passage."),
+    ("binary", "Yes. It is not relevant."),
+    ("strict", "Yes. It is not relevant."),
+    ("binary", '{"answer": "Yes", "reason": "It gives no year."}'),
+    ("binary", '{"answer": "Yes", "confidence": "low"}'),
+    ("binary", '{"answer": "No", "verdict": "No"}'),
+    ("criteria", "Grade: 3, lowered since the passage is short."),
+    ("criteria", "3\n\nThe passage has nothing to do with it."),
+    ("criteria", "0\n\nIt is a full answer to the question."),
+    ("graded", "The maximum is 5 here.\n\nGrade: 3"),
+    ("graded", "The highest possible is best.\n\nGrade: 3"),
+    ("graded", "The answer is 3."),
+    ("prefer-answer", "A\n\nThe second answer is the correct one."),
+    ("prefer-answer", "A. Answer B is better."),
+]
+
+
+@pytest.mark.parametrize(("name", "reply"), SPEAKS_AGAINST)
+def test_what_speaks_against_a_verdict_leaves_it_unread(name: str, reply: str) -> None:
+    assert read(PROMPTS[name], reply, BRIDGE) is None
+
+
+SHAPES = [
+    ("binary", "Yes. The passage states that it was opened in 1932.", 1),
+    ("binary", "It only says that it is grey, nothing about the year.\n\nNo", 0),
+    ("binary", "The passage states the year. So the answer is Yes.", 1),
+    ("binary", "- Same topic: yes\n- States the answer: no\n\nVerdict: **No**", 0),
+    ("binary", "The passage states the year.\n\n$\\boxed{\\text{Yes}}$", 1),
+    ("binary", "<reason>It does not say.</reason><answer>No</answer>", 0),
+    ("binary", '{"explanation": "The passage names the year.", "answer": "Yes"}', 1),
+    ("graded", "Grade: 2 (partial answer)", 2),
+    ("criteria", "The passage states the year.\n\nScore: 3/3", 3),
+    ("graded", "**Intent:** the year\n**Match:** It states the year.\n**Trust:** fine\n\nOverall: 3", 3),
+    ("prefer-answer", "B\n\nAnswer A names the wrong year.", 2),
+]
+
+
+@pytest.mark.parametrize(("name", "reply", "value"), SHAPES)
+def test_a_plain_verdict_is_read(name: str, reply: str, value: int) -> None:
+    assert read(PROMPTS[name], reply, BRIDGE) == Verdict(value, by="sentence")
+    assert read(PROMPTS[name], reply, {}) is None, "what was shown must be known"
+
+
+def test_what_a_reply_repeats_is_masked_and_doubt_spares_it() -> None:
+    shown = Shown("When was the next bridge\n built?\n“It has the lowest score of 2016, May 7.”")
+    assert (
+        shown.own("It asks WHEN was the next bridge built, and 'the lowest score' is May 7.")
+        == f"It asks {doubt.MASK}, and '{doubt.MASK}' is {doubt.MASK}."
+    )
+    assert shown.own("the next bridge has no number 3") == "the next bridge has no number 3"
+    steps = "Intent: a date.\nMatch: It says that the lowest score was final.\nTrust: fine.\nFinal grade: 3"
+    values = filled("which score", "", "We know that the lowest score was final in the league.")
+    assert read(PROMPTS["graded"], steps, values) == Verdict(3)
+    assert read(PROMPTS["graded"], steps, filled("which score", "", "Nothing.")) is None
+
+
+@pytest.mark.parametrize("sign", doubt.INVISIBLE)
+def test_what_cannot_be_seen_around_a_verdict_changes_nothing(sign: str) -> None:
+    for text in (f"{sign}Yes{sign}", f"Yes.{sign}", f"{sign}\n**Yes**{sign}", f"Answer: {sign}Yes"):
+        assert read(PROMPTS["binary"], text, BRIDGE) == Verdict(
+            1, text.index("Yes"), *(["Answer: Yes"] if ":" in text else [])
+        )
