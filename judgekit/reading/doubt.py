@@ -180,10 +180,6 @@ _STATES: Final = re.compile(
 """What a passage does that answers a question."""
 
 _PROVES: Final = re.compile(r"\b(?:the|this|it|its|that|there|both)\b")
-_BETTER: Final = re.compile(r"\b(?:better|best|correct|right|preferable|superior|prefer\w*|wins?|more)\b")
-_WORSE: Final = re.compile(r"\b(?:wrong|worse|incorrect|not|fails?|inferior|false)\b")
-_EITHER: Final = re.compile(r"\b(?:first|second|former|latter|other)\b")
-_CLAUSE: Final = re.compile(r"[.;,!?\n]|\b(?:while|but|and|than)\b")
 
 
 def is_reason(own: str) -> bool:
@@ -204,14 +200,3 @@ def rejects(said: str, own: str) -> bool:
 def affirms(said: str) -> bool:
     """Whether a sentence says that a question is answered."""
     return any(_AFFIRMS.search(part) and not _LIMITS.search(part) for part in re.split(r"[.!?] ", said))
-
-
-def prefers_another(said: str, value: int, values: Mapping[str, int]) -> bool:
-    """Whether a clause calls another choice better, or this one worse, or may speak of either."""
-    if _EITHER.search(said):
-        return True
-    for clause in _CLAUSE.split(said):
-        named = {values[word] for word in re.findall(r"\w+", clause) if word in values}
-        if (named - {value} and _BETTER.search(clause)) or (value in named and _WORSE.search(clause)):
-            return True
-    return RETRACTS.search(_WORSE.sub("", said)) is not None

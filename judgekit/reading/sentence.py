@@ -49,12 +49,12 @@ _BULLET: Final = re.compile(r"^(?:[-•*→] |\d{1,2}[.)] )")
 _ODD: Final = re.compile(r"^>|```|[<>\[\]|＜＞［］｜◁▷]", re.MULTILINE)
 """What belongs to a quotation, to code or to a token that parts turns."""
 
-_WORD: Final = re.compile(r"(?:answer )?[\w/]+", re.IGNORECASE)
+_WORD: Final = re.compile(r"[\w/]+")
 _TURN: Final = re.compile(r"\s*(?P<mark>[.,:;!(]|\s[-–—]\s|—|\bbecause\b|\bsince\b)\s*", re.IGNORECASE)
 _ELSEWHERE: Final = re.compile(r"\d|(?:as|according|says?|said|is|was|so|like)\b", re.IGNORECASE)
 """What stands behind a word that was no verdict: "No. 1 of the list", "Yes, says the passage"."""
 
-_BEGUN: Final = re.compile(r"(?:answer )?(\w+)\s*[.,:;)]")
+_BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
 _CRITERION: Final = re.compile(r"[^:?.]{2,60}: ?(?P<said>yes|no)")
 _ANOTHER: Final = re.compile(r"\byes\b|\Wno\W*$")
 _PAIRS: Final = ("“”", "«»", "「」", "()")
@@ -91,7 +91,7 @@ class SecondReading:
     """What is known of a reply that is read a second time.
 
     Attributes:
-        kind: yes/no, grade or choice, which is between two answers.
+        kind: yes/no or grade.
         values: the value of each word, case-folded.
         steps: what the lines above the verdict begin with, if the prompt declares that, case-folded.
         shown: what the model was shown.
@@ -150,7 +150,7 @@ class SecondReading:
             word = word[:-1].strip(EDGES)
         if self.kind == "grade" and min(self.values.values()) == 0:
             word = word.removesuffix(f"/{max(self.values.values())}")
-        return self.values.get(word.removeprefix("answer "))
+        return self.values.get(word)
 
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
@@ -184,9 +184,6 @@ class SecondReading:
         announced = self._label.match(folded)
         if is_first and announced and announced[0].endswith((" is", " ist")):
             return self._begun(line[announced.end() :].strip(), labelled=True, may_go_on=True)
-        better = re.fullmatch(r"(?:so )?(?:answer )?(\w) is better\.?", folded)
-        if self.kind == "choice" and better and better[1] in self.values:
-            return _Statement(self.values[better[1]], labelled=True)
         return self._begun(line, labelled=False, may_go_on=is_first)
 
     def _begun(self, line: str, *, labelled: bool, may_go_on: bool) -> _Statement | None:
@@ -242,8 +239,6 @@ class SecondReading:
             return True
         if any(doubt.contests(self.shown.own(line), self.values, value, graded, True) for line in beside.splitlines()):
             return True
-        if self.kind == "choice":
-            return doubt.prefers_another(said, value, self.values)
         if doubt.RETRACTS.search(own):
             return True
         if self.kind == "yes/no":

@@ -242,7 +242,7 @@ def _own_words(prompt: Prompt, text: str, filled: Mapping[str, str], thinks: boo
     said = plain_reply(text, thinks)
     if isinstance(verdict, Verdict) or said is None:
         return verdict if isinstance(verdict, Verdict) else None
-    if kind != "yes/no" and kind != "grade" and prompt.kind != "preference":
+    if kind not in ("yes/no", "grade"):
         return None  # the words of other choices may mean anything
     values = Shown("\n".join(filled.values()), except_for=prompt.user)
     second = SecondReading(kind, form.values, tuple(map(_plain, form.steps)), shown, values)

@@ -57,7 +57,6 @@ def read_all(seed: int, rounds: int) -> None:
     shares = {kind: said[kind] / plain[kind] for kind in plain}
     assert shares["yes/no"] >= 0.85
     assert shares["grade"] >= 0.8
-    assert shares["choice"] >= 0.5
     both = {kind: (plain[kind], said[kind]) for kind in ("yes/no", "grade")}
     requests = 1 + sum(count - read for count, read in both.values()) / sum(count for count, _ in both.values())
     assert requests <= 1.25
@@ -157,7 +156,6 @@ SHAPES = [
     ("graded", "Grade: 2 (partial answer)", 2),
     ("criteria", "The passage states the year.\n\nScore: 3/3", 3),
     ("graded", "**Intent:** the year\n**Match:** It states the year.\n**Trust:** fine\n\nOverall: 3", 3),
-    ("prefer-answer", "B\n\nAnswer A names the wrong year.", 2),
 ]
 
 
