@@ -17,8 +17,8 @@ scale or of another grade (`contests`): it could take the verdict back, and in w
 
 A verdict is one of the form's words, whatever their case. Where there is none, what the reply repeats of the prompt is
 masked (`Shown`), and the rest is read in the same way, then in a few further shapes (`SecondReading`). A reply that
-still states none is asked about once more (`Form.again`). ``finish_reason`` is looked at first: a reply that is not known to be complete has no verdict, whatever
-it says. Time is linear in the length of the reply.
+still states none is asked about once more (`Form.again`). ``finish_reason`` is looked at first: a reply that is not
+known to be complete has no verdict, whatever it says. Time is linear in the length of the reply.
 """
 
 from __future__ import annotations
