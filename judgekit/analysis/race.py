@@ -238,9 +238,14 @@ def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
 def _needed(known: Limits, lead: Floats, deviation: Floats, rules: RaceRules) -> int:
     """Return about how many questions it takes until no run is ahead of the leader by more than the margin."""
     error = rules.error / max(len(known.lead) - 1, 1)
+    return max(questions_until(lead, deviation, rules.margin, error, known.unit), known.questions)
+
+
+def questions_until(lead: Floats, deviation: Floats, margin: float, error: float, unit: float = 1.0) -> int:
+    """Return after how many questions no limit of some differences exceeds the margin, if they stay as they are."""
 
     def enough(units: int) -> bool:
-        return bool(np.all(lead + deviation * half_width(units, error) <= rules.margin))
+        return bool(np.all(lead + deviation * half_width(units, error) <= margin))
 
     low, high = FIRST_LOOK, FIRST_LOOK
     while not enough(high) and high < _MOST_NEEDED:
@@ -248,8 +253,7 @@ def _needed(known: Limits, lead: Floats, deviation: Floats, rules: RaceRules) ->
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    blocks = math.ceil(high * known.unit / BLOCK)
-    return max(blocks * BLOCK, known.questions)
+    return math.ceil(high * unit / BLOCK) * BLOCK
 
 
 @dataclass(frozen=True)
@@ -390,6 +394,7 @@ class Replay:
         stopped: in how many it stopped before questions ended.
         broken: in how many it lost more than its bound said.
         answers: the share of all answers that it asked for, of each order, shape (orders,).
+        bounds: the most that each order's choice may lose by its own account, shape (orders,).
     """
 
     choice: Choice
@@ -400,6 +405,7 @@ class Replay:
     stopped: int
     broken: int
     answers: Floats
+    bounds: Floats
 
 
 def replay(answered: Answered, rules: RaceRules, orders: int = 200) -> Replay:
@@ -414,7 +420,7 @@ def replay(answered: Answered, rules: RaceRules, orders: int = 200) -> Replay:
         choices.append(race(played, order.ends, rules))
     first, *others = choices
     loss = np.array([means.max() - means[one.chosen] for one in others])
-    bound = np.array([one.bound for one in others])
+    bounds = np.array([one.bound for one in others])
     return Replay(
         choice=first,
         best=int(means.argmax()),
@@ -422,6 +428,7 @@ def replay(answered: Answered, rules: RaceRules, orders: int = 200) -> Replay:
         orders=orders,
         within=int((loss <= rules.margin).sum()),
         stopped=sum(one.stopped for one in others),
-        broken=int((loss > bound + 1e-12).sum()),
+        broken=int((loss > bounds + 1e-12).sum()),
         answers=np.array([one.last.answers for one in others]) / (runs * questions),
+        bounds=bounds,
     )
