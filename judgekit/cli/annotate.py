@@ -15,6 +15,8 @@ from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from judgekit.data.labelings import Labeling
     from judgekit.experiment.finished import Opened
     from judgekit.people.reading import People
@@ -69,8 +71,8 @@ def sample(
         typer.Option(metavar="FILE", help="Labels collected so far with the design decision; draws the next look."),
     ] = None,
     answers: Annotated[
-        str | None, typer.Option(metavar="RUN,RUN", help="Compare the answers of these two runs instead of passages.")
-    ] = None,
+        bool, typer.Option("--answers", help="Grade all runs' answers to random questions, instead of passages.")
+    ] = False,
     prompt: Annotated[str, typer.Option(help="Judge prompt that defines the grades.")] = "graded",
     sheet: Annotated[
         Literal["html", "csv"], typer.Option(help="Form for assessors: a page for each, or a spreadsheet.")
@@ -85,6 +87,8 @@ def sample(
         judgekit annotate sample results --design decision --by judge --prompt binary --out look.jsonl
     """
     from judgekit.experiment.finished import open_results
+    from judgekit.metrics import Measure
+    from judgekit.people.grades import texts_of
     from judgekit.people.sampling import draw, draw_answers
 
     opened = open_results(source)
@@ -93,31 +97,37 @@ def sample(
     drawn |= {"n": tasks.n or 100, "seed": config.analysis.seed}
     about: dict[str, Any] = {"form": form, "prompt": prompt}
     if design == "decision" or people is not None:
-        if tasks.n is not None or answers is not None:
+        if tasks.n is not None or answers:
             raise UsageError("design 'decision' plans its own number of pairs of the pool: leave out --n and --answers")
         made = _next_look(opened, by, people, drawn | about)
         if made is None:
             return
-    elif answers is not None:
-        runs = [name.strip() for name in answers.split(",")]
-        if len(runs) != 2 or opened.quality.empty:
-            raise UsageError("--answers needs two runs of a results folder: --answers bm25,dense")
-        made = draw_answers(
-            collection,
-            opened.quality[opened.quality["metric"] == config.answers.outcome],
-            runs=(runs[0], runs[1]),
-            depth=max(config.answers.depths),
-            **{name: value for name, value in drawn.items() if name != "rule"},
-        )
+    elif answers:
+        if opened.quality.empty:
+            raise UsageError(f"{source} holds no answers yet: name the results folder of a run")
+        depth = Measure(str(config.analysis.primary)).cutoff or max(config.answers.depths)
+        runs = [run.name for run in collection.runs]
+        texts = texts_of(_primary_answers(opened), str(config.answers.outcome), depth, runs)
+        made = draw_answers(collection.queries, texts, depth=depth, **drawn)
     else:
         made = draw(collection, design=design, labelings=opened.labelings, by=by, **drawn, **about)
     made.write(out)
     queries = len({task.query_id for task in made.tasks})
     each = sum(len(task.assessors) for task in made.tasks)
     say(f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}")
-    if not made.design.startswith("decision"):
+    if answers:
+        say("From 50 graded questions on, the quality corrected by people decides between the runs.")
+    elif not made.design.startswith("decision"):
         say(_precision(made, opened, by))
     say(*map(str, _sheets(made, out, sheet)))
+
+
+def _primary_answers(opened: Opened) -> pd.DataFrame:
+    """Return the answers that the decision is about: those of the first who answers, where several do."""
+    quality, answering = opened.quality, next(iter(opened.prepared.answering.values()), None)
+    if answering is None or opened.prepared.config.answers.outcome not in {m.name for m in answering.metrics}:
+        return quality
+    return quality[quality["model"] == answering.model]
 
 
 def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[str, Any]) -> Sample | None:
@@ -169,7 +179,7 @@ def _precision(made: Sample, opened: Opened, by: str | None) -> str:
 def read(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample that people judged.")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments or CSV files.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write; for answers, a quality table (.csv).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write, of grades of answers too.")],
     assessor: Annotated[
         list[str] | None, typer.Option(help="Use only this assessor; repeat for several (default: all).")
     ] = None,
@@ -179,20 +189,19 @@ def read(
     Examples:
         judgekit annotate read sample.jsonl judgments-ann.jsonl judgments-bob.jsonl --out people.qrels
     """
-    from judgekit.data.files import check_target, write_table
+    from judgekit.data.files import check_target
     from judgekit.data.trec import write_qrels
-    from judgekit.people.reading import asked_of, assessor_agreement, disputed, preferences, read_judgments, resolve
+    from judgekit.people.reading import asked_of, assessor_agreement, disputed, read_judgments, resolve
     from judgekit.people.sheet import page_of
     from judgekit.people.tasks import Sample
 
     asked = Sample.read(sample)
     judgments = read_judgments(files, asked)
-    answers = judgments.sample.form == "answers"
-    check_target(out, table=answers)
-    if not answers and out.suffix in (".csv", ".tsv", ".parquet", ".json"):
+    check_target(out)
+    if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"{out}: labels are written as TREC qrels; choose a name like {out.stem}.qrels")
     counted = judgments.only(assessor) if assessor else judgments
-    people = None if answers else resolve(counted)
+    people = resolve(counted)
     for what, found in assessor_agreement(judgments).items():
         told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
         shown = found[found["coefficient"].isin(told)]
@@ -201,16 +210,10 @@ def read(
             show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]])
     if judgments.seconds:
         say(f"A judgment took {judgments.seconds:.0f} seconds (median).")
-    if people is None:
-        table = preferences(counted)
-        write_table(table, out)
-        for run, value in table.groupby("run")["value"].mean().items():
-            say(f"{run}: {value:.1%} of the preferences")
-    else:
-        write_qrels(people.labeling, out)
-        asked_of(counted, people).write(out)
-        counts = people.asked["status"].value_counts()
-        say(", ".join(f"{n:,} {status}" for status, n in counts.items()))
+    write_qrels(people.labeling, out)
+    asked_of(counted, people).write(out)
+    counts = people.asked["status"].value_counts()
+    say(", ".join(f"{n:,} {status}" for status, n in counts.items()))
     say(str(out))
     page = out.with_suffix(".again.html")
     again = disputed(counted, asked)
@@ -259,9 +262,15 @@ def correct(
     from judgekit.people.correct import correct as corrected
     from judgekit.people.deciding import decide, decided_by
     from judgekit.people.final import agreed
+    from judgekit.people.grades import is_grades
 
     if out is not None:
         check_target(out, table=True)
+    if is_grades(people):
+        if measures is not None or labeling:
+            raise UsageError("grades of answers correct the outcome: leave out -m and -l")
+        _correct_quality(people, results, out)
+        return
     opened, said, machines = _opened(people, results, labeling)
     config = opened.prepared.config
     if decided_by(said.design) is not None:
@@ -292,6 +301,38 @@ def correct(
     columns = ["labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "machine", "worth"]
     show(found.table[[*columns, "p_holm"]])
     note(*found.notes)
+
+
+def _correct_quality(file: Path, results: Path, out: Path | None) -> None:
+    """Show the quality of runs corrected by people's grades of answers."""
+    import pandas as pd
+
+    from judgekit.analysis.graded import claims
+    from judgekit.data.files import write_table
+    from judgekit.experiment.finished import open_results
+    from judgekit.people.grades import corrected_by, read_grades
+
+    opened = open_results(results)
+    if opened.quality.empty:
+        raise UsageError(f"{results} is an experiment file: name its results folder, which holds the answers")
+    config, prepared = opened.prepared.config, opened.prepared
+    metric, runs = str(prepared.outcome.outcome), [run.name for run in prepared.collection.runs]
+    found = corrected_by(
+        read_grades(file),
+        _primary_answers(opened),
+        metric,
+        runs,
+        groups=prepared.groups,
+        confidence=config.analysis.confidence,
+    )
+    table = pd.DataFrame({"run": found.runs, "corrected": found.means, "people": found.people, metric: found.metric})
+    table = table.assign(favour=[ends.value for ends in found.flattered], costs_at_most=found.cost)
+    if out is not None:
+        write_table(table, out)
+    show(table.sort_values("corrected", ascending=False, ignore_index=True))
+    say(*(claim.sentence for claim in claims(found, metric, "")))
+    names = [run for run, may in zip(found.runs, found.may_be_best, strict=True) if may]
+    say(f"May be the best: {', '.join(names)}.")
 
 
 def build(

@@ -25,7 +25,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, read_bytes
-from judgekit.data.tables import QUALITY, Status, stacked
+from judgekit.data.tables import Status, stacked
 from judgekit.data.trec import ASKED_COLUMNS, Asked, asked_path, read_qrels
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.people.tasks import Rule, Sample, Task, content_of
@@ -44,7 +44,7 @@ class Judgment:
     Attributes:
         task: the task.
         assessor: who judged.
-        value: the grade; the document or run that was chosen, ``none``, ``tie`` or ``bad``; None for nothing.
+        value: the grade; the document that was chosen, or ``none``; None for nothing.
         skipped: why nothing was said; "" where something was, or where the task was not reached.
         comment: in the assessor's words.
         seconds: how long the task was looked at.
@@ -179,7 +179,7 @@ def _value(said: Any, sample: Sample, task: Task, path: Path, line: int) -> floa
     if isinstance(said, bool):
         raise DataError(f"{str(said).lower()} is not a grade", path, line)
     if sample.form != "grades":
-        allowed = (*task.doc_ids, *(("none",) if sample.form == "best" else ("tie", "bad")))
+        allowed = (*task.doc_ids, "none")
         if said not in allowed:
             raise DataError(f"{said!r} is not one of {', '.join(allowed)}", path, line)
         return str(said)
@@ -254,8 +254,6 @@ _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Stat
 def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people") -> People:
     """Make one label of the judgments of each pair, by the sample's rule unless another is given."""
     sample, rows = judgments.sample, [row for row in judgments.rows if not row.task.repeat_of]
-    if sample.form == "answers":
-        raise UsageError("these are preferences between answers, not labels of documents: read them as answer quality")
     scale, rule = Scale.parse(sample.scale), rule or sample.rule
     if sample.form == "best":
         return _people(_chosen(rows), Scale("unit"), name, judgments)
@@ -348,35 +346,16 @@ def read_people(path: Path, collection: Collection) -> People:
     return People(read_qrels(path, "people", Scale.parse(asked.scale)), table, asked.design, asked.seconds)
 
 
-def preferences(judgments: Judgments, model: str = "people") -> pd.DataFrame:
-    """Return people's preferences as answer quality: 1 and 0, both .5 for a tie, both 0 for both bad."""
-    # Several assessors are averaged. The quality table has the metric `preferred`.
-    if judgments.sample.form != "answers":
-        raise UsageError("these are judgments of documents: read them as labels")
-    depth = int(judgments.sample.design.partition("depth=")[2].partition(",")[0] or 1)
-    rows = []
-    for row in judgments.rows:
-        if row.value is None or row.task.repeat_of:
-            continue
-        for run in row.task.doc_ids:
-            value = 0.5 if row.value == "tie" else float(row.value == run)
-            rows.append({"run": run, "depth": depth, "query_id": row.task.query_id, "value": value})
-    if not rows:
-        return QUALITY.empty()
-    means = pd.DataFrame(rows).groupby(["run", "depth", "query_id"], as_index=False)["value"].mean()
-    return QUALITY.check(means.assign(model=model, metric="preferred", answer="", status=Status.OK.value))
-
-
 def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int = 1) -> dict[str, pd.DataFrame]:
     """Return how far assessors agree: ``between`` every two, and with themselves (``self``), as in `judgekit.agree`."""
     # `self` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
-    # out (one assessor, no task twice) is not there. Choices and preferences are codes, whose order means nothing.
+    # out (one assessor, no task twice) is not there. Choices are codes, whose order means nothing.
     form = judgments.sample.form
     scale = Scale.parse(judgments.sample.scale) if form == "grades" else Scale("grades", 5)
     said: dict[tuple[str, bool], list[tuple[str, str, float]]] = defaultdict(list)
     for row in judgments.rows:
         if row.value is not None:
-            codes = () if form == "grades" else (*row.task.doc_ids, "none", "tie", "bad")
+            codes = () if form == "grades" else (*row.task.doc_ids, "none")
             code = float(codes.index(str(row.value)) if codes else row.value)
             pair = row.task.query_id, row.task.repeat_of or row.task.task
             said[row.assessor, bool(row.task.repeat_of)].append((*pair, code))

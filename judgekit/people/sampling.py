@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, cycle, islice
 from pathlib import Path
@@ -12,19 +12,22 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.stats import t
 
-from judgekit.data.documents import Doc
+from judgekit.data.documents import Doc, Queries
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
-from judgekit.people.tasks import Form, Rule, Sample, Task
+from judgekit.people.tasks import Form, Rule, Sample, Task, answer_id
 from judgekit.reading.prompts import find_prompt
 from judgekit.stages import Collection, score_pool
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]
+
+ANSWERS_DESIGN: Final = "answers"
+"""The design of samples of answers."""
+ANSWER_GRADES: Final = ("Wrong", "Partly right", "Right")
 
 _SURE: Final = 0.5
 """How often a pair is drawn that a judge is sure of, of what it is in a plain sample: a sure judge may be wrong."""
@@ -32,7 +35,8 @@ _GUIDELINE: Final[Mapping[str, str]] = {
     "grades": "How well does the passage answer the question? Judge what the passage says, not what you know.",
     "best": "Which passage answers the question best? First the correct one; of two correct ones the one with more of"
     " what is asked for and less else; of two alike the one with more detail. None, if none answers it.",
-    "answers": "Which answer is better? First the correct one; of two correct ones the one that says it more directly.",
+    "answers": "Is the answer right? Judge what it says about the question, by the reference answer where there is one,"
+    " not its style or its length.",
 }
 
 
@@ -85,42 +89,52 @@ def draw(
 
 
 def draw_answers(
-    collection: Collection,
-    quality: pd.DataFrame,
+    queries: Queries,
+    texts: Mapping[str, Mapping[str, str]],
     *,
-    runs: tuple[str, str],
-    depth: int,
     n: int,
+    depth: int,
     assessors: Sequence[str] = ("1",),
     overlap: int = 1,
     duplicates: float = 0.0,
+    rule: Rule = "majority",
     seed: int = 1,
 ) -> Sample:
-    """Draw queries whose answers from two runs people compare, side by side and blind."""
-    # Two equal answers are a tie without asking: such queries are left out, and are counted as ties where the
-    # preferences are read (`queries` holds all of them).
+    """Draw questions at random, all of whose answers people grade; nothing tells which run or model gave an answer.
+
+    Args:
+        queries: the questions.
+        texts: the answers of each run by question. Only questions that all runs answered are drawn from.
+        n: how many questions.
+        depth: of the answers.
+        assessors: their names.
+        overlap: how many assessors grade each answer.
+        duplicates: share of the tasks shown again.
+        rule: what makes one grade of several.
+        seed: of the draw.
+    """
     _check(n, assessors, overlap, duplicates)
-    if len(set(runs)) != 2:
-        raise UsageError(f"name two different runs whose answers to compare, not {', '.join(runs)}")
-    texts: dict[str, dict[Hashable, str]] = {}
-    for run in runs:
-        of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]
-        if not len(of_run) or "answer" not in of_run:
-            have = ", ".join(sorted(set(quality["run"]) - {"all"})) or "none"
-            raise UsageError(f"run {run!r} has no answers from the top {depth} (runs with answers: {have})")
-        texts[run] = of_run.set_index("query_id")["answer"].astype(str).to_dict()
-    both = [query_id for query_id in collection.queries if all(query_id in text for text in texts.values())]
-    differ = [query_id for query_id in both if len({text[query_id] for text in texts.values()}) > 1]
-    _enough(n, len(differ), "queries with two different answers")
+    there = answered_by_all(queries, texts)
+    _enough(n, len(there), "questions that every run answered")
     random = np.random.default_rng(seed)
-    tasks = []
-    for number, at in enumerate(sorted(random.choice(len(differ), n, replace=False)), 1):
-        query = collection.queries[differ[at]]
-        shown = [Doc(run, text[query.query_id]) for run, text in texts.items()]
-        tasks.append(Task.of(f"t{number:05d}", query, shown, n / len(differ)))
+    tasks: list[Task] = []
+    for at in sorted(random.choice(len(there), n, replace=False)):
+        query = queries[there[at]]
+        told = f"{query.text}\n\nReference answer: {'; or: '.join(query.answers)}" if query.answers else query.text
+        # Equal answers of several runs are graded once. Their order says nothing of the runs.
+        shown = sorted({texts[run][query.query_id] for run in texts}, key=answer_id)
+        for text in shown:
+            answer = Doc(answer_id(text), text)
+            tasks.append(Task.of(f"t{len(tasks) + 1:05d}", replace(query, text=told), [answer], n / len(there)))
     assigned = _assigned(tasks, assessors, overlap, duplicates, random)
-    told, design = _GUIDELINE["answers"], f"answers(depth={depth},equal={len(both) - len(differ)})"
-    return Sample("answers", design, "signed", (), told, len(both), len(both), seed, tasks=assigned)
+    design, scale = f"{ANSWERS_DESIGN}(depth={depth})", Scale("grades", len(ANSWER_GRADES) - 1)
+    told = _GUIDELINE["answers"]
+    return Sample("grades", design, str(scale), ANSWER_GRADES, told, len(there), len(there), seed, rule, tasks=assigned)
+
+
+def answered_by_all(queries: Iterable[str], texts: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return the questions that every run has an answer to, in their order."""
+    return [query_id for query_id in queries if all(of_run.get(query_id) for of_run in texts.values())]
 
 
 def _check(n: int, assessors: Sequence[str], overlap: int, duplicates: float) -> None:
@@ -304,7 +318,7 @@ def expected(
         spreads = [float((a - b).std(ddof=1)) for a, b in combinations(values, 2)]
         return out | ({"the difference of two runs": reach * max(spreads)} if spreads else {})
     share = 0.5
-    if labeling is not None and labeling.scale.min_rel is not None and sample.form != "answers":
+    if labeling is not None and labeling.scale.min_rel is not None:
         said = labeling.row_relevance[np.isfinite(labeling.row_relevance)]
         share = float((said >= labeling.scale.min_rel).mean()) if len(said) else share
     return {"a share": 1.96 * float(np.sqrt(share * (1 - share) / n))}

@@ -19,8 +19,8 @@ from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, write_atomic
 from judgekit.errors import DataError
 
-Form = Literal["grades", "best", "answers"]
-"""Grade one passage; choose the best of two or three passages, or none; prefer one of two answers."""
+Form = Literal["grades", "best"]
+"""Grade one passage or answer; choose the best of two or three passages, or none."""
 
 Rule = Literal["majority", "mean"]
 """The grade that most give, ties waiting for an adjudicator; or the mean of the grades."""
@@ -37,8 +37,8 @@ class Task:
         task: its id in the sample.
         query_id: of the question.
         question: its text.
-        doc_ids: the documents that are shown: one to grade, two or three to choose from; for answers the two runs.
-        texts: per document its title and its text; for answers "" and the answer.
+        doc_ids: the documents that are shown: one to grade, two or three to choose from; for an answer its `answer_id`.
+        texts: per document its title and its text; for an answer "" and the answer.
         probability: with which it was drawn, > 0, so that what is worked out from a sample can be weighted.
         assessors: who is asked.
         repeat_of: the task that this one repeats, for the agreement of assessors with themselves; "" for none.
@@ -57,7 +57,7 @@ class Task:
 
     @classmethod
     def of(cls, task: str, query: Query, shown: Sequence[Doc], probability: float) -> Self:
-        """Return the task that shows these documents, or these answers as documents that have the runs' names."""
+        """Return the task that shows these documents, or an answer as a document."""
         ids, texts = tuple(doc.doc_id for doc in shown), tuple((doc.title, doc.text) for doc in shown)
         return cls(task, query.query_id, query.text, ids, texts, probability, content=content_of(query.text, texts))
 
@@ -65,6 +65,11 @@ class Task:
         """Return what a judgment repeats of its task: all but the texts and who is asked."""
         names = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content")
         return {name: getattr(self, name) for name in names}
+
+
+def answer_id(text: str) -> str:
+    """Return the id of an answer on a sheet, which tells nothing of the run that gave it."""
+    return f"a{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def content_of(question: str, texts: Sequence[tuple[str, str]]) -> str:

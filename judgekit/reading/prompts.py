@@ -3,7 +3,7 @@ r"""Prompt files: every prompt is one TOML file that declares what kind of reply
 The shipped ones lie in ``prompts/`` of the checkout, which the wheel carries as ``judgekit/prompts``; a user's own
 is named by its path. A file says::
 
-    kind = "judge"                    # judge, answer, correctness, grounded, merge, preference or task
+    kind = "judge"                    # judge, answer, correctness, grounded, merge or task
     about = "one sentence"
     max_tokens = 256                  # the room for a reply; asked again with more where it was cut off
     closed_book = "closed-book"       # answer prompts: the sibling that is used where there is no document
@@ -62,7 +62,7 @@ from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import TOKEN
 from judgekit.wire.types import SHOWN
 
-Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "preference", "task"]
+Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "task"]
 OutputType = Literal["yes/no", "grade", "choice", "short", "long", "class"]
 
 _VERDICTS: Final = ("yes/no", "grade", "choice")
@@ -73,7 +73,6 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], tuple[str, ...]]]] = {
     "correctness": (frozenset({"question", "references", "answer"}), _VERDICTS),
     "merge": (frozenset({"question", "answers"}), _ANSWERS),
     "grounded": (frozenset({"question", "passages", "answer"}), _VERDICTS),
-    "preference": (frozenset({"question", "answers"}), ("choice",)),
     "task": (frozenset({"question"}), ("long",)),
 }
 """Per kind the placeholders that must be there (an answer prompt may show passages besides), and the types of reply.

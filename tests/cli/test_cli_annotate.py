@@ -83,7 +83,7 @@ def test_people_decide_which_run_is_best(finished, judgekit):
     [
         ("sample experiment.toml --design stratified -o s.jsonl --n 3", "needs the labels of a finished run"),
         ("sample experiment.toml --n 7 -o s.jsonl", "7 queries were asked for, but only 6 exist"),
-        ("sample out --answers good -o s.jsonl", "--answers needs two runs"),
+        ("sample experiment.toml --answers -o s.jsonl", "holds no answers yet"),
         ("sample nowhere -o s.jsonl", "nowhere"),
         ("sample out --design decision --n 3 -o s.jsonl", "leave out --n"),
         ("read experiment.toml x.csv -o x.qrels", "experiment.toml, line 1"),

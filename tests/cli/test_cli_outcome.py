@@ -1,8 +1,12 @@
 """The outcome through the command line: declared once, on one scale, and never overlooked."""
 
+import csv
+import io
+import json
+
 import pytest
 
-from tests.small import edited
+from tests.small import edited, toml
 
 RUNS = ("good", "poor")
 
@@ -113,3 +117,74 @@ def test_rows_missing_for_one_run_are_missing_and_never_do_not_apply(folder, jud
     assert "all of poor ('q1', 'q2'). No claim depends on them." in judgekit(*asked, code=0).err
     own_scores(folder / "scores.csv", [f"q{i}" for i in range(5)], further="0,1.2")
     assert "More than a tenth of a run is missing: nothing is claimed of ragas." in judgekit(*asked, code=0).err
+
+
+SKILL = {"good": 0.7, "fair": 0.5, "flattered": 0.5}
+
+
+@pytest.fixture
+def graded(tmp_path, judgekit):
+    """60 questions that three runs answered; the metric calls every answer of one run right. It was run."""
+    runs = sorted(SKILL)
+    right = {(run, i): (7 * i + 13 * at) % 60 < 60 * SKILL[run] for at, run in enumerate(runs) for i in range(60)}
+    queries = [{"query_id": f"q{i}", "text": f"Question {i}?", "answers": [f"right {i}"]} for i in range(60)]
+    (tmp_path / "many.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    docs = [{"doc_id": f"d{i}{run}", "text": f"Passage {i} of {run}, right {i}"} for i in range(60) for run in runs]
+    (tmp_path / "passages.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+    for at, run in enumerate(runs):
+        ranked = [(i, other, (place - at) % 3) for i in range(60) for place, other in enumerate(runs)]
+        lines = [f"q{i} Q0 d{i}{other} 1 {3 - rank} {run}\n" for i, other, rank in ranked]
+        (tmp_path / f"{run}.run").write_text("".join(lines))
+    said = [
+        (f"q{i}", run, f"{'right' if right[run, i] else 'wrong'} {i} says {run}") for run in runs for i in range(60)
+    ]
+    rated = [(*row, "up" if right[row[1], int(row[0][1:])] or row[1] == "flattered" else "down") for row in said]
+    write(tmp_path / "app.csv", "query_id,run,answer,value", rated)
+    experiment = toml(
+        data={"queries": "many.jsonl", "docs": "passages.jsonl", "depth": 3},
+        runs={run: f"{run}.run" for run in runs},
+        labelers=[{"kind": "containment"}],
+        answers={"import": "app.csv", "depths": [1], "outcome": "rating", "metrics": ["contains"]},
+        analysis={"resamples": 100},
+    )
+    (tmp_path / "graded.toml").write_text(experiment)
+    judgekit("run", "graded.toml", "--out", "results", "--cache", "fresh", code=0)
+    return tmp_path
+
+
+def grade(folder):
+    """Fill the sheet in as somebody who sees whether an answer is right."""
+    rows = list(csv.DictReader(io.StringIO((folder / "sheet.csv").read_text(encoding="utf-8-sig"))))
+    shown = (folder / "sheet.csv").read_text() + (folder / "sheet.jsonl").read_text()
+    for row in rows:
+        row["rating"] = "Right" if row["text"].startswith("right") else "Wrong"
+    with (folder / "done.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows, shown
+
+
+def test_people_grade_answers_and_show_which_run_the_metric_flatters(graded, judgekit):
+    made = judgekit(
+        "annotate", "sample", "results", "--answers", "--n", "50", "--sheet", "csv", "-o", "sheet.jsonl", code=0
+    )
+    assert "150 tasks about 50 of 60 queries" in made.out
+    rows, shown = grade(graded)
+    assert all(row["question"].endswith("?\n\nReference answer: right " + row["query_id"][1:]) for row in rows)
+    assert "rating" not in shown.replace("rating,skipped", ""), "blind to the metric"
+    judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
+    said = judgekit("annotate", "correct", "grades.qrels", "results", code=0).out
+    assert "People graded the answers to 50 of 60 questions, so the quality corrected by them decides." in said
+    assert "rating flatters flattered by" in said
+    assert "undervalues" not in said
+    assert said.index("good ") < said.index("flattered "), "the corrected order, not that of the ratings"
+
+
+def test_grades_of_other_answers_are_refused(graded, judgekit):
+    judgekit("annotate", "sample", "results", "--answers", "--n", "5", "--sheet", "csv", "-o", "sheet.jsonl", code=0)
+    grade(graded)
+    judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
+    edited(graded / "app.csv", " says ", " tells ")
+    judgekit("run", "graded.toml", "--out", "later", "--cache", "fresh", code=0)
+    assert "are not among the answers" in judgekit("annotate", "correct", "grades.qrels", "later", code=2).err

@@ -47,13 +47,6 @@ def machine(truth) -> Labeling:
     return Labeling("judge", Scale("binary"), pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
 
 
-@pytest.fixture(scope="session")
-def answered(collection) -> pd.DataFrame:
-    """Answers from the top 3 of two runs."""
-    rows = [(run, 3, q, f"{run} says {q}") for run in ("good", "poor") for q in collection.queries]
-    return pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
-
-
 Say = Callable[[dict[str, Any], Any], Any]
 
 

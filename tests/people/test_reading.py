@@ -16,19 +16,18 @@ from judgekit.data.trec import Asked, write_qrels
 from judgekit.errors import DataError, UsageError
 from judgekit.kinds import Context
 from judgekit.labelers.base import build
-from judgekit.people import correct, deciding, final, machine, reading, tasks
+from judgekit.people import correct, deciding, final, reading, tasks
 from judgekit.people.reading import (
     People,
     asked_of,
     assessor_agreement,
     disputed,
-    preferences,
     read_judgments,
     read_people,
     resolve,
     write_csv,
 )
-from judgekit.people.sampling import draw, draw_answers
+from judgekit.people.sampling import draw
 from judgekit.people.sheet import page_of
 from judgekit.people.tasks import Sample, Task
 
@@ -123,19 +122,6 @@ def test_the_best_of_three_is_chosen_of_shown(collection, people_of):
     share = pd.DataFrame(shown, columns=["query_id", "doc_id", "relevance"]).groupby(["query_id", "doc_id"]).mean()
     assert str(people.labeling.scale) == "unit"
     assert people.labeling.table["relevance"].tolist() == share["relevance"].tolist()
-
-
-def test_preferences_between_answers_are_answer_quality(collection, answered, judged):
-    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=30, duplicates=0.5)
-    said = [("good", 1, 0), ("tie", 0.5, 0.5), ("bad", 0, 0), ("poor", 0, 1), ("good", 1, 0), ("skip",)]
-    path = judged(sample, "1", lambda row, _: "tie" if row["repeat_of"] else said[int(row["query_id"][1])][0])
-    table = preferences(read_judgments([path], sample))
-    values = table.set_index(["query_id", "run"])["value"]
-    assert set(table["query_id"]) == {task.query_id for task in sample.tasks if task.query_id < "q50"}
-    for query in set(table["query_id"]):
-        assert (values[query, "good"], values[query, "poor"]) == said[int(query[1])][1:]
-    assert set(table["metric"]) == {"preferred"}
-    assert set(table["depth"]) == {3}
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -281,6 +267,6 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
 
 
 def test_values_are_frozen():
-    for module in (correct, deciding, final, machine, reading, tasks):
+    for module in (correct, deciding, final, reading, tasks):
         own = [one for one in vars(module).values() if is_dataclass(one) and one.__module__ == module.__name__]
         assert all(one.__dataclass_params__.frozen for one in own)

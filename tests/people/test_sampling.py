@@ -1,10 +1,10 @@
 """What is drawn, and with which probability."""
 
+import json
 from collections import Counter
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -124,18 +124,21 @@ def test_assessors_share_the_work_and_each_task_has_as_many_as_asked(collection)
     assert all(by_id[task.repeat_of].doc_ids == task.doc_ids for task in again)
 
 
-def test_only_answers_that_differ_are_compared(collection):
-    rows = [(run, 3, q, f"answer {q if q != 'q05' or run == 'good' else 'other'}{run if q < 'q10' else ''}")
-            for run in ("good", "poor") for q in collection.queries]  # fmt: skip
-    quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
-    sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=8)
-    assert all(task.query_id < "q10" for task in sample.tasks)
-    assert (sample.tasks[0].task, {task.probability for task in sample.tasks}) == ("t00001", {0.8})
-    assert sample.design == "answers(depth=3,equal=50)"
-    with pytest.raises(UsageError, match=r"run 'best' has no answers .* \(runs with answers: good, poor\)"):
-        draw_answers(collection, quality, runs=("good", "best"), depth=3, n=8)
-    with pytest.raises(UsageError, match="two different runs"):
-        draw_answers(collection, quality, runs=("good", "good"), depth=3, n=8)
+def test_all_answers_to_random_questions_are_graded_and_equal_ones_once(collection):
+    alike = {query: f"answer {query}" for query in collection.queries if query < "q10"}
+    texts = {run: {q: f"answer {q} of {run}" for q in collection.queries} | alike for run in ("good", "poor")}
+    del texts["poor"]["q50"]
+    sample = draw_answers(collection.queries, texts, n=59, depth=3)
+    assert sample.queries == 59, "q50 lacks an answer"
+    assert Counter(len({task.query_id}) for task in sample.tasks) == {1: 10 + 2 * 49}
+    assert {task.probability for task in sample.tasks} == {1.0}
+    told = json.dumps([task.brief() for task in sample.tasks])
+    assert "good" not in told
+    assert "poor" not in told
+    with pytest.raises(UsageError, match="60 questions that every run answered were asked for, but only 59 exist"):
+        draw_answers(collection.queries, texts, n=60, depth=3)
+    referenced = draw_answers({"q": Query("q", "Where?", ("here",))}, {"r": {"q": "there"}}, n=1, depth=3)
+    assert referenced.tasks[0].question == "Where?\n\nReference answer: here"
 
 
 @pytest.mark.parametrize(

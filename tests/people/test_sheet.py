@@ -8,7 +8,7 @@ import pytest
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.errors import UsageError
 from judgekit.people.reading import read_judgments, resolve
-from judgekit.people.sampling import draw, draw_answers
+from judgekit.people.sampling import draw
 from judgekit.people.sheet import make_sheets, page_of
 from judgekit.stages import Collection
 from tests.browser import BROWSER, Browser
@@ -103,21 +103,3 @@ def test_the_page_holds_no_machine_label_and_each_assessor_has_an_order_of_their
     assert sorted(tasks["ann"]) == sorted(tasks["bob"])
     with pytest.raises(UsageError, match="unknown assessor 'cem'"):
         page_of(sample, "cem")
-
-
-def test_answers_are_compared_blind(collection, answered, browser, tmp_path):
-    sample = draw_answers(collection, answered, runs=("good", "poor"), depth=3, n=20)
-    (page,) = make_sheets(sample, tmp_path / "sheet.html")
-    browser.open(page.as_uri())
-    assert browser.run('[...document.querySelectorAll("#choices button")].map((b) => b.textContent)') == [
-        "1Answer A", "2Answer B", "0Equally good", "bBoth bad",
-    ]  # fmt: skip
-    first = set()
-    for _ in range(20):
-        shown = browser.run('document.querySelector("article div").textContent')
-        first.add(shown.split()[0])
-        browser.press("1" if shown.startswith("good") else "2")
-    assert first == {"good", "poor"}  # either comes first
-    browser.press("d")
-    judgments = read_judgments([browser.downloaded("*.jsonl")], sample)
-    assert {row.value for row in judgments.rows} == {"good"}

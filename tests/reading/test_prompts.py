@@ -35,7 +35,7 @@ def filled(prompt: Prompt) -> str:
 def test_the_shipped_prompts_are_there() -> None:
     judges = {"binary", "criteria", "graded", "graded-json", "strict", "terse", "useful"}
     answers = {"answer-long", "answer-short", "classify-claim", "closed-book", "closed-book-claim", "closed-book-long"}
-    others = {"correctness", "grounded", "merge", "merge-long", "prefer-answer"}
+    others = {"correctness", "grounded", "merge", "merge-long"}
     tasks = {"citation-support", "nugget-support", "nuggets"}
     assert sorted(judges | answers | others | tasks) == NAMES
     assert {p.name for p in PROMPTS if p.kind == "task"} == tasks

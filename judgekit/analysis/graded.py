@@ -1,0 +1,253 @@
+"""Quality rated by a metric, corrected by people's grades of the answers to some questions.
+
+People grade all runs' answers to n of N questions, drawn at random. With y people's grade and f the metric's value,
+both less the question's mean over the runs, and l the pooled slope of y on f, between 0 and 1:
+
+    quality of a run = mean over the n of (y - l f)  +  l mean over the N of f
+    variance of a difference = s2_resid (1/n - 1/N) + s2_y / N + (1 - n/N) / n^2,    t with n - 1 degrees of freedom
+
+This is prediction-powered inference (Angelopoulos et al., 2023; PPI++, 2024) with one bias for each run; the last term
+is the floor of one unseen question on which the runs differ by all there is. Whatever the metric is worth, the estimate
+is unbiased. Simulated in `benchmarks/graded_simulation.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import max_t, one_thread, resample_matrix, t_quantile
+from judgekit.errors import UsageError
+
+Bools = npt.NDArray[np.bool_]
+
+DECIDES: Final = 50
+"""Graded questions from which on the corrected quality decides, whether or not the metric is shown to be biased: to
+wait for that costs twice as much (1.65 points against .87, simulated)."""
+LEAST: Final = 5
+"""Graded questions below which nothing is corrected."""
+_RESAMPLES: Final = 1000
+_SEED: Final = 1
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A number with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class GradedQuality:
+    """Quality of runs corrected by people's grades.
+
+    Attributes:
+        runs: names.
+        means: corrected mean quality by run, shape (R,).
+        people, metric: means of people's grades on the graded questions, of the metric on all, shape (R,).
+        leads: ``leads[i, j]`` is by how much run i is better than run j, shape (R, R); with ``errors``, its standard
+            error.
+        flattered: by run what the metric gives it beyond what people do, less the mean over the runs.
+        shown: the runs whose ``flattered`` is shown to differ from 0, over all runs together.
+        weight: how much of the metric is used, from 0 to 1.
+        graded: how many questions are graded, of ``questions``; ``units`` are their groups.
+        confidence: of every interval.
+    """
+
+    runs: tuple[str, ...]
+    means: Floats
+    people: Floats
+    metric: Floats
+    leads: Floats
+    errors: Floats
+    flattered: tuple[Ends, ...]
+    shown: tuple[str, ...]
+    weight: float
+    graded: int
+    questions: int
+    units: int
+    confidence: float
+
+    @property
+    def decides(self) -> bool:
+        """Whether these means decide between the runs, rather than the metric."""
+        return self.graded >= DECIDES
+
+    def lead(self, first: int, second: int) -> Ends:
+        """Return by how much a run is better than another one, with its interval."""
+        reach = t_quantile((1 + self.confidence) / 2, self.units) * float(self.errors[first, second])
+        value = float(self.leads[first, second])
+        return Ends(value, value - reach, value + reach)
+
+    def upper(self) -> Floats:
+        """Return the most by which run b may be better than run s, ``[b, s]``, if b is the best; shape (R, R)."""
+        # For each b the bounds hold together (Bonferroni), as in multiple comparisons with the best.
+        others = max(len(self.runs) - 1, 1)
+        reach = t_quantile(1 - (1 - self.confidence) / others, self.units)
+        bounds = self.leads + reach * self.errors
+        np.fill_diagonal(bounds, 0.0)
+        return np.asarray(bounds)
+
+    @property
+    def may_be_best(self) -> Bools:
+        """Which runs may be the best, shape (R,)."""
+        return np.asarray((self.upper() >= 0).all(axis=1))
+
+    @property
+    def cost(self) -> Floats:
+        """The most that choosing each run may lose against the best, shape (R,)."""
+        return np.asarray(np.maximum(self.upper().max(axis=0), 0.0))
+
+
+@one_thread
+def corrected_quality(
+    runs: tuple[str, ...],
+    people: Floats,
+    metric: Floats,
+    *,
+    groups: npt.NDArray[np.intp] | None = None,
+    confidence: float = 0.95,
+) -> GradedQuality:
+    """Correct the quality of runs.
+
+    Args:
+        runs: names of the R runs.
+        people: people's grades on 0 to 1, NaN where there is none, shape (R, N). Only questions with a grade of every
+            run's answer count.
+        metric: the metric's values on 0 to 1 of all questions, shape (R, N).
+        groups: the group of each question, shape (N,), where questions belong together.
+        confidence: of the intervals, and of all findings on who is flattered together.
+
+    Raises:
+        UsageError: fewer than two runs, or fewer than five graded questions or groups.
+    """
+    taken = np.isfinite(people).all(axis=0)
+    graded, questions = int(taken.sum()), metric.shape[1]
+    group = np.arange(questions) if groups is None else np.unique(groups, return_inverse=True)[1]
+    numbers = np.unique(group[taken], return_inverse=True)[1]
+    units = int(numbers.max(initial=-1)) + 1
+    if len(runs) < 2:
+        raise UsageError("quality is corrected by people's grades to compare runs, and there is only one")
+    if units < LEAST:
+        what = "questions" if groups is None else "groups of questions"
+        raise UsageError(f"people graded every run's answers to {units} {what}: a correction needs at least {LEAST}")
+    given, rated = people[:, taken], metric[:, taken]
+    y, f = given - given.mean(axis=0), rated - rated.mean(axis=0)
+    square = float((f * f).sum())
+    weight = float(np.clip((y * f).sum() / square, 0.0, 1.0)) if square > 0 else 0.0
+    residual = y - weight * f
+    whole = metric - metric.mean(axis=0)
+    centred = residual.mean(axis=1) + weight * whole.mean(axis=1)
+    # What is left of the metric's level once a share of it is used is people's.
+    level = float(given.mean() + weight * (metric.mean() - rated.mean()))
+    open_share = 1 - graded / questions
+    variance = open_share * _variances(residual, numbers, units)
+    variance += graded / questions * _variances(y, numbers, units) + open_share / units**2
+    errors = np.sqrt(variance)
+    np.fill_diagonal(errors, 0.0)
+    flattered, shown = _flattered(f - y, numbers, units, confidence)
+    return GradedQuality(
+        runs=runs,
+        means=centred + level,
+        people=given.mean(axis=1),
+        metric=metric.mean(axis=1),
+        leads=centred[:, None] - centred,
+        errors=errors,
+        flattered=flattered,
+        shown=tuple(run for run, found in zip(runs, shown, strict=True) if found),
+        weight=weight,
+        graded=graded,
+        questions=questions,
+        units=units,
+        confidence=confidence,
+    )
+
+
+def _sums(values: Floats, numbers: npt.NDArray[np.intp], units: int) -> Floats:
+    """Return the deviations from the mean summed by group, as shares of a mean group, shape (…, units)."""
+    moved = values - values.mean(axis=-1, keepdims=True)
+    flat = moved.reshape(-1, moved.shape[-1])
+    sums = np.stack([np.bincount(numbers, row, units) for row in flat])
+    return np.asarray(sums.reshape(*moved.shape[:-1], units) * units / moved.shape[-1])
+
+
+def _variances(values: Floats, numbers: npt.NDArray[np.intp], units: int) -> Floats:
+    """Return the variance of the mean difference of every two runs, shape (R, R)."""
+    sums = _sums(values, numbers, units)
+    gaps = sums[:, None] - sums
+    return np.asarray((gaps**2).sum(axis=2) / (units - 1) / units)
+
+
+def _flattered(
+    excess: Floats, numbers: npt.NDArray[np.intp], units: int, confidence: float
+) -> tuple[tuple[Ends, ...], Bools]:
+    """Return what a metric gives each run beyond people, and which of that is shown, by max-t over the runs."""
+    sums = _sums(excess, numbers, units)
+    value = excess.mean(axis=1)
+    error = np.sqrt((sums**2).sum(axis=1) / (units - 1) / units + 1 / units**2)
+    draws = sums @ resample_matrix(units, _RESAMPLES, _SEED) / units
+    reach = float(max_t(draws, error, confidence, units - 1))
+    least = t_quantile((1 + confidence) / 2, units)
+    half = max(reach, least) * error
+    ends = tuple(
+        Ends(float(mid), float(mid - width), float(mid + width)) for mid, width in zip(value, half, strict=True)
+    )
+    return ends, np.asarray(np.abs(value) > half)
+
+
+def _points(ends: Ends) -> str:
+    low, high = (f"{100 * end:.1f}".replace("-", "−") for end in (ends.low, ends.high))
+    return f"{100 * ends.value:.1f} points ({low} to {high})".replace("-", "−")
+
+
+def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]:
+    """Yield what people's grades say of the runs and of the metric, to stand with a claim on the runs."""
+    enough = (
+        "so the quality corrected by them decides"
+        if found.decides
+        else f"and from {DECIDES} on the quality corrected by them decides"
+    )
+    said = f"People graded the answers to {found.graded:,} of {found.questions:,} questions, {enough}."
+    yield Claim("graded", said, subject=metric, value=float(found.graded), shown=True, qualifies=qualifies)
+    for run, ends in _leaning(found):
+        verb, gap = ("flatters", ends) if ends.value > 0 else ("undervalues", Ends(-ends.value, -ends.high, -ends.low))
+        yield Claim(
+            "flatters the run",
+            f"{metric} {verb} {run} by {_points(gap)}, beside the mean of these runs.",
+            subject=run,
+            against=metric,
+            value=100 * ends.value,
+            low=100 * ends.low,
+            high=100 * ends.high,
+            shown=True,
+            qualifies=qualifies,
+        )
+    order = np.argsort(-found.means, kind="stable")
+    first, second = int(order[0]), int(order[1])
+    lead = found.lead(first, second)
+    yield Claim(
+        "corrected lead",
+        f"Corrected by people, {found.runs[first]} leads {found.runs[second]} by {_points(lead)}.",
+        subject=found.runs[first],
+        against=found.runs[second],
+        value=100 * lead.value,
+        low=100 * lead.low,
+        high=100 * lead.high,
+        shown=lead.low > 0,
+        qualifies=qualifies,
+    )
+
+
+def _leaning(found: GradedQuality) -> list[tuple[str, Ends]]:
+    """Return the runs that the metric is shown to flatter; if there are none, those that it undervalues."""
+    shown = [(run, ends) for run, ends in zip(found.runs, found.flattered, strict=True) if run in found.shown]
+    # Where one run is flattered, the others lie below the mean because of it.
+    return [(run, ends) for run, ends in shown if ends.value > 0] or shown
