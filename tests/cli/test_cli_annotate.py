@@ -74,8 +74,9 @@ def test_people_decide_which_run_is_best(finished, judgekit):
     assert not (finished / "s2.jsonl").exists()
     partly = judgekit("compare", "--scores", "out", "--people", "people.qrels", code=2)
     assert "sample whole queries" in partly.err
-    for wrong in (["--people", "people.qrels"], ["--quality", "q.csv", "--people", "people.qrels"], []):
+    for wrong in (["--people", "people.qrels"], ["--quality", "q.csv", "--people", "people.qrels"]):
         assert "--people" in judgekit("compare", "--scores", "out/scores.parquet", *wrong, code=2).err
+    assert "--outcome" in judgekit("compare", "--scores", "out/scores.parquet", code=2).err
 
 
 @pytest.mark.parametrize(
