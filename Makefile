@@ -6,6 +6,7 @@
 # make study says what judgekit finds in public data (docs/study.md): it clones that into the cache folder, or takes copies
 # that are there, STUDIES=DIR. make study-judged ENDPOINT=URL MODEL=NAME labels their passages with an LLM: it counts the
 # cost and asks first (YES=1 does not ask; LIMIT=40 tries 40 questions; KEY_ENV=NAME names the variable with the key).
+# make weekly runs everything else that is claimed (.ci/weekly lists it): other Pythons, real servers, references, …
 # make check runs the linter and the type checker. Everything is installed into $(VENV).
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,8 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-more test-fast lab test-lowest check hooks mutants notebooks pictures docs docs-links bench study study-judged clean
+.PHONY: demo test test-more test-fast lab test-lowest check package weekly promises coverage conformance hooks \
+	mutants notebooks pictures docs docs-links bench study study-judged clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
@@ -51,6 +53,30 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check judgekit tests benchmarks notebooks studies examples docs/*.py
 	$(BIN)/ruff format --check judgekit tests benchmarks notebooks studies examples docs/*.py
 	$(BIN)/mypy
+
+# Builds sdist and wheel, and tries the wheel in an empty folder.
+package: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist > build-package.log 2>&1 || { cat build-package.log; exit 1; }
+	rm -f build-package.log
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m pytest -q -m more tests/integration/test_wheel.py
+
+weekly: $(VENV)/.dev
+	$(BIN)/python .ci/weekly $(JOBS)
+
+# Breaks each promise of the pages in a copy, and asks its test whether it notices.
+promises: $(VENV)/.dev
+	$(BIN)/python -m tests.promises
+
+# Branches that tests run, by room; a room below its floor is an error (tests/coverage.toml).
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -q --cov=judgekit --cov-branch --cov-report=json:build/coverage.json
+	$(BIN)/python -m tests.floors build/coverage.json
+
+# Values compared with those of trec_eval, ir_measures, KILT and other references, as a table.
+conformance: $(VENV)/.dev
+	$(BIN)/python -m tests.conformance
 
 # Runs the notebooks and keeps what they show.
 notebooks: $(VENV)/.dev

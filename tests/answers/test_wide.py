@@ -48,6 +48,7 @@ def test_numeric_columns_are_labelings_and_an_empty_cell_is_no_score() -> None:
     city, river = apart.quality["query_id"]
     assert scores.loc[city].to_dict() == {"faithfulness": 0.5, "relevancy": 0.25, "ok": 1.0}
     assert scores.loc[river].dropna().to_dict() == {"ok": 0.0}
+    assert len(apart.scores) == 4
     assert apart.unused == ("response",)
     assert apart.quality[["run", "metric", "value"]].to_numpy().tolist() == [
         ["v1", "thumb", "up"],
