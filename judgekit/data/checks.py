@@ -38,6 +38,10 @@ MANY: Final = 20
 """Runs of fewer documents in all do not tell."""
 
 
+_DIFFER: Final = 0.01
+"""The p-value (Kruskal-Wallis over questions) below which kinds of question are said to differ."""
+
+
 def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) -> dict[str, tuple[str, ...]]:
     """Refuse runs that are not about these queries and docs; return for each the queries that it lacks."""
     # A pilot is no error: where a run holds a good part of the queries, and many others, these are left out.
@@ -195,3 +199,31 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     if "judged" in columns and len(met) < FEW * total:
         few = f"judges documents of only {len(met):,} of {total:,} queries" if met else "judges none of the documents"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"
+
+
+def ways_read(labeling: Labeling, kinds: Mapping[str, str]) -> Iterator[str]:
+    """Yield how the replies of a judge were read, and where the share asked again differs by kind of question."""
+    import pandas as pd
+
+    blocks = [block for block in labeling.blocks("query_id", "status", "read_by") if "read_by" in block]
+    rows = pd.concat(blocks) if blocks else pd.DataFrame({"read_by": []})
+    counts = rows["read_by"].value_counts()
+    if not len(counts):
+        return
+    ways = {"form": "in the form asked for", "sentence": "as a plain sentence", "second request": "when asked again"}
+    shares = ", ".join(f"{counts.get(way, 0) / counts.sum():.1%} {words}" for way, words in ways.items())
+    yield f"{labeling.name}: of {counts.sum():,} replies, {shares} (column read_by of the labels)."
+    again = (rows["read_by"] == "second request") | (rows["status"] == Status.UNPARSED.value)
+    queries = again.groupby(rows["query_id"]).mean()
+    parts = {kind: part.to_numpy() for kind, part in queries.groupby(queries.index.map(kinds)) if len(part) > 1}
+    if len(parts) < 2 or queries.nunique() < 2:
+        return
+    from scipy.stats import kruskal
+
+    if kruskal(*parts.values()).pvalue < _DIFFER:
+        means = sorted(((part.mean(), kind) for kind, part in parts.items()), reverse=True)
+        said = " and ".join(f"{share:.0%} of {kind} questions" for share, kind in (means[0], means[-1]))
+        yield (
+            f"{labeling.name} was asked again about {said}: their labels come from different prompts, so compare"
+            " scores within a kind."
+        )

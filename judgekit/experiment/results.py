@@ -18,7 +18,7 @@ from judgekit.analysis.money import ANSWERING, COSTS
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount, Usage
 from judgekit.client.session import Session
-from judgekit.data.checks import judges_nothing, remarks
+from judgekit.data.checks import judges_nothing, remarks, ways_read
 from judgekit.data.labelings import Labeling
 from judgekit.data.spans import where
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
@@ -474,6 +474,9 @@ def summarise(made: State) -> Results:
         settings=config.toml(),
         note=" ".join(note for url, note in _NOTES.items() if url in urls),
         warnings=tuple(dict.fromkeys(warnings)),
-        notices=tuple(dict.fromkeys(note for note in session.notes if note not in session.doubts)),
+        notices=(
+            *dict.fromkeys(note for note in session.notes if note not in session.doubts),
+            *chain.from_iterable(ways_read(labeling, prepared.kinds or {}) for labeling in made.labelings.values()),
+        ),
         retries=tuple(session.shared.retries.items()),
     )
