@@ -27,6 +27,7 @@ from statistics import median
 import aiohttp
 
 from benchmarks.fast_server import COMPLETION
+from judgekit.cli import collect_seldom
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Fields, Query, Unit
@@ -240,6 +241,7 @@ def contestant(name: str, base_url: str, store: str, pairs: int, concurrency: in
     """Run one contestant and print its figures as JSON."""
     sent = pairs
     if name == "judgekit":
+        collect_seldom()  # as the command line does
         speed, sent = run_sync(ours(base_url, pairs, concurrency, Path(store)))
     else:
         rival = {"raw": raw_aiohttp, "openai": openai_client}[name]

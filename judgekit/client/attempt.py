@@ -26,7 +26,7 @@ from judgekit.client.server_warnings import ServerWarnings
 from judgekit.client.transports import open_transport
 from judgekit.errors import EndpointError
 from judgekit.store.records import Record
-from judgekit.wire.access import Secret
+from judgekit.wire.access import Secret, api_key
 from judgekit.wire.quirks import (
     DOWN,
     MALFORMED,
@@ -61,6 +61,7 @@ _LONGEST: Final = 60
 _NOT_TAKEN: Final = frozenset({400, 422, 500, 501})
 _REJECTED_ALIKE: Final = 50
 _REJECTED_LATER: Final = 200
+_NO_KEY: Final = "no key was sent: name the variable that holds it with api_key_env"
 _VARYING: Final = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
 
@@ -112,6 +113,7 @@ class Client:
         asked: how many requests wait for their outcome.
         sending: when each attempt was sent that is, the oldest first.
         connected: whether a response ever came.
+        keyless: whether requests go without a key.
     """
 
     def __init__(self, endpoint: Endpoint, shared: Shared, begin: Callable[[Client], None]) -> None:
@@ -123,6 +125,7 @@ class Client:
         self.begin = begin
         self.price = spending.price(endpoint)
         self.secret = Secret.of(endpoint)
+        self.keyless = not (api_key(endpoint) or endpoint.headers or endpoint.own_transport)
         self.transport = shared.transports(endpoint) if shared.transports else open_transport(endpoint, shared.note)
         self.limiter = shared.limiter(endpoint)
         self.quirks, self.warnings = shared.learned(endpoint)
@@ -437,6 +440,8 @@ class Attempt:
             )
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
+        if isinstance(response, Fatal) and status == 401 and client.keyless:
+            return Fatal(f"{response.reason} ({_NO_KEY})")
         return response
 
 

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final, TypeVar
-
-_OBJECTS: Final = 20_000
-"""Made and not yet gone before garbage is looked for: as many as some hundred requests have."""
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """Have garbage looked for seldom, and not among what is there before: a request leaves objects, but no cycles."""
-    frozen, (first, *later) = gc.get_freeze_count(), gc.get_threshold()
-    if not 0 < first < _OBJECTS:  # it is off, or as seldom already: in a call of another thread, which sets it back
-        yield
-        return
-    gc.freeze()
-    gc.set_threshold(_OBJECTS, *later)
-    try:
-        yield
-    finally:
-        gc.set_threshold(first, *later)
-        if not frozen:
-            gc.unfreeze()
-
-
-@_seldom_collecting()
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end from synchronous code, also where an event loop is running (a notebook)."""
     running = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -135,6 +136,8 @@ class HttpTransport:
 
 def said_by_system(problem: BaseException) -> str:
     """Return in words why no connection was made, without the addresses that were tried."""
+    if isinstance(problem, ssl.SSLError):
+        return f"no HTTPS there ({problem.reason or problem}); if the server has none, base_url begins with http://"
     number = getattr(problem, "errno", None) or 0
     text = os.strerror(number) if number > 0 else getattr(problem, "strerror", None)
     return text or str(problem) or type(problem).__name__

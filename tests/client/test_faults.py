@@ -272,6 +272,18 @@ def test_a_connection_that_was_never_made_says_how_to_check_it():
     assert "no-such-host.invalid" in str(run.error)
 
 
+def test_https_where_a_server_speaks_http_and_a_key_that_was_not_sent_are_said(fault_server):
+    run = Run(fault_server.base_url.replace("http:", "https:"), UNITS[:1], max_retries=0)
+    assert "no HTTPS there (" in run.stopped
+    assert "base_url begins with http://" in run.stopped
+    fault_server.answer = lambda body, seen: error(401, "Incorrect API key provided.")
+    assert (
+        "(no key was sent: name the variable that holds it with api_key_env)" in Run(fault_server.base_url, "a").stopped
+    )
+    with_header = Run(fault_server.base_url, "a", headers={"X-Key": "mine"})
+    assert "no key was sent" not in with_header.stopped
+
+
 def test_an_untrusted_certificate_is_refused(tmp_path):
     command = (
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import gc
 import signal
 import subprocess
 import sys
@@ -41,6 +42,15 @@ def test_under_a_loop_it_runs_beside_it_with_the_callers_context():
             run_sync(fail())
 
     asyncio.run(notebook())
+
+
+def test_the_callers_garbage_collector_is_left_alone():
+    before = gc.get_threshold(), gc.get_freeze_count()
+
+    async def look() -> tuple[object, int]:
+        return gc.get_threshold(), gc.get_freeze_count()
+
+    assert run_sync(look()) == before
 
 
 CODE = """
