@@ -220,7 +220,10 @@ def check_references(queries: Queries, answering: Answering) -> None:
         and not any(q.answers for q in queries.values())
     ):
         names = ", ".join(m.name for m in answering.metrics)
-        raise UsageError(f"answers are compared with reference answers ({names}), and no query has any")
+        raise UsageError(
+            f"answers are compared with reference answers ({names}), and no query has any. Add ratings, a labeler with"
+            " labels that you trust, or a metric that needs no references, such as grounded"
+        )
 
 
 def answer_units(

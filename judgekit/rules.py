@@ -171,6 +171,4 @@ class SourcedOutcome(DeclaredOutcome):
         if self.source == "llm":
             who = f"by {self.rater}" if self.rater else "by an LLM"
             return f"Answers are rated {who}, not checked by people."
-        if self.source == "trusted":
-            return f"There are no answers: the outcome is {self.outcome}, the order of runs under trusted labels."
         return ""

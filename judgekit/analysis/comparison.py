@@ -66,6 +66,7 @@ class Background:
         obstacle: a sentence that says why there can be no decision, if there is a reason that the tables do not show.
         incomparable: likewise, why the primary measure does not compare these runs.
         kinds: the kind of each question, in the place of the column ``by`` of the rules.
+        quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
         groups: the group of each question, in the place of their column ``groups``.
     """
 
@@ -82,6 +83,7 @@ class Background:
     incomparable: str = ""
     kinds: Mapping[str, str] | None = None
     groups: Mapping[str, str] | None = None
+    quality: str = ""
 
 
 @dataclass(frozen=True, repr=False)

@@ -187,7 +187,8 @@ class AnswersConfig(_Section):
             unless the table names an endpoint, a prompt, metrics or imported answers. Ratings may also be columns of
             imported answers.
         outcome: the metric, the rating or the column of imported answers that the decision is about; by default the
-            ratings, else the first metric.
+            ratings, else the first metric. Without answers the name of a labeler with existing labels that you trust:
+            then the order of the runs under its labels is the outcome.
         scale: scale of the ratings: ``stars`` (1 to 5), ``points`` (0 to 100), or its ends, ``1..7``. Words such as up
             and down, and values from 0 to 1, need none.
         assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then
@@ -235,7 +236,7 @@ class AnswersConfig(_Section):
         if twice is not None:
             raise ValueError(f"metrics names {twice!r} twice")
         self.declared  # noqa: B018 - raises where there is no such scale
-        if not (self.metrics or self.ratings or self.imported):
+        if not (self.metrics or self.ratings or self.imported or self.outcome):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")
         return self
 

@@ -34,7 +34,7 @@ from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import Config, EndpointConfig, load
-from judgekit.experiment.prepare import Prepared, programs
+from judgekit.experiment.prepare import Prepared, programs, trusted
 from judgekit.experiment.run import asked, count
 from judgekit.metrics import parse_measures
 from judgekit.people.sampling import systematic
@@ -108,6 +108,7 @@ class PilotPlan:
         replaced: how many questions of the sample that was there are not in this one.
         own: the sample that the experiment names, if it does.
         folder: that of the experiment file, to which its paths are relative.
+        trusted: the labeler whose labels stand in the place of answers; "" where there are answers.
     """
 
     runs: tuple[str, ...]
@@ -125,6 +126,7 @@ class PilotPlan:
     replaced: int = 0
     own: Path | None = None
     folder: Path = Path()
+    trusted: str = ""
 
     def write(self, path: str | Path) -> PilotPlan:
         """Write the sample as CSV, in place of an earlier one, and return the plan with that file.
@@ -170,6 +172,8 @@ class PilotPlan:
         yield f"Pilot     {n:,} questions{more}{whole}.{name}"
         if self.replaced:
             yield f"          {self.file} held another sample: {self.replaced:,} of its questions are not in this one."
+        if self.trusted:
+            yield f"Outcome   the order of the runs under {self.trusted}: there are no answers and no references."
         if len(self.power):
             first, twice = self.power.to_dict("records")
             yield (
@@ -266,7 +270,7 @@ def plan(
     own = None if config.data.sample is None else config.resolve(config.data.sample)
     config = config.updated(data={"sample": None, "limit": None})
     prepared = _prepared(config, cache)
-    collection, money = prepared.collection, config.costs()
+    collection, money, outcome = prepared.collection, config.costs(), prepared.config.answers.outcome
     primary, ids = config.analysis.primary, list(collection.queries)
     cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
     depth = min(cutoff or max(config.answers.depths), config.data.depth)
@@ -308,6 +312,7 @@ def plan(
         currency=money.currency,
         own=own,
         folder=config.path.parent,
+        trusted=next((name for name in trusted(prepared.labelers) if name == outcome), ""),
         budget=budget,
         warning="" if query_log is None else unlike([q.text for q in collection.queries.values()], read_log(query_log)),
     )
@@ -327,7 +332,7 @@ def _prepared(config: Config, cache: str | Path | None) -> Prepared:
     if not config.endpoints:
         any_model = EndpointConfig.model_validate({"base_url": "http://localhost/v1", "model": "model"})
         config = config.model_copy(update={"endpoints": {"model": any_model}})
-    labelers, answering = programs(config, collection)
+    config, labelers, answering = programs(config, collection)
     return Prepared(config, collection, labelers, answering, ())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -57,6 +57,11 @@ class Prepared:
     weights: Mapping[str, float] | None = None
 
     @property
+    def trusted(self) -> str:
+        """The labeler whose labels stand in the place of answers; "" where there are answers or ratings."""
+        return str(self.config.answers.outcome) if self.outcome.source == "trusted" else ""
+
+    @property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Every endpoint that may be asked, by labelers, for answers or to rate them."""
         asked = [one for labeler in self.labelers.values() for one in labeler.needs.asked]
@@ -77,8 +82,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         collection = collection.only(weights)
     with located(config.path, "answers.ratings"):
         ratings = _ratings(config, collection, everything)
-    config = _without_references(config, collection, ratings)
-    labelers, answering = programs(config, collection)
+    config, labelers, answering = programs(config, collection, ratings)
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
         measures = suited(stages.at_depths(given, config.answers.depths), collection.runs, collection.docs)
@@ -92,13 +96,14 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
             columns.append({q: query.group(column) for q, query in collection.queries.items()} if column else None)
     with located(config.path, "money"):
         config.costs()
-    config = _with_primary(config, measures, QUALITY.empty() if ratings is None else ratings, [*answering.values()])
+    rated = QUALITY.empty() if ratings is None else ratings
+    config = _with_primary(config, measures, rated, [*answering.values()], trusted(labelers))
     if config.answers.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             outcomes.check_references(collection.queries, next(iter(answering.values())))
     sampled = None if data.sample is None else weights
     groups, kinds = columns
-    outcome = _outcome(config, next(iter(answering.values()), None))
+    outcome = _outcome(config, next(iter(answering.values()), None), trusted(labelers))
     made = Prepared(config, collection, labelers, answering, tuple(measures), ratings, outcome, groups, kinds, sampled)
     if keys:
         check_access(made.endpoints)
@@ -125,19 +130,36 @@ def _imported(config: Config) -> list[tuple[Path, str | None]]:
     return [(path, of_run.get(path)) for path in map(config.resolve, config.answers.imported)]
 
 
-def _without_references(config: Config, collection: stages.Collection, ratings: pd.DataFrame | None) -> Config:
-    """Leave out the default metrics where they could rate nothing and there are ratings: nobody asked for them."""
+def _with_outcome(
+    config: Config, queries: Queries, ratings: pd.DataFrame | None, labelers: Mapping[str, Labeler]
+) -> Config:
+    """Fix what the outcome is where there are no references: ratings, else labels that are there already."""
     answers = config.answers
-    referenced = any(query.answers for query in collection.queries.values())
-    if ratings is None or referenced or "metrics" in answers.model_fields_set:
+    if answers.outcome in trusted(labelers):
+        return config.updated(answers={"metrics": []})
+    referenced = any(query.answers for query in queries.values())
+    # Nobody asked for the default metrics, which could rate nothing.
+    if referenced or "metrics" in answers.model_fields_set:
         return config
-    return config.updated(answers={"metrics": []})
+    if ratings is not None:
+        return config.updated(answers={"metrics": []})
+    wished = {"imported", "endpoint", "prompt", "modes", "outcome"} & answers.model_fields_set
+    if wished or not trusted(labelers):
+        return config
+    return config.updated(answers={"metrics": [], "outcome": trusted(labelers)[0]})
 
 
-def _outcome(config: Config, answering: outcomes.Answering | None) -> SourcedOutcome:
+def trusted(labelers: Mapping[str, Labeler]) -> list[str]:
+    """Return the labelers whose labels exist: without answers, the order of runs under them can be the outcome."""
+    return [name for name, labeler in labelers.items() if labeler.needs.existing]
+
+
+def _outcome(config: Config, answering: outcomes.Answering | None, by_labels: Collection[str]) -> SourcedOutcome:
     """Return the outcome with where it comes from."""
     answers, declared = config.answers, SourcedOutcome(**asdict(config.answers.declared))
     name = str(declared.outcome)
+    if name in by_labels:
+        return replace(declared, outcome=str(config.analysis.primary), source="trusted")
     if answering is None or name not in answers.metrics:
         return replace(declared, source="people")
     metric = answering.metrics[answers.metrics.index(name)]
@@ -177,11 +199,14 @@ def _taken(config: Config, queries: Queries) -> dict[str, float]:
     return dict(islice(weights.items(), config.data.limit))
 
 
-def programs(config: Config, collection: stages.Collection) -> tuple[dict[str, Labeler], dict[str, outcomes.Answering]]:
-    """Build what labels and what answers, by name and by stage."""
+def programs(
+    config: Config, collection: stages.Collection, ratings: pd.DataFrame | None = None
+) -> tuple[Config, dict[str, Labeler], dict[str, outcomes.Answering]]:
+    """Build what labels and what answers, by name and by stage, and fix the outcome where there are no references."""
     labelers, resources = labelers_of(config, collection.docs)
+    config = _with_outcome(config, collection.queries, ratings, labelers)
     with located(config.path, "answers"):
-        return labelers, _answering(config, resources, collection)
+        return config, labelers, _answering(config, resources, collection)
 
 
 def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Context]:
@@ -239,7 +264,11 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
 
 
 def _with_primary(
-    config: Config, measures: list[Measure], ratings: pd.DataFrame, answering: list[outcomes.Answering]
+    config: Config,
+    measures: list[Measure],
+    ratings: pd.DataFrame,
+    answering: list[outcomes.Answering],
+    by_labels: Collection[str],
 ) -> Config:
     """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers
@@ -247,17 +276,22 @@ def _with_primary(
     rated = sorted(set(ratings["metric"]))
     own = ratings["metric"][ratings["model"].isin([one.model for one in answering])]
     with located(config.path, "answers.ratings"):
-        if not (answers.metrics or rated):
+        if not (answers.metrics or rated or answers.outcome in by_labels):
             raise UsageError("hold no rating of these queries, and there is no other outcome")
         if twice := next((metric for metric in answers.metrics if metric in set(own)), None):
             raise UsageError(f"they hold {twice!r}, which the experiment computes itself: rename the metric")
     metric = answers.outcome or [*rated, *answers.metrics][0]
     with located(config.path, "answers.outcome"):
-        if metric not in (known := [*answers.metrics, *rated]):
-            note = " (answers.metrics and the metrics of answers.ratings)"
+        if metric not in (known := [*answers.metrics, *rated, *by_labels]):
+            note = " (answers.metrics, the metrics of answers.ratings, and labelers with existing labels)"
             raise UsageError(not_among("outcome", metric, known, note=note))
     depths, runs = list(answers.depths), set(config.runs)
-    if metric not in answers.metrics:
+    if metric in by_labels:
+        depths = sorted({measure.cutoff for measure in measures if measure.cutoff is not None})
+        if len(config.labelers) < 2:
+            reason = f"the outcome is the order of the runs under {metric}: add a labeler to compare with it"
+            raise ConfigError(reason, config.path, "labelers")
+    elif metric not in answers.metrics:
         of = ratings[ratings["metric"] == metric]
         depths, runs = sorted({int(depth) for depth in of["depth"]}), set(of["run"][of["depth"] > 0])
     elif isinstance(imported := answering[0].answerer, Imported):

@@ -34,6 +34,7 @@ from judgekit import outcomes, stages
 from judgekit.analysis import Background, Comparison, compare
 from judgekit.analysis.agreement import agreement
 from judgekit.analysis.findings import LENGTH, RETRIEVER
+from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Budget, Usage
@@ -45,7 +46,7 @@ from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder
 from judgekit.data.streams import noting_reads, write_atomic
-from judgekit.data.tables import ALL
+from judgekit.data.tables import ALL, QUALITY, Status
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment import results as shown
@@ -130,8 +131,19 @@ class AnswerStep(Step):
             for stage, one in prepared.answering.items()
         ]
         tables += [] if prepared.ratings is None else [prepared.ratings]
+        if prepared.trusted:
+            tables.append(_by_trusted(state))
         state.quality = pd.concat(tables, ignore_index=True)
         write_table(state.quality, state.folder / answers_file(prepared))
+
+
+def _by_trusted(state: State) -> pd.DataFrame:
+    """Return what runs score under trusted labels, which stand in the place of answers, as a quality table."""
+    prepared = state.prepared
+    measure = Measure(str(prepared.config.analysis.primary))
+    evaluation = stages.score_pool(prepared.collection, [state.labelings[prepared.trusted]], [measure])
+    table = outcome_of(evaluation)
+    return QUALITY.check(table.assign(answer="", status=Status.OK.value, reason=""))
 
 
 @register.step()
@@ -192,8 +204,10 @@ def _compared(state: State) -> Comparison:
     metric, names = str(prepared.config.answers.outcome), prepared.config.answers.metrics
     own = dict(zip(names, first.metrics, strict=True)).get(metric) if first else None  # rated here, if it is
     several = modes_of(quality)
+    # Labels that stand in the place of answers do not take part: they are the outcome.
+    scores = state.scores[state.scores["labeling"] != prepared.trusted]
     return compare(
-        pd.concat([state.scores, stages.control_scores(collection, primary)], ignore_index=True),
+        pd.concat([scores, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
         rules,
         outcome=prepared.outcome,
@@ -209,6 +223,7 @@ def _compared(state: State) -> Comparison:
             answering=shown.answering(prepared),
             notes=state.evaluation.notes.rename(columns={"ties_across": "ties"}),
             obstacle=f"{mix}. {shown.MIXED}" if mix else "",
+            quality=f"{primary} by {prepared.trusted}" if prepared.trusted else "",
             incomparable=incomparable(collection.runs, Measure(primary)),
             kinds=prepared.kinds,
             groups=prepared.groups,

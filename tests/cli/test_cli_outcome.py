@@ -4,9 +4,10 @@ import csv
 import io
 import json
 
+import pandas as pd
 import pytest
 
-from tests.small import edited, toml
+from tests.small import MOCK, edited, toml
 
 RUNS = ("good", "poor")
 
@@ -188,3 +189,22 @@ def test_grades_of_other_answers_are_refused(graded, judgekit):
     edited(graded / "app.csv", " says ", " tells ")
     judgekit("run", "graded.toml", "--out", "later", "--cache", "fresh", code=0)
     assert "are not among the answers" in judgekit("annotate", "correct", "grades.qrels", "later", code=2).err
+
+
+def test_without_answers_the_order_of_runs_under_trusted_labels_is_the_outcome(folder, judgekit):
+    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(query | {"answers": []}) + "\n" for query in queries))
+    labelers = [{"name": "nist", "kind": "provenance", "qrels": "gold.qrels"}, {"name": "judge", "kind": "judge"}]
+    given = {"data": {"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 5}, "endpoints": {"local": MOCK}}
+    given |= {"runs": {"good": "good.trec", "poor": "poor.trec"}, "analysis": {"resamples": 100}}
+    (folder / "ours.toml").write_text(toml(**given, labelers=labelers, metrics={"measures": ["nDCG@3"]}))
+    planned = judgekit("plan", "ours.toml", "--questions", "4", "--out", "pilot.csv", code=0).out
+    assert "the order of the runs under nist" in planned
+    judgekit("run", "ours.toml", "--out", "ours", "--cache", "fresh")
+    assert 'outcome = "nist"' in (folder / "ours" / "resolved.toml").read_text()
+    (metric,) = set(pd.read_parquet(folder / "ours" / "answers" / "ratings.parquet")["metric"])
+    assert metric == "nDCG@3"
+    (folder / "ours.toml").write_text(toml(**given, labelers=labelers[1:]))
+    assert "Add ratings, a labeler with labels that you trust" in judgekit("run", "ours.toml", code=2).err
+    (folder / "ours.toml").write_text(toml(**given, labelers=labelers[:1]))
+    assert "add a labeler to compare with it" in judgekit("run", "ours.toml", code=2).err
