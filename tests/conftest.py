@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from judgekit.experiment import trust
 from tests.servers import fault_server
 from tests.small import folder, judgekit
 
 __all__ = ["fault_server", "folder", "judgekit"]  # a fixture is found where its name is
 
 ROOT = Path(__file__).resolve().parent.parent
+CHECK = trust.check
 
 # A busy machine is no failure. CI tries the same examples each time, people others.
 SAME = bool(os.environ.get("CI"))
@@ -47,6 +49,24 @@ def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A store folder per test, made by the few tests that use theirs."""
     folder = tmp_path_factory.mktemp("caches")
     return (folder / str(number) for number in count())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests write the experiments that they run, and need not confirm them; `untrusting` is for those that do."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        patched.setattr(trust, "check", lambda *_: None)
+        yield
+
+
+@pytest.fixture
+def untrusting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a configuration that confirms nothing, which counts in this test."""
+    monkeypatch.setattr(trust, "check", CHECK)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv(trust.VARIABLE, raising=False)
+    return tmp_path / "config" / "judgekit"
 
 
 @pytest.fixture(autouse=True)

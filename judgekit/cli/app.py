@@ -22,7 +22,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
     "Journey": (flow.demo, flow.init, flow.plan, flow.run, flow.choose, flow.report, annotate, build),
     "Stages": (stages.label, stages.answer, stages.score, stages.compare, stages.agree),
     "Plug-ins": (),
-    "Tools": (tools.check_endpoint, tools.list_, tools.convert, tools.cache),
+    "Tools": (tools.trust, tools.check_endpoint, tools.list_, tools.convert, tools.cache),
 }
 """The commands, and groups of commands, under the headings of the help; those of plug-ins come from the register."""
 

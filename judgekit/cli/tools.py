@@ -119,6 +119,27 @@ def check_endpoint(
         raise typer.Exit(3)
 
 
+def trust(
+    experiment: Annotated[Path, typer.Argument(help="Experiment file, or a results folder that somebody gave you.")],
+) -> None:
+    """Show what an experiment would import, read from the environment and contact, and confirm that for you.
+
+    Needed once for each file of code, key and server, and again where one changes. See docs/trust.md.
+
+    Examples:
+        judgekit trust experiment.toml
+    """
+    from judgekit.experiment import trust as trusts
+    from judgekit.experiment.file import entries_of
+
+    entries = entries_of(experiment)
+    if not entries:
+        say(f"{experiment} imports no code, reads no variable and contacts no other machine: nothing to confirm.")
+        return
+    say(f"{experiment} would", *(f"  {entry}" for entry in entries))
+    say(f"Confirmed in {trusts.confirm(entries)}.", f"For CI: {trusts.VARIABLE}={trusts.hash_of(entries)}")
+
+
 def convert(
     source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read; - is standard input.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write.")],

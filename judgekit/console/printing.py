@@ -317,6 +317,8 @@ def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, Inpu
 
 def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     """Write what was made of files, and show it below a first line."""
+    from judgekit.experiment.trust import own
+
     width = max(len(name) for name, _ in made.files)
     there = next((path for path in made.files_written if path.exists()), None)
     kept = there is not None and not overwrite
@@ -324,6 +326,7 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     if not made.lacking and not kept:
         check_outputs(*made.files_written)
         made.write()
+        own(made.files_written[0])
     say(*([first] if first else []), *(f"{name:<{width}}  {taken}" for name, taken in made.files))
     note(*made.cautions)
     if made.lacking:

@@ -88,9 +88,16 @@ def _results_of(config: Config) -> Path | None:
     return None
 
 
-def _prepared(experiment: str | Path, labeling: str, people: str | Path | None, cache: str | Path | None) -> _Job:
+def _prepared(
+    experiment: str | Path,
+    labeling: str,
+    people: str | Path | None,
+    cache: str | Path | None,
+    *,
+    trust: bool = False,
+) -> _Job:
     source = Path(experiment)
-    config = config_of(source) if source.is_dir() else load(source)
+    config = config_of(source) if source.is_dir() else load(source, trusted=trust)
     results = source if source.is_dir() else _results_of(config)
     biases = None if results is None else load_results(results).biases.get(labeling, ())
     config = config.updated(data={"sample": None, "limit": None})
@@ -128,6 +135,7 @@ def build(
     cache: str | Path | None = None,
     budget: Budget | None = None,
     progress: Progress = silent,
+    trust: bool = False,
 ) -> Built:
     """Write the final qrels of an experiment: people's labels where there are some, else those of one labeling.
 
@@ -145,6 +153,7 @@ def build(
         cache: folder of the reply store; the user's cache folder by default.
         budget: where to stop.
         progress: called with events.
+        trust: as for `judgekit.run`, of an experiment file.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent; or people judged too little to fit anything.
@@ -152,7 +161,7 @@ def build(
     """
     folder = Path(out)
     with noting_reads() as read:
-        job = _prepared(experiment, labeling, people, cache)
+        job = _prepared(experiment, labeling, people, cache, trust=trust)
         check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD], overwrite=overwrite)
         inputs = sources(job.config.files(), read)
 

@@ -43,7 +43,7 @@ def warm_on_ray(
         raise UsageError(f"--ray needs Ray: {install('ray')}") from None
     except (OSError, ValueError, RuntimeError) as problem:
         said = f"no Ray cluster answers at {address} ({str(problem).splitlines()[0]})"
-        raise UsageError(f"{said}: start one with `ray start --head`, or use --address local") from None
+        raise UsageError(f"{said}: start one with `ray start --head`, or use --ray local") from None
     of = min([int(ray.cluster_resources().get("CPU", 1)), *(one.concurrency for one in prepared.endpoints)])
     file, run = (config.toml(), str(config.path.absolute())), ray.remote(num_cpus=1, max_retries=-1)(_part)
 

@@ -35,6 +35,7 @@ from judgekit.data.sources import resolved
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
+from judgekit.experiment import trust
 from judgekit.registry import register
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.settings import Bounds, bounds_of
@@ -361,15 +362,33 @@ def read_servers(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Price
     """Return the tables of endpoints and the prices of an experiment file, which need hold nothing else."""
     with located(path):
         try:
-            form = _Servers.model_validate(_content(path))
+            content = _content(path)
+            form = _Servers.model_validate(content)
         except ValidationError as error:
             raise _speak(error, path) from None
+    trust.check(content, path)
     return _tables(form.endpoints, path.parent), _price_list(form.prices)
 
 
-def load(path: str | Path, *, whole: bool = True) -> Config:
-    """Read an experiment file; one that is not ``whole`` may lack documents and labelers, as before a pilot."""
-    return parse_config(_content(Path(path)), Path(path), whole=whole)
+def load(path: str | Path, *, whole: bool = True, trusted: bool = False) -> Config:
+    """Read an experiment file; one that is not ``whole`` may lack documents and labelers, as before a pilot.
+
+    Raises:
+        ConfigError: it is no experiment, or what it would import, read from the environment and contact is not
+            confirmed (`judgekit.experiment.trust`); ``trusted`` says that it is.
+    """
+    path = Path(path)
+    content = _content(path)
+    config = parse_config(content, path, whole=whole)
+    if not trusted:
+        trust.check(content, path)
+    return config
+
+
+def entries_of(source: Path) -> tuple[trust.Entry, ...]:
+    """Return what an experiment file, or that of a results folder, would import, read and contact."""
+    content, path = _resolved(source) if source.is_dir() else (_content(source), source)
+    return trust.listed(content, path.parent)
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -505,6 +524,14 @@ def of_another(folder: Path, config: Config) -> str | None:
 
 def config_of(folder: Path) -> Config:
     """Return the experiment that a results folder came from."""
+    content, path = _resolved(folder)
+    config = parse_config(content, path)
+    trust.check(content, path, folder)
+    return config
+
+
+def _resolved(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Return what a results folder keeps of its experiment, and the file that relative paths in it go from."""
     path = folder / "resolved.toml"
     try:
         first, _, rest = path.read_text(encoding="utf-8").partition("\n")
@@ -512,6 +539,6 @@ def config_of(folder: Path) -> Config:
             raise ValueError
         content = tomllib.loads(rest)
         content.pop("prompts", None)  # a table that 0.2.0 was first written with
-        return parse_config(content, Path(first.removeprefix(ANCHOR)) / path.name)
+        return content, Path(first.removeprefix(ANCHOR)) / path.name
     except (OSError, ValueError):
         raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None

@@ -247,6 +247,7 @@ def plan(
     budget: float | None = None,
     query_log: str | Path | None = None,
     cache: str | Path | None = None,
+    trust: bool = False,
 ) -> PilotPlan:
     """Plan a pilot: which questions, what they take, what they can show. Nothing is asked, nothing is written.
 
@@ -258,6 +259,7 @@ def plan(
         budget: money for pilot and labels; without ``questions`` the pilot takes at most half of it.
         query_log: a file of queries, or of lines (``.txt``), that the questions should look like.
         cache: folder of the reply store: what it holds need not be asked.
+        trust: as for `judgekit.run`.
 
     Returns:
         The plan; ``print(plan)`` says it, ``plan.write("pilot.csv")`` writes the sample for ``[data] sample``.
@@ -266,7 +268,7 @@ def plan(
         ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given
             and prices are not.
     """
-    config = experiment if isinstance(experiment, Config) else load(experiment, whole=False)
+    config = experiment if isinstance(experiment, Config) else load(experiment, whole=False, trusted=trust)
     own = None if config.data.sample is None else config.resolve(config.data.sample)
     config = config.updated(data={"sample": None, "limit": None})
     prepared = _prepared(config, cache)

@@ -419,6 +419,7 @@ def run(
     budget: Budget | None = None,
     progress: Progress = silent,
     wait_s: float = 0.0,
+    trust: bool = False,
 ) -> Finished:
     """Run an experiment from top to bottom, in a notebook too.
 
@@ -432,6 +433,8 @@ def run(
         budget: where to stop.
         progress: called with events.
         wait_s: how long a server that is not ready is waited for.
+        trust: whether the code, keys and servers that the file names are yours; without it they have to be confirmed
+            by `judgekit trust`.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
@@ -439,7 +442,8 @@ def run(
     """
     folder = Path(out)
     with noting_reads() as read:
-        prepared = prepare(experiment, cache=cache)
+        config = experiment if isinstance(experiment, Config) else load(experiment, trusted=trust)
+        prepared = prepare(config, cache=cache)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
         if not overwrite:
             _check_kept(folder, prepared)

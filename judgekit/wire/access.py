@@ -33,6 +33,8 @@ _KEY_VALUE: Final = re.compile(r"[A-Za-z0-9]{20}")
 """Keys hold runs of letters and digits this long; names and versions do not."""
 
 _FROM_ENV: Final = "env:"
+_METADATA: Final = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
+"""The names that clouds give to their link-local address of credentials."""
 _OUR_HEADERS: Final = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding"})
 _INSTEAD: Final = "put the key in an environment variable and name that as api_key_env"
 
@@ -47,9 +49,32 @@ def address_problem(base_url: str) -> str | None:
         name, _, value = unquote_plus(field).partition("=")
         if _KEY_NAME.search(name) or _KEY_VALUE.search(name) or _KEY_VALUE.search(value):
             return f"base_url holds what looks like a key behind its '?', and base_url is stored and shown: {_INSTEAD}"
+    if parts is not None and _is_link_local(str(parts.hostname)):
+        return f"base_url {base_url!r} is a link-local address, where clouds keep credentials: nothing is sent there"
     if parts is not None:
         return None
     return f"base_url {base_url!r} must start with http:// or https://, and usually ends in /v1"
+
+
+def origin(base_url: str) -> str:
+    """Return whom an address is of: its scheme, host and port; nothing of what is no address."""
+    parts = _split(base_url)
+    if parts is None:
+        return ""
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+    return f"{parts.scheme}://{host}" + ("" if parts.port is None else f":{parts.port}")
+
+
+def is_local(base_url: str) -> bool:
+    """Return whether an address is of this machine."""
+    return _reached_directly((urlsplit(base_url).hostname or "").rstrip("."), "")
+
+
+def variables_of(api_key_env: object, headers: object) -> list[str]:
+    """Return the names of the environment variables that a key and headers are read from."""
+    values = [value for value in headers.values() if isinstance(value, str)] if isinstance(headers, dict) else []
+    named = [value.removeprefix(_FROM_ENV) for value in values if value.startswith(_FROM_ENV)]
+    return [api_key_env, *named] if isinstance(api_key_env, str) else named
 
 
 def variable_problem(name: str) -> str | None:
@@ -113,13 +138,28 @@ def _split(url: str) -> SplitResult | None:
         return None
 
 
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that a host is written as, 127.1 and 0x7f000001 included; None of a name."""
+    try:
+        address = ipaddress.ip_address(host if ":" in host else socket.inet_aton(host))
+    except (OSError, ValueError):
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _is_link_local(host: str) -> bool:
+    """Return whether a host is, or is the name of, an address at which clouds give out credentials."""
+    address = _address(host.rstrip(".").partition("%")[0])
+    if address is None:
+        return host.rstrip(".").lower() in _METADATA
+    return address.is_link_local
+
+
 def _reached_directly(host: str, no_proxy: str) -> bool:
     """Say whether a host is this machine by any of its names, or in a network of ``NO_PROXY``, as ``10.0.0.0/8``."""
-    try:
-        address = ipaddress.ip_address(host if ":" in host else socket.inet_aton(host))  # of 127.1 and the like, too
-    except (OSError, ValueError):
+    address = _address(host)
+    if address is None:
         return host == "localhost" or host.endswith(".localhost")
-    address = getattr(address, "ipv4_mapped", None) or address
     for name in no_proxy.split(","):
         with suppress(ValueError):
             if address in ipaddress.ip_network(name.strip().strip("[]"), strict=False):

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {"benchmarks", "docs", "examples", "judgekit", "prompts", "studies", "tests", "notebooks", "Makefile"}
-SHIPPED |= {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md"}
+SHIPPED |= {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "SECURITY.md"}
 FRAME = {"pyproject.toml", "LICENSE", ".gitignore"}
 CLUTTER = (".env", "notes.txt", "env/lib/tests/test_x.py", "env/lib/judgekit/x.py", "judgekit-demo/report.html")
 JUNK = shutil.ignore_patterns("__pycache__", ".*", "*.pyc")

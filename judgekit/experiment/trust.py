@@ -1,0 +1,208 @@
+"""What an experiment file would import, read from the environment and contact, and what its user has confirmed of it.
+
+A file that somebody sent is data: a labeler of its own is code, a variable that it names may hold any secret, and an
+address is where passages and keys go. So nothing of this happens before the user has seen the list and confirmed it,
+once for each entry, as direnv and mise do.
+
+Nothing is to be confirmed of a server on this machine that gets no key, nor of an experiment that `judgekit init` wrote
+on this machine. Code of installed packages was confirmed by installing it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from judgekit.data.streams import open_atomic
+from judgekit.errors import ConfigError
+from judgekit.wire.access import is_local, origin, variables_of
+
+VARIABLE: Final = "JUDGEKIT_TRUST"
+"""The variable that holds the hash of a list that is confirmed, as for CI."""
+
+_FILE: Final = "trust.json"
+_PLACES: Final = {"win32": ("APPDATA", "AppData/Roaming"), "darwin": ("", "Library/Application Support")}
+_CODE: Final = re.compile(r"\.py(?=:)")
+_BEGINS: Final = re.compile(r"[\s=,;|()'\":]")
+"""What may stand in front of a file's name inside of a spelling."""
+
+_DATASETS: Final = "ir_datasets:"
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """One thing that an experiment would do.
+
+    Attributes:
+        does: ``import`` a file, ``read`` a variable, or ``contact`` a server.
+        what: the file as the experiment names it, the variable, or the address.
+        whom: the SHA-256 of the file; the address to which the variable's value is sent; nothing of a server.
+        place: where the file lies, absolute; nothing else has one.
+    """
+
+    does: Literal["import", "read", "contact"]
+    what: str
+    whom: str = ""
+    place: str = ""
+
+    @property
+    def kept(self) -> list[str]:
+        """What is kept of it once it is confirmed."""
+        return [self.does, self.place or self.what, self.whom]
+
+    def __str__(self) -> str:
+        if self.does == "import":
+            return f"import {self.what} (SHA-256 {self.whom})"
+        if self.does == "read":
+            return f"read the environment variable {self.what} and send it to {self.whom or 'your application'}"
+        return f"contact {self.what}"
+
+
+def listed(content: Mapping[str, Any], folder: Path) -> tuple[Entry, ...]:
+    """Return what an experiment would import, read and contact, by the content of its file; it does none of that."""
+    found: set[Entry] = set()
+    for text in _texts(content):
+        for name in _code_files(text, folder):
+            path = folder / os.path.expanduser(name)
+            code = hashlib.sha256(path.read_bytes()).hexdigest()
+            found.add(Entry("import", name, code, str(path.resolve())))
+        if text.startswith(_DATASETS):
+            found.add(Entry("contact", text))
+    endpoints = content.get("endpoints")
+    for endpoint in endpoints.values() if isinstance(endpoints, Mapping) else ():
+        if isinstance(endpoint, Mapping):
+            found.update(_of_endpoint(endpoint))
+    return tuple(sorted(found))
+
+
+def _of_endpoint(endpoint: Mapping[str, Any]) -> Iterator[Entry]:
+    base_url = str(endpoint.get("base_url", ""))
+    for name in variables_of(endpoint.get("api_key_env"), endpoint.get("headers")):
+        yield Entry("read", name, origin(base_url))
+    if origin(base_url) and not is_local(base_url):
+        yield Entry("contact", origin(base_url))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text of a file's content, keys included: what is code is told by its form, wherever it stands."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield str(key)
+            yield from _texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+
+
+def _code_files(text: str, folder: Path) -> Iterator[str]:
+    """Yield the Python files that a text may name, in a spelling inside of another one, too."""
+    # Such a one has quotes around it, and a quote in its name is escaped: each reading that is a file counts.
+    for match in _CODE.finditer(text):
+        before = text[: match.end()]
+        for start in (0, *(begin.end() for begin in _BEGINS.finditer(before))):
+            for name in {before[start:], re.sub(r"\\(.)", r"\1", before[start:])}:
+                if _is_file(folder / os.path.expanduser(name)):
+                    yield name
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or holds what none may hold
+        return False
+
+
+def hash_of(entries: Iterable[Entry]) -> str:
+    """Return the hash of a list, which is the same on every machine."""
+    lines = sorted({json.dumps([entry.does, entry.what, entry.whom]) for entry in entries})
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def check(content: Mapping[str, Any], path: Path, source: Path | None = None) -> None:
+    """Refuse an experiment file as long as something that it would do is not confirmed.
+
+    ``source`` is what the user gave, if that is not the file, but a results folder.
+
+    Raises:
+        ConfigError: something is not; the message names the command that shows and confirms it.
+    """
+    entries = listed(content, path.parent)
+    if not entries or os.environ.get(VARIABLE, "").strip() == hash_of(entries):
+        return
+    kept = _Kept.read()
+    if str(path.resolve()) in kept.own:
+        # What is run from a file of the user's own is confirmed with it, for the results name the same things.
+        kept.confirm(entries)
+        return
+    lacking = [str(entry) for entry in entries if tuple(entry.kept) not in kept.confirmed]
+    if lacking:
+        would = "; ".join(lacking)
+        command = f"judgekit trust {shlex.quote(str(source or path))}"
+        reason = f"would {would}. Nothing of this was done. If you want it, confirm it: {command}"
+        raise ConfigError(reason, source or path)
+
+
+def confirm(entries: Collection[Entry]) -> Path:
+    """Confirm entries for this user, and return where that is kept."""
+    return _Kept.read().confirm(entries)
+
+
+def own(path: Path) -> None:
+    """Note that judgekit wrote an experiment file here, of which nothing has to be confirmed."""
+    kept = _Kept.read()
+    kept.own.add(str(path.resolve()))
+    kept.write()
+
+
+def folder() -> Path:
+    """Return the folder of judgekit's configuration for this user."""
+    variable, place = _PLACES.get(sys.platform, ("XDG_CONFIG_HOME", ".config"))
+    return Path(os.environ.get(variable) or Path.home() / place) / "judgekit"
+
+
+@dataclass
+class _Kept:
+    """What the user has confirmed: entries, and the experiment files that judgekit wrote here."""
+
+    confirmed: set[tuple[str, ...]]
+    own: set[str]
+
+    @classmethod
+    def read(cls) -> _Kept:
+        path = folder() / _FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            confirmed = {tuple(map(str, entry)) for entry in content["confirmed"]}
+            return cls(confirmed, {str(name) for name in content["own"]})
+        except FileNotFoundError:
+            return cls(set(), set())
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise ConfigError("cannot be read: delete it, and confirm again what you trust", path) from None
+
+    def confirm(self, entries: Iterable[Entry]) -> Path:
+        more = {tuple(entry.kept) for entry in entries} - self.confirmed
+        if more:
+            self.confirmed |= more
+            self.write()
+        return folder() / _FILE
+
+    def write(self) -> None:
+        path = folder() / _FILE
+        content = {"confirmed": sorted(self.confirmed), "own": sorted(self.own)}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with open_atomic(path) as stream:
+                stream.write(json.dumps(content, indent=1).encode())
+            path.chmod(0o600)
+        except OSError as problem:
+            raise ConfigError(f"cannot be written: {problem.strerror}", path) from None
