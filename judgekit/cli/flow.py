@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,10 +129,11 @@ def plan(
         say(str(made))
         return
     tables = {"costs": made.costs, "power": made.power}
-    about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "warning", "file")
+    about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "file")
     emit(
         "plan",
         **{name: getattr(made, name) for name in about},
+        query_log=None if made.coverage is None else asdict(made.coverage),
         pilot=len(made.sample),
         **{name: records(table) for name, table in tables.items()},
     )

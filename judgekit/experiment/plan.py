@@ -7,7 +7,6 @@ requests are those to any model.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -22,19 +21,17 @@ import pandas as pd
 from judgekit import stages
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
-from judgekit.answers.text import apart, fold
 from judgekit.client.budget import Budget, Prices, Spending
 from judgekit.client.waves import Plan
 from judgekit.data.documents import Doc, MemoryDocs, Queries
 from judgekit.data.files import read_table, write_table
 from judgekit.data.frames import as_runs
-from judgekit.data.readers import read_queries
 from judgekit.data.runs import Run
-from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import Config, EndpointConfig, load
 from judgekit.experiment.prepare import Prepared, programs, trusted
+from judgekit.experiment.querylog import LogCoverage, compared
 from judgekit.experiment.run import asked, count
 from judgekit.metrics import parse_measures
 from judgekit.people.sampling import systematic
@@ -48,15 +45,6 @@ PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
 _SHOWN, _VARIANTS, _POINTS = 3.5, 4.7, 280.0
 _DIFFER: Final = (0.1, 0.2, 0.4)
 _COUNTS: Final = ("requests", "judgments", "references", "prompt_tokens", "money")
-
-
-_ASKS: Final = re.compile(
-    r"(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|should|will)\b"
-)
-_MARKS: Final = ("?", "\u061f")
-_CERTAIN: Final = 0.05 / 3
-_EFFECT: Final = 0.1
-_COMPARED: Final = 5000
 
 
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
@@ -103,7 +91,7 @@ class PilotPlan:
             the smallest difference in points where 10, 20 and 40 % of the answers differ. Empty with one run.
         currency: of all money.
         budget: as given.
-        warning: what speaks against these questions, "" for nothing.
+        coverage: how the questions lie beside those of a query log, if one is given.
         file: where the sample was written.
         replaced: how many questions of the sample that was there are not in this one.
         own: the sample that the experiment names, if it does.
@@ -121,7 +109,7 @@ class PilotPlan:
     power: pd.DataFrame = field(repr=False)
     currency: str = ""
     budget: float | None = None
-    warning: str = ""
+    coverage: LogCoverage | None = None
     file: Path | None = None
     replaced: int = 0
     own: Path | None = None
@@ -191,8 +179,8 @@ class PilotPlan:
                 "Choosing  With 50 questions the costliest labeling you can afford is safer;"
                 f" with {ENOUGH}, what the pilot finds."
             )
-        if self.warning:
-            yield f"Beware    {self.warning}"
+        if self.coverage is not None:
+            yield from self.coverage.lines()
 
     def _table(self) -> list[str]:
         """Return the costs as lines: of the pilot, and of all questions."""
@@ -316,7 +304,7 @@ def plan(
         folder=config.path.parent,
         trusted=next((name for name in trusted(prepared.labelers) if name == outcome), ""),
         budget=budget,
-        warning="" if query_log is None else unlike([q.text for q in collection.queries.values()], read_log(query_log)),
+        coverage=None if query_log is None else compared([q.text for q in collection.queries.values()], query_log),
     )
 
 
@@ -424,50 +412,3 @@ def _power(n: int, runs: int) -> pd.DataFrame:
         points = {f"points_{share:.0%}".rstrip("%"): smallest_difference(questions, share) for share in _DIFFER}
         rows.append({"questions": questions, "r": r, "variants": variants, **points})
     return pd.DataFrame(rows)
-
-
-def read_log(path: str | Path) -> list[str]:
-    """Return the queries of a log: a file of queries, or of one a line (``.txt``)."""
-    if Path(path).suffix == ".txt":
-        text = read_bytes(Path(path), "a query log").decode(errors="replace")
-        return [line for line in text.splitlines() if line.strip()]
-    return [query.text for query in read_queries(path).values()]
-
-
-def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
-    """Return a warning if questions do not look like those of a query log: their length, form or words; else ""."""
-    from scipy.stats import fisher_exact, mannwhitneyu
-
-    random = np.random.default_rng(1)
-    texts = [
-        [fold(some[i]) for i in random.permutation(len(some))[:_COMPARED]] for some in (list(questions), list(log))
-    ]
-    if min(map(len, texts)) < 20:
-        raise UsageError("a query log and the questions are compared with at least 20 of each")
-    words = [[re.findall(r"\w+", apart(text)) for text in some] for some in texts]
-
-    def shifted(one: Sequence[float], other: Sequence[float]) -> bool:
-        test = mannwhitneyu(one, other)
-        return bool(test.pvalue < _CERTAIN and abs(test.statistic / (len(one) * len(other)) - 0.5) > _EFFECT)
-
-    found = []
-    lengths = [[len(each) for each in some] for some in words]
-    if shifted(*lengths):
-        found.append(f"a median of {np.median(lengths[0]):.0f} words, in the log {np.median(lengths[1]):.0f}")
-    asks = [sum(bool(_ASKS.match(text)) or text.rstrip().endswith(_MARKS) for text in some) for some in texts]
-    shares = [asks[i] / len(texts[i]) for i in (0, 1)]
-    table = np.array([[asks[i], len(texts[i]) - asks[i]] for i in (0, 1)])
-    if abs(shares[0] - shares[1]) > _EFFECT and fisher_exact(table).pvalue < _CERTAIN:
-        found.append(f"{shares[0]:.0%} in the form of a question, in the log {shares[1]:.0%}")
-    half = len(words[1]) // 2
-    known = {word for each in words[1][:half] for word in each}
-    overlap = [
-        [sum(word in known for word in each) / max(len(each), 1) for each in some]
-        for some in (words[0], words[1][half:])
-    ]
-    if shifted(*overlap):
-        shared = [f"{np.mean(each):.0%}" for each in overlap]
-        found.append(f"half of the log holds {shared[0]} of their words, and {shared[1]} of those of its other half")
-    if not found:
-        return ""
-    return f"The questions do not look like the log's: {'; '.join(found)}. Results may not hold for your users."

@@ -13,7 +13,7 @@ from judgekit.data.runs import Run
 from judgekit.errors import ConfigError, DataError, UsageError
 from judgekit.experiment import plan as planning
 from judgekit.experiment.file import load
-from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r, unlike
+from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import asked, count
 from judgekit.sample import EXPERIMENT as SAMPLED
@@ -225,23 +225,3 @@ def test_it_is_read_by_machines_and_in_notebooks(experiment, tmp_path, judgekit)
     html = planned(experiment)._repr_html_()
     assert html.startswith("<pre>Lists ")
     assert "<" not in html[5:-6]
-
-
-def test_questions_like_the_logs_are_rarely_warned_about():
-    texts = [json.loads(line)["text"] for line in (SAMPLE / "queries.jsonl").read_text().splitlines()]
-    random, warned = np.random.default_rng(1), 0
-    for _ in range(100):
-        order = random.permutation(len(texts))
-        warned += bool(unlike([texts[i] for i in order[:52]], [texts[i] for i in order[52:]]))
-    assert warned <= 11, "5 of 100, and three standard errors"
-
-
-def test_questions_unlike_the_logs_are_warned_about(experiment, tmp_path):
-    log = tmp_path / "log.txt"
-    log.write_text("running shoes\nred running shoes\ncheap flights\n" * 20)
-    warning = planned(experiment, query_log=log).warning
-    for words in ("median of", "in the form of a question, in the log 0%", "half of the log holds", "your users"):
-        assert words in warning
-    log.write_text("one\n")
-    with pytest.raises(UsageError, match="at least 20"):
-        planned(experiment, query_log=log)
