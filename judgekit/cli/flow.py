@@ -34,7 +34,11 @@ if TYPE_CHECKING:
 
 def init(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Folder with your data, or its files (default: the current folder).")
+        list[str] | None,
+        typer.Argument(
+            help="Folder with your data, or its files (default: the current folder). FORM(key=column,…):FILE names"
+            " columns."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for experiment.toml (default: next to the data).")
@@ -46,10 +50,11 @@ def init(
     Examples:
         judgekit init my-data
         judgekit init queries.jsonl docs.jsonl bm25.trec dense.trec --out experiment
+        judgekit init my-data 'csv(id=Nr,text=Frage,answers=Antwort):my-data/fragen.csv'
     """
     from judgekit.experiment.init import draft
 
-    write_draft(draft(paths or [Path()], out), overwrite=overwrite)
+    write_draft(draft(paths or ["."], out), overwrite=overwrite)
 
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]

@@ -319,7 +319,7 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     """Write what was made of files, and show it below a first line."""
     from judgekit.experiment.trust import own
 
-    width = max(len(name) for name, _ in made.files)
+    width = max(len(file.name) for file in made.files)
     there = next((path for path in made.files_written if path.exists()), None)
     kept = there is not None and not overwrite
     # Written before anything is shown: whoever reads the output may close it after the first line.
@@ -327,19 +327,19 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
         check_outputs(*made.files_written)
         made.write()
         own(made.files_written[0])
-    say(*([first] if first else []), *(f"{name:<{width}}  {taken}" for name, taken in made.files))
+    if first:
+        say(first)
+    for file in made.files:
+        say(f"{file.name:<{width}}  {file.taken}", *(f"{'':<{width}}    {line}" for line in file.columns))
     note(*made.cautions)
     if made.lacking:
         raise DataError(made.lacking)
     if kept:
         raise UsageError(f"{there} already exists: replace it with --overwrite, or name another folder with --out")
     experiment = made.files_written[0]
-    command = f"judgekit run {shlex.quote(str(experiment))}"
-    say("", f"Wrote {experiment}.")
-    if made.asks:
-        say("Fill in base_url and model of your server. Then count its requests:", "", f"  {command} --dry-run")
-    else:
-        say("It needs no server. Run it:", "", f"  {command}")
+    needs = "Fill in base_url and model of your server" if made.asks else "It needs no server"
+    say("", f"Wrote {experiment}.", f"{needs}. Then plan, which asks no model:")
+    say("", f"  judgekit plan {shlex.quote(str(experiment))}")
 
 
 _LINE_EVERY_S: Final = 30.0

@@ -27,7 +27,7 @@ from judgekit.data.forms.delimited import TREC, PlainQuotes
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import located, opened
-from judgekit.data.tables import RATED, RATINGS
+from judgekit.data.tables import ANSWERS, RATED, RATINGS
 from judgekit.errors import DataError, JudgekitError
 from judgekit.registry import Form
 from judgekit.spec import Spec
@@ -43,7 +43,10 @@ _RATING: Final = Declaration(
     one="rating",
     adds={"run": "the run whose answer is rated", "depth": "how many documents the answer was made from"},
 )
-DECLARED_KINDS: Final = {**DECLARED, "ratings": _RATING}
+_ANSWER: Final = DECLARED["answer"]._replace(
+    names={**DECLARED["answer"].names, **{name: (name,) for name in ANSWERS.optional}}
+)
+DECLARED_KINDS: Final = {**DECLARED, "answer": _ANSWER, "ratings": _RATING}
 """Everything that a file may hold: records, and ratings of answers."""
 _TELLS_QUALITY: Final = {"measure", "labeling"}
 _BECOMES: Final = {
@@ -165,6 +168,8 @@ def _told_by_names(held: list[str], found: Recognised) -> list[str]:
     ratings = bool(fields & {*_RATING.names["query_id"]}) and not fields & _TELLS_QUALITY
     if ("query" in held and {"run", "value"} <= fields) or "value" in found.named:
         return ["ratings"]
+    if {"query_id", "answer"} <= {*found.named}:
+        return ["answer"]
     asks, tells, answers = (bool(DECLARED[kind].marks & fields) for kind in ("query", "doc", "answer"))
     if "query" in held and "doc" in held and asks != tells:
         held = [kind for kind in held if kind != ("doc" if asks else "query")]
@@ -229,7 +234,7 @@ def columns_of(source: str | Path, found: Recognised, kind: str) -> Columns:
     declared = DECLARED_KINDS[kind]
     names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
     origin, fields = Source(None, found.form.name, names, declared.one), found.fields
-    if kind != "ratings":
+    if kind not in ("answer", "ratings"):
         origin, rows = opened(source, kind)
         first = next(rows, None)
         fields = tuple(map(str, first.fields)) if first is not None else fields
@@ -243,14 +248,14 @@ def columns_of(source: str | Path, found: Recognised, kind: str) -> Columns:
 
 
 def _entries(form: Form, source: Source, fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each field of a record of a nested form becomes: what of the entry changes without it."""
+    """Return what each field of a record of a nested form becomes: what of the entry changes where it is empty."""
     whole, taken = entry_of(form, source, DataRecord(1, fields)), {}
-    for name in fields:
-        rest = {other: value for other, value in fields.items() if other != name}
+    for name, value in fields.items():
+        empty = type(value)() if isinstance(value, str | list | dict) else None
         try:
-            without = entry_of(form, source, DataRecord(1, rest))
+            without = entry_of(form, source, DataRecord(1, {**fields, name: empty}))
         except DataError:  # no record of the form without its lists
-            without = {key: value for key, value in whole.items() if key not in ("ctxs", "gold", "rows")}
+            without = {key: part for key, part in whole.items() if key not in ("ctxs", "gold", "rows")}
         changed = [key for key, value in whole.items() if without.get(key) != value]
         if changed:
             taken[str(name)] = " and ".join(dict.fromkeys(_BECOMES.get(key, key) for key in changed))

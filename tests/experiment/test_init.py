@@ -90,11 +90,15 @@ def as_dpr(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "taken"),
     [
-        (lambda folder: None, ["docs.jsonl     passages: 18 (fields doc_id, text, title)"]),
+        (
+            lambda folder: None,
+            ["docs.jsonl     passages: 18\n                 doc_id → id, text → text, title → title\n"],
+        ),
         (
             as_csv_with_ranks,
             [
-                "run 'good': 6 questions, up to 3 documents each (fields docid, qid, rank)",
+                "run 'good': 6 questions, up to 3 documents each\n                 "
+                "qid → query, docid → doc, rank → rank",
                 "judged.csv     judgments: 6 of 6",
             ],
         ),
@@ -108,7 +112,7 @@ def test_init_writes_an_experiment_whose_dry_run_counts(make, taken, data, judge
     make(data)
     said = judgekit("init", code=0)
     assert said.err == ("note: qrels/train.tsv judges none of the questions of the runs\n" if make is as_beir else "")
-    assert said.out.endswith("  judgekit run experiment.toml --dry-run\n")
+    assert said.out.endswith("Then plan, which asks no model:\n\n  judgekit plan experiment.toml\n")
     assert all(piece in said.out for piece in taken), said.out
     assert "label judge" in judgekit("run", "experiment.toml", "--dry-run", code=0).out
     assert len(load(data / "experiment.toml").runs) == 2
@@ -119,8 +123,13 @@ def test_init_writes_an_experiment_whose_dry_run_counts(make, taken, data, judge
 @pytest.mark.parametrize(
     ("column", "cells", "line", "outcome"),
     [
-        ("response", ["1412", "no"], "answers of your application (fields qid, response, run)", "em"),
-        ("stars", [5, 2], "ratings of answers (fields qid, run, stars)", "rating"),
+        (
+            "response",
+            ["1412", "no"],
+            "answers of your application\n                 qid → id, response → answer, run → run",
+            "em",
+        ),
+        ("stars", [5, 2], "ratings of answers\n                 qid → query_id, stars → value, run → run", "rating"),
     ],
 )
 def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
@@ -130,7 +139,7 @@ def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
     table(data / "app.csv", ["qid", "run", column], told)
     said = judgekit("init", ".", code=0)
     assert f"app.csv        {line}" in said.out
-    assert said.out.endswith("It needs no server. Run it:\n\n  judgekit run experiment.toml\n")
+    assert said.out.endswith("It needs no server. Then plan, which asks no model:\n\n  judgekit plan experiment.toml\n")
     result = judgekit("run", "experiment.toml", "--out", "results", code=0)
     assert f'outcome = "{outcome}"' in (data / "results" / "resolved.toml").read_text()
     assert "containment" in result.out
@@ -184,7 +193,8 @@ def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data, judgekit):
 def test_one_table_of_an_application_is_a_whole_experiment(data, judgekit):
     lines(data / "app.jsonl", application(data, "poor", 3))
     said = judgekit("init", "app.jsonl", "--out", "new", code=0)
-    assert "run 'app': 6 questions, up to 3 documents each (the form 'rag'); answers of your application" in said.out
+    assert "(the form 'rag'); passages: 15; run 'app': 6 questions, up to 3 documents each; answers" in said.out
+    assert "reference → reference answers, retrieved_contexts → passages in their order" in said.out
     assert judgekit("run", "new/experiment.toml", "--out", "results").code == 0
 
 
@@ -272,7 +282,10 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
             ["two.csv"],
             ["two.csv  not used: line 2: has 'query_id' and 'qid'; choose one, e.g. csv(id=query_id):two.csv"],
         ),
-        (["fragen.csv"], ['queries = "csv(id=…,text=…):fragen.csv"', "with (query=…,doc=…,score=…)"]),
+        (
+            ["fragen.csv"],
+            ["name its columns, csv(id=…,text=…,answers=…):fragen.csv", "init . 'csv(id=…,text=…):fragen.csv'"],
+        ),
     ],
 )
 def test_what_is_lacking_is_said(names, words, data, judgekit):
@@ -293,6 +306,6 @@ def test_ids_decide_between_questions_and_passages_with_the_same_fields(data):
         flat = [{"id": row[next(iter(row))], "text": row["text"]} for row in rows(data / f"{name}.jsonl")]
         lines(data / f"{'ab'[name == 'docs']}.jsonl", flat)
         (data / f"{name}.jsonl").unlink()
-    taken = dict(draft([data]).files)
+    taken = {file.name: file.taken for file in draft([data]).files}
     assert taken["a.jsonl"].startswith("questions: 6, none")
     assert taken["b.jsonl"].startswith("passages: 18")

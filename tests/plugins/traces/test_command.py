@@ -25,14 +25,14 @@ def test_traces_lead_to_an_experiment_on_what_was_answered_or_rated(
     lines(tmp_path / "spans.jsonl", form(rows))
     said = judgekit("traces", "spans.jsonl", "--out", "data", code=0)
     assert said.out.startswith(f"8 questions, 2 documents, 16 answers and {16 * rated} ratings")
-    assert said.out.endswith("judgekit run data/experiment.toml --dry-run\n"), "a judge, for there are no references"
+    assert said.out.endswith("judgekit plan data/experiment.toml\n"), "a judge, for there are no references"
     counted = judgekit("run", "data/experiment.toml", "--dry-run", code=0)
     # The lists of the two are the same here, as the documents are: that is said, and each answer counts.
     assert "runs 'dense' and 'sparse' hold the same lists" in counted.err
     assert ("rate grounded" in counted.out or "\nanswer " in counted.out) is not rated
     experiment = tmp_path / "data" / "experiment.toml"
     edited(experiment, "http://localhost:8000/v1", URL)
-    experiment.write_text(experiment.read_text() + "\n[analysis]\nresamples = 100\n")
+    experiment.write_text(experiment.read_text() + "resamples = 100\n")
     assert judgekit("run", "data/experiment.toml", "--out", "results").code in (0, 1)
     outcome = "helpful" if rated else "grounded"
     assert f'outcome = "{outcome}"' in (tmp_path / "results" / "resolved.toml").read_text()

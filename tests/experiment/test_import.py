@@ -1,0 +1,260 @@
+"""What people have goes in: three kinds of data, from `init` to the final qrels in at most five commands, two edits."""
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+import judgekit as jk
+from judgekit.data.trec import read_qrels
+from judgekit.experiment.file import load
+from tests.commands import Said
+from tests.mock import URL
+from tests.small import edited
+
+TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow", "Gilden", "Harth", "Isling", "Jarrow"]
+MOST_COMMANDS, MOST_EDITS = 5, 2
+
+
+def text_of(town: int) -> str:
+    return f"The stone bridge of {TOWNS[town]} was built in {1400 + 31 * town} by masons of the guild."
+
+
+def question_of(town: int) -> str:
+    return f"When was the bridge of {TOWNS[town]} built?"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """An empty folder."""
+    (tmp_path / "own").mkdir()
+    return tmp_path / "own"
+
+
+class Journey:
+    """Runs commands and edits files, and counts both."""
+
+    def __init__(self, judgekit: Callable[..., Said]) -> None:
+        self._judgekit = judgekit
+        self.commands = self.edits = 0
+
+    def __call__(self, *args: object, code: int = 0) -> Said:
+        self.commands += 1
+        return self._judgekit(*args, code=code)
+
+    def edit(self, path: Path, **changes: str) -> None:
+        """Edit a file once, in one or several places."""
+        self.edits += 1
+        for old, new in changes.items():
+            edited(path, f"{old} = ", f"{old} = {new} # ")
+
+    def server(self, path: Path) -> None:
+        """Fill in the server."""
+        self.edit(path, base_url=json.dumps(URL), model='"mock"')
+
+    def check(self, qrels: Path, pairs: int) -> None:
+        """Check that the final qrels are there, and what they took."""
+        assert len(read_qrels(qrels)) == pairs
+        assert (self.commands <= MOST_COMMANDS, self.edits <= MOST_EDITS) == (True, True)
+
+
+@pytest.fixture
+def journey(judgekit: Callable[..., Said]) -> Journey:
+    return Journey(judgekit)
+
+
+def sheet(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append([*row])
+    book.save(path)
+
+
+@pytest.fixture
+def company(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A handbook of more than 200 pages, questions in Excel, results of two pipelines, thumbs."""
+    data = tmp_path / "company"
+    for page in range(250):
+        path = data / "handbook" / f"part {page % 3}" / f"page{page}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Page {page}\n\n{text_of(page % 10)}\n")
+    sheet(
+        data / "fragen.xlsx",
+        [
+            ("Nr", "Frage", "Antwort", "Abteilung"),
+            *((i, question_of(i), str(1400 + 31 * i), "Bau") for i in range(10)),
+        ],
+    )
+    langchain, llamaindex = [], []
+    for i in range(10):
+        passages = [text_of(i), text_of((i + 1) % 10), f"The market of {TOWNS[i]} is on the square."]
+        documents = [{"page_content": text, "metadata": {"source": "page.md"}, "id": None} for text in passages]
+        langchain.append({"input": question_of(i), "context": documents, "answer": str(1400 + 31 * i)})
+        nodes = [{"node": {"id_": f"n{i}{at}", "text": text}, "score": 0.5} for at, text in enumerate(passages[1:])]
+        llamaindex.append({"query": question_of(i), "response": "I do not know.", "source_nodes": nodes})
+    (data / "langchain.json").write_text(json.dumps(langchain))
+    (data / "llamaindex.json").write_text(json.dumps(llamaindex))
+    rows = [f"{i};{run};{thumb}" for i in range(10) for run, thumb in (("langchain", "up"), ("llamaindex", "down"))]
+    (data / "daumen.csv").write_text("\n".join(["Nr;Variante;Daumen", *rows]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return data
+
+
+def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey) -> None:
+    first = journey("init", "company")
+    assert "name its columns, xlsx(id=…,text=…,answers=…):fragen.xlsx" in first.out
+    assert "name its columns, csv(id=…,text=…,answers=…):daumen.csv" in first.out
+    assert "not used: 250 text files, and no run names one by its path" in first.out
+    questions = "xlsx(id=Nr,text=Frage,answers=Antwort):company/fragen.xlsx"
+    thumbs = "csv(query_id=Nr,run=Variante,value=Daumen):company/daumen.csv"
+    said = journey("init", "company", questions, thumbs, "--overwrite")
+    assert "fragen.xlsx                questions: 10, 10 with reference answers" in said.out
+    assert "Nr → id, Frage → text, Antwort → answers" in said.out
+    assert "kept for prompts as {query.NAME} and for [analysis] by: Abteilung" in said.out
+    assert (
+        "results for 10 questions of fragen.xlsx, found by their text: written to imported/langchain.jsonl" in said.out
+    )
+    assert "input → question, context → passages in their order, answer → answers of your application" in said.out
+    assert "ratings of answers" in said.out
+    assert said.err == ""
+    experiment = company / "experiment.toml"
+    config = load(experiment)
+    assert (config.data.depth, config.answers.depths, config.answers.outcome) == (3, [3], "rating")
+    text = experiment.read_text()
+    assert "# [prices.my-model]" in text
+    journey.edit(experiment, **{"primary": '"P@3"'})
+    journey("run", experiment, "--out", "company/results")
+    built = journey("build", experiment, "--labeling", "containment", "--out", "final")
+    assert built.err.count("the card") == 0
+    journey.check(Path("final/final.qrels"), 30)
+    assert "Unknown: these labels were built without" not in Path("final/card.md").read_text()
+
+
+@pytest.fixture
+def beir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A BEIR folder with a train and a test split, and runs of two retrievers beside it."""
+    data = tmp_path / "beir"
+    (data / "qrels").mkdir(parents=True)
+    docs = [{"_id": f"d{i}", "title": "", "text": text_of(i) if i < 10 else f"Cheese number {i}."} for i in range(40)]
+    asked = [{"_id": f"q{i}", "text": question_of(i)} for i in range(10)]
+    for name, rows in (("corpus", docs), ("queries", [*asked, {"_id": "t1", "text": "And then?"}])):
+        (data / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    head = "query-id\tcorpus-id\tscore\n"
+    (data / "qrels/test.tsv").write_text(head + "".join(f"q{i}\td{i}\t1\n" for i in range(10)))
+    (data / "qrels/train.tsv").write_text(head + "t1\td1\t1\n")
+    (data / "runs").mkdir()
+    for name, start in (("bm25", 0), ("dense", 1)):
+        # The second finds the passage of every other question only.
+        lists = {i: [i if name == "bm25" or i % 2 else 39 - i, *range(10 + start, 13 + start)] for i in range(10)}
+        rows = [f"q{i} Q0 d{doc} {at} {9 - at} {name}\n" for i, some in lists.items() for at, doc in enumerate(some)]
+        (data / "runs" / f"{name}.trec").write_text("".join(rows))
+    monkeypatch.chdir(tmp_path)
+    return data
+
+
+def test_a_beir_folder_becomes_final_qrels(beir: Path, journey: Journey) -> None:
+    said = journey("init", "beir")
+    assert "Fill in base_url and model of your server. Then plan, which asks no model:" in said.out
+    experiment = beir / "experiment.toml"
+    config = load(experiment)
+    assert (config.data.queries, config.data.depth, config.answers.outcome) == ("beir(split=test):.", 4, "grounded")
+    journey.server(experiment)
+    journey("plan", experiment)
+    journey("run", experiment, "--out", "beir/results")
+    journey("build", experiment, "--labeling", "judge", "--out", "final")
+    journey.check(Path("final/final.qrels"), 10 * 5 + 5)
+
+
+@pytest.fixture
+def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Passages of MS MARCO, of which one begins with a quote, graded qrels, and eight runs."""
+    data = tmp_path / "dl"
+    data.mkdir()
+    passages = [text_of(i % 10) + f" Note {i}." for i in range(80)]
+    passages[3] = f'"{passages[3]}'
+    passages[5] = f'{passages[5]} "The" end"'
+    (data / "collection.tsv").write_text("".join(f"{1000 + i}\t{text}\n" for i, text in enumerate(passages)))
+    (data / "queries.tsv").write_text("".join(f"{i}\t{question_of(i)}\n" for i in range(10)))
+    judged = [f"{i} 0 {1000 + i + 10 * at} {3 - at}\n" for i in range(10) for at in range(4)]
+    (data / "qrels.txt").write_text("".join(judged))
+    chance = random.Random(1)
+    for number in range(8):
+        rows = []
+        for query in range(10):
+            ranked = [1000 + query + 10 * at for at in range(8)]
+            shifts = {doc: at + chance.gauss(0, number + 0.1) for at, doc in enumerate(ranked)}
+            ranked.sort(key=shifts.__getitem__)
+            rows += [f"{query} Q0 {doc} {at + 1} {9 - at} run{number}\n" for at, doc in enumerate(ranked)]
+        (data / f"run{number}.trec").write_text("".join(rows))
+    monkeypatch.chdir(tmp_path)
+    return data
+
+
+def test_one_quote_in_a_collection_of_ms_marco_takes_nothing_away(deep: Path, judgekit: Callable[..., Said]) -> None:
+    said = judgekit("init", "dl", code=0)
+    assert "collection.tsv: its quotes are plain characters (tsv(quote=none))" in said.err
+    assert "collection.tsv  passages: 80\n" in said.out
+    assert "queries.tsv     questions: 10, none with reference answers\n" in said.out
+    assert said.out.count(": 10 questions, up to 8 documents each") == 8
+    assert "judgments: 10 of 10 questions, 10 with a judged passage" in said.out
+    assert load(deep / "experiment.toml").data.docs == ["tsv(quote=none):collection.tsv"]
+    (deep / "experiment.toml").unlink()
+    named = judgekit("init", "dl", "tsv(quote=none):dl/collection.tsv", code=0)
+    assert (named.err, "passages: 80" in named.out) == ("", True)
+
+
+def test_a_folder_of_texts_is_the_collection_where_runs_name_its_files(
+    own: Path, monkeypatch: pytest.MonkeyPatch, judgekit: Callable[..., Said]
+) -> None:
+    monkeypatch.chdir(own)
+    for i in range(210):
+        path = own / f"wiki/{i % 2}/town{i}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {TOWNS[i % 10]}\n\n{text_of(i % 10)} Note {i}.\n" + ("long " * 2000 if i == 1 else ""))
+    asked = "".join(f"q{i},{question_of(i)},{1400 + 31 * i}\n" for i in range(10))
+    Path("questions.csv").write_text("id,question,answer\n" + asked)
+    rows = "".join(f"q{i},{i % 2}/town{i}.md,1\nq{i},0/town{2 * i + 20}.md,2\n" for i in range(10))
+    Path("run.csv").write_text("query_id,doc_id,rank\n" + rows)
+    said = judgekit("init", ".", code=0)
+    assert "wiki/          passages: 210, 1 of them longer than 8,000 characters (texts(cut=2000):wiki" in said.out
+    assert load("experiment.toml").data.docs == ["texts:wiki"]
+    judgekit("run", "experiment.toml", "--dry-run", code=0)
+
+
+PAIR: dict[str, Any] = {"query_id": "q1", "query": "x", "documents": ["d3", "d1"]}
+
+
+def test_expected_documents_need_no_grades_where_measures_need_none(
+    own: Path, monkeypatch: pytest.MonkeyPatch, judgekit: Callable[..., Said]
+) -> None:
+    monkeypatch.chdir(own)
+    Path("expected.json").write_text(json.dumps([PAIR]))
+    Path("run.trec").write_text("q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n")
+    said = judgekit("score", "--run", "run.trec", "--qrels", "expected.json", "-m", "P@2 R@2", code=0)
+    assert "0.5000" in said.out
+    judgekit("convert", "expected.json", "out.qrels", code=0)
+    assert Path("out.qrels").read_text() == "q1 0 d1 1\nq1 0 d3 1\n"
+
+
+def test_an_own_form_of_a_plug_in_s_kind_is_used_by_init(
+    own: Path, monkeypatch: pytest.MonkeyPatch, judgekit: Callable[..., Said]
+) -> None:
+    monkeypatch.chdir(own)
+    monkeypatch.setattr(jk.register, "forms", {})
+
+    @jk.register.form("hits", holds=("query", "doc", "run"), marks=lambda fields: "hits" in fields)
+    def hits(fields: dict[str, Any]) -> dict[str, Any]:
+        return {"question": fields["q"], "answers": fields["gold"], "ctxs": [{"text": text} for text in fields["hits"]]}
+
+    for name in ("a", "b"):
+        entries = [{"q": question_of(i), "gold": [str(1400 + 31 * i)], "hits": [text_of(i), name]} for i in range(4)]
+        Path(f"{name}.json").write_text(json.dumps(entries))
+    said = judgekit("init", ".", code=0)
+    assert "q → question, gold → reference answers, hits → passages in their order" in said.out
+    assert "a.json  questions: 4, 4 with reference answers (the form 'hits')" in said.out
+    judgekit("run", "experiment.toml", "--dry-run", code=0)
+    judgekit("convert", "a.json", "a.trec", code=0)
