@@ -54,11 +54,19 @@ def pairs(random: np.random.Generator, n: int, total: int, accuracy: float, desi
     return made.low <= true <= made.high, made.high - made.low, alone.high - alone.low
 
 
-def rare(random: np.random.Generator, n: int, total: int, share: float) -> tuple[bool, float, float]:
-    """Runs whose lists differ on few queries: whether the mean is inside, the width, and whether there is one."""
+def rare(random: np.random.Generator, n: int, total: int, share: float, wins: float) -> tuple[bool, float, float]:
+    """Runs whose lists differ on few queries: whether the mean is inside, the width, and whether there is one.
+
+    A share of the lists that differ (``wins``) makes a difference of 1; 1 is for differences of all sizes.
+    """
     differ = random.random(total) < share
-    both = random.choice([-1.0, 0.0, 0.5, 1.0], total) * differ
-    f = np.where(random.random(total) < 0.8, both, random.choice([-1.0, 0.0, 0.5, 1.0], total) * differ)
+    if wins == 1:
+        both = random.choice([-1.0, 0.0, 0.5, 1.0], total) * differ
+        said = random.choice([-1.0, 0.0, 0.5, 1.0], total) * differ
+    else:
+        both = 1.0 * differ * (random.random(total) < wins)
+        said = 1.0 * differ * (random.random(total) < wins)
+    f = np.where(random.random(total) < 0.8, both, said)
     judged = np.zeros(total, bool)
     judged[random.choice(total, n, replace=False)] = True
     made, _ = corrected_difference(both, f, judged, differ, 0.95)
@@ -133,13 +141,16 @@ def main() -> None:
                 hit, width, alone = found.mean(axis=0)
                 what = f"P@5, {design}"
                 print(f"| {n} of {10 * total} pairs | {what} | accuracy {accuracy} | {hit:.3f} | {width / alone:.2f} |")
-    print("\n| sample | lists differ on | coverage | has an interval |\n| --- | --- | --- | --- |")
-    for share in (0.03, 0.1, 0.3):
-        for n in (15, 25, 50):
-            found = np.array([rare(random, n, 200, share) for _ in range(REPLICATES)], float)
-            there = found[:, 2] > 0
-            hit = f"{found[there, 0].mean():.3f}" if there.sum() >= 100 else "-"
-            print(f"| {n} of 200 queries | {share:.0%} | {hit} | {there.mean():.2f} |")
+    random = np.random.default_rng(3)
+    print("\n| sample | lists differ on | scores differ on | coverage | has an interval |\n" + "| --- " * 5 + "|")
+    for share in (0.1, 0.3, 1.0):
+        for wins in (0.02, 0.1, 1.0):
+            for n in (15, 25, 50):
+                found = np.array([rare(random, n, 200, share, wins) for _ in range(REPLICATES)], float)
+                there = found[:, 2] > 0
+                hit = f"{found[there, 0].mean():.3f}" if there.sum() >= 100 else "-"
+                print(f"| {n} of 200 queries | {share:.0%} | {wins:.0%} of these | {hit} | {there.mean():.2f} |")
+    random = np.random.default_rng(4)
     print("\n| doubtful pairs | coverage | has an interval |\n| --- | --- | --- |")
     for n in (50, 100, 200):
         found = np.array([unsure(random, n, 100) for _ in range(REPLICATES)], float)

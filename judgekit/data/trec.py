@@ -89,6 +89,9 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         except DataError as error:
             raise DataError(error.reason, place) from None
     side = missing_path(place)
+    misnamed = place.with_name(f"{place.name}.missing.tsv")
+    if misnamed.exists() and misnamed != side:
+        raise DataError(f"is not read: the missing labels of {place.name} are looked for in {side.name}", misnamed)
     missing = _read_missing(side) if side.exists() else []
     labels = pairs(source, "qrels", may_be_empty=bool(missing))
     status = np.full(len(labels.values) + len(missing), STATUSES.index(Status.OK), np.int8)

@@ -8,7 +8,8 @@ one under people's on n of them, drawn at random:
     variance = (1/n - 1/N) s2_resid + s2_Y / N,        t with n - 1 degrees of freedom
 
 The difference of two runs is 0 where their lists are the same: it is estimated on the N_d queries where they differ and
-multiplied by N_d / N, without an interval below five judged ones.
+multiplied by N_d / N, without an interval below eight judged ones. The n_d judged ones may all have missed a rare large
+win: the error is that of the estimate and, beside it, one unseen win, N_d / N / n_d of the measure's range.
 
 With single pairs, drawn with known probabilities p, a measure has to be a sum over pairs (P, DCG): per query
 
@@ -52,7 +53,7 @@ _FEW: Final = 25
 _SUMS: Final = ("P", "DCG")
 _ONE_OR_NOTHING: Final = ("Success", "RR", "R")
 _USELESS: Final = 0.05
-_LEAST: Final = 5
+_LEAST: Final = 8
 """Judged queries with different lists below which a difference has no interval: its spread is not known."""
 _POSITIVE: Final = 10
 """Judged relevant pairs below which pairs that were drawn with unequal probabilities give no interval."""
@@ -78,20 +79,25 @@ class Corrected:
 
     @property
     def p(self) -> float:
-        """Two-sided p of no difference; 1 where nothing varies."""
+        """Two-sided p of no difference; 1 where the lists are the same."""
         if self.error == 0:
-            return 1.0 if self.value == 0 else 0.0
+            return 1.0
         return float(2 * stats.t.sf(abs(self.value) / self.error, self.freedom))
 
 
-def _interval(value: float, variance: float, freedom: int, confidence: float, weight: float) -> Corrected:
-    error = float(np.sqrt(variance))
+def _interval(
+    value: float, variance: float, freedom: int, confidence: float, weight: float, floor: float = 0.0
+) -> Corrected:
+    """Return an estimate with its interval; ``floor`` is what one unseen case may add to its error."""
+    error = float(np.hypot(np.sqrt(variance), floor))
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     return Corrected(value, value - reach, value + reach, error, freedom, weight)
 
 
-def corrected_mean(people: Floats, machine: Floats, every: Floats, confidence: float = 0.95) -> Corrected:
-    """Return the mean over all queries by people's labels, from some of them."""
+def corrected_mean(
+    people: Floats, machine: Floats, every: Floats, confidence: float = 0.95, floor: float = 0.0
+) -> Corrected:
+    """Return the mean over all queries by people's labels, from some of them; ``floor`` as in `_interval`."""
     n, total = len(people), len(every)
     if n < 3:
         raise UsageError(f"people judged {n} queries: a corrected mean needs at least three")
@@ -102,7 +108,7 @@ def corrected_mean(people: Floats, machine: Floats, every: Floats, confidence: f
     weight = np.maximum(np.divide(cross, square, out=np.zeros(n), where=square > 1e-12), 0.0)
     residual = people - weight * (machine - every.mean())
     variance = (1 / n - 1 / total) * float(residual.var(ddof=1)) + float(people.var(ddof=1)) / total
-    return _interval(float(residual.mean()), variance, n - 1, confidence, float(weight.mean()))
+    return _interval(float(residual.mean()), variance, n - 1, confidence, float(weight.mean()), floor)
 
 
 def corrected_sum(
@@ -185,8 +191,14 @@ def correct(
                 )
             lacking = sum(bool(np.isnan(row["ci_low"])) for row in found)
             if lacking:
-                why = "have different lists on fewer than five judged queries" if whole else "rest on too few positives"
+                why = (
+                    f"have different lists on fewer than {_LEAST} judged queries"
+                    if whole
+                    else "rest on too few positives"
+                )
                 notes.append(f"{lacking:,} values of {measure} have no interval: they {why}")
+            if whole and any(row["other"] for row in found):
+                notes.append(f"{measure}: a rare large win may be unseen; intervals of differences allow for one")
             if np.mean([row["weight"] for row in found]) < _USELESS:
                 notes.append(f"{name} says almost nothing about people's {measure}: do not use its labels")
             if whole and n < _FEW and measure.name in _ONE_OR_NOTHING:
@@ -261,9 +273,16 @@ def _by_queries(
         )
     kept = np.flatnonzero(there)
     estimates: Estimates = {}
+    low, high = measure.definition.low, measure.definition.high
+    # A measure without a fixed end can differ by at least as much as it was seen to.
+    reach = float(high - low) if low is not None and high is not None else max(1.0, float(np.nanmax(np.ptp(f, axis=0))))
     for key, (a, b) in _contrasts(collection, np.stack([y, f], axis=1)[..., there]):
         differ = _differ(collection, *key, measure.cutoff)[kept] if key[1] else np.ones(len(kept), np.bool_)
-        estimates[key] = *corrected_difference(a, b, judged, differ, confidence), float(b.mean())
+        if key[1]:
+            both = corrected_difference(a, b, judged, differ, confidence, reach)
+        else:
+            both = corrected_mean(a[judged], b[judged], b, confidence), _alone(a[judged], confidence)
+        estimates[key] = *both, float(b.mean())
     return estimates, n, int(there.sum())
 
 
@@ -275,19 +294,33 @@ def _differ(collection: Collection, first: str, second: str, cutoff: int | None)
 
 
 def corrected_difference(
-    people: Floats, machine: Floats, judged: npt.NDArray[np.bool_], differ: npt.NDArray[np.bool_], confidence: float
+    people: Floats,
+    machine: Floats,
+    judged: npt.NDArray[np.bool_],
+    differ: npt.NDArray[np.bool_],
+    confidence: float,
+    reach: float = 1.0,
 ) -> tuple[Corrected, Corrected]:
-    """Return the mean over all queries, corrected and by people alone, where it is known to be 0 on some of them."""
+    """Return the mean over all queries, corrected and by people alone, where it is known to be 0 on some of them.
+
+    ``reach`` is the largest difference that a query can make.
+    """
     share, taken = float(differ.mean()), judged & differ
     y, n = people[taken], int(taken.sum())
     if share == 0:
         return (nothing := Corrected(0.0, 0.0, 0.0, 0.0, 0, 0.0)), nothing
-    if n < 3 or (n < _LEAST and share < 1):
+    if n < _LEAST:
         value = share * float(y.mean()) if n else np.nan
         return (unknown := Corrected(value, np.nan, np.nan, np.nan, 0, 0.0)), unknown
-    alone = _interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1, confidence, 0.0)
-    made = corrected_mean(y, machine[taken], machine[differ], confidence)
+    alone = _interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1, confidence, 0.0, reach / n)
+    made = corrected_mean(y, machine[taken], machine[differ], confidence, reach / n)
     return _times(made, share), _times(alone, share)
+
+
+def _alone(people: Floats, confidence: float) -> Corrected:
+    """Return the mean by people's labels alone."""
+    n = len(people)
+    return _interval(float(people.mean()), float(people.var(ddof=1)) / n, n - 1, confidence, 0.0)
 
 
 def _times(one: Corrected, by: float) -> Corrected:

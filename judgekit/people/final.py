@@ -28,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 SHOWN: Final = ("agreement", "kappa", "precision", "recall", "mean_difference")
 """The coefficients of agreement that are told."""
 
+HALF: Final = 0.5
+"""Share of people's votes or means from which on a passage counts as relevant."""
 _FOLDS: Final = 5
 _MOST_THRESHOLDS: Final = 20
 _PAIR: Final = ["query_id", "doc_id"]
@@ -171,7 +173,7 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
     table["confidence"] = np.where(by_people, 1.0, table["relevance"].map(share))
     table = table.sort_values(_PAIR, ignore_index=True)
     columns = table[[*_PAIR, "relevance", "status"]]
-    found = _agreement(machine.name, known, scale, seed)
+    found = _agreement(machine, known, scale, seed)
     notes = _notes(machine.name, known, mapped, scale)
     return FinalLabels(Labeling("final", scale, columns), rule, table, found, len(both), notes)
 
@@ -189,13 +191,19 @@ def agreed(people: People, machines: Mapping[str, Labeling]) -> pd.DataFrame:
     return stacked([pd.DataFrame(columns=columns), *found])
 
 
-def _agreement(name: str, known: pd.DataFrame, scale: Scale, seed: int) -> pd.DataFrame:
+def _agreement(machine: Labeling, known: pd.DataFrame, scale: Scale, seed: int) -> pd.DataFrame:
     if not len(known):
         return pd.DataFrame()
-    name = name if name != "people" else "people (labeling)"
+    name = machine.name if machine.name != "people" else "people (labeling)"
+    held, said = known["held"], known["people"]
+    if not scale.integral:
+        # The rule turns a judge's 0 into .007, say: as decimals nothing would ever agree with people's shares.
+        least = machine.scale.min_rel
+        held = held >= HALF if least is None else known["machine"] >= least
+        said, scale = said >= HALF, Scale("binary")
     sides = (
-        Labeling(side, scale, known[_PAIR].assign(relevance=known[column].to_numpy()))
-        for side, column in ((name, "held"), ("people", "people"))
+        Labeling(side, scale, known[_PAIR].assign(relevance=labels.to_numpy(np.float64)))
+        for side, labels in ((name, held), ("people", said))
     )
     return agreement([*sides], people=["people"], seed=seed).table
 
@@ -207,6 +215,10 @@ def _notes(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> tupl
             "people judged too few queries to hold any out: the agreement of the other labels with people is unknown",
         )
     notes = []
+    if not scale.integral:
+        notes.append(
+            f"agreement is that of relevant or not: by people from a share of {HALF:g} on, by {name} as it declares"
+        )
     commonest = known["people"].value_counts(normalize=True).iloc[0]
     if scale.integral and (known["held"] == known["people"]).mean() <= commonest:
         notes.append(f"on held-out queries {name} is right no more often than always guessing people's commonest label")

@@ -208,3 +208,9 @@ def test_without_answers_the_order_of_runs_under_trusted_labels_is_the_outcome(f
     assert "Add ratings, a labeler with labels that you trust" in judgekit("run", "ours.toml", code=2).err
     (folder / "ours.toml").write_text(toml(**given, labelers=labelers[:1]))
     assert "add a labeler to compare with it" in judgekit("run", "ours.toml", code=2).err
+
+
+def test_missing_labels_under_another_name_are_not_counted_as_0(folder, judgekit):
+    (folder / "gold.qrels.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
+    said = judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", code=2).err
+    assert "gold.qrels.missing.tsv: is not read: the missing labels of gold.qrels are looked for in" in said

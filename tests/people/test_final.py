@@ -130,3 +130,14 @@ def test_labels_that_cannot_be_mapped_are_refused_and_useless_ones_named(pool):
         final = final_labels(labeling_of(machine, "unit"), people)
         assert any("no more often than always" in note for note in final.notes) == useless
         assert str(final.rule).startswith("relevant from ")
+
+
+def test_after_votes_agreement_is_that_of_relevant_or_not():
+    """Votes are shares: the rule turns the judge's 0 into a small share, which no vote equals."""
+    votes = {(f"q{i // 4}", f"d{i}"): (1, 0.5, 0.25, 0)[i % 4] for i in range(160)}
+    people = people_of([(q, d, share, 1.0) for (q, d), share in votes.items()], "unit")
+    judge = labeling_of({pair: float(share >= 0.5) for pair, share in votes.items()}, "binary")
+    made = final_labels(judge, people)
+    found = dict(zip(made.agreement["coefficient"], made.agreement["value"], strict=False))
+    assert (found["agreement"], found["kappa"]) == (1, 1)
+    assert any("relevant or not" in note for note in made.notes)
