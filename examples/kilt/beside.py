@@ -2,7 +2,8 @@
 
     python beside.py results/nq results/triviaqa ... > beside.csv
 
-Rows ``dataset, run, labeling, measure, coefficient, paper, here, ci_low, ci_high``; empty where either lacks it.
+Rows ``dataset, run, labeling, measure, coefficient, paper, here, ci_low, ci_high``, a row for each cell of the paper;
+empty where one's own results lack it. Further runs, labelings and measures of one's own have no row.
 
 Results folders have the names of the data sets (`nq`), labelings and runs those of the experiments here.
 """
@@ -38,7 +39,7 @@ def main(folders: list[str]) -> pd.DataFrame:
     rows = pd.concat([own(Path(folder)) for folder in folders])
     cells = paper()
     spelled = {name.lower(): name for name in cells["dataset"]}
-    return cells.merge(rows.assign(dataset=rows["dataset"].str.lower().map(spelled)), on=KEYS, how="outer")
+    return cells.merge(rows.assign(dataset=rows["dataset"].str.lower().map(spelled)), on=KEYS, how="left")
 
 
 if __name__ == "__main__":

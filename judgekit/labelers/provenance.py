@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from judgekit.data.documents import Doc, Unit
 from judgekit.data.labelings import Scale
+from judgekit.data.sources import opened
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
@@ -142,6 +143,16 @@ class Provenance(_Filed):
     def _page(self, doc: Doc) -> str:
         return (doc.page_id or "") if self.expand == "page" else "_".join(doc.title.split())
 
+    @property
+    def _titles(self) -> dict[str, str]:
+        """The titles of pages that the file names by an id and a title, as KILT's does, by their ids."""
+        titles = {}
+        for record in opened(self.context.path(self.qrels), "qrels")[1]:
+            doc_id, title = record.fields.get("doc_id"), record.fields.get("title")
+            if doc_id and isinstance(title, str) and title:
+                titles[str(doc_id)] = "_".join(title.split())
+        return titles
+
     @cached_property
     def _pages(self) -> Mapping[Pair, float]:
         """The largest relevance per (query id, page) over the file's documents; "" is not a page."""
@@ -152,13 +163,14 @@ class Provenance(_Filed):
             raise UsageError(f"{self.spec}: expand={self.expand} needs the pages of documents: give the collection")
         named = {doc_id for _, doc_id in judged}
         listed = sorted(doc_id for doc_id in named if doc_id in docs)
+        titles = self._titles if self.expand == "title" else {}
         page_of = {doc.doc_id: self._page(doc) for doc in docs.get(listed)}
         if listed and not any(page_of.values()) and len(listed) == len(named):
             what = "page_id" if self.expand == "page" else "title"
             raise UsageError(f"{self.spec}: no document in the file has a {what}, so there is nothing to expand")
         pages: dict[Pair, float] = {}
         for (query_id, doc_id), said in judged.items():
-            page = page_of.get(doc_id, doc_id)
+            page = page_of.get(doc_id) or titles.get(doc_id, doc_id)
             if page and said.relevance is not None:
                 pages[query_id, page] = max(said.relevance, pages.get((query_id, page), said.relevance))
         return pages

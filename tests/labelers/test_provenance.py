@@ -1,5 +1,6 @@
 """Existing qrels as labels, for documents and for the pages that they are of."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ def test_relevance_is_the_files_or_the_pages(options: str, expected: list[float]
     spec = f"provenance({options})"
     assert labels(spec, here) == expected
     assert str(build(spec, here).scale) == scale
+
+
+def test_kilts_evidence_finds_passages_that_have_titles_only(tmp_path: Path) -> None:
+    evidence = [{"wikipedia_id": "290", "title": "New York"}, {"wikipedia_id": "7", "title": "Bo"}]
+    query = {"id": "q1", "input": "Where?", "output": [{"answer": "x", "provenance": evidence}]}
+    (tmp_path / "nq.jsonl").write_text(json.dumps(query) + "\n")
+    docs = [Doc("1", "a", "New York"), Doc("2", "b", "New_York"), Doc("3", "c", "York")]
+    labeler = build("provenance(qrels='nq.jsonl', expand=title)", Here(tmp_path, docs=MemoryDocs(docs)))
+    found = checked(labeler, Unit(Query("q1", "?"), tuple(docs)), [])
+    assert [label.relevance for label in found] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("expand", ["none", "page"])

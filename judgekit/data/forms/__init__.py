@@ -140,7 +140,7 @@ def nested_form(first: Iterable[DataRecord]) -> tuple[Form, Mapping[str, Any]] |
     return None
 
 
-_NOT_ASKED: Final = ("answer", "ctxs", "gold", "sources")
+_NOT_ASKED: Final = ("answer", "ctxs", "gold", "sources", "titles")
 _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 
@@ -196,8 +196,10 @@ def _unfolded(form: Form, source: Source, records: Iterable[DataRecord], kind: s
             further = {name: record.fields[name] for name in ("run", *RATED) if name in record.fields}
             yield DataRecord(record.line, {"query_id": query_id, "answer": entry.get("answer"), **further})
         elif kind == "qrels":
+            titles = entry.get("titles", {})
             for doc, grade in entry.get("gold", ()):
-                yield DataRecord(record.line, {"query_id": query_id, "doc_id": doc, "relevance": grade})
+                row = {"query_id": query_id, "doc_id": doc, "relevance": grade, "title": titles.get(doc, "")}
+                yield DataRecord(record.line, row)
         else:
             yield from _passages(entries, record, query_id, entry.get("ctxs"), kind)
             yield from _passages(entries, record, query_id, entry.get("sources", []), kind) if kind == "doc" else ()

@@ -11,6 +11,7 @@ from judgekit.registry import Form
 
 def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
     answers, passages, gold = list[Any](), list[dict[str, Any]](), dict[str, int]()
+    titles: dict[str, str] = {}
     for number, output in enumerate(fields["output"]):
         if not isinstance(output, dict):
             raise ValueError(f"output[{number}]: expected an object with answer or provenance")
@@ -27,8 +28,10 @@ def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
             if number == 0 and passage["id"] not in gold:
                 passages.append({**passage, "page_id": str(page), "score": evidence.get("score")})
             gold[passage["id"]] = 1
+            titles[passage["id"]] = title
     entry = {"query_id": fields.get("id"), "question": fields.get("input"), "answers": answers}
-    return {**entry, "ctxs": passages, "gold": list(gold.items()), "answer": answers[0] if answers else None}
+    entry |= {"gold": list(gold.items()), "titles": titles}
+    return {**entry, "ctxs": passages, "answer": answers[0] if answers else None}
 
 
 def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
