@@ -133,7 +133,7 @@ def plan(
     if not as_json:
         say(str(made))
         return
-    tables = {"costs": made.costs, "power": made.power}
+    tables = {"costs": made.costs, "power": made.power, "choice": made.choice}
     about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "file")
     emit(
         "plan",

@@ -8,7 +8,7 @@ asking stops once the leader is at most the margin below the best (`judgekit.ana
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,7 +38,7 @@ from judgekit.analysis.race import (
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount, Budget
 from judgekit.client.session import Session
-from judgekit.data.manifest import MANIFEST, sources, write_manifest
+from judgekit.data.manifest import MANIFEST, InputFile, sources, write_manifest
 from judgekit.data.outputs import check_folder
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.errors import BudgetError, UsageError
@@ -146,9 +146,10 @@ class Contest:
         """What answers are rated by, in words."""
         return f"{self.answering.metrics[0].name} of answers from the top {self.depth}"
 
-    def about(self) -> dict[str, object]:
+    def about(self, inputs: Mapping[str, InputFile]) -> dict[str, object]:
         """Return what makes this choice another one than others."""
         return {
+            **{role: source.sha256[:12] for role, source in inputs.items() if role in self.prepared.config.files()},
             "margin_points": 100 * self.rules.margin,
             "confidence": self.rules.confidence,
             "seed": self.rules.seed,
@@ -157,6 +158,7 @@ class Contest:
             "depth": self.depth,
             "metric": self.answering.metrics[0].name,
             "model": self.answering.model,
+            "prompt": self.prepared.config.answers.prompt,
         }
 
 
@@ -350,13 +352,14 @@ def choose(
     config, budget = made.prepared.config, Budget(max_requests, max_cost=max_cost)
     if folder is not None:
         check_folder(folder, _FILES, overwrite=overwrite)
-        if not overwrite:
-            _check_same(folder, made)
-        # First: it makes the folder ours, and says which choice it is, also if we are killed.
         inputs = sources(config.files(), read)
+        about = made.about(inputs)
+        if not overwrite:
+            _check_same(folder, about)
+        # First: it makes the folder ours, and says which choice it is, also if we are killed.
         write_manifest(folder / MANIFEST, inputs)
         write_atomic(folder / "resolved.toml", kept_of(config))
-        write_atomic(folder / "choice.json", json.dumps({"choice": made.about()}, indent=1) + "\n")
+        write_atomic(folder / "choice.json", json.dumps({"choice": about}, indent=1) + "\n")
     for line in made.prepared.collection.notes:
         progress(Event("inputs", 0, 0, note=line))
 
@@ -369,21 +372,21 @@ def choose(
         walked, cache=cache, budget=budget, prices=config.price_list(), progress=progress, wait_s=wait_s
     )
     if folder is not None:
-        chosen.write(folder, made.about())
+        chosen.write(folder, about)
         write_manifest(folder / MANIFEST, inputs, [folder / name for name in _FILES[1:]])
     return chosen
 
 
-def _check_same(folder: Path, made: Contest) -> None:
+def _check_same(folder: Path, about: Mapping[str, object]) -> None:
     """Refuse to replace another choice."""
+    before = about
     with suppress(OSError, ValueError, KeyError, TypeError):
-        before = json.loads((folder / "choice.json").read_bytes())["choice"]
-        now = json.loads(json.dumps(made.about()))
-        others = [f"{name} was {before.get(name)!r}, is {now[name]!r}" for name in now if before.get(name) != now[name]]
-        if others:
+        before = dict(json.loads((folder / "choice.json").read_bytes())["choice"])
+    for name in dict.fromkeys([*before, *about]):
+        if before.get(name) != about.get(name):
             raise UsageError(
-                f"{folder} holds another choice ({'; '.join(others)}). Its promise does not hold for this one: choose"
-                " another --out, or add --overwrite"
+                f"{folder} holds another choice ({name} was {before.get(name)!r}, is {about.get(name)!r}). Its promise"
+                " does not hold for this one: choose another --out, or add --overwrite"
             )
 
 

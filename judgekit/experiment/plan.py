@@ -7,18 +7,20 @@ requests are those to any model.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from os.path import relpath
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from judgekit import stages
+from judgekit.analysis.claims import wrapped
+from judgekit.analysis.foresight import bound_of, questions_for, race_length, shown_lead
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Budget, Prices, Spending
@@ -39,11 +41,14 @@ from judgekit.reading.asker import GROWTH
 
 Floats = npt.NDArray[np.float64]
 
-ENOUGH: Final = 200
-"""Questions of a pilot whose choice is safer than the costliest labeling; `benchmarks/pilot_simulation.py`."""
+_PILOT: Final = 200
+"""Questions that a plan proposes unless it is told how many."""
 PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
-_SHOWN, _VARIANTS, _POINTS = 3.5, 4.7, 280.0
+_SHOWN, _VARIANTS = 3.5, 4.7
 _DIFFER: Final = (0.1, 0.2, 0.4)
+_WIDTH: Final = 110
+_AHEAD: Final = 0.1
+"""The lead of which a plan says how soon it ends a choice."""
 _COUNTS: Final = ("requests", "judgments", "references", "prompt_tokens", "money")
 
 
@@ -68,11 +73,6 @@ def smallest_r(questions: int, runs: int) -> tuple[float, float]:
     return _SHOWN / reach, _VARIANTS / reach
 
 
-def smallest_difference(questions: int, differ: float) -> float:
-    """Return the points between two runs' answers that four of five pilots show."""
-    return _POINTS * math.sqrt(differ / questions)
-
-
 @dataclass(frozen=True)
 class PilotPlan:
     """Which questions to pilot on, what they take, and what they can show.
@@ -88,7 +88,13 @@ class PilotPlan:
         costs: by strategy and set of ``questions`` (pilot or all): ``requests`` that the store lacks, ``judgments`` by
             people, ``references`` to write, ``prompt_tokens`` (estimated) and the least ``money``; NaN is unknown.
         power: for the pilot and for twice its questions: the smallest ``r``, that of ``variants`` of one retriever, and
-            the smallest difference in points where 10, 20 and 40 % of the answers differ. Empty with one run.
+            the smallest lead in points with which the best run is shown, where runs that are equally good answer 10, 20
+            and 40 % of the questions differently. Empty with one run.
+        choice: for the same shares (``differ``): after how many questions at hand `judgekit choose` ends if one run
+            leads by ten points (``ahead``), the share of them that it ``saves`` then, how many bound the loss of any
+            of some equally good runs by the margin (``bound``), and, with a budget, how many questions of all runs it
+            pays for (``paid``) and what choosing costs at most then, in points (``loss``). Empty with one run.
+        margin: of the experiment, in points.
         currency: of all money.
         budget: as given.
         coverage: how the questions lie beside those of a query log, if one is given.
@@ -107,6 +113,8 @@ class PilotPlan:
     sample: pd.DataFrame = field(repr=False)
     costs: pd.DataFrame = field(repr=False)
     power: pd.DataFrame = field(repr=False)
+    choice: pd.DataFrame = field(repr=False)
+    margin: float
     currency: str = ""
     budget: float | None = None
     coverage: LogCoverage | None = None
@@ -163,24 +171,35 @@ class PilotPlan:
         if self.trusted:
             yield f"Outcome   the order of the runs under {self.trusted}: there are no answers and no references."
         if len(self.power):
-            first, twice = self.power.to_dict("records")
-            yield (
-                f"Can show  an r of {_r(first['r'])} ({_r(first['variants'])} for variants of one retriever);"
-                f" {first['points_10']:.0f}, {first['points_20']:.0f} or {first['points_40']:.0f} points between"
-                " the answers"
+            first, twice = (dict(row) for _, row in self.power.iterrows())
+            shown = (
+                f"an r of {_r(first['r'])} ({_r(first['variants'])} for variants of one retriever); the best of {runs}"
+                f" runs, if it leads by {_by_share(first, 'lead')} points, where 10, 20 or 40 % of the answers of equal"
+                f" runs differ. With {twice['questions']:,.0f} questions: {_r(twice['r'])} ({_r(twice['variants'])});"
+                f" {_by_share(twice, 'lead')} points. How much a labeling gains cannot be planned."
             )
-            yield (
-                "          of two runs, if 10, 20 or 40 % of them differ. With"
-                f" {twice['questions']:,}: {_r(twice['r'])} ({_r(twice['variants'])});"
-                f" {twice['points_10']:.0f}, {twice['points_20']:.0f} or {twice['points_40']:.0f} points."
-            )
-            yield "          How much a labeling gains cannot be planned."
-            yield (
-                "Choosing  With 50 questions the costliest labeling you can afford is safer;"
-                f" with {ENOUGH}, what the pilot finds."
-            )
+            yield wrapped([("Can show", shown)], _WIDTH)
+        if len(self.choice) and not self.trusted:
+            yield wrapped([("Choose", self._choosing())], _WIDTH)
         if self.coverage is not None:
             yield from self.coverage.lines()
+
+    def _choosing(self) -> str:
+        """Return what `judgekit choose` takes."""
+        ahead, bound = (_listed([f"{number:,.0f}" for number in self.choice[name]]) for name in ("ahead", "bound"))
+        saved = _listed([f"{share:.0%}" for share in self.choice["saves"]])
+        text = (
+            f"To show that no run costs more than {self.margin:g} points takes about {bound} questions if all are"
+            f" equally good. If one leads by {100 * _AHEAD:g} points, judgekit choose ends after about {ahead} of"
+            f" {self.questions:,}: {saved} less."
+        )
+        middle = self.choice.iloc[1]
+        if math.isfinite(middle["loss"]):
+            text += (
+                f" The budget pays for {_count(middle['paid'])} questions of all runs; choosing then costs at most"
+                f" about {middle['loss']:.1f} points."
+            )
+        return text
 
     def _table(self) -> list[str]:
         """Return the costs as lines: of the pilot, and of all questions."""
@@ -215,6 +234,14 @@ class PilotPlan:
 
 
 _TITLES: Final = {name: name.replace("_", " ") for name in _COUNTS}
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return f"{', '.join(texts[:-1])} or {texts[-1]}"
+
+
+def _by_share(row: Mapping[Any, Any], name: str) -> str:
+    return _listed([f"{row[f'{name}_{share:.0%}'.rstrip('%')]:.0f}" for share in _DIFFER])
 
 
 def _r(value: float) -> str:
@@ -279,7 +306,7 @@ def plan(
         raise UsageError(f"the runs have the same lists at depth {depth} for every question that is left to ask")
     if questions is not None and not 1 <= questions <= at_most:
         raise UsageError(f"{questions:,} questions were requested, but only {at_most:,} with different lists are left")
-    size = min(questions or ENOUGH, at_most)
+    size = min(questions or _PILOT, at_most)
     sample, costs = drawn(size)
     if budget is not None:
         spent = _together(costs)
@@ -299,6 +326,8 @@ def plan(
         sample=sample,
         costs=costs,
         power=_power(int((far[np.isin(ids, sample["query_id"])] > 0).sum()), len(collection.runs)),
+        choice=_choice(config, len(collection.runs), len(ids), _paid(costs, len(ids), budget)),
+        margin=config.analysis.margin_points,
         currency=money.currency,
         own=own,
         folder=config.path.parent,
@@ -409,6 +438,32 @@ def _power(n: int, runs: int) -> pd.DataFrame:
     rows = []
     for questions in (n, 2 * n) if runs > 1 else ():
         r, variants = smallest_r(questions, runs)
-        points = {f"points_{share:.0%}".rstrip("%"): smallest_difference(questions, share) for share in _DIFFER}
-        rows.append({"questions": questions, "r": r, "variants": variants, **points})
+        leads = {f"lead_{share:.0%}".rstrip("%"): 100 * shown_lead(questions, runs, share) for share in _DIFFER}
+        rows.append({"questions": questions, "r": r, "variants": variants, **leads})
+    return pd.DataFrame(rows)
+
+
+def _paid(costs: pd.DataFrame, questions: int, budget: float | None) -> float:
+    """Return the questions whose answers, of all runs, a budget pays for; NaN where nobody knows."""
+    every = costs[(costs["questions"] == "all") & costs["strategy"].str.startswith("answer")]
+    price = float(every["money"].min()) / questions if len(every) else math.nan
+    return math.nan if budget is None or not price > 0 else min(math.floor(budget / price), questions)
+
+
+def _choice(config: Config, runs: int, questions: int, paid: float) -> pd.DataFrame:
+    """Return what a choice of run takes; see `PilotPlan.choice`."""
+    rules, rows = config.analysis, []
+    margin = rules.margin_points / 100
+    for share in _DIFFER if runs > 1 and margin > 0 else ():
+        ahead = min(race_length(margin, runs, share, _AHEAD, rules.confidence), questions)
+        rows.append(
+            {
+                "differ": share,
+                "ahead": ahead,
+                "saves": 1 - ahead / questions,
+                "bound": float(f"{questions_for(margin, runs, share):.2g}"),
+                "paid": paid,
+                "loss": 100 * bound_of(int(paid), runs, share) if paid >= 1 else math.nan,
+            }
+        )
     return pd.DataFrame(rows)

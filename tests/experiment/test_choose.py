@@ -148,8 +148,12 @@ def test_another_margin_or_other_runs_are_another_choice(experiment, tmp_path):
     assert files(out) == before
     with pytest.raises(UsageError, match=r"another choice \(margin_points was 10\.0, is 3\.0\)"):
         jk.choose(experiment, margin=3, out=out, cache=store)
+    edited(experiment.parent / "docs.jsonl", "was built in 1007", "was begun in 1007")
+    with pytest.raises(UsageError, match=r"another choice \(docs was"):
+        jk.choose(experiment, out=out, cache=store)
+    edited(experiment.parent / "docs.jsonl", "was begun in 1007", "was built in 1007")
     edited(experiment, 'poor = "poor.trec"\n', "")
-    with pytest.raises(UsageError, match="runs was"):
+    with pytest.raises(UsageError, match="run poor was"):
         jk.choose(experiment, out=out, cache=store)
     assert files(out) == before
     three = jk.choose(experiment, out=out, cache=store, overwrite=True)

@@ -1,4 +1,5 @@
 import json
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -9,11 +10,12 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
+from judgekit.analysis.foresight import questions_for, race_length, shown_lead
 from judgekit.data.runs import Run
 from judgekit.errors import ConfigError, DataError, UsageError
 from judgekit.experiment import plan as planning
 from judgekit.experiment.file import load
-from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r
+from judgekit.experiment.plan import PilotPlan, distances, smallest_r
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import asked, count
 from judgekit.sample import EXPERIMENT as SAMPLED
@@ -69,7 +71,6 @@ def test_lists_differ_by_the_gain_that_they_do_not_share():
 def test_what_a_pilot_can_show_has_the_forms_of_the_statistics():
     assert [round(smallest_r(n, 6)[0], 2) for n in (50, 200)] == [0.22, 0.11]
     assert round(smallest_r(200, 2)[1], 2) == 0.33
-    assert [round(smallest_difference(50, d), 1) for d in (0.1, 0.2, 0.4)] == [12.5, 17.7, 25.0]
 
 
 def test_questions_are_drawn_by_the_square_of_how_far_their_lists_differ_and_weights_undo_it():
@@ -103,6 +104,7 @@ def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment, tmp_path):
             "answers": requests["answer"],
             "pilot together": requests["all"],
         }
+    assert max(map(len, str(plan).splitlines())) <= 120
     assert f"{found['pilot']['judge']:.0f} / {found['all']['judge']:.0f}" in str(plan)
     assert " 0 / 0" not in str(plan), "equal numbers stand there once"
     assert costs(plan, "judgments", "all")["people"] == counted["label judge"].units
@@ -195,10 +197,27 @@ def test_a_budget_pays_for_a_pilot_of_half_of_it_and_for_labels(experiment):
         planned(experiment, budget=10)
 
 
+def test_it_says_what_choosing_takes_and_what_the_budget_buys(experiment):
+    plan = planned(experiment, budget=0.01)
+    questions = plan.questions
+    assert plan.choice["differ"].tolist() == [0.1, 0.2, 0.4]
+    length = race_length(0.02, 2, 0.2, 0.1)
+    assert plan.choice["ahead"].tolist() == [min(race_length(0.02, 2, d, 0.1), questions) for d in (0.1, 0.2, 0.4)]
+    assert plan.choice["bound"][1] == pytest.approx(questions_for(0.02, 2, 0.2), rel=0.05)
+    price = costs(plan, "money", "all")["answers"] / questions
+    paid = min(math.floor(0.01 / price), questions)
+    assert plan.choice["paid"].tolist() == [paid] * 3
+    said = " ".join(str(plan).split())
+    assert f"judgekit choose ends after about {plan.choice['ahead'][0]:,.0f}, {min(length, questions):,} or" in said
+    assert f"The budget pays for {paid:,} questions of all runs" in said
+    assert f"leads by {100 * shown_lead(len(plan.sample), 2, 0.1):.0f}, " in said
+    assert "pays for" not in str(planned(experiment))
+
+
 def test_one_run_has_nothing_to_choose_between(experiment):
     edited(experiment, f'rrf = "{SAMPLE}/runs/rrf.trec"\n', "")
     plan = planned(experiment, questions=10)
-    assert len(plan.power) == 0
+    assert len(plan.power) == len(plan.choice) == 0
     assert plan.sample["weight"].tolist() == pytest.approx([10.4] * 10)
     assert "nothing to choose between" in str(plan)
 
@@ -221,6 +240,7 @@ def test_it_is_read_by_machines_and_in_notebooks(experiment, tmp_path, judgekit)
     made = json.loads(said.out)
     assert made["pilot"] == len(pd.read_csv(tmp_path / "a.csv")) == made["differ"]
     assert {row["strategy"] for row in made["costs"]} >= {"judge", "people", "answers"}
+    assert [row["differ"] for row in made["choice"]] == [0.1, 0.2, 0.4]
     assert made["power"][1]["questions"] == 2 * made["power"][0]["questions"]
     html = planned(experiment)._repr_html_()
     assert html.startswith("<pre>Lists ")
