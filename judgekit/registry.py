@@ -41,7 +41,7 @@ class Form:
             is wrong with the record.
         holds: the kinds in a nested form: query, doc, run, qrels, answer; () of a flat one that may be of any kind.
         marks: recognises a flat form by the beginning of a file (`judgekit.data.forms.Beginning`), a nested one by the
-            fields of a record; None for a form that is only used where it is named.
+            fields of a record; without it a form is only used where it is named.
         nested: whether it is nested.
         options: the options of its spelling that are not columns.
         lists: fields that hold lists, which a cell of a table spells as text.
@@ -52,7 +52,7 @@ class Form:
     name: str
     read: Callable[..., Any]
     holds: tuple[str, ...] = ()
-    marks: Callable[[Any], bool] | None = None
+    marks: Callable[[Any], bool] = lambda seen: False
     nested: bool = False
     options: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class Register:
         name: str,
         *,
         holds: tuple[str, ...] = (),
-        marks: Callable[[Any], bool] | None = None,
+        marks: Callable[[Any], bool] = Form.marks,
         lists: tuple[str, ...] = (),
         example: str = "",
     ) -> Callable[[T], T]:

@@ -80,8 +80,8 @@ def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> Form:
     """Return the flat form of a file, by its beginning; ``kinds`` are those that it may hold, () any but pairs."""
     path, wanted = beginning.path, {*kinds}
     for form in forms().values():
-        possible = not form.nested and form.marks is not None and (not form.holds or wanted.intersection(form.holds))
-        if possible and form.marks is not None and form.marks(beginning):
+        possible = not form.nested and (not form.holds or wanted.intersection(form.holds))
+        if possible and form.marks(beginning):
             return form
     if path.is_dir():
         parquet_parts(path)  # says what it lacks
@@ -132,10 +132,10 @@ def telling(rows: Iterator[DataRecord]) -> tuple[list[DataRecord], Iterator[Data
 
 def nested_form(first: Iterable[DataRecord]) -> tuple[Form, Mapping[str, Any]] | None:
     """Return the nested form of first records, and the fields that tell it; None if they are flat."""
-    nested = [form for form in forms().values() if form.nested and form.marks is not None]
+    nested = [form for form in forms().values() if form.nested]
     for record in first:
         for form in nested:
-            if form.marks is not None and form.marks(record.fields):
+            if form.marks(record.fields):
                 return form, record.fields
     return None
 
