@@ -96,7 +96,7 @@ class Planned:
         return "\n".join(out) + "\n"
 
     def _answers(self) -> Iterator[str]:
-        """Yield the table of the outcome: people's ratings, else references, else what an LLM says."""
+        """Yield the table of the outcome: people's ratings, references, judgments, else an LLM."""
         known = self.outcome
         yield _line("[answers]", "the outcome: which labels follow the quality of the answers?")
         if known.metrics:
@@ -112,15 +112,22 @@ class Planned:
                 declared = f"scale = {_quoted(scale)}"
                 yield _line(f"# {declared}" if chosen else declared, "by the values; correct it if it is another")
             chosen = True
-        if not known.rated:
+        trusted = next(iter(self.qrels), "") if not (known.files or self.referenced) else ""
+        if trusted:
+            chosen = True
+            yield _line(f"outcome = {_quoted(trusted)}", "no answers: the order of the runs under these judgments")
+        elif not known.rated:
             metrics = ["em", "f1"] if self.referenced else ["grounded"]
             yield f"metrics = {_quoted(metrics)}"
         if self.referenced and not known.metrics:
             shown = 'outcome = "em"'
             yield _line(f"# {shown}" if chosen else shown, "the reference answer, word by word; f1 counts common words")
             yield _line('# outcome = "correct"', 'an LLM compares with the reference: add "correct" to metrics')
-        elif not chosen:
-            yield _line('outcome = "grounded"', "an LLM checks the answers; it cannot say whether they are right")
+        elif not known.metrics and not known.rated:
+            what = "an LLM checks answers, not whether they are right"
+            yield _line(f'{"# " if chosen else ""}outcome = "grounded"', what)
+            if chosen:
+                yield '# metrics = ["grounded"]'
         yield _line(f"depths = {known.depths}", "how many documents an answer was made from")
 
 

@@ -161,7 +161,7 @@ def test_a_beir_folder_becomes_final_qrels(beir: Path, journey: Journey) -> None
     assert "Fill in base_url and model of your server. Then plan, which asks no model:" in said.out
     experiment = beir / "experiment.toml"
     config = load(experiment)
-    assert (config.data.queries, config.data.depth, config.answers.outcome) == ("beir(split=test):.", 4, "grounded")
+    assert (config.data.queries, config.data.depth, config.answers.outcome) == ("beir(split=test):.", 4, "test")
     journey.server(experiment)
     journey("plan", experiment)
     journey("run", experiment, "--out", "beir/results")
@@ -205,6 +205,19 @@ def test_one_quote_in_a_collection_of_ms_marco_takes_nothing_away(deep: Path, ju
     (deep / "experiment.toml").unlink()
     named = judgekit("init", "dl", "tsv(quote=none):dl/collection.tsv", code=0)
     assert (named.err, "passages: 80" in named.out) == ("", True)
+
+
+def test_a_researcher_s_qrels_and_runs_become_final_qrels_without_any_answer(deep: Path, journey: Journey) -> None:
+    journey("init", "dl")
+    experiment = deep / "experiment.toml"
+    assert (load(experiment).answers.outcome, load(experiment).data.depth) == ("qrels", 5)
+    journey.server(experiment)
+    assert "the order of the runs under qrels" in journey("plan", experiment).out
+    journey("run", experiment, "--out", "dl/results")
+    journey("build", experiment, "--labeling", "judge", "--out", "final")
+    assert "Unknown: these labels were built without" not in Path("final/card.md").read_text()
+    rows = [line.split() for path in deep.glob("run*.trec") for line in path.read_text().splitlines()]
+    journey.check(Path("final/final.qrels"), len({(row[0], row[2]) for row in rows if int(row[3]) <= 5}))
 
 
 def test_a_folder_of_texts_is_the_collection_where_runs_name_its_files(
