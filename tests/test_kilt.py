@@ -74,6 +74,40 @@ def test_the_480_cells_of_the_paper_stand_beside_ones_own(tmp_path: Path, shared
     assert list(mine.values()) == ["TriviaQA", "BM25", "erag", "AP", "tau_b", 0.474, 0.4, 0.3, 0.5]
 
 
+SETS_OF_PAGES = [frozenset({"1", "2"}), frozenset({"5"}), frozenset({"7", "9", "11"})]
+
+
+def test_evidence_sets_are_scored_as_kilts_own_tests_say() -> None:
+    scores = script(KILT / "evidence.py").kilt_scores
+    first = scores(["2", "5", "7", "33", "1", "9", "44", "88"], SETS_OF_PAGES)
+    assert first == {
+        "KILT-Rprec": 1 / 2,
+        "KILT-precision@1": 1,
+        "KILT-precision@5": 2 / 5,
+        "KILT-recall@5": 2 / 3,
+        "KILT-success_rate@5": 1,
+    }
+    second = scores(["5"], [*SETS_OF_PAGES, frozenset({"5"})])
+    assert (second["KILT-Rprec"], second["KILT-recall@5"], second["KILT-precision@5"]) == (1, 1 / 3, 1 / 5)
+    assert set(scores([], SETS_OF_PAGES).values()) == {0}
+
+
+def test_evidence_of_passages_becomes_a_table_that_is_compared(kilt: Path) -> None:
+    run = next(kilt.glob("bergen/runs/*nq*bm25.trec"))
+    table = script(KILT / "evidence.py").main(
+        str(kilt / "nq-dev-kilt.jsonl"), str(kilt / "passages.jsonl"), f"BM25={run}"
+    )
+    # Documents 0 and 1 are of page 12 and 2 is of page 7, the evidence: as pages 12, 7.
+    assert table.set_index("measure")["value"].to_dict() == {
+        "KILT-Rprec": 0,
+        "KILT-precision@1": 0,
+        "KILT-precision@5": 1 / 5,
+        "KILT-recall@5": 1,
+        "KILT-success_rate@5": 1,
+    }
+    assert list(table.columns) == ["labeling", "run", "measure", "query_id", "value"]
+
+
 def test_the_commands_of_the_recipe_exist(capfd: pytest.CaptureFixture[str]) -> None:
     commands = re.findall(r"^ *judgekit (\w+)([^#\n]*)", (KILT / "README.md").read_text(), re.M)
     assert {command for command, _ in commands} == {"run", "report"}
