@@ -20,6 +20,7 @@ import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from judgekit.client.budget import Amount, Spending
+from judgekit.client.estimates import Observed
 from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.routes import wait_ready
 from judgekit.client.server_warnings import ServerWarnings
@@ -131,6 +132,7 @@ class Client:
         self.quirks, self.warnings = shared.learned(endpoint)
         self.watch = Watch(endpoint, lambda text: shared.note(self.secret.cut(text)), lambda: self.proven)
         self.backoff = wait_random_exponential(multiplier=shared.backoff_s, max=_LONGEST * shared.backoff_s)
+        self.observed = Observed()
         self.estimates = {*spending.budget.limits[1:], endpoint.tokens_per_minute} != {None}
         self.queue: deque[Attempt] = deque()
         self.working = self.asked = 0
@@ -349,7 +351,7 @@ class Attempt:
         self._go_on()
         client, request = self._client, self.request
         limiter, spending = client.limiter, client.shared.spending
-        estimate = _estimate(request.body) if client.estimates else (0, 0)
+        estimate = client.observed.reserved(request.body, _room(request.body)) if client.estimates else (0, 0)
         reserved = spending.needed(estimate, client.price)
         started = await limiter.acquire(sum(estimate), again=self._patience.attempts > 0)
         try:
@@ -368,11 +370,12 @@ class Attempt:
                 spending.settle(reserved, spending.needed(used, client.price))
                 if client.estimates:
                     limiter.correct_tokens(sum(estimate), sum(used))
+                    client.observed.add(request.body, usage)
                     if self._worked and usage is None:
                         client.warnings.tell(
                             "tokens",
-                            "is served without a count of tokens: budgets and limits use an estimate (four bytes a"
-                            " token, and the largest allowed reply)",
+                            "is served without a count of tokens: budgets and limits use an estimate (by the length and"
+                            " script of the prompt, and the largest allowed reply)",
                         )
                 self._incurred.add(usage, client.price, time.perf_counter() - begun)
         finally:
@@ -445,8 +448,8 @@ class Attempt:
         return response
 
 
-def _estimate(body: bytes) -> tuple[int, int]:
-    """Return how many tokens a request and its reply may have."""
+def _room(body: bytes) -> int:
+    """Return how many tokens the reply to a request may have, 0 where it sets no limit."""
     values = orjson.loads(body)
     longest = next(filter(None, map(values.get, ("max_tokens", "max_completion_tokens"))), 0)
-    return (len(body) // 4, longest if isinstance(longest, int) else 0)
+    return longest if isinstance(longest, int) else 0

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from judgekit.client.estimates import Observed, by_script
 from judgekit.client.transports import http_options, said_by_system
 from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError, JudgekitError
@@ -149,14 +150,16 @@ def _root(problem: BaseException, handled: BaseException | None) -> str:
     return said_by_system(problem)
 
 
-async def bytes_per_token(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, float]:
-    """Return the bytes of request for a token of its prompt, counted by the servers that can."""
+async def observed_by(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, Observed]:
+    """Return what the servers that count tokens say of prompts that were not sent yet."""
     found = {}
     for endpoint, one in lacking.items():
         with suppress(JudgekitError):
-            if counts := await count_tokens(endpoint, one.sample):
-                found[endpoint] = sum(map(len, one.sample)) / sum(counts)
-    return found
+            counts = await count_tokens(endpoint, one.sample)
+            found[endpoint] = Observed()
+            for body, tokens in zip(one.sample, counts or (), strict=False):
+                found[endpoint].prompts.add(tokens / by_script(body))
+    return {endpoint: observed for endpoint, observed in found.items() if observed.prompts.count}
 
 
 async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:

@@ -6,6 +6,7 @@ a plan counts it, and a batch file holds it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,18 +15,16 @@ from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from judgekit.client.budget import Price
+from judgekit.client.estimates import Foreseen, Observed, by_script
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
 
 CHUNK: Final = 64
 """Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
 the requests in flight waiting."""
 
-_BYTES: Final = 4
-"""Of a request, for each token of its prompt, where no server counts."""
-
 _ROOM: Final = re.compile(rb'"max_(?:completion_)?tokens":(\d+)')
 _SAMPLE: Final = 32
-_ROUNDED: Final = 64
+_ROUNDED: Final = 16
 
 U = TypeVar("U")
 Lookup = Callable[[Sequence[str]], dict[str, Reply]]
@@ -97,14 +96,14 @@ class Unsent:
 
     Attributes:
         requests: how many.
-        size: their bytes.
+        expected: the tokens that their script makes of them, see `by_script`.
         room: the most tokens that their replies may have; None where a request sets no limit.
         sample: some of their bodies, spread over all.
-        sizes: how many there are by bytes (rounded up) and room, to see which are too long for a server.
+        sizes: how many there are by expected tokens (rounded up) and room, to see which are too long for a server.
     """
 
     requests: int = 0
-    size: int = 0
+    expected: float = 0.0
     room: int | None = 0
     sample: list[bytes] = field(default_factory=list)
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -118,10 +117,11 @@ class Unsent:
                 del self.sample[1::2]
                 self._step *= 2
         self.requests += 1
-        self.size += len(body)
+        expected = by_script(body)
+        self.expected += expected
         room = _ROOM.search(body)  # a quote inside of a text has a backslash, so that no text is taken for this
         self.room = None if room is None or self.room is None else self.room + int(room[1])
-        self.sizes[-(-len(body) // _ROUNDED) * _ROUNDED, int(room[1]) if room else 0] += 1
+        self.sizes[math.ceil(expected / _ROUNDED) * _ROUNDED, int(room[1]) if room else 0] += 1
 
 
 @dataclass(slots=True)
@@ -135,7 +135,8 @@ class Plan:
         further: the most requests that may follow them: replies that are not there yet may have to be asked for again,
             or lead to other questions; None where that is not known.
         lacking: those that the store lacks, by endpoint.
-        bytes_per_token: of their bodies, for endpoints whose servers counted some; four elsewhere.
+        observed: what endpoints reported of the requests that the store holds.
+        elsewhere: the same for requests of other stages; their prompts tell the tokenizer, their replies nothing.
     """
 
     units: int = 0
@@ -143,35 +144,55 @@ class Plan:
     cached: int = 0
     further: int | None = 0
     lacking: dict[Endpoint, Unsent] = field(default_factory=dict)
-    bytes_per_token: Mapping[Endpoint, float] = field(default_factory=dict)
+    observed: dict[Endpoint, Observed] = field(default_factory=dict)
+    elsewhere: Mapping[Endpoint, Observed] = field(default_factory=dict)
 
     @property
-    def prompt_tokens(self) -> int:
-        """Of the requests that the store lacks, by estimate."""
-        return sum(self._tokens(endpoint) for endpoint in self.lacking)
+    def tokens(self) -> Foreseen:
+        """Of the requests that the store lacks and of their replies."""
+        both = (sum(self._tokens(endpoint), Foreseen()) for endpoint in self.lacking)
+        return sum(both, Foreseen())
 
-    def _tokens(self, endpoint: Endpoint) -> int:
-        return round(self.lacking[endpoint].size / self.bytes_per_token.get(endpoint, _BYTES))
+    @property
+    def is_reported(self) -> bool:
+        """Whether there are reports enough of the tokens that requests to these endpoints take."""
+        return any(self.observed[endpoint].enough for endpoint in self.lacking if endpoint in self.observed)
+
+    def money(self, price: Callable[[Endpoint], Price | None]) -> Foreseen | None:
+        """Return what these requests and their replies cost; None where a price is not known."""
+        spent = Foreseen()
+        for endpoint in self.lacking:
+            paid, (prompts, replies) = price(endpoint), self._tokens(endpoint)
+            if paid is None:
+                return None
+            for tokens, each in ((prompts, paid.of(1, 0)), (replies, paid.of(0, 1))):
+                spent += tokens.times(Foreseen(each, each, each))
+        return spent
+
+    def _share(self, endpoint: Endpoint, requests: int) -> Foreseen:
+        """Return the tokens of prompts as a share of those expected from their script."""
+        known = (plan.get(endpoint) for plan in (self.observed, self.elsewhere))
+        return max(filter(None, known), key=lambda one: one.prompts.count, default=Observed()).prompt_share(requests)
+
+    def _tokens(self, endpoint: Endpoint) -> tuple[Foreseen, Foreseen]:
+        """Return the tokens of prompts and of replies."""
+        unsent, observed = self.lacking[endpoint], self.observed.get(endpoint, Observed())
+        many = unsent.requests
+        room = None if unsent.room is None else unsent.room / many
+        again = observed.asked_again(many, self.further)
+        one = Foreseen(1, 1, 1)
+        expected = Foreseen(unsent.expected, unsent.expected, unsent.expected)
+        # What is asked again repeats the prompt, and quotes it with the reply.
+        prompts = expected.times(self._share(endpoint, many)).times(one + again + again)
+        replies = Foreseen(many, many, many).times(observed.reply(many, room)).times(one + again)
+        return prompts, replies
 
     def too_long(self, endpoint: Endpoint, most: int) -> tuple[int, int]:
         """Return how many requests need more tokens than a server takes, reply included, and what the longest needs."""
-        each = self.bytes_per_token.get(endpoint, _BYTES)
         found = self.lacking[endpoint].sizes if endpoint in self.lacking else Counter[tuple[int, int]]()
-        needs = {round(size / each) + room: count for (size, room), count in sorted(found.items())}
+        share = self._share(endpoint, 1).about
+        needs = {round(expected * share) + room: count for (expected, room), count in sorted(found.items())}
         return sum(count for tokens, count in needs.items() if tokens > most), max(needs, default=0)
-
-    def money(self, price: Callable[[Endpoint], Price | None], growth: int) -> tuple[float, float | None] | None:
-        """Return the least and the most money that it takes; the least is that of the prompts."""
-        least, most, worst = 0.0, 0.0, 0.0
-        for endpoint, one in self.lacking.items():
-            paid, tokens = price(endpoint), self._tokens(endpoint)
-            if paid is None:
-                return None
-            least += paid.of(tokens, 0)
-            most += paid.of(tokens, one.room or 0)
-            worst = max(worst, paid.of(2 * tokens, growth * (one.room or 0)) / one.requests)
-        limited = self.further is not None and all(one.room is not None for one in self.lacking.values())
-        return least, most + worst * (self.further or 0) if limited else None
 
     @property
     def up_to(self) -> int | None:
@@ -197,8 +218,10 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
                 plan.further = None if most is None else plan.further + most - len(job.outcomes) - len(job.wave)
         for (key, request), new in zip(followed.wanted.items(), add_new(seen, followed.wanted), strict=True):
             plan.requests += new
-            if new and key in followed.replies:
+            if new and (reply := followed.replies.get(key)):
                 plan.cached += 1
+                observed = plan.observed.setdefault(request.endpoint, Observed())
+                observed.add(request.body, reply.usage, again=request.again)
             elif new:
                 plan.lacking.setdefault(request.endpoint, Unsent()).add(request.body)
                 unsent.append(request)

@@ -138,17 +138,16 @@ def console(*, stderr: bool = False) -> Console:
 def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, as_json: bool = False) -> None:
     """Print what a dry run counted, by stage; tokens as servers count them, where they do."""
     from judgekit.client.budget import Budget, Spending
-    from judgekit.client.routes import bytes_per_token, context_lengths
+    from judgekit.client.routes import context_lengths, observed_by
     from judgekit.client.sync import run_sync
-    from judgekit.reading.asker import GROWTH
 
     price = Spending(Budget(), prices).price
-    counted = run_sync(bytes_per_token(plans["all"].lacking))
+    counted = run_sync(observed_by(plans["all"].lacking))
     lengths = run_sync(context_lengths(plans["all"].lacking))
     rows: dict[str, dict[str, Any]] = {}
     for name, plan in plans.items():
-        plan.bytes_per_token = counted
-        money = plan.money(price, GROWTH)
+        plan.elsewhere = {**plan.elsewhere, **counted}
+        tokens, money = plan.tokens, plan.money(price)
         limit = None if plan.up_to is None else plan.up_to - plan.cached
         rows[name] = {
             "units": plan.units,
@@ -156,9 +155,12 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
             "cached": plan.cached,
             "to_send": plan.requests - plan.cached,
             "to_send_at_most": limit,
-            "prompt_tokens": plan.prompt_tokens,
-            "money": None if money is None else money[0],
-            "money_at_most": None if money is None else money[1],
+            "tokens": round(tokens.about),
+            "tokens_low": round(tokens.low),
+            "tokens_high": round(tokens.high),
+            "money": None if money is None else money.about,
+            "money_low": None if money is None else money.low,
+            "money_high": None if money is None else money.high,
         }
     for name, plan in plans.items():
         for endpoint, length in lengths.items() if name != "all" else ():
@@ -174,32 +176,40 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
         emit(command, dry_run=True, stages=rows, tokens_counted_by=sorted(one.name for one in counted))
         return
     priced = any(row["money"] is not None and plans[name].lacking for name, row in rows.items())
-    tokens = f"prompt tokens ({'counted' if counted else 'est.'})"
     lines = []
     for name, row in rows.items():
         further = plans[name].at_least
         least = "at least " if further else ""
         most = f"; up to {row['to_send_at_most']:,}" if further and row["to_send_at_most"] is not None else ""
         counts = [f"{row[what]:,}" for what in ("units", "requests", "cached")]
-        counts += [f"{least}{row['to_send']:,}{most}", f"{least}{row['prompt_tokens']:,}"]
-        lines.append([name, *counts, *([_span(row["money"], row["money_at_most"])] if priced else [])])
-    titles = ("stage", "units", "requests", "in the store", "to send", tokens, *(["money"] if priced else ()))
+        counts += [f"{least}{row['to_send']:,}{most}", _about(row, "tokens")]
+        lines.append([name, *counts, *([_about(row, "money")] if priced else [])])
+    titles = ("stage", "units", "requests", "in the store", "to send", "tokens", *(["money"] if priced else ()))
     grid(titles, lines, left=1)
     say("Nothing was sent. A request that several stages share counts in each of them, and once in the total.")
     if any(plan.at_least for plan in plans.values()):
         say("More requests follow if a reply is cut off, has the wrong form or leads to others.")
-    if priced:
-        say("Money: at least the price of the prompts; at most with every reply at its largest length.")
+    if any(row["tokens"] for row in rows.values()):
+        reported = any(plan.is_reported for plan in plans.values())
+        basis = (
+            "what these endpoints reported of stored requests" if reported else "the length and script of the prompts"
+        )
+        say(f"Tokens{' and money' if priced else ''}: about, with replies, and the range; by {basis}.")
     for endpoint in counted:
         say(f"{endpoint.name} counted the tokens of some prompts (/tokenize); no model was asked.")
 
 
-def _span(least: float | None, most: float | None) -> str:
-    if least is None:
+def _about(row: Mapping[str, Any], what: str) -> str:
+    """Return what a row foresees of tokens or money, with its range."""
+    from judgekit.client.estimates import rounded
+
+    numbers = [row[what], row[f"{what}_low"], row[f"{what}_high"]]
+    if None in numbers:
         return "–"
-    if most is None:
-        return f"at least {least:,.2f}"
-    return f"{least:,.2f}" if f"{least:.2f}" == f"{most:.2f}" else f"at least {least:,.2f}; up to {most:,.2f}"
+    if not any(numbers):
+        return "0"
+    about, low, high = (rounded(number) for number in numbers)
+    return f"about {about} ({low} to {high})"
 
 
 def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | None = None, **style: Any) -> None:

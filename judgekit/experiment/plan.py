@@ -24,6 +24,7 @@ from judgekit.analysis.foresight import bound_of, questions_for, race_length, sh
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Budget, Prices, Spending
+from judgekit.client.estimates import Foreseen, rounded
 from judgekit.client.waves import Plan
 from judgekit.data.documents import Doc, MemoryDocs, Queries
 from judgekit.data.files import read_table, write_table
@@ -37,7 +38,6 @@ from judgekit.experiment.querylog import LogCoverage, compared
 from judgekit.experiment.run import asked, count
 from judgekit.metrics import parse_measures
 from judgekit.people.sampling import systematic
-from judgekit.reading.asker import GROWTH
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,7 +49,7 @@ _DIFFER: Final = (0.1, 0.2, 0.4)
 _WIDTH: Final = 110
 _AHEAD: Final = 0.1
 """The lead of which a plan says how soon it ends a choice."""
-_COUNTS: Final = ("requests", "judgments", "references", "prompt_tokens", "money")
+_COUNTS: Final = ("requests", "judgments", "references", "tokens", "money")
 
 
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
@@ -86,7 +86,8 @@ class PilotPlan:
         sample: the table ``query_id, weight`` of the pilot, for ``[data] sample``: those asked already with it, each of
             weight 1; the others of 1 / the probability with which they are drawn.
         costs: by strategy and set of ``questions`` (pilot or all): ``requests`` that the store lacks, ``judgments`` by
-            people, ``references`` to write, ``prompt_tokens`` (estimated) and the least ``money``; NaN is unknown.
+            people, ``references`` to write, about how many ``tokens``, replies included, and about how much ``money``,
+            most likely from ``money_low`` to ``money_high``; NaN is unknown.
         power: for the pilot and for twice its questions: the smallest ``r``, that of ``variants`` of one retriever, and
             the smallest lead in points with which the best run is shown, where runs that are equally good answer 10, 20
             and 40 % of the questions differently. Empty with one run.
@@ -208,7 +209,7 @@ class PilotPlan:
         strategies = list(pilot["strategy"])
         rows = [["", *(_TITLES[name] for name in shown)]]
         for (_, one), (_, other), name in zip(pilot.iterrows(), every.iterrows(), strategies, strict=True):
-            both = [(_count(one[column]), _count(other[column])) for column in shown]
+            both = [(_cell(one, column), _cell(other, column)) for column in shown]
             rows.append([name, *(some if some == every_ else f"{some} / {every_}" for some, every_ in both)])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
@@ -217,7 +218,7 @@ class PilotPlan:
             for row in rows
         ]
         more = "; replies may lead to more requests" if self.costs["requests"].any() else ""
-        unit = f"Money{f' in {self.currency}' if self.currency else ''}: at least, without replies."
+        unit = f"Tokens and money{f' in {self.currency}' if self.currency else ''}: about, with replies."
         unit += " References that these questions have cost nothing; new questions need them."
         return [*lines, f"Pilot / all questions. Nothing was asked{more}.", *[unit] * ("money" in shown)]
 
@@ -225,12 +226,14 @@ class PilotPlan:
         """Yield what is left of the budget."""
         if self.budget is None:
             return
-        spent = _together(self.costs)
+        costs = self.costs.set_index(["strategy", "questions"])
+        spent, low, high = (float(costs[name][TOGETHER, "pilot"]) for name in ("money", "money_low", "money_high"))
+        taken = f"about {_count(spent)} ({_count(low)} to {_count(high)})"
         if spent > self.budget:
-            yield f"Budget    {_count(self.budget)} does not pay for this pilot ({_count(spent)}): ask fewer questions."
+            yield f"Budget    {_count(self.budget)} does not pay for this pilot ({taken}): ask fewer questions."
         else:
             rest = _count(self.budget - spent)
-            yield f"Budget    {_count(self.budget)}: the pilot takes at least {_count(spent)}, {rest} is left."
+            yield f"Budget    {_count(self.budget)}: the pilot takes {taken}, about {rest} is left."
 
 
 _TITLES: Final = {name: name.replace("_", " ") for name in _COUNTS}
@@ -246,6 +249,13 @@ def _by_share(row: Mapping[Any, Any], name: str) -> str:
 
 def _r(value: float) -> str:
     return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
+
+
+def _cell(row: pd.Series, column: str) -> str:
+    """Return a number of a row of costs; what is foreseen has three digits."""
+    value = float(row[column])
+    foreseen = column == "tokens" or (column == "money" and row["money_low"] < row["money_high"])
+    return rounded(value) if foreseen and value > 0 else _count(value)
 
 
 def _count(value: float) -> str:
@@ -403,14 +413,16 @@ def _strategies(
     def taken(
         asked: Plan | None, references: bool = False, judgments: int = 0, labels: float = 0.0
     ) -> dict[str, float]:
-        written, spent = lacking * references, [labels]
-        spent += [_times(written, money.reference), _times(judgments, money.by_people)]
-        sent, tokens = 0.0, 0.0
-        if asked is not None:
-            sent, tokens = asked.requests - asked.cached, asked.prompt_tokens if prepared.config.data.docs else math.nan
+        written, sent, tokens = lacking * references, 0, 0.0
+        known = labels + _times(written, money.reference) + _times(judgments, money.by_people)
+        spent = Foreseen(known, known, known)
+        if asked is not None and (sent := asked.requests - asked.cached):
             # Without documents nobody knows how long the prompts will be.
-            spent.append((asked.money(price, GROWTH) or (math.nan,))[0] + 0 * tokens if sent else 0.0)
-        return dict(zip(_COUNTS, map(float, (sent, judgments, written, tokens, sum(spent))), strict=True))
+            paid = asked.money(price) if prepared.config.data.docs else None
+            tokens = asked.tokens.about if prepared.config.data.docs else math.nan
+            spent += paid or Foreseen(math.nan, math.nan, math.nan)
+        counts = dict(zip(_COUNTS, map(float, (sent, judgments, written, tokens, spent.about)), strict=True))
+        return counts | {"money_low": spent.low, "money_high": spent.high}
 
     needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
     own = {name: pairs * money.price.get(name, 0.0) for name in needs}

@@ -282,6 +282,8 @@ def count(asked: Mapping[str, Callable[[], Iterator[StageUnit]]], cache: str | P
     with Session(store if has_store(store) else None, mode="read-only") as session:
         plans = {name: session.plan(units(), stages.AllStages()) for name, units in asked.items()}
         plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), stages.AllStages())
+        for plan in plans.values():
+            plan.elsewhere = plans["all"].observed
     return plans
 
 

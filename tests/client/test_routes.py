@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.routes import bytes_per_token, count_tokens, wait_ready
+from judgekit.client.estimates import by_script
+from judgekit.client.routes import count_tokens, observed_by, wait_ready
 from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint
@@ -126,8 +127,9 @@ def test_a_sample_is_spread_over_all_requests_and_stays_small():
     assert json.loads(lacking.sample[-1])["messages"][0]["content"] > "word 9"
     assert lacking.room is None
     endpoint = Endpoint("mock", URL, "m")
-    ratio = asyncio.run(bytes_per_token({endpoint: lacking}))[endpoint]
-    assert ratio == pytest.approx(len(body("word 500")) / 2, rel=0.05)
+    share = asyncio.run(observed_by({endpoint: lacking}))[endpoint].prompt_share(1000)
+    assert share.about == pytest.approx(2 / by_script(body("word 500")), rel=0.05)
+    assert share.low < share.about < share.high < 1.1 * share.about
 
 
 @contextmanager

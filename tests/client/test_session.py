@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.client.budget import Budget, Price, Spending
+from judgekit.client.estimates import Observed, by_script
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.client.waves import CHUNK, Plan, Unsent
@@ -104,19 +105,73 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path):
         waves = session.plan(UNITS[:4], Ask(HERE, 3))
     assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
     assert (waves.requests, waves.cached, waves.up_to, waves.at_least) == (7, 3, 12, True), "three waves of each unit"
-    assert plan.prompt_tokens > 697 * 10
+    assert plan.tokens.low > 697 * 5
     assert len(transport.sent) == 3
     _, longest = roomy.too_long(HERE, 10**6)
-    assert 50 + roomy.prompt_tokens / 700 <= longest <= 70 + roomy.prompt_tokens / 700
+    assert 60 <= longest <= 90
     assert roomy.too_long(HERE, longest) == (0, longest)
     assert roomy.too_long(HERE, 50) == (700, longest)
     assert roomy.lacking[HERE].room == 700 * 50
 
 
-def test_a_plan_prices_prompts_at_least_and_every_further_request_as_the_dearest_at_most():
-    plan = Plan(requests=2, further=3, lacking={HERE: Unsent(requests=2, size=80, room=20)})
-    # 20 tokens of prompt and as many of room; a further request takes twice its prompt, and its room grown twofold
-    assert plan.money(lambda _: Price(1_000_000, 1_000_000), growth=2) == (20, 40 + 3 * (2 * 20 + 2 * 20) / 2)
+def reported(prompt: int, completion: int, *, count: int, again: int = 0) -> Observed:
+    observed = Observed()
+    for number in range(count):
+        observed.add(b"x" * 100, (prompt, completion), again=number < again)
+    return observed
+
+
+def test_a_plan_foresees_tokens_and_money_by_the_script_and_then_by_what_was_reported():
+    def price(_: Endpoint) -> Price:
+        return Price(1_000_000, 2_000_000)
+
+    plan = Plan(requests=100, lacking={HERE: Unsent(requests=100, expected=2200, room=100 * 16)})
+    assert (plan.tokens.about, plan.tokens.low, plan.tokens.high) == pytest.approx((2600, 1420, 4900))
+    assert plan.money(price).about == pytest.approx(2200 + 2 * 400), "a reply: between 1 and its room"
+    assert not plan.is_reported
+    plan.observed = {HERE: reported(44, 3, count=8)}
+    assert plan.is_reported
+    assert plan.tokens.about == pytest.approx(4400 + 300)
+    assert (plan.tokens.low, plan.tokens.high) == pytest.approx((4700 * 0.98, 4700 * 1.02)), "all reports are the same"
+    assert plan.money(price).about == pytest.approx(4400 + 600)
+    assert plan.money(lambda _: None) is None
+
+
+def test_what_other_stages_reported_tells_the_tokenizer_and_nothing_of_replies():
+    plan = Plan(requests=100, lacking={HERE: Unsent(requests=100, expected=2200, room=100 * 16)})
+    plan.elsewhere = {HERE: reported(44, 3, count=100)}
+    assert plan.tokens.about == pytest.approx(4400 + 400)
+
+
+def test_requests_that_are_asked_again_take_two_prompts_and_a_reply():
+    lacking = {HERE: Unsent(requests=100, expected=2200, room=100 * 16)}
+    plan = Plan(requests=100, further=100, lacking=lacking, observed={HERE: reported(22, 4, count=120, again=20)})
+    assert plan.tokens.about == pytest.approx(2200 * 1.4 + 400 * 1.2)
+    assert plan.tokens.low < 3000 < 4000 < plan.tokens.high
+    none_follow = Plan(requests=100, lacking=lacking, observed={HERE: reported(22, 4, count=120, again=20)})
+    assert none_follow.tokens.about == pytest.approx(2200 + 400)
+
+
+def test_a_stored_reply_calibrates_the_plan_of_the_others(tmp_path):
+    with Session(tmp_path, transports=lambda _: ScriptedTransport("yes")) as session:
+        run_sync(collect(session, UNITS[:10], Ask(HERE)))
+        plan = session.plan(UNITS, Ask(HERE))
+    assert plan.tokens.about == pytest.approx(690 * 2, rel=0.02), (
+        "the script reports one token of each prompt and reply"
+    )
+    assert plan.tokens.low <= 690 * 2 <= plan.tokens.high < 690 * 2.5
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The bridge over the river was opened in 1932 and has carried trains ever since.", 17),
+        ("Мост через реку был открыт в 1932 году и с тех пор служит поездам.", 20),
+        ("这座横跨河流的大桥于1932年通车，此后一直用于铁路运输。", 27),
+    ],
+)
+def test_the_script_tells_how_many_tokens_a_text_may_have(text, tokens):
+    assert 0.6 * by_script(text.encode()) < tokens < 1.5 * by_script(text.encode())
 
 
 def test_a_request_may_take_all_that_is_left_of_a_budget():

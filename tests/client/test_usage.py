@@ -99,9 +99,9 @@ SILENT = Scripted(200, b'{"choices": [{"message": {"content": "yes"}, "finish_re
 @pytest.mark.parametrize("budget", [Budget(max_tokens=1000), Budget(max_cost=1.0)], ids=str)
 def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once(budget):
     found, sent = over(SILENT, budget=budget, concurrency=2, params={"max_tokens": 100})
-    # about 25 tokens of prompt and 100 of room each
-    assert sent == len(found.outcomes) == 8
-    assert found.usage.incurred == Amount(8, 0, 0, 0.0, unreported=8), "what is reported stays honest"
+    # at most 35 tokens of prompt and 100 of room each
+    assert sent == len(found.outcomes) == 7
+    assert found.usage.incurred == Amount(7, 0, 0, 0.0, unreported=7), "what is reported stays honest"
     assert len([note for note in found.notes if "without a count of tokens" in note]) == 1
 
 

@@ -35,9 +35,9 @@ def test_a_dry_run_of_a_stage_counts_what_the_stage_then_sends(judgekit, folder,
     assert not list(folder.glob("out*"))
     usage = machine(judgekit(*command, *MOCK, "--json"))["usage"]["default"]
     assert plan["to_send"] == usage["sent"] > 0
-    assert plan["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.02), "the mock counts tokens, too"
+    assert plan["tokens_low"] <= usage["prompt_tokens"] + usage["completion_tokens"] <= plan["tokens_high"]
     again = machine(judgekit(*command, *MOCK, "--dry-run", "--json"))["stages"]["all"]
-    assert (again["to_send"], again["cached"], again["prompt_tokens"]) == (0, plan["requests"], 0)
+    assert (again["to_send"], again["cached"], again["tokens"]) == (0, plan["requests"], 0)
 
 
 def test_a_dry_run_says_how_many_requests_are_left_and_how_many_it_may_become(judgekit, folder):
@@ -48,15 +48,15 @@ def test_a_dry_run_says_how_many_requests_are_left_and_how_many_it_may_become(ju
     assert "at least 12; up to 24" in judgekit(*LABEL, *MOCK, "--dry-run").out
 
 
-def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_replies(judgekit, folder):
+def test_a_dry_run_prints_about_how_much_money_it_takes(judgekit, folder):
     command = [*LABEL, "--endpoint", priced(folder, 1000000.0, 2000000.0)]
     stage = machine(judgekit(*command, "--dry-run", "--json"))["stages"]["all"]
-    assert stage["money"] == stage["prompt_tokens"]
-    assert stage["money_at_most"] > stage["money"] + 2 * stage["to_send"]
+    assert stage["money_low"] < stage["money"] < stage["money_high"]
     shown = judgekit(*command, "--dry-run").out
-    assert f"at least {stage['money']:,.2f}; up to {stage['money_at_most']:,.2f}" in shown
+    assert "about " in shown
+    assert "by the length and script of the prompts" in shown
     spent = machine(judgekit(*command, "--json"))["usage"]["local"]["money"]
-    assert stage["money"] <= spent <= stage["money_at_most"]
+    assert stage["money_low"] <= spent <= stage["money_high"]
     (folder / "priced.toml").write_text(EXPERIMENT + toml(prices={"mock": {"prompt": 1.0, "completion": 2.0}}))
     for name in ("priced", "experiment"):
         assert ("money" in judgekit("run", f"{name}.toml", "--dry-run").out) == (name == "priced")

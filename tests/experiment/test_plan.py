@@ -155,8 +155,8 @@ def test_runs_and_questions_are_enough(tmp_path):
     assert bare.sample.equals(with_docs.sample)
     for column in ("requests", "judgments"):
         assert costs(bare, column, "all") == costs(with_docs, column, "all")
-    assert np.isnan(costs(bare, "prompt_tokens")["answers"])
-    assert costs(with_docs, "prompt_tokens")["answers"] > 0
+    assert np.isnan(costs(bare, "tokens")["answers"])
+    assert costs(with_docs, "tokens")["answers"] > 0
     with pytest.raises(ConfigError, match=r"labelers.*name at least one"):
         load(tmp_path / "whole.toml")
 
@@ -175,13 +175,17 @@ def test_references_that_are_not_there_are_counted_once(experiment, tmp_path):
     assert costs(plan, "references", "all") == {
         **{"containment": half, "judge": 0, "erag": half, "people": 0, "answers": half, "pilot together": half}
     }
-    money, tokens = costs(plan, "money", "all"), costs(plan, "prompt_tokens", "all")
+    money, tokens = costs(plan, "money", "all"), costs(plan, "tokens", "all")
     pairs = costs(plan, "judgments", "all")["people"]
     assert money["people"] == pairs * 0.5
     assert money["containment"] == pytest.approx(pairs * 0.25 + half * 2)
-    assert money["erag"] == pytest.approx(tokens["erag"] / 1e6 + half * 2)
-    assert money["pilot together"] == pytest.approx(tokens["pilot together"] / 1e6 + half * 2 + pairs * 0.25)
-    assert "Money in USD" in str(plan)
+    for name, labels in (("erag", 0), ("pilot together", pairs * 0.25)):
+        asked = money[name] - half * 2 - labels
+        assert tokens[name] < asked * 1e6 < 2 * tokens[name], (
+            "a token of a reply costs twice as much as one of a prompt"
+        )
+        assert costs(plan, "money_low", "all")[name] < money[name] < costs(plan, "money_high", "all")[name]
+    assert "Tokens and money in USD: about, with replies." in str(plan)
 
 
 def test_a_budget_pays_for_a_pilot_of_half_of_it_and_for_labels(experiment):

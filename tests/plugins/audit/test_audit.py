@@ -57,7 +57,7 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     to_send = counted["all"].requests - counted["all"].cached
     assert to_send > 0
     assert counted["audit keyword, control"].cached > 0, "the control was asked when the labels were made"
-    assert counted["audit keyword, inject"].prompt_tokens > 0
+    assert counted["audit keyword, inject"].tokens.low > 0
     first: list = []
     jk.audit(copied / "out", progress=first.append, **options)
     assert sent(first) == to_send
