@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.findings import LENGTH, RETRIEVER
+from judgekit.analysis.background import LENGTH, RETRIEVER
 from judgekit.analysis.money import Pool
 from judgekit.client.model_drift import origin
 from judgekit.data.checks import check_runs, twins
@@ -313,8 +313,8 @@ def pool_size(collection: Collection, depth: int | None) -> Pool:
         collection.n_pairs,
         len(lists),
         collection.at_hand or len(collection.queries),
-        (min(labels), max(labels)) if several else None,
-        (min(answers), max(answers)) if several else None,
+        tuple(labels) if several else (),
+        tuple(answers) if several else (),
     )
 
 

@@ -116,9 +116,8 @@ def quality(
 
 def gains(comparison: jk.Comparison) -> dict[str, tuple[float, float, float]]:
     """Return the points that each labeling wins over a coin flip, with the interval."""
-    rows = comparison.gains[comparison.gains["without"] == ""].set_index("labeling")
-    ends = (100 * rows[["gain", "ci_low", "ci_high"]]).itertuples()
-    return {name: (gain, low, high) for name, gain, low, high in ends}
+    rows = comparison.decision.of("gain").set_index("subject")
+    return {name: (gain, low, high) for name, gain, low, high in rows[["value", "low", "high"]].itertuples()}
 
 
 def _ascii(answer: str) -> str:

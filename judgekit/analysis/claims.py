@@ -10,15 +10,32 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import pandas as pd
 
+from judgekit.data.tables import Table
+
 LINES: Final = ("Choose", "Keep", "Cost", "Hinges", "New run", "Failing", "Next")
 """The lines of a decision in their order. Claims without a line are further findings."""
 WIDTH: Final = 100
-_INDENT: Final = 10
+INDENT: Final = 10
+
+
+CLAIMS: Final = Table(
+    "claims",
+    {
+        **dict.fromkeys(("kind", "subject", "against"), "str"),
+        **dict.fromkeys(("value", "low", "high"), "float"),
+        "shown": "int",
+        **dict.fromkeys(("qualifies", "line"), "str"),
+        "rank": "int",
+        "sentence": "str",
+    },
+    {},
+)
+"""The claims of a decision as a table, columns as the fields of `Claim`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +49,7 @@ class Claim:
         against: what that is compared with.
         value, low, high: the number and its interval, NaN where there is none; quality is in points (hundredths).
         shown: whether the data show it; a claim that is not shown describes, and recommends nothing.
-        qualifies: the `key` of the claim that cannot stand without this one.
+        qualifies: the `key` of the claim that cannot stand without this one, or the kind of several such claims.
         line: the line of the decision, one of `LINES`; "" for a further finding, or to join what it qualifies.
         rank: its place in the line, the smallest first.
     """
@@ -64,14 +81,14 @@ def stated(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
             return
         said.append((line, claim))
         for other in sorted(claims, key=lambda each: each.rank):
-            if other.qualifies == claim.key:
+            if other.qualifies in (claim.key, claim.kind):
                 state(other, other.line or line)
 
     for claim in sorted(claims, key=lambda each: each.rank):
         if claim.line:
             state(claim, claim.line)
     places = {line: place for place, line in enumerate(LINES)}
-    return sorted(said, key=lambda pair: places[pair[0]])
+    return sorted(said, key=lambda pair: places.get(pair[0], len(LINES)))
 
 
 def lines_of(claims: Sequence[Claim]) -> tuple[tuple[str, str], ...]:
@@ -89,8 +106,8 @@ def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
         rows += textwrap.wrap(
             text,
             width,
-            initial_indent=f"{title:<{_INDENT}}",
-            subsequent_indent=" " * _INDENT,
+            initial_indent=f"{title:<{INDENT}}",
+            subsequent_indent=" " * INDENT,
             break_long_words=False,
             break_on_hyphens=False,
         )
@@ -104,8 +121,16 @@ def further(claims: Sequence[Claim]) -> list[str]:
 
 
 def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:
-    """Return a row for each claim, its fields as columns."""
-    return pd.DataFrame([asdict(claim) for claim in claims], columns=[field.name for field in fields(Claim)])
+    """Return a row for each claim, columns of `CLAIMS`."""
+    return pd.DataFrame([asdict(claim) for claim in claims], columns=list(CLAIMS.columns)).astype({"shown": "int64"})
+
+
+def claims_of(table: pd.DataFrame) -> tuple[Claim, ...]:
+    """Return the claims that a table holds."""
+    rows = CLAIMS.check(table)[list(CLAIMS.columns)].to_dict("records")
+    return tuple(
+        Claim(**{str(name): value for name, value in row.items()} | {"shown": bool(row["shown"])}) for row in rows
+    )
 
 
 def plain(claims: Iterable[Claim]) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Works a comparison out panel by panel: rows, details, differences and controls, then the findings."""
+"""Works a comparison out panel by panel: rows, details and differences."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
@@ -12,11 +12,10 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, compared
-from judgekit.analysis.findings import TWIN, Findings, find
 from judgekit.analysis.flags import Flagger
-from judgekit.analysis.inputs import Bools, Inputs, Panel
+from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
-from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
+from judgekit.analysis.primary import Primary
 from judgekit.data.tables import COMPARISON, stacked
 from judgekit.rules import Rules
 
@@ -35,11 +34,8 @@ class Collector:
     rules: Rules
     flagger: Flagger
     controls: Collection[str] = ()
-    twins: Mapping[str, Floats] = field(default_factory=dict)
-    kinds: Mapping[str, Bools] = field(default_factory=dict)
     rows: list[tuple[object, ...]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
-    control_rows: list[tuple[object, ...]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     primary: dict[str, tuple[Panel, dict[str, list[Estimate]]]] = field(default_factory=dict)
     pairs: bool = True
@@ -114,31 +110,6 @@ class Collector:
         pairs = ((about(a, b), a, b) for a, b in there if a.run == b.run)
         self.differences += compared(pairs, self.rules.confidence)
 
-    def findings(self, model: str, incomparable: str = "") -> dict[str, Findings]:
-        """Return what was found in the primary cell, for the answers of a model, by use."""
-        if model not in self.primary:
-            return {}
-        panel, by_level = self.primary[model]
-        made: dict[str, Findings] = {}
-        outcome = [name for name in panel.labelings if self.flagger.is_outcome(panel, name)]
-        for use, level in USES.items():
-            if level not in by_level or (use == CHOOSE_RUNS and incomparable):
-                continue
-            made[use] = find(
-                replace(self.cell, model=model, use=use),
-                panel,
-                by_level[level],
-                self.resamples,
-                self.rules,
-                controls=self.controls,
-                twins=self.twins,
-                known=self.inputs.closed_book.get((panel.metric, panel.model)),
-                excluded=dict.fromkeys(outcome, "its labels are the outcome by construction"),
-                kinds=self.kinds,
-            )
-            self.control_rows += _control_rows(made[use], model)
-        return made
-
     def cases(self) -> pd.DataFrame:
         """Return how scores and quality of the primary cell fall together, per labeling."""
         panel, _ = self.primary[self.cell.model]
@@ -151,14 +122,6 @@ class Collector:
                 counted = pd.DataFrame(values).groupby(["score", "quality"], as_index=False).size()
                 found.append(counted.rename(columns={"size": "n"}).assign(labeling=name)[columns])
         return stacked(found)
-
-
-def _control_rows(found: Findings, model: str) -> Iterator[tuple[object, ...]]:
-    for name, (value, low, high) in found.controls.items():
-        kind, _, labeling = name.partition(TWIN) if name.startswith(TWIN) else (name, "", "")
-        about = found.primary.use, kind or "question-only twin", labeling, model
-        why = "all closed-book answers have the same quality" if np.isnan(value) else ""
-        yield *about, value, low, high, found.differing, why
 
 
 def _steps(values: Floats) -> Floats:

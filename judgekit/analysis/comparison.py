@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from judgekit.analysis.background import Background
+from judgekit.analysis.case import Case
 from judgekit.analysis.collect import Collector
+from judgekit.analysis.decision import Decision, decide_on, no_decision
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
-from judgekit.analysis.findings import CONTROL_COLUMNS, Findings
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth, outcome_of
 from judgekit.analysis.intervals import MIN_DIFFERING
-from judgekit.analysis.leakage import AnsweredBy, same_by_construction, shared
+from judgekit.analysis.leakage import same_by_construction
 from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
-from judgekit.analysis.money import Money, Pool, check_costs, purchase_order
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary, settle
+from judgekit.analysis.money import Money
+from judgekit.analysis.primary import Primary, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
-from judgekit.analysis.words import Decision, Situation, put
+from judgekit.analysis.wording import names_of
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import UNCHECKED, read_ratings
 from judgekit.answers.wide import taken_apart
@@ -37,53 +40,11 @@ from judgekit.notebook import NotebookRepr
 from judgekit.progress import Event, Progress, silent
 from judgekit.rules import DeclaredOutcome, Rules
 
-if TYPE_CHECKING:
-    from judgekit.labelers.base import Needs
-
 AsQuality = str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame]
 AsScores = Evaluation | AsQuality
+AsWide = Mapping[str, str | Path | pd.DataFrame]
 _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
 _ONLY: Final = ("labelings", "runs", "measures", "depths", "metrics", "models")
-
-
-@dataclass(frozen=True)
-class Background:
-    """What the tables of a comparison do not say of themselves; an experiment knows all of it.
-
-    Attributes:
-        lower: measures, beside those known, whose small values are the good ones.
-        controls: labelings of the scores table that are controls: they never win.
-        twins: per labeling and query the mean label over the query's pool, the labeling's question-only twin.
-        costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
-            ``completion_tokens``, ``money``, ``request_seconds``; the labeling ``answers`` is answering end to end.
-        pool: how much there is to label and to answer.
-        needs: what each labeling needs and sees, by name.
-        answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
-            the outcome by construction and labelings that ask the answering model.
-        by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
-        notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
-            ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
-        obstacle: a sentence that says why there can be no decision, if there is a reason that the tables do not show.
-        incomparable: likewise, why the primary measure does not compare these runs.
-        kinds: the kind of each question, in the place of the column ``by`` of the rules.
-        quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
-        groups: the group of each question, in the place of their column ``groups``.
-    """
-
-    lower: Collection[str] = ()
-    controls: Collection[str] = ()
-    twins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    costs: pd.DataFrame | None = None
-    pool: Pool | None = None
-    needs: Mapping[str, Needs] = field(default_factory=dict)
-    answering: Mapping[str, AnsweredBy] = field(default_factory=dict)
-    by_construction: Collection[tuple[str, str, str]] = ()
-    notes: pd.DataFrame | None = None
-    obstacle: str = ""
-    incomparable: str = ""
-    kinds: Mapping[str, str] | None = None
-    groups: Mapping[str, str] | None = None
-    quality: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,19 +53,14 @@ class Comparison(NotebookRepr):
 
     Attributes:
         table: one row per coefficient, columns of `judgekit.data.tables.COMPARISON`.
-        decision: what to do, for how much, and how sure that is.
+        decision: what to do, for what reason, and what could overturn it: a list of claims.
         independent: the decision by the answers of a model that no labeling used, by that model; empty where every
             answering model was used, or none.
-        gains: decision gain per labeling, and without each run in turn, for the primary cell: rows ``labeling,
-            without, gain, ci_low, ci_high``, in the unit of quality. The labeling ``answers`` is picking by the answers
-            themselves.
-        kinds: what was found of each labeling, over all questions and by kind, see `judgekit.analysis.findings`.
         differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
             that is the outcome by construction).
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values.
-        controls: concordance of each control by use, see `judgekit.analysis.findings`.
         cases: how scores and quality of the primary cell fall together: rows ``labeling, score, quality, n``, the
             number of queries and runs with about this score (of a measure of which less is better, its negative) and
             quality.
@@ -116,11 +72,8 @@ class Comparison(NotebookRepr):
 
     table: pd.DataFrame
     decision: Decision
-    gains: pd.DataFrame
-    kinds: pd.DataFrame
     differences: pd.DataFrame
     details: pd.DataFrame
-    controls: pd.DataFrame
     cases: pd.DataFrame
     warnings: tuple[str, ...]
     independent: Mapping[str, Decision] = field(default_factory=dict)
@@ -131,11 +84,6 @@ class Comparison(NotebookRepr):
     def primary(self) -> Primary:
         """The cell that the decision is about."""
         return self.decision.primary
-
-    @property
-    def purchase(self) -> pd.DataFrame:
-        """The purchase order, see `judgekit.analysis.money`."""
-        return self.decision.purchase
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>\n{self.decision.text}"
@@ -179,7 +127,7 @@ class Comparison(NotebookRepr):
 
 @one_thread
 def compare(
-    scores: AsScores | Mapping[str, str | Path | pd.DataFrame],
+    scores: AsScores | AsWide,
     quality: AsScores | None = None,
     rules: Rules | None = None,
     *,
@@ -224,163 +172,260 @@ def compare(
         DataError: the tables cannot be read or have nothing to compare.
         UsageError: something asked for does not exist, or what is given is not a table.
     """
-    rules, told, wanted = rules or Rules(), background or Background(), dict(only or {})
-    for name in wanted:
-        if name not in _ONLY:
-            raise UsageError(f"only: {not_among('key', name, _ONLY)}")
-    declared = DeclaredOutcome(outcome) if isinstance(outcome, str) else outcome or DeclaredOutcome()
-    left_out: list[str] = []
-    if isinstance(scores, Evaluation):
-        told = told if told.notes is not None else replace(told, notes=scores.notes)
-        scores = scores.scores()
-    if quality is None:
-        wide = taken_apart(scores if isinstance(scores, Mapping) else {"": scores}, declared)  # type: ignore[dict-item]  # checked there
-        scores, quality = wide.scores, wide.quality
-        left_out += [f"Columns without numbers are not compared: {', '.join(wide.unused)}."] if wide.unused else []
-    scores = _table(scores, partial(read_table, SCORES), "scores")
-    quality = outcome_of(quality) if isinstance(quality, Evaluation) else quality
-    quality = _table(quality, partial(read_ratings, outcome=declared, notes=left_out), "quality")
-    quality = scaled(quality, declared, notes=left_out)
-    kinds = _named_by("by", rules.by, told.kinds, (quality, scores)) or {}
-    groups = _named_by("groups", rules.groups, told.groups, (quality, scores))
-    depths = sorted(wanted["depths"]) if "depths" in wanted else None
-    quality = at_every_depth(quality, scores, depths, whole=False)
-    several, all_modes = modes_of(quality), quality
-    quality = of_mode(quality, mode)
-    inputs = Inputs.read(scores, quality, wanted, told.lower)
-    plan = inputs.plan(depths, pairing)
-    means_only, obstacle = inputs.queries == (ALL,), told.obstacle
-    if means_only and len(inputs.runs) < 2:
-        raise DataError(
-            "a single run needs values per query, but a table holds only means (query_id 'all'); scores per query come"
-            " from `judgekit score --per-query`"
-        )
-    if means_only:
-        obstacle = obstacle or "The tables hold only means over queries, so no interval can be computed."
-    cell, choices = settle(inputs, plan, measure=rules.primary, metric=declared.outcome, model=model, use=rules.use)
-    declared = replace(declared, outcome=cell.metric)
-    about = named(quality)
-    about = about[(about["metric"] == cell.metric) & (about["model"] == cell.model)]
-    if len(several) > 1 and modes_of(about):
-        cell = replace(cell, mode=mode or several[0])
-        first = f"No mode of answering was chosen: the decision is about {cell.mode!r}, the first of"
-        choices += [] if mode else [f"{first} {', '.join(several)}."]
-    known = same_by_construction(told.needs, told.answering, inputs.metrics) | set(told.by_construction)
+    work = _Comparing(
+        rules=rules or Rules(),
+        outcome=DeclaredOutcome(outcome) if isinstance(outcome, str) else outcome or DeclaredOutcome(),
+        background=background or Background(),
+        money=money or Money(),
+        only=dict(only or {}),
+        pairing=pairing,
+        mode=mode,
+        model=model,
+        progress=progress,
+    )
+    return work.compared(scores, quality)
 
-    def worked_out(
-        inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], progress: Progress = silent, pairs: bool = True
+
+@dataclass
+class _Comparing:
+    """One comparison: what it was asked, and what of it is known so far."""
+
+    rules: Rules
+    outcome: DeclaredOutcome
+    background: Background
+    money: Money
+    only: dict[str, Collection[Any]]
+    pairing: Pairing
+    mode: str | None
+    model: str | None
+    progress: Progress
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] | None = None
+    known: set[tuple[str, str, str]] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    def compared(self, given_scores: AsScores | AsWide, given_quality: AsScores | None) -> Comparison:
+        """Return the comparison of two tables."""
+        for name in self.only:
+            if name not in _ONLY:
+                raise UsageError(f"only: {not_among('key', name, _ONLY)}")
+        scores, quality = self._tables(given_scores, given_quality)
+        one_mode = of_mode(quality, self.mode)
+        inputs = Inputs.read(scores, one_mode, self.only, self.background.lower)
+        plan = inputs.plan(self._depths, self.pairing)
+        if _means_only(inputs) and len(inputs.runs) < 2:
+            raise DataError(
+                "a single run needs values per query, but a table holds only means (query_id 'all'); scores per query"
+                " come from `judgekit score --per-query`"
+            )
+        cell, choices = self._cell(inputs, plan, quality)
+        known = same_by_construction(self.background.needs, self.background.answering, inputs.metrics)
+        self.known = known | set(self.background.by_construction)
+        work = self._worked_out(inputs, plan, cell, self.progress)
+        modes = None
+        if cell.mode and not _means_only(inputs):
+            modes = by_mode(quality, cell, partial(self._of_one_mode, inputs, scores, cell), self.rules.confidence)
+        if cell.mode and modes is None:
+            choices.append(
+                f"The modes {', '.join(modes_of(quality))} share no question with values, so they are not compared."
+            )
+        obstacle, accepted = self._obstacle(inputs, one_mode)
+        table, details = work.tables()
+        warnings = self._warnings(work, cell)
+        return Comparison(
+            table=table.assign(mode=cell.mode) if cell.mode else table,
+            decision=self._decision(work, one_mode, obstacle, cell.model),
+            differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
+            details=details,
+            cases=work.cases(),
+            warnings=tuple(dict.fromkeys(chain(self.notes, inputs.warnings, choices, warnings, accepted))),
+            independent={
+                model: self._decision(work, one_mode, obstacle, model) for model in self._independent(inputs, cell)
+            },
+            settings={
+                "resamples": self.rules.resamples,
+                "seed": self.rules.seed,
+                "confidence": self.rules.confidence,
+                "margin_points": self.rules.margin_points,
+            },
+            modes=modes,
+        )
+
+    @property
+    def _depths(self) -> list[int] | None:
+        return sorted(self.only["depths"]) if "depths" in self.only else None
+
+    def _taken_apart(self, given: AsScores | AsWide) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the scores and the outcome that wide tables of another tool hold."""
+        by_run = given if isinstance(given, Mapping) else {"": given}
+        wide = taken_apart(by_run, self.outcome)  # type: ignore[arg-type]  # checked there
+        if wide.unused:
+            self.notes.append(f"Columns without numbers are not compared: {', '.join(wide.unused)}.")
+        return wide.scores, wide.quality
+
+    def _tables(
+        self, given_scores: AsScores | AsWide, given_quality: AsScores | None
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return both tables as they were given, and note what they say beside their values."""
+        if given_quality is None:
+            given_scores, given_quality = self._taken_apart(given_scores)
+        if isinstance(given_scores, Evaluation):
+            if self.background.notes is None:
+                self.background = replace(self.background, notes=given_scores.notes)
+            given_scores = given_scores.scores()
+        if isinstance(given_quality, Evaluation):
+            if not self.background.quality:
+                self.background = replace(self.background, quality=_quality_in_words(given_quality))
+            given_quality = outcome_of(given_quality)
+        scores = _table(given_scores, partial(read_table, SCORES), "scores")
+        quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
+        quality = scaled(quality, self.outcome, notes=self.notes)
+        both = quality, scores
+        self.kinds = _named_by("by", self.rules.by, self.background.kinds, both) or {}
+        self.groups = _named_by("groups", self.rules.groups, self.background.groups, both)
+        return scores, at_every_depth(quality, scores, self._depths, whole=False)
+
+    def _cell(
+        self, inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], quality: pd.DataFrame
+    ) -> tuple[Primary, list[str]]:
+        """Return the primary cell, and sentences on choices that were made for the user."""
+        rules, modes = self.rules, modes_of(quality)
+        cell, choices = settle(
+            inputs, plan, measure=rules.primary, metric=self.outcome.outcome, model=self.model, use=rules.use
+        )
+        self.outcome = replace(self.outcome, outcome=cell.metric)
+        if len(modes) > 1 and modes_of(_about(of_mode(quality, self.mode), cell)):
+            cell = replace(cell, mode=self.mode or modes[0])
+            if not self.mode:
+                first = f"No mode of answering was chosen: the decision is about {cell.mode!r}, the first of"
+                choices.append(f"{first} {', '.join(modes)}.")
+        return cell, choices
+
+    def _worked_out(
+        self,
+        inputs: Inputs,
+        plan: Sequence[tuple[str, str, str, int]],
+        cell: Primary,
+        progress: Progress = silent,
+        *,
+        pairs: bool = True,
     ) -> Collector:
-        # A query that is not named stands alone.
-        names = [(groups or {}).get(query, f"\0{query}") for query in inputs.queries]
-        grouped = None if groups is None else np.unique(names, return_inverse=True)[1]
+        grouped = None
+        if self.groups is not None:
+            # A query that is not named stands alone.
+            names = [self.groups.get(query, f"\0{query}") for query in inputs.queries]
+            grouped = np.unique(names, return_inverse=True)[1]
+        levels = LEVELS if len(inputs.runs) > 1 else ("query",)
+        matrix = resample_matrix(len(inputs.queries), self.rules.resamples, self.rules.seed, grouped)
+        background = self.background
         work = Collector(
             inputs=inputs,
             cell=cell,
-            levels=("system",) if means_only else LEVELS if len(inputs.runs) > 1 else ("query",),
-            resamples=Resamples(resample_matrix(len(inputs.queries), rules.resamples, rules.seed, grouped), grouped),
-            rules=rules,
-            flagger=Flagger(inputs, known, told.needs, told.answering, told.notes),
-            controls=told.controls,
-            twins={
-                name: np.array([values.get(query, np.nan) for query in inputs.queries], np.float64)
-                for name, values in told.twins.items()
-            },
-            kinds={
-                kind: np.array([kinds.get(query) == kind for query in inputs.queries])
-                for kind in sorted(set(kinds.values()))
-            },
+            levels=("system",) if _means_only(inputs) else levels,
+            resamples=Resamples(matrix, grouped),
+            rules=self.rules,
+            flagger=Flagger(inputs, self.known, background.needs, background.answering, background.notes),
+            controls=background.controls,
             pairs=pairs,
         )
         # Measures that are held against the same answers are worked out together.
-        for done, panel in enumerate(sorted(plan, key=lambda one: one[1:])):
+        for done, panel in enumerate(sorted(plan, key=lambda each: each[1:])):
             progress(Event("compare", done, len(plan)))
             work.panel(inputs.panel(*panel))
         progress(Event("compare", len(plan), len(plan)))
         return work
 
-    def of_one(rows: pd.DataFrame) -> Collector:
+    def _of_one_mode(self, inputs: Inputs, scores: pd.DataFrame, cell: Primary, rows: pd.DataFrame) -> Collector:
         """Work out one mode, for the measures that are held against the answers of the primary cell."""
         fitting = [m for m in inputs.measures if cutoff_of(m) in (None, cell.depth)] + [cell.measure]
-        asked = wanted | {"metrics": [cell.metric], "models": [cell.model], "depths": [cell.depth], "measures": fitting}
-        one = Inputs.read(scores, rows, asked, told.lower)
-        return worked_out(one, one.plan([cell.depth], pairing), pairs=False)
+        asked: dict[str, Collection[Any]] = {
+            "metrics": [cell.metric],
+            "models": [cell.model],
+            "depths": [cell.depth],
+            "measures": fitting,
+        }
+        one_mode = Inputs.read(scores, rows, self.only | asked, self.background.lower)
+        return self._worked_out(one_mode, one_mode.plan([cell.depth], self.pairing), cell, pairs=False)
 
-    work = worked_out(inputs, plan, progress)
-    side_by_side = by_mode(all_modes, cell, of_one, rules.confidence) if cell.mode and not means_only else None
-    if cell.mode and side_by_side is None:
-        choices.append(f"The modes {', '.join(several)} share no question with values, so they are not compared.")
-    mix = mixed_answers(quality)
-    accepted = [f"{mix}."] if mix and rules.accept_mixed_models else []
-    if mix and not accepted:
-        obstacle = obstacle or f"{mix}. Answer again with one of them, or accept it with accept_mixed_models."
-    costs, priced = check_costs(told.costs), money or Money()
+    def _obstacle(self, inputs: Inputs, quality: pd.DataFrame) -> tuple[str, list[str]]:
+        """Return why there can be no decision, "" where there can, and what was accepted."""
+        mix = mixed_answers(quality)
+        if self.background.obstacle:
+            return self.background.obstacle, []
+        if _means_only(inputs):
+            return "The tables hold only means over queries, so no interval can be computed.", []
+        if mix and not self.rules.accept_mixed_models:
+            return f"{mix}. Answer again with one of them, or accept it with accept_mixed_models.", []
+        return "", [f"{mix}."] if mix else []
 
-    def decision(model: str) -> Decision:
-        of = {} if obstacle else work.findings(model, incomparable=told.incomparable)
-        choose, find = of.get(CHOOSE_RUNS), of.get(FIND_QUESTIONS)
-        clauses = {n: shared(need, told.answering.get(model), cell.metric) for n, need in told.needs.items()}
-        bought = of.get(cell.use)
-        order = purchase_order(bought, told.needs, costs, priced, told.pool) if bought else pd.DataFrame()
-        it = Situation(
-            choose,
-            find,
-            priced,
-            told.pool,
-            order,
-            frozenset(name for name, need in told.needs.items() if need.existing),
-            frozenset(name for name, need in told.needs.items() if need.references),
-            {name: clause for name, clause in clauses.items() if clause},
-            obstacle or (told.incomparable if cell.use == CHOOSE_RUNS else ""),
-            "contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
-            declared,
-        )
-        return put(replace(cell, model=model), it)
-
-    used = {endpoint.model for need in told.needs.values() for endpoint in need.asked}
-    apart = [m for m in inputs.models if m != cell.model and m not in used] if cell.model in used else []
-    made = decision(cell.model)
-    choosing = made.findings if cell.use == CHOOSE_RUNS else made.other
-    # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
-    unknown = cell.model == UNDECLARED and (not told.needs or any(need.asked for need in told.needs.values()))
-    count = work.resamples.units(np.ones(len(inputs.queries), np.bool_))
-    few = f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
-    table, details = work.tables()
-    return Comparison(
-        table=table.assign(**({"mode": cell.mode} if cell.mode else {})),
-        decision=made,
-        gains=_gains(choosing),
-        kinds=made.findings.table(),
-        differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
-        details=details,
-        controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
-        cases=work.cases(),
-        warnings=tuple(
-            dict.fromkeys(
-                [*left_out, *inputs.warnings, *choices, *work.omissions()]
-                + [few] * (groups is not None and count < MIN_DIFFERING)
-                + [*accepted, *[_UNDECLARED] * unknown]
+    def _decision(self, work: Collector, quality: pd.DataFrame, obstacle: str, model: str) -> Decision:
+        cell, inputs = replace(work.cell, model=model), work.inputs
+        if obstacle or model not in work.primary:
+            return no_decision(cell, obstacle or "No labeling can be compared there.")
+        panel, found = work.primary[model]
+        kinds = {
+            kind: np.array([self.kinds.get(query) == kind for query in inputs.queries])
+            for kind in sorted(set(self.kinds.values()))
+        }
+        about = _about(quality, work.cell)
+        return decide_on(
+            Case(
+                primary=cell,
+                panel=panel,
+                found=found,
+                resamples=work.resamples,
+                rules=self.rules,
+                background=self.background,
+                money=self.money,
+                declared=self.outcome,
+                constructed=frozenset(name for name in panel.labelings if work.flagger.is_outcome(panel, name)),
+                closed_book=inputs.closed_book.get((panel.metric, model)),
+                kinds=kinds,
+                unchecked="contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
             )
-        ),
-        independent={model: decision(model) for model in apart[:1]},
-        settings={
-            "resamples": rules.resamples,
-            "seed": rules.seed,
-            "confidence": rules.confidence,
-            "margin_points": rules.margin_points,
-        },
-        modes=side_by_side,
-    )
+        )
+
+    def _independent(self, inputs: Inputs, cell: Primary) -> list[str]:
+        """Return a model that answered and that no labeling used, where the answers of the decision are of another."""
+        used = {endpoint.model for need in self.background.needs.values() for endpoint in need.asked}
+        apart = [model for model in inputs.models if model != cell.model and model not in used]
+        return apart[:1] if cell.model in used else []
+
+    def _warnings(self, work: Collector, cell: Primary) -> Iterator[str]:
+        """Yield what was left out, and what is too little known to claim anything of."""
+        yield from work.omissions()
+        count = work.resamples.units(np.ones(len(work.inputs.queries), np.bool_))
+        if self.groups is not None and count < MIN_DIFFERING:
+            yield f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
+        # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
+        needs = self.background.needs
+        if cell.model == UNDECLARED and (not needs or any(need.asked for need in needs.values())):
+            yield (
+                "Which model answered is not declared (answered_by, or a column 'model'): labels made by the same model"
+                " cannot be marked."
+            )
+
+
+def _means_only(inputs: Inputs) -> bool:
+    return inputs.queries == (ALL,)
+
+
+def _about(quality: pd.DataFrame, cell: Primary) -> pd.DataFrame:
+    """Return the rows of the quality table that a cell is about."""
+    rows = named(quality)
+    return rows[(rows["metric"] == cell.metric) & (rows["model"] == cell.model)]
+
+
+def _quality_in_words(evaluation: Evaluation) -> str:
+    """Return what quality means that is scored by people's labels."""
+    rows = evaluation.scores()
+    measures, labelings = (list(dict.fromkeys(rows[column])) for column in ("measure", "labeling"))
+    return f"{names_of(measures)} by {names_of(labelings)}"
 
 
 def decide(scores: AsScores, quality: AsScores, rules: Rules | None = None, **given: Any) -> Decision:
     """Return the decision that `compare` comes to, with its arguments: print it, or show it in a notebook."""
     return compare(scores, quality, rules, **given).decision
-
-
-_UNDECLARED: Final = (
-    "Which model answered is not declared (answered_by, or a column 'model'): labels made by the same model cannot be"
-    " marked."
-)
 
 
 def _named_by(
@@ -410,11 +455,3 @@ def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str)
         raise UsageError(f"{expected}; got {odd[0] if odd else 'none'}")
     tables = [each if isinstance(each, pd.DataFrame) else read(each) for each in parts]
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-
-
-def _gains(found: Findings | None) -> pd.DataFrame:
-    """Return the decision gains of a comparison as a table."""
-    each = () if found is None else found.each
-    rows = [(one.labeling, run, *gain) for one in each for run, gain in {"": one.gain, **one.without}.items()]
-    rows += [("answers", "", *found.answers)] if found is not None and each else []
-    return pd.DataFrame(rows, columns=["labeling", "without", "gain", "ci_low", "ci_high"])

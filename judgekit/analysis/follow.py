@@ -23,6 +23,8 @@ MIN_TELLING: Final = 5
 _EQUAL: Final = 1e-9
 _FULL: Final = 200
 """Queries from which on a bias by run needs stronger evidence: noise in the labels looks like one in the end."""
+_FLATTERS: Final = 0.05
+"""The share of labelings without a bias that may be accused of flattering their pick."""
 
 
 @dataclass(frozen=True)
@@ -60,25 +62,66 @@ def _products(x: Floats, y: Floats) -> Floats:
     return np.stack([(a * b).sum(axis=0) for a, b in ((x, y), (x, x), (y, y))])
 
 
-def slanted(scores: Floats, quality: Floats, weights: Floats, units: int, confidence: float) -> dict[int, bool]:
-    """Return the runs whose scores are shown to be too high (True) or too low (False) for their answers, by index."""
+@dataclass(frozen=True)
+class _Residuals:
+    """What two regressions leave of each run's means, the data first and every resample after it, shape (R, 1 + B).
+
+    The slope of quality on scores is shrunk by noise in the scores, so that one regression alone finds the best run
+    undervalued. A bias is one that the regression of scores on quality finds, too.
+
+    Attributes:
+        quality: what the scores leave of the mean quality.
+        scores: what the quality leaves of the mean score.
+        slopes: of quality on scores.
+        means: the mean score and the mean quality of each run, less those of all runs, shape (2, R).
+    """
+
+    quality: Floats
+    scores: Floats
+    slopes: Floats
+    means: Floats
+
+
+def _residuals(scores: Floats, quality: Floats, weights: Floats) -> _Residuals | None:
     x, y = within_query(scores), within_query(quality)
     sums = _products(x, y)
     both, own, answers = np.column_stack([sums.sum(axis=1), sums @ weights])
-    if units < MIN_TELLING or not (own > 0).all() or not (answers > 0).all():
-        return {}
+    if not (own > 0).all() or not (answers > 0).all():
+        return None
     size = np.append(x.shape[1], weights.sum(axis=0))
     mean_x, mean_y = (np.column_stack([each.sum(axis=1), each @ weights]) / size for each in (x, y))
-    slopes = both / own
-    if np.quantile(slopes[1:], (1 - confidence) / 2) <= 0:
+    left_of_quality, left_of_scores = mean_y - both / own * mean_x, mean_x - both / answers * mean_y
+    return _Residuals(left_of_quality, left_of_scores, both / own, np.stack([mean_x[:, 0], mean_y[:, 0]]))
+
+
+def flatters(scores: Floats, quality: Floats, weights: Floats, units: int, run: int) -> bool:
+    """Return whether scores are shown to be too high for one run, such as the one that they pick.
+
+    Both regressions have to say so, each one-sided at .05 over the number of runs, since any run may be picked.
+    """
+    left = _residuals(scores, quality, weights)
+    if left is None or units < MIN_TELLING:
+        return False
+    bound = t_quantile(1 - _FLATTERS / len(scores), units)
+    for residual, sign in ((left.quality[run], -1), (left.scores[run], 1)):
+        error = float(spread(residual[1:] - residual[0], units))
+        if sign * residual[0] <= bound * error:
+            return False
+    return True
+
+
+def slanted(scores: Floats, quality: Floats, weights: Floats, units: int, confidence: float) -> dict[int, bool]:
+    """Return the runs whose scores are shown to be too high (True) or too low (False) for their answers, by index."""
+    left = _residuals(scores, quality, weights)
+    if left is None or units < MIN_TELLING or np.quantile(left.slopes[1:], (1 - confidence) / 2) <= 0:
         return {}
     # With more queries even the slight bend that noise gives a slope is significant: ask for more confidence.
-    level = 1 - (1 - confidence) * min(1.0, _FULL / x.shape[1])
-    under = _shown(mean_y - slopes * mean_x, units, level)
-    over = _shown(mean_x - both / answers * mean_y, units, level)
-    above = [np.sign(each[:, None] - each) for each in (mean_x[:, 0], mean_y[:, 0])]
-    moved = ((above[0] - above[1]) * over[:, None] > 1).any(axis=1)
-    return {run: bool(over[run] > 0) for run in range(len(x)) if under[run] * over[run] < 0 and moved[run]}
+    level = 1 - (1 - confidence) * min(1.0, _FULL / scores.shape[1])
+    under, over = _shown(left.quality, units, level), _shown(left.scores, units, level)
+    by_score, by_quality = (np.sign(mean[:, None] - mean) for mean in left.means)
+    moved = ((by_score - by_quality) * over[:, None] > 1).any(axis=1)
+    biased = np.flatnonzero((under * over < 0) & moved).tolist()
+    return {run: bool(over[run] > 0) for run in biased}
 
 
 def _shown(draws: Floats, units: int, confidence: float) -> npt.NDArray[np.int64]:

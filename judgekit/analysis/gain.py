@@ -39,7 +39,6 @@ class Gain:
         draws: the same in every resample, spread around ``value``, shape (B,).
         units: on how many queries (or groups of them) any two runs differ in quality.
         most: how far from 0 it may be by how rarely runs differ.
-        without: by run, the gain among the other runs.
         ends: the gain with the missing labels at their worst and at their best; empty where none are missing.
     """
 
@@ -47,13 +46,11 @@ class Gain:
     draws: Floats
     units: int
     most: float
-    without: tuple[Gain, ...] = ()
     ends: tuple[Gain, ...] = ()
 
     def within(self, worst: Gain, best: Gain) -> Gain:
-        """Return the gain, also those without a run, with the missing labels at their worst and at their best."""
-        without = (each.within(*ends) for each, *ends in zip(self.without, worst.without, best.without, strict=True))
-        return replace(self, without=tuple(without), ends=(worst, best))
+        """Return the gain with the missing labels at their worst and at their best."""
+        return replace(self, ends=(worst, best))
 
     def interval(self, confidence: float, level: float | None = None) -> tuple[float, float]:
         """Return the interval, widened to hold the value and all that labels may be."""
@@ -111,16 +108,13 @@ def decision_gain(
     often = _closed_form(gap, delta, size, weights) - values[:, None]
     values[few] = exact
     draws = values[:, None] + often * np.sqrt(n / max(n - 1, 1))
-    found = []
-    for gone in range(-1, runs):  # first none; each run's pairs leave with it
-        left = (first != gone) & (second != gone)
-        units = int(differs[left].any(axis=0).sum())
-        # A gain is at most half of what runs differ by, where they do: at most so often, by Clopper and Pearson.
-        often_at_most = float(betaincinv(units + 1, n - units, _UPPER)) if units < n else 1.0
-        most = float(np.ptp(quality)) / 2 * often_at_most
-        value, drawn = (each[left].mean(axis=0) if left.any() else np.nan * each[0] for each in (values, draws))
-        found.append(Gain(float(value), drawn, units, most))
-    return replace(found[0], without=tuple(found[1:]))
+    differing = int(differs.any(axis=0).sum())
+    # A gain is at most half of what runs differ by, where they do: at most so often, by Clopper and Pearson.
+    often_at_most = float(betaincinv(differing + 1, n - differing, _UPPER)) if differing < n else 1.0
+    most = float(np.ptp(quality)) / 2 * often_at_most
+    if not len(first):
+        return Gain(np.nan, np.full(draws.shape[1], np.nan), differing, most)
+    return Gain(float(values.mean()), draws.mean(axis=0), differing, most)
 
 
 def _closed_form(gap: Floats, delta: Floats, size: Floats, weights: Floats) -> Floats:

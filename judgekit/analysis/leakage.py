@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from judgekit.data.tables import UNDECLARED
 
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
     from judgekit.wire.types import Endpoint
+
+
+MARKS_ITSELF: Final = "is the answering model marking itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:
     """Return what a labeling shares with the outcome, as the rest of a sentence about it; "" for nothing."""
     kin = kinship(need, how) if how is not None else ""
     if kin == "same model" and need.outcome_metric == metric:
-        return "is the answering model marking itself"
+        return MARKS_ITSELF
     parts = ["the answering model"] if kin == "same model" else []
     parts += ["a model of the answering model's family"] if kin == "same family" else []
     if parts:

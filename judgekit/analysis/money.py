@@ -1,4 +1,4 @@
-"""What labels cost, and what a budget buys: the purchase order.
+"""What labels and answers cost.
 
 Labels that exist can be used here and cannot label a new pair, so they are never bought and never the least expensive.
 What makes an answer right, a reference, has to be written for every new question that containment, utility or answering
@@ -7,14 +7,13 @@ is to label. Without prices requests, judgments and references are counted, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.findings import UNKNOWN, Findings, Ranged
 from judgekit.data.tables import Table
 from judgekit.errors import DataError, UsageError
 
@@ -35,18 +34,9 @@ COSTS: Final = Table(
 """Standalone cost per labeling: what it would take with an empty store. NaN is unknown, never 0. ``request_seconds`` is
 the time of all requests added up, as if they had been sent one after the other."""
 
-_ORDER: Final = (
-    *("strategy", "requests", "judgments", "references", "money", "total", "questions"),
-    *("r", "r_low", "r_high", "gain", "gain_low", "gain_high", "note"),
-)
 ANSWERING: Final = "answers"
 """The strategy of answering end to end; the costs table may have a row of this name, at the primary depth."""
 PEOPLE: Final = "people"
-NOTHING: Final = "nothing more"
-
-EXISTING: Final = "existing: cannot label new pairs"
-NOT_PILOTED: Final = "unknown: not piloted"
-HALF: Final = "half of the answers choose for the other half: a gain below 0 is chance"
 
 
 @dataclass(frozen=True)
@@ -102,8 +92,8 @@ class Pool:
         pooled: see above.
         lists: different lists of documents to answer from.
         at_hand: queries that there are, labelled or not.
-        labels_again, answers_again: the least and the most new labels and answers that one further run would need, by
-            leaving out each run in turn; None with one run.
+        labels_again, answers_again: by run, the labels and the answers that it alone needs: what it would have added to
+            the others. Empty with one run.
     """
 
     queries: int
@@ -111,8 +101,43 @@ class Pool:
     pooled: int
     lists: int
     at_hand: int
-    labels_again: tuple[int, int] | None = None
-    answers_again: tuple[int, int] | None = None
+    labels_again: tuple[int, ...] = ()
+    answers_again: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a new question takes by one way of judging it; NaN is unknown, never 0.
+
+    Attributes:
+        requests: to an LLM.
+        judgments: by people.
+        references: reference answers to be written.
+        money: for all of these, in the currency of the prices.
+    """
+
+    requests: float = np.nan
+    judgments: float = np.nan
+    references: float = np.nan
+    money: float = np.nan
+
+    def below(self, other: Price, questions: int) -> bool:
+        """Return whether it is known to cost less, by more than the spread of costs over so many questions."""
+        if np.isfinite(self.money) and np.isfinite(other.money):
+            return clearly_less(self.money, other.money, questions)
+        counts = [
+            (self.requests, other.requests),
+            (self.judgments, other.judgments),
+            (self.references, other.references),
+        ]
+        none_more = all(mine <= theirs for mine, theirs in counts)
+        return none_more and any(clearly_less(mine, theirs, questions) for mine, theirs in counts)
+
+
+def clearly_less(cost: float, other: float, questions: int) -> bool:
+    """Return whether a cost per question is below another by more than the spread of means over so many questions."""
+    # Costs vary by question with about half of their mean as standard deviation, so this is two standard errors.
+    return bool(other - cost > max(cost, other) / math.sqrt(max(questions, 1)))
 
 
 def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
@@ -127,69 +152,28 @@ def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
     return frame.set_index("labeling")
 
 
-def purchase_order(
-    findings: Findings, needs: Mapping[str, Needs], costs: pd.DataFrame, money: Money, pool: Pool | None
-) -> pd.DataFrame:
-    """Return what each strategy costs on a new question, what the budget buys of it, and what this pilot found of it.
+def price_of(strategy: str, need: Needs | None, costs: pd.DataFrame, money: Money, pool: Pool | None) -> Price | None:
+    """Return what a new question takes by a labeling, `ANSWERING` or `PEOPLE`; None where it cannot be bought.
 
     Args:
-        findings: for choosing between the runs, or for finding questions where there is one run.
-        needs: of each labeling.
+        strategy: the labeling, or one of the two.
+        need: what the labeling needs.
         costs: as `check_costs` returns them.
-        money: prices and budget.
-        pool: how much there is; None where only tables are known, and then nothing is said of new questions.
-
-    Returns:
-        Rows ``strategy, requests, judgments, references, money`` (of a new question, NaN where unknown), ``total`` (the
-        money for as many as the pilot has), ``questions`` (that the budget pays for, those of the pilot with them, and
-        at most those at hand), ``r, r_low, r_high, gain, gain_low, gain_high`` and ``note``.
+        money: prices.
+        pool: how much there is; None where only tables are known, and then nothing is known of new questions.
     """
-    rows = [_row(NOTHING, note="", pool=pool, money=money, cost=(0, 0, 0, 0), gain=Ranged(0, 0, 0))]
-    for one in findings.each:
-        need = needs.get(one.labeling)
-        existing = need is not None and need.existing
-        cost = (np.nan,) * 4 if existing else _new_question(one.labeling, need, costs, money, pool)
-        rows.append(_row(one.labeling, EXISTING * existing, pool, money, cost, one.gain, one.r))
-    if pool is not None:
-        judged = _new_question(PEOPLE, None, costs, money, pool)
-        rows.append(_row(PEOPLE, NOT_PILOTED, pool, money, judged))
-        asked = _new_question(ANSWERING, None, costs, money, pool)
-        below = findings.answers.value < 0 or findings.answers.low < 0
-        rows.append(_row(ANSWERING, HALF * below, pool, money, asked, findings.answers, Ranged(1.0)))
-    return pd.DataFrame(rows, columns=list(_ORDER))
-
-
-def _new_question(
-    strategy: str, need: Needs | None, costs: pd.DataFrame, money: Money, pool: Pool | None
-) -> tuple[float, float, float, float]:
-    """Return the requests, judgments, references and the money that a new question takes."""
-    if pool is None or not pool.queries:
-        return np.nan, np.nan, np.nan, np.nan
+    if pool is None or not pool.queries or (need is not None and need.existing):
+        return None
     pairs = pool.pairs / pool.queries
     if strategy == PEOPLE:
-        return 0, pairs, 0, pairs * (np.nan if money.by_people is None else money.by_people)
+        return Price(0, pairs, 0, pairs * (np.nan if money.by_people is None else money.by_people))
     known = {column: float(costs[column].get(strategy, np.nan)) for column in ("requests", "money")}
     share = (1 if strategy == ANSWERING else pool.pairs / max(pool.pooled, 1)) / pool.queries
-    requests, spent = known["requests"] * share, known["money"] * share
+    spent = known["money"] * share
     if strategy in money.price:
         spent = pairs * money.price[strategy]
     # The outcome that answering is rated by is compared with references, as containment and utility are.
     references = float(need.references) if need is not None else float(strategy == ANSWERING)
-    written = references * (np.nan if money.reference is None else money.reference) if references else 0.0
-    return requests, 0, references, spent + written
-
-
-def _row(
-    strategy: str,
-    note: str,
-    pool: Pool | None,
-    money: Money,
-    cost: tuple[float, float, float, float],
-    gain: Ranged = UNKNOWN,
-    r: Ranged = UNKNOWN,
-) -> tuple[object, ...]:
-    price, bought = cost[-1], np.nan
-    if pool is not None and money.budget is not None and price > 0:
-        bought = float(min(pool.queries * (note != NOT_PILOTED) + np.floor(money.budget / price), pool.at_hand))
-    total = price * (pool.queries if pool else np.nan)
-    return strategy, *cost, total, bought, *r, *gain, note
+    if references:
+        spent += references * (np.nan if money.reference is None else money.reference)
+    return Price(known["requests"] * share, 0, references, spent)

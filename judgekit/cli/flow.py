@@ -381,7 +381,7 @@ def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> Figures:
     behind = (backing_of(folder, one, texts) for folder, one in zip(folders, results, strict=True))
     changed = write_beside(dict(zip(names, zip(results, behind, strict=True), strict=True)), out)
     for name, one in found.items():
-        say(f"{name}: {' '.join(text for title, text in one.decision if title in ('Do', 'Why'))}")
+        say(f"{name}: {' '.join(text for title, text in one.decision if title in ('Choose', 'Keep'))}")
     for name, change in changed.items():
         say("\n".join([f"\nFrom {names[0]} to {name}:", *(f"  {sentence}" for sentence in change.sentences)]))
     return paper_figures(found)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit import __version__, stages
+from judgekit.analysis.decision import biases as known_biases
 from judgekit.client.budget import Amount, Budget, Prices
 from judgekit.client.session import Session
 from judgekit.client.waves import Plan
@@ -99,7 +100,7 @@ def _prepared(
     source = Path(experiment)
     config = config_of(source) if source.is_dir() else load(source, trusted=trust)
     results = source if source.is_dir() else _results_of(config)
-    biases = None if results is None else load_results(results).biases.get(labeling, ())
+    biases = None if results is None else known_biases(load_results(results).claims).get(labeling, ())
     config = config.updated(data={"sample": None, "limit": None})
     collection = Collection.make(*config.collection(), config.data.depth, None, config.data.fields, cache)
     labelers = labelers_of(config, collection.docs)[0]

@@ -325,7 +325,7 @@ def sections(made: State) -> Iterator[Section]:
     """Yield the further sections of the page."""
     yield from _modes(made)
     yield from _cuts(made)
-    comparison, matrix = made.comparison, made.matrix
+    matrix = made.matrix
     if matrix is not None:
         yield Section(
             "Differences between models",
@@ -333,22 +333,6 @@ def sections(made: State) -> Iterator[Section]:
             " resamples; p by Holm over all rows of a method.",
             matrix.differences,
         )
-    for title, text, table in (
-        (
-            "What choosing between the runs by these labels wins",
-            "Quality won over a coin flip when a labeling, from half of the queries, picks one of two of these runs;"
-            " below it, without one of the runs.",
-            comparison.gains,
-        ),
-        (
-            "Controls",
-            "Concordance of what does not look at what a document says. Question-only twin: the same label for every"
-            " document of a question. Retriever: the ranks in a fusion of the runs.",
-            comparison.controls,
-        ),
-    ):
-        if len(table):
-            yield Section(title, text, table)
 
 
 def _modes(made: State) -> Iterator[Section]:
@@ -455,12 +439,8 @@ def summarise(made: State) -> Results:
         labelings=tuple(_labeling(name, made) for name in made.labelings),
         answers=tuple(_answers(stage, made) for stage in prepared.answering),
         primary=made.cell,
-        decision=decision.lines,
-        told=decision.details,
-        biases=decision.biases,
+        claims=decision.claims,
         independent={model: one.lines for model, one in comparison.independent.items()},
-        findings=comparison.kinds,
-        purchase=comparison.purchase,
         currency=config.money.model_dump()["currency"],
         facts=_facts(prepared, made.evaluation),
         scores=score_means(made.evaluation, prepared.weights),

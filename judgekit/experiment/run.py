@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from judgekit import outcomes, stages
 from judgekit.analysis import Background, Comparison, compare
 from judgekit.analysis.agreement import agreement
-from judgekit.analysis.findings import LENGTH, RETRIEVER
+from judgekit.analysis.background import LENGTH, RETRIEVER
 from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
@@ -151,8 +151,7 @@ class CompareStep(Step):
     """Score the runs with the labelings, and compare the scores with the quality of the answers."""
 
     name = "compare"
-    compared: Final = ("controls", "gains", "kinds", "purchase")
-    tables: Final = (*compared, "agreement", "confusion", "models", "modes", "mode_differences")
+    tables: Final = ("agreement", "confusion", "models", "modes", "mode_differences")
 
     def files(self, prepared: Prepared) -> Iterable[str]:
         """Return the tables."""
@@ -176,14 +175,13 @@ class CompareStep(Step):
         )
         state.matrix = matrix = shown.models(prepared, state.scores, of_mode(state.quality), state.cell)
         modes = comparison.modes
-        written = {
+        written: dict[str, pd.DataFrame | None] = {
             "scores.parquet": state.scores,
-            **{f"{name}.csv": getattr(comparison, name) for name in self.compared},
             "agreement.csv": state.agreed.table,
             "confusion.csv": state.agreed.confusion,
-            "models.csv": matrix and matrix.table,
-            "modes.csv": modes and modes.table,
-            "mode_differences.csv": modes and modes.differences,
+            "models.csv": None if matrix is None else matrix.table,
+            "modes.csv": None if modes is None else modes.table,
+            "mode_differences.csv": None if modes is None else modes.differences,
         }
         for name, table in written.items():
             if table is None:
@@ -240,7 +238,15 @@ class ReportStep(Step):
 
     def files(self, prepared: Prepared) -> Iterable[str]:
         """Return the page, what it is drawn from, and the tables in it."""
-        return ["comparison.csv", "differences.csv", "details.csv", "report.json", "report.html", "queries"]
+        return [
+            "comparison.csv",
+            "claims.csv",
+            "differences.csv",
+            "details.csv",
+            "report.json",
+            "report.html",
+            "queries",
+        ]
 
     async def do(self, state: State) -> None:
         """Put everything together and draw it."""
@@ -470,8 +476,8 @@ def run(
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
     decision = state.comparison.decision
     withheld = f"{state.mix}. {shown.MIXED}" if state.mix else ""
-    if not withheld and not decision.findings.each:
-        withheld = dict(decision.lines)["Why"]
+    if not withheld:
+        withheld = decision.withheld
     missing = (*([f"the decision: {withheld}"] if withheld else []), *shown.missing(state.labelings, state.quality))
     labelings, quality = state.labelings, state.quality
     return Finished(folder, state.results, labelings, quality, state.scores, state.comparison, missing)

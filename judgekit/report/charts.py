@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
+from judgekit.analysis.claims import Claim
 from judgekit.analysis.measures import at_depth, best_measures
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.analysis.resampling import percent
 from judgekit.errors import UsageError, not_among
 from judgekit.report.drawing import COEFFICIENTS, Dot, Panels, Value, lines, rows
-from judgekit.report.formatting import money, number, split_flags
+from judgekit.report.formatting import number, split_flags
 from judgekit.report.grids import HEADLINE, records, where
 from judgekit.report.model import Results
 from judgekit.report.svg import Figure, Figures
@@ -38,7 +39,7 @@ def figures(results: Results, coefficient: str = HEADLINE) -> Figures:
     uses = sorted(USES.items(), key=lambda use: use[1] != results.primary.level)
     views = {IN_WORDS[use]: (results, level) for use, level in uses}
     made = (
-        gain_against_cost(results.primary, results.findings, results.purchase, _places([results]), results.currency),
+        decided(results.claims, _places([results]), percent(results.facts.confidence)),
         _by_use(views, coefficient),
         *_against_each(views, coefficient),
         _cases(results),
@@ -187,60 +188,38 @@ def _against_each(views: Views, coefficient: str) -> list[Figure | None]:
     ]
 
 
-def gain_against_cost(
-    primary: Primary,
-    findings: pd.DataFrame | None,
-    purchase: pd.DataFrame | None,
-    order: Mapping[str, int],
-    currency: str = "",
-) -> Figure | None:
-    """Return what each strategy of the purchase order gains and what a new question costs by it, the least first."""
-    if findings is None or findings.empty or purchase is None or "judgments" not in purchase.columns:
+def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str = percent(0.95)) -> Figure | None:
+    """Return the decision's figure: runs with what shipping each may cost, and labelings with r and their price."""
+    prices = {claim.subject: claim.against for claim in claims if claim.kind == "cost"}
+    runs, labelings, finds = list[Dot](), list[Dot](), list[Dot]()
+    for claim in claims:
+        ends = claim.value, claim.low, claim.high
+        if claim.kind == "run":
+            text = f"at most {-claim.low:.1f}"
+            runs.append(Dot(claim.subject, math.nan, *ends, look="off" if claim.shown else "", text=text, digits=1))
+        elif claim.kind in ("follows", "finds") and claim.subject:
+            price = prices.get(claim.subject, "")
+            text = f"{number(claim.value, 2)}{', ' if price else ''}{price}"
+            dot = Dot(claim.subject, math.nan, *ends, text=text, digits=2)
+            (labelings if claim.kind == "follows" else finds).append(dot)
+    panels: dict[str, tuple[Value, list[Dot]]] = {}
+    caption = ""
+    if runs:
+        panels["Runs: what shipping may cost"] = Value("points against the best answers so far", 0.0), runs
+        caption += (
+            "Left: each run's answers against the best so far, and the most that shipping it may cost; runs shown to be"
+            " worse are grey. "
+        )
+    if labelings:
+        panels["Labelings: r, and the price"] = Value("r with the answers", 0.0, (-0.04, 0.2), -1.0, 1.0), labelings
+        caption += "Right: how closely each labeling follows the answers (0 is chance), and its price."
+    elif finds:
+        panels["Finds the questions that fail"] = COEFFICIENTS[HEADLINE], finds
+        caption += "How often each labeling finds the worse answered of two questions (0.5 is chance), and its price."
+    if not panels:
         return None
-    gain = primary.use == CHOOSE_RUNS
-    value = Value(f"gain, points of {primary.metric}", 0.0) if gain else COEFFICIENTS[HEADLINE]
-    column, scale = ("gain", 100) if gain else ("concordance", 1)
-    found = where(findings, kind="all")
-    n = float(found["queries"].max())
-    found = found[["labeling", "concordance", "concordance_low", "concordance_high"]]
-    asked = purchase["requests"] + purchase["judgments"]
-    priced = bool(purchase["money"].notna()[asked.notna()].all() and (purchase["money"] > 0).any())
-    table = purchase.assign(cost=purchase["money"] if priced else asked).sort_values("cost", kind="stable")
-    worth, costs, unknown = [], [], []
-    for row in records(table.merge(found, how="left", left_on="strategy", right_on="labeling")):
-        name = row["strategy"]
-        point, low, high = (scale * row[f"{column}{end}"] for end in ("", "_low", "_high"))
-        dot = Dot(name, math.nan, point, low, high, n, digits=1 if gain else 3)
-        if math.isfinite(dot.value) and name != "nothing more":
-            worth.append(dot)
-            costs.append(
-                Dot(name, math.nan, row["cost"], 0.0, row["cost"], look="bar", text=_price(row, priced, currency))
-            )
-        elif name != "nothing more":
-            unknown.append(name)
-    if not worth:
-        return None
-    caption = (
-        "The gain is what choosing between two runs by a labeling, rather than by a coin flip, wins in the answers."
-        if gain
-        else "Concordance: of two questions, how often the better-answered one has the higher score (0.5 is chance)."
-    )
-    caption += "" if priced else " There are no prices: the cost is in requests and judgments."
-    caption += f" Not piloted: {', '.join(unknown)}." if unknown else ""
-    unit = Value(currency or "money" if priced else "requests and judgments")
-    panels = {"What it gains": (value, worth), "What a new question costs": (unit, costs)}
-    return rows("cost", "Gain against cost", caption, panels, {"answers": len(order), **order})
-
-
-def _price(row: Mapping[str, Any], priced: bool, currency: str) -> str:
-    """Return what a new question costs by a strategy, in words."""
-    if row["note"].startswith("existing"):
-        return "existing: cannot label new pairs"
-    if priced:
-        return money(row["cost"], currency)
-    kinds = ("request", "judgment", "reference")
-    parts = [f"{row[f'{one}s']:,.3g} {one}{'s' * (row[f'{one}s'] != 1)}" for one in kinds if row[f"{one}s"] > 0]
-    return ", ".join(parts) or ("unknown" if math.isnan(row["cost"]) else "nothing")
+    caption = f"{caption.strip()} Lines are {confidence} intervals."
+    return rows("decision", "The runs and the labelings", caption, panels, order, "run or labeling", shared=False)
 
 
 def _cases(results: Results) -> Figure | None:

@@ -108,16 +108,34 @@ Panels = Mapping[str, tuple[Value, Sequence[Dot]]]
 """The panels of a figure by title: what their values are, and their dots."""
 
 
-def rows(name: str, title: str, caption: str, panels: Panels, order: Mapping[str, int], across: str = "run") -> Figure:
-    """Return a row for each series, in order of appearance, with its dots and bars in each panel."""
-    names = list(dict.fromkeys(dot.series for _, dots in panels.values() for dot in dots))
-    left = min(240.0, 24 + max(text_width(cut(name, 28)) for name in names))
-    places = {name: 24 + ROW * (i + 0.5) for i, name in enumerate(names)}
-    bottom = 24 + ROW * len(names)
-    body = [
-        tag("text", cut(name, 28), tag("title", name), x=left - 12, y=y + 4, class_="end") for name, y in places.items()
-    ]
-    for start, end, _, heading in _frames(panels, left, len(panels)):
+def rows(
+    name: str,
+    title: str,
+    caption: str,
+    panels: Panels,
+    order: Mapping[str, int],
+    across: str = "run",
+    *,
+    shared: bool = True,
+) -> Figure:
+    """Return a row for each series, in order of appearance, with its dots and bars in each panel.
+
+    Panels share their rows, or each has rows of its own.
+    """
+    every = list(dict.fromkeys(dot.series for _, dots in panels.values() for dot in dots))
+    own = {heading: list(dict.fromkeys(dot.series for dot in dots)) for heading, (_, dots) in panels.items()}
+    left = _room(every) if shared else 16.0
+    bottom = 24 + ROW * max(len(every) if shared else len(names) for names in own.values())
+    body: list[Markup] = []
+    for place, (start, end, _, heading) in enumerate(_frames(panels, left, len(panels))):
+        names = every if shared else own[heading]
+        places = {series: 24 + ROW * (i + 0.5) for i, series in enumerate(names)}
+        if not shared:
+            start += _room(names) - 16
+        if not shared or place == 0:
+            for series, y in places.items():
+                full = tag("title", series)
+                body.append(tag("text", cut(series, 28), full, x=start - 12, y=y + 4, class_="end"))
         value, dots = panels[heading]
         room = max(
             [60.0, *(text_width(dot.text) + 8 for dot in dots if dot.look == "bar" and math.isfinite(dot.value))]
@@ -137,6 +155,11 @@ def rows(name: str, title: str, caption: str, panels: Panels, order: Mapping[str
             elif dot.bar and text_width(dot.word) + 6 <= x(dot.high) - x(dot.low):
                 body.append(tag("text", dot.word, x=x(dot.low) + 6, y=y + 4))
     return _figure(name, title, caption, panels, bottom + 44, body, across)
+
+
+def _room(names: Sequence[str]) -> float:
+    """Return how much room the names of rows need on their left."""
+    return min(240.0, 24 + max(text_width(cut(name, 28)) for name in names))
 
 
 def lines(

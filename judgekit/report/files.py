@@ -1,7 +1,8 @@
 """Saving and loading what a report shows, as files in the results folder.
 
-``comparison.csv``, ``differences.csv`` and ``details.csv`` are the tables as the user gets them; ``report.json`` holds
-everything else that the page shows. From these four ``judgekit report DIR`` draws the same page again, byte for byte.
+``comparison.csv``, ``claims.csv``, ``differences.csv`` and ``details.csv`` are the tables as the user gets them;
+``report.json`` holds everything else that the page shows. From these five ``judgekit report DIR`` draws the same page
+again, byte for byte.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
+from judgekit.analysis.claims import CLAIMS, claims_of, claims_table
 from judgekit.data.files import read_table, write_table
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.streams import write_atomic
@@ -23,10 +25,10 @@ from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError
 from judgekit.report.model import DETAILS, DIFFERENCES, Results, Section
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Raised when the meaning of a field of ``report.json`` changes."""
 
-TABLES: Final = {"comparison": COMPARISON, "differences": DIFFERENCES, "details": DETAILS}
+TABLES: Final = {"comparison": COMPARISON, "claims": CLAIMS, "differences": DIFFERENCES, "details": DETAILS}
 """The fields of `Results` that are CSV files of their own, by their names."""
 
 REPORT_FILE: Final = "report.json"
@@ -37,7 +39,7 @@ def save(results: Results, folder: str | Path) -> None:
     folder = Path(folder)
     text = _json(results)
     for name in TABLES:
-        frame = getattr(results, name)
+        frame = claims_table(results.claims) if name == "claims" else getattr(results, name)
         path = folder / f"{name}.csv"
         if frame is None:
             path.unlink(missing_ok=True)
@@ -79,8 +81,9 @@ def load(folder: str | Path) -> Results:
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
     for name, table in TABLES.items():
         file = Path(folder) / f"{name}.csv"
-        if name == "comparison" or file.exists():
+        if name in ("comparison", "claims") or file.exists():
             value[name] = read_table(table, file)
+    value["claims"] = claims_of(value["claims"])
     try:
         return TypeAdapter(Results).validate_python(value)
     except ValidationError as error:

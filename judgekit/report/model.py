@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 import pandas as pd
 
+from judgekit.analysis.claims import Claim, further, lines_of
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, COMPARISON, NOT_MISSING, SCORES, Table
@@ -252,7 +253,7 @@ class Results:
         labelings: one entry per labeling, in the order in which they are shown.
         answers: one entry per answer model.
         primary: the cell that the decision is about.
-        decision: what to do, in at most eight lines: a title and its sentences each.
+        claims: all that is said, see `judgekit.analysis.claims`; the decision is a view of them.
         facts: data and circumstances.
         scores: `SCORES` rows with query_id ``all``: mean score per labeling, run and measure.
         quality: a `QUALITY_MEANS` table.
@@ -261,11 +262,7 @@ class Results:
         warnings: what threatens the validity of the decision, in sentences.
         notices: what else was told: of servers, limits, negotiations.
         retries: how often a request was sent again because it got no reply, by endpoint and reason.
-        told: further sentences on what was found.
-        biases: by labeling those of them that say how its labels are biased.
-        independent: the decision by the answers of a model that no labeling used, by that model.
-        findings: what was found of each labeling, over all questions and by kind.
-        purchase: the purchase order.
+        independent: the lines of the decision by the answers of a model that no labeling used, by that model.
         currency: of all money, e.g. ``USD``.
         differences: a `DIFFERENCES` table; the page shows those of the primary cell.
         details: a `DETAILS` table.
@@ -285,7 +282,7 @@ class Results:
     labelings: tuple[LabelingInfo, ...]
     answers: tuple[Answers, ...]
     primary: Primary
-    decision: tuple[tuple[str, str], ...]
+    claims: tuple[Claim, ...]
     facts: Facts
     scores: pd.DataFrame = field(default_factory=SCORES.empty)
     quality: pd.DataFrame = field(default_factory=QUALITY_MEANS.empty)
@@ -294,11 +291,7 @@ class Results:
     warnings: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     retries: tuple[tuple[str, int], ...] = ()
-    told: tuple[str, ...] = ()
-    biases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     independent: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    findings: pd.DataFrame | None = None
-    purchase: pd.DataFrame | None = None
     currency: str = ""
     differences: pd.DataFrame | None = None
     details: pd.DataFrame | None = None
@@ -315,9 +308,23 @@ class Results:
         for name, table in (("differences", DIFFERENCES), ("details", DETAILS)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, table.check(getattr(self, name)))
-        for name in ("agreement", "models", "modes", "cases", "findings", "purchase"):
+        for name in ("agreement", "models", "modes", "cases"):
             object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:
             # With a single run there is no mean over runs: that run's own rows are the comparison.
             object.__setattr__(self, "primary", replace(self.primary, run=str(runs[0])))
+
+    @property
+    def decision(self) -> tuple[tuple[str, str], ...]:
+        """The lines of the decision, a title and its sentences each."""
+        return lines_of(self.claims)
+
+    @property
+    def told(self) -> list[str]:
+        """The sentences of further claims."""
+        return further(self.claims)
+
+    def of(self, kind: str) -> list[Claim]:
+        """Return the claims of a kind."""
+        return [claim for claim in self.claims if claim.kind == kind]

@@ -9,13 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from judgekit.analysis.comparison import Comparison
-from judgekit.analysis.words import Decision
+from judgekit.analysis.decision import Decision
 from judgekit.data.labelings import Labeling
 from judgekit.data.outputs import clean
 from judgekit.data.tables import ALL, NOT_MISSING
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation
-from judgekit.report.charts import figures as drawn, gain_against_cost, label_shares, mean_scores, paper_figures
+from judgekit.report.charts import decided, figures as drawn, label_shares, mean_scores, paper_figures
 from judgekit.report.formatting import count, number
 from judgekit.report.grids import HEADLINE
 from judgekit.report.model import Facts, LabelingInfo, Results
@@ -62,10 +62,8 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
         labelings=tuple(LabelingInfo(str(name), "") for name in names),
         answers=(),
         primary=thing.primary,
-        decision=decision.lines,
-        facts=Facts(decision.findings.queries, 0, 0, 0, confidence=thing.settings["confidence"]),
-        findings=decision.findings.table(),
-        purchase=thing.purchase,
+        claims=decision.claims,
+        facts=Facts(0, 0, 0, 0, confidence=thing.settings["confidence"]),
         cases=thing.cases,
         modes=None if thing.modes is None else thing.modes.table,
     )
@@ -74,9 +72,7 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
 
 @figures.register
 def _(thing: Decision, coefficient: str = HEADLINE) -> Figures:
-    order = {one.labeling: place for place, one in enumerate(thing.findings.each)}
-    made = gain_against_cost(thing.primary, thing.findings.table(), thing.purchase, order) if order else None
-    return Figures([made], summary=_lines(thing.lines))
+    return Figures([decided(thing.claims, {})], summary=_lines(thing.lines))
 
 
 def _lines(lines: Sequence[tuple[str, str]]) -> Markup:

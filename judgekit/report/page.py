@@ -46,6 +46,15 @@ from judgekit.report.svg import linear
 
 SCRIPTS = ("state.js", "tables.js", "explorer.js", "figures.js")
 
+FIGURES = {
+    "run": "against the best, points",
+    "follows": "r",
+    "gain": "gain, points",
+    "by kind": "r by kind",
+    "finds": "worse answered question found, share",
+}
+"""The claims with figures that the page lists, by kind, and their unit."""
+
 MOST_ROWS = 500
 """Rows of one generic table on the page."""
 
@@ -134,12 +143,14 @@ def _context(results: Results) -> dict[str, Any]:
 
 
 def _found(results: Results) -> pd.DataFrame | None:
-    """Return what was found of each labeling: gains in points, the kind of question where kinds were declared."""
-    table = results.findings
-    if table is None or table.empty:
-        return None
-    gains = {name: 100 * table[name] for name in ("gain", "gain_low", "gain_high")}
-    return table.assign(**gains).drop(columns=["kind"] if len(set(table["kind"])) == 1 else [])
+    """Return what was found of each run and labeling, with its figures: the claims that have any."""
+    rows = [
+        (FIGURES[claim.kind], claim.subject, claim.against, claim.value, claim.low, claim.high, claim.shown)
+        for claim in results.claims
+        if claim.kind in FIGURES and claim.subject
+    ]
+    names = ["figure", "of", "against", "value", "value_low", "value_high", "shown"]
+    return pd.DataFrame(rows, columns=names) if rows else None
 
 
 def _coefficients(results: Results) -> pd.DataFrame:

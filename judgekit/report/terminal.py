@@ -1,7 +1,7 @@
 """The terminal: the decision, and one table of what each labeling is worth and takes.
 
 On a terminal the table fits its width. Elsewhere (a pipe, a file, CI) it comes without colour codes and without
-truncation, and fits `PLAIN` columns; sentences are not wrapped.
+truncation, and fits `PLAIN` columns; only the decision's sentences are wrapped.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
+from judgekit.analysis.claims import INDENT, wrapped
 from judgekit.analysis.resampling import percent
 from judgekit.data.outputs import clean
 from judgekit.report.formatting import UNDEFINED, UNKNOWN, count, interval, marks, money, number
@@ -50,8 +51,8 @@ def _parts(results: Results, width: int) -> Iterator[RenderableType]:
         yield Text.assemble(("Warning: ", "bold yellow"), clean(warning))
     if results.warnings:
         yield Text()
-    for title, said in results.decision:
-        yield Text.assemble((f"{title:<10}", "bold"), clean(said))
+    for row in wrapped([(title, clean(text)) for title, text in results.decision], width).splitlines():
+        yield Text.assemble((row[:INDENT], "bold"), row[INDENT:])
     yield Text()
     for whole in (g for g in grids(results) if g.primary):
         cells = {key: cell for key, cell in whole.cells.items() if cell.measure == results.primary.measure}

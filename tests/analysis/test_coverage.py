@@ -2,18 +2,11 @@
 
 import importlib.util
 import sys
-from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-
-from judgekit.analysis import Rules, compare
-from judgekit.analysis.levels import Resamples
-from judgekit.analysis.resampling import resample_matrix
-from tests.analysis.worlds import tables
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "coverage_simulation.py"
 
@@ -29,11 +22,6 @@ def script(name):
 @pytest.fixture(scope="module")
 def simulation():
     return script("coverage_simulation")
-
-
-@pytest.fixture(scope="module")
-def decisions():
-    return script("decision_simulation")
 
 
 @pytest.mark.parametrize(("level", "runs", "replicates"), [("query", 1, 120), ("within-query", 5, 100)])
@@ -57,34 +45,3 @@ def test_the_page_says_what_was_measured(simulation):
         spread = f"{part['coverage'].min():.3f} to {part['coverage'].max():.3f}"
         row = f"| {where} | {len(part)} | {replicates} | {within:.1%} | {spread} |"
         assert row in page, row
-
-
-def test_claims_are_false_as_rarely_and_intervals_cover_as_often_as_promised(decisions):
-    """For the table as somebody makes it anew: chance has two standard errors for claims, for intervals .02."""
-    measured = decisions.claims()
-    part = measured[measured["kind"].isin(["false", "coverage"])]
-    reach = 2 * (0.05 * 0.95 / part["replicates"]) ** 0.5
-    worse = part[
-        ((part["kind"] == "false") & (part["share"] > 0.05 + reach))
-        | ((part["kind"] == "coverage") & (part["share"] < 0.93))
-    ]
-    assert worse.empty, worse.to_string()
-
-
-def test_the_page_says_what_was_simulated(decisions):
-    page = decisions.PAGE.read_text(encoding="utf-8")
-    assert page == decisions.page(page)
-
-
-def test_a_decision_is_simulated_as_compare_makes_it(decisions):
-    """The same scores and answers, as tables, lead to the same findings."""
-    world = decisions.World("small", labels=(1.0, 0.3))
-    drawn = world.draw(40, np.random.default_rng(0), 0.3)
-    panel = replace(decisions.panel_of(world, drawn), scores=drawn.scores[:2], labelings=("l0", "l1"))
-    mine = decisions.decide(panel, "choose-runs", Resamples(resample_matrix(40, 200, 1)))
-    given = tables({f"l{i}": drawn.scores[i] for i in range(2)}, drawn.quality, panel.runs)
-    theirs = compare(*given, rules=Rules(resamples=200)).decision.findings
-    for ours, other in zip(mine.each, theirs.each, strict=True):
-        assert (ours.labeling, ours.says) == (other.labeling, other.says)
-        assert [*ours.gain, *ours.r] == pytest.approx([*other.gain, *other.r])
-    assert (mine.closer, mine.better, mine.needed) == (theirs.closer, theirs.better, theirs.needed)

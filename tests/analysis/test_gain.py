@@ -48,8 +48,7 @@ def test_where_runs_differ_on_few_queries_every_half_is_counted() -> None:
     scores[0, :3], quality[0, :2], quality[1, 5] = (1, 1, -1), 1, 1
     gain = decision_gain(scores, quality, resample_matrix(20, 100, 1))
     assert gain.value == pytest.approx(by_random_halves(scores, quality, 20000, np.arange(20)), abs=0.003)
-    assert len(gain.without) == 2
-    assert np.isnan([each.value for each in gain.without]).all(), "of two runs none can be left out"
+    assert np.isnan(decision_gain(scores[:1], quality[:1], resample_matrix(20, 100, 1)).value), "one run, no choice"
 
 
 @given(st.integers(0, 10_000), st.floats(0.1, 50), st.floats(-5, 5))
@@ -66,18 +65,6 @@ def test_neither_the_order_of_runs_and_queries_nor_the_unit_of_scores_counts(
     assert (mixed.value, *mixed.draws) == pytest.approx((gain.value, *gain.draws), abs=1e-9)
     turned = decision_gain(-scores, quality, weights)
     assert (turned.value, *turned.draws) == pytest.approx((-gain.value, *-gain.draws))
-
-
-def test_leaving_a_run_out_is_the_gain_of_the_others() -> None:
-    scores, quality = arrays(3)
-    weights = resample_matrix(60, 100, 1)
-    gain = decision_gain(scores, quality, weights)
-    for run in range(4):
-        others = [r for r in range(4) if r != run]
-        again = decision_gain(scores[others], quality[others], weights)
-        assert gain.without[run].value == pytest.approx(again.value)
-        assert gain.without[run].draws == pytest.approx(again.draws)
-        assert gain.without[run].interval(0.9) == pytest.approx(again.interval(0.9))
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 4])

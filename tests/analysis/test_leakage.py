@@ -4,7 +4,7 @@ import pytest
 from judgekit.analysis import AnsweredBy, Background, Rules, compare, kinship, same_by_construction
 from judgekit.labelers.base import Needs
 from judgekit.wire.types import Endpoint
-from tests.analysis.worlds import noisy
+from tests.analysis.worlds import claims, finder, noisy
 
 READER = Endpoint("reader", "http://localhost:1/v1", "big", family="bigs")
 OTHER_PORT = Endpoint("reader2", "http://localhost:2/v1", "big")
@@ -52,15 +52,15 @@ def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
     first = compare(
         scores, quality, rules=Rules(primary="P@1", resamples=100), background=Background(needs=needs, answering=HOW)
     )
-    assert first.decision.winner == "judge"
-    assert first.decision.findings.excluded == {"erag": "its labels are the outcome by construction"}
-    assert any("judge asks the answering model" in line for line in first.decision.details)
+    assert finder(first.decision) == "judge"
+    assert "its labels are the outcome by construction" in claims(first.decision, "excluded")["erag"].sentence
+    assert first.decision.lines[0][1].endswith("times in 100. judge asks the answering model.")
     tests = first.differences.query("coefficient == 'concordance' and level == 'query'")
     assert (tests["p_holm"].isna() == (tests[["first", "second"]] == "erag").any(axis=1)).all()
     fifth = compare(
         scores, quality, rules=Rules(primary="P@5", resamples=100), background=Background(needs=needs, answering=HOW)
     )
-    assert fifth.decision.winner == "erag"
+    assert finder(fifth.decision) == "erag"
     flagged = fifth.table[fifth.table["flags"].str.contains("by_construction")]
     assert set(zip(flagged["labeling"], flagged["depth"], strict=True)) == {("erag", 1)}
     kin = fifth.table[fifth.table["flags"].str.contains("same_model")]

@@ -3,7 +3,22 @@
 import numpy as np
 import pandas as pd
 
+from judgekit.analysis import Claim, Decision
+
 RUNS = ("bm25", "dense", "rrf", "tfidf")
+
+
+def claims(decision: Decision, kind: str) -> dict[str, Claim]:
+    """The claims of a kind by their subject."""
+    return {claim.subject: claim for claim in decision.claims if claim.kind == kind}
+
+
+def finder(decision: Decision) -> str:
+    """The labeling that is shown to find the questions that fail, and more of them than every other one."""
+    finds = claims(decision, "finds")
+    first = next(iter(finds), "")
+    more = [claim for claim in decision.claims if claim.kind == "finds more" and claim.subject == first]
+    return first if first and finds[first].shown and len(more) == len(finds) - 1 else ""
 
 
 def world(

@@ -103,10 +103,10 @@ def test_scores_that_tie_across_a_cutoff_are_told_once_per_run_and_ordered_as_as
 
 
 MADE = [
-    *("agreement.csv", "answers/answer-short.parquet", "comparison.csv", "confusion.csv", "controls.csv"),
-    *("details.csv", "differences.csv", "gains.csv", "kinds.csv"),
+    *("agreement.csv", "answers/answer-short.parquet", "claims.csv", "comparison.csv", "confusion.csv"),
+    *("details.csv", "differences.csv"),
     *(f"labels/{name}.{form}" for name in ("containment", "erag", "judge") for form in ("parquet", "qrels")),
-    *("manifest.json", "purchase.csv", "report.html", "report.json", "resolved.toml", "scores.parquet"),
+    *("manifest.json", "report.html", "report.json", "resolved.toml", "scores.parquet"),
 ]
 
 

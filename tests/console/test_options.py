@@ -126,11 +126,14 @@ def test_an_endpoint_that_is_none_is_a_sentence(judgekit, folder, endpoint, told
 def test_an_experiment_tells_machines_its_decision(judgekit, folder):
     found = machine(judgekit("run", "experiment.toml", "--out", "results", "--json"))
     assert set(found) == {"command", "folder", "report", "decision", "missing", "warnings"}
-    assert set(found["decision"]) == {"text", "lines", "details", "findings", "purchase"}
-    assert found["decision"]["lines"]["Do"] in found["decision"]["text"]
+    assert set(found["decision"]) == {"text", "lines", "claims"}
+    choose = found["decision"]["lines"]["Choose"]
+    assert choose in " ".join(found["decision"]["text"].split())
+    assert choose.startswith(next(row["sentence"] for row in found["decision"]["claims"] if row["line"] == "Choose"))
     compared = judgekit("compare", "--scores", "results/scores.parquet", "--quality",
                         "results/answers/answer-short.parquet", "--metric", "em", "--json")  # fmt: skip
-    assert {row["labeling"] for row in machine(compared)["decision"]["findings"]} == {"containment", "judge", "erag"}
+    follows = [row["subject"] for row in machine(compared)["decision"]["claims"] if row["kind"] == "follows"]
+    assert set(follows) == {"containment", "judge", "erag"}
     assert machine(compared)["comparison"][0]["coefficient"]
     scored = machine(judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "RR P@1", "--json"))
     assert {(row["measure"], row["value"]) for row in scored["scores"]} == {("RR", 1.0), ("P@1", 1.0)}

@@ -23,7 +23,7 @@ from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 from tests.small import FILES, QUICK, RUNS, edited, make_experiment, toml
 
-EQUAL = ("labels/*", "answers/*", "scores.parquet", "comparison.csv", "agreement.csv", "controls.csv", "gains.csv")
+EQUAL = ("labels/*", "answers/*", "scores.parquet", "comparison.csv", "agreement.csv", "claims.csv")
 
 
 def experiment(folder: Path, server: FaultServer, **endpoint: Any) -> Path:

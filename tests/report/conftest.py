@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from judgekit import report
+from judgekit.analysis.claims import Claim, lines_of
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.tables import COMPARISON, SCORES
@@ -164,11 +165,20 @@ def scores() -> pd.DataFrame:
     )  # fmt: skip
 
 
-DECISION = (
-    ("Do", "To find the questions that fail, look where erag scores low."),
-    ("Why", "erag 79 in 100, the question alone 70."),
-    ("How sure", "79 (76 to 82) on 300 questions."),
-)
+CLAIMS = (
+    Claim("finds", "Of two questions, erag finds the worse answered one 83 (80 to 86) times in 100.", "erag", "chance",
+          0.83, 0.80, 0.86, shown=True, line="Failing"),
+    Claim("no better", "erag is not shown to find more of them than one score per question.", "erag",
+          qualifies="finds: erag"),
+    Claim("finds more", "erag is shown to find more of the questions that fail than judge.", "erag", "judge"),
+    *(Claim("run", f"{run} may be the best.", run, RUNS[0], -2.0 * i, -4.0 - 3 * i, 0.0, shown=i > 1)
+      for i, run in enumerate(RUNS)),
+    *(Claim("follows", f"{name} follows the answers.", name, "the answers", 0.2 * value, 0.1, 0.2 * value + 0.2,
+            shown=True) for name, value in LABELINGS.items()),
+    Claim("cost", "300 new questions would take $0.24 by judge.", "judge", "$0.24", 0.24),
+    Claim("costs", "300 new questions would take $0.24 for judge.", line="Cost"),
+)  # fmt: skip
+DECISION = lines_of(CLAIMS)
 
 
 def make_results(**changes: Any) -> Results:
@@ -187,25 +197,7 @@ def make_results(**changes: Any) -> Results:
             ),
         ),
         primary=Primary("nDCG@5", "em", "reader-small", 5, FIND_QUESTIONS),
-        decision=DECISION,
-        told=("erag is shown to be better to find questions with than judge.",),
-        findings=pd.DataFrame(
-            [("all", name, "helps", 0.4, 0.3, 0.5, 0.027, 0.014, 0.041, value, value - 0.03, value + 0.03, 300, 120)
-             for name, value in LABELINGS.items()],
-            columns=["kind", "labeling", "finding", "r", "r_low", "r_high", "gain", "gain_low", "gain_high",
-                     "concordance", "concordance_low", "concordance_high", "queries", "differing"],
-        ),
-        purchase=pd.DataFrame(
-            [("nothing more", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ""),
-             ("containment", 0.0, 0.0, 1.0, 0.5, 0.01, -0.01, 0.03, ""),
-             ("judge", 16.0, 0.0, 0.0, 0.0008, 0.02, 0.0, 0.04, ""),
-             ("erag", 16.0, 0.0, 1.0, 0.5008, 0.027, 0.014, 0.041, ""),
-             ("provenance", NAN, NAN, NAN, NAN, 0.02, 0.0, 0.04, "existing: cannot label new pairs"),
-             ("people", 0.0, 16.0, 0.0, 4.0, NAN, NAN, NAN, "unknown: not piloted"),
-             ("answers", 5.0, 0.0, 1.0, 0.501, 0.05, NAN, NAN, "")],
-            columns=["strategy", "requests", "judgments", "references", "money", "gain", "gain_low", "gain_high",
-                     "note"],
-        ),
+        claims=CLAIMS,
         facts=Facts(
             queries=300, docs=10_768, depth=10, pool_pairs=4812,
             runs=tuple(RunFacts(run, 300 - i, i, 3 * i, 2 * i) for i, run in enumerate(RUNS)),

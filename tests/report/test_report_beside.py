@@ -15,7 +15,7 @@ def test_each_folder_has_its_decision_its_place_in_table_1_and_in_a_figure_for_e
     page = parse_page(beside(found, {}))
     row = next(row for row in page.rows if row[0] == "fused")
     assert row[1:3] == ["300", "5"]
-    assert row[5].startswith("To find the questions that fail, look where erag scores low. erag 79")
+    assert row[5].startswith("300 new questions would take $0.24 for judge. Of two questions, erag finds")
     assert ["", "fused", "voted"] in page.rows
     assert page.tags["svg"] == 4  # both uses, and the paper's Figure 1 with the primary and with the best measure
     assert ("not about the same cell" in page.whole) is (k == 10)
@@ -44,10 +44,13 @@ def test_what_changed_is_said_before_the_tables(tmp_path):
     quality.loc[here & quality["query_id"].isin(lost), "value"] = 0.0
     (won,) = sorted(quality.loc[right == 0, "query_id"])[:1]
     quality.loc[here & (quality["query_id"] == won), "value"] = 1.0
-    new = make_results(decision=(("Do", "Label with judge."), *make_results().decision[1:]))
+    first, *others = make_results().claims
+    new = make_results(claims=(dataclasses.replace(first, sentence="Label with judge."), *others))
     found = {"old": (make_results(), before), "new": (new, after)}
     changed = write_beside(found, tmp_path / "page.html")["new"]
-    assert changed.decision == (("Do", make_results().decision[0][1], "Label with judge."),)
+    (line,) = changed.decision
+    assert line[:2] == ("Failing", dict(make_results().decision)["Failing"])
+    assert line[2].startswith("Label with judge.")
     rows = changed.labels.set_index("labeling")
     assert rows.loc["judge", ["changed", "only before"]].tolist() == [6, 0]
     assert rows.loc["judge", ["relevant now", "no longer relevant"]].sum() == 6
@@ -57,7 +60,11 @@ def test_what_changed_is_said_before_the_tables(tmp_path):
     assert by_run.loc["dense", ["won", "lost"]].tolist() == [0, 0]
     assert changed.questions["query"].tolist() == [*lost, won]
     page = parse_page((tmp_path / "page.html").read_text(encoding="utf-8"))
-    said = ("The decision differs in Do.", "Labels that changed: judge 6 of 360.", "Questions won: 1, lost: 2, of 60")
+    said = (
+        "The decision differs in Failing.",
+        "Labels that changed: judge 6 of 360.",
+        "Questions won: 1, lost: 2, of 60",
+    )
     places = [page.whole.index(sentence) for sentence in said]
     assert places == sorted(places)
     assert places[-1] < page.whole.index("Label with judge.") < page.whole.index("What each results folder says")

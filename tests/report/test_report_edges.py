@@ -9,6 +9,7 @@ from markupsafe import Markup
 from rich.console import Console
 
 from judgekit import report
+from judgekit.analysis.claims import Claim
 from judgekit.data.outputs import clean
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.report import formatting, svg
@@ -25,7 +26,7 @@ def shown(results) -> tuple[str, str]:
 def test_results_with_nothing_in_them_still_make_a_page():
     results = make_results(
         comparison=COMPARISON.empty(), labelings=(), answers=(), models=None,
-        decision=(("Do", "Nothing can be said."),), told=(), findings=None, purchase=None,
+        claims=(Claim("no decision", "Nothing can be said.", line="Choose"),),
         facts=Facts(0, 0, 0, 0), scores=SCORES.empty(), quality=QUALITY_MEANS.empty(), settings="", warnings=(),
         differences=None, agreement=None, sections=(),
     )  # fmt: skip

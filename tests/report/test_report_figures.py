@@ -17,7 +17,7 @@ from judgekit.report.charts import figures, paper_figures
 from judgekit.report.grids import speed_up
 from judgekit.report.model import Results
 from judgekit.report.svg import Figures
-from tests.report.conftest import make_results, parse_page
+from tests.report.conftest import CLAIMS, LABELINGS, RUNS, make_results, parse_page
 
 
 def full(**changes: Any) -> Results:
@@ -42,7 +42,7 @@ def drawn() -> Figures:
     return figures(full())
 
 
-NAMES = ["cost", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels"]
+NAMES = ["decision", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels"]
 PRIMARY = "depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
 
 
@@ -69,8 +69,8 @@ def test_every_figure_has_a_title_words_numbers_and_marks_that_say_theirs_inside
 
 def test_a_result_without_the_data_has_no_such_figure():
     bare = make_results(labelings=(), agreement=None, comparison=make_results().comparison.query("depth == 5"))
-    assert [one.name for one in figures(bare)] == ["cost", "by-use"]
-    empty = make_results(comparison=make_results().comparison.head(0), agreement=None, labelings=(), purchase=None)
+    assert [one.name for one in figures(bare)] == ["decision", "by-use"]
+    empty = make_results(comparison=make_results().comparison.head(0), agreement=None, labelings=(), claims=())
     assert list(figures(empty)) == []
 
 
@@ -87,31 +87,19 @@ def test_both_uses_stand_side_by_side_that_of_the_decision_first(coefficient, co
         figures(results, "tau")
 
 
-def test_the_first_figure_is_gain_against_cost_each_labeling_with_its_interval(drawn):
-    cost = drawn[0]
-    gains, costs = (cost.data[cost.data["panel"] == panel] for panel in dict.fromkeys(cost.data["panel"]))
-    assert list(gains["labeling"]) == ["judge", "containment", "erag", "answers", "provenance"], "existing labels last"
-    assert gains.set_index("labeling").loc["erag", ["value", "low", "high", "n"]].tolist() == pytest.approx(
-        [2.7, 1.4, 4.1, 300]
-    )
-    assert costs.set_index("labeling")["value"].dropna().to_dict() == {
-        "judge": 0.0008, "containment": 0.5, "erag": 0.5008, "answers": 0.501,
-    }  # fmt: skip
-    assert "existing: cannot label new pairs" in "".join(ET.fromstring(cost.svg).itertext())
-    assert cost.caption.endswith("wins in the answers. Not piloted: people.")
-
-
-def test_the_first_figure_says_what_it_counts_where_there_are_no_prices_and_to_find_questions():
-    purchase = make_results().purchase.assign(money=float("nan"))
-    cost = figures(full(purchase=purchase))[0]
-    assert "There are no prices: the cost is in requests and judgments." in cost.caption
-    text = "".join(ET.fromstring(cost.svg).itertext())
-    assert "16 requests, 1 reference" in text
-    shown = cost.data[cost.data["panel"] == "What a new question costs"].set_index("labeling")["value"]
-    assert shown.dropna().to_dict() == {"containment": 0.0, "answers": 5.0, "judge": 16.0, "erag": 16.0}
-    to_find = figures(make_results())[0].data.query("panel == 'What it gains'").set_index("labeling")
-    assert to_find.loc["erag", ["value", "low", "high"]].tolist() == pytest.approx([0.83, 0.8, 0.86]), "concordance"
-    assert "answers" not in to_find.index
+def test_the_first_figure_has_runs_with_their_bound_and_labelings_with_r_and_price(drawn):
+    first = drawn[0]
+    assert first.name == "decision"
+    runs, labelings = (first.data[first.data["panel"] == panel] for panel in dict.fromkeys(first.data["panel"]))
+    assert runs["labeling"].tolist() == list(RUNS)
+    assert runs["low"].tolist() == [-4.0 - 3 * i for i in range(len(RUNS))], "what shipping may cost"
+    assert set(labelings["labeling"]) == set(LABELINGS)
+    text = " ".join(ET.fromstring(first.svg).itertext())
+    assert "at most 7.0" in text
+    assert f"{0.2 * LABELINGS['judge']:.2f}, $0.24" in text
+    assert text.count("$") == text.count("$0.24"), "a price that is not known is not shown"
+    only = figures(make_results(claims=tuple(claim for claim in CLAIMS if claim.kind == "finds")))[0]
+    assert only.data["panel"].unique().tolist() == ["Finds the questions that fail"]
 
 
 def test_figures_1_to_3_of_the_paper_over_several_results():

@@ -45,7 +45,7 @@ def labeling() -> jk.Labeling:
 
 def test_a_comparison_shows_its_decision_and_its_first_figure(comparison):
     page = comparison._repr_html_()
-    assert page.startswith("<table><tbody><tr><th>Do</th>")
+    assert page.startswith("<table><tbody><tr><th>Choose</th>")
     assert page.count("<svg ") == 1
     assert "erag&lt;b&gt;" in page
     assert "erag<b>" not in page
@@ -53,25 +53,22 @@ def test_a_comparison_shows_its_decision_and_its_first_figure(comparison):
 
 def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
     drawn = comparison.plot()
-    names = ["cost", "by-use", "against-k", "against-model", "score-quality"]
+    names = ["decision", "by-use", "against-k", "against-model", "score-quality"]
     assert [one.name for one in drawn] == names
     assert drawn._repr_html_().count("<svg ") == len(names)
-    costs = comparison.plot("cost").data.query("panel == 'What a new question costs'")
-    assert sorted(costs["value"].dropna()) == pytest.approx([5 / 3, 10 / 3])
+    assert "200 requests" in str(comparison.plot("decision").svg)
     assert "concordance" in comparison.plot("by-use").data.columns
     taus = jk.figures(comparison, coefficient="tau_b").named("by-use").data
     assert "Kendall’s τ-b" in taus.columns
     assert comparison.plot("score-quality").data.groupby("labeling")["n"].sum().tolist() == [180, 180]
     with pytest.raises(UsageError, match="unknown figure 'costs'"):
         comparison.plot("costs")
-    unknown = dataclasses.replace(comparison.decision, purchase=comparison.purchase.assign(requests=math.nan))
-    assert str(unknown.plot("cost").svg).count(">unknown<") == 2, "nobody said what a labeling costs"
 
 
 def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
-    drawn = comparison.decision.plot("cost").data
-    assert {"What it gains", "What a new question costs"} == set(drawn["panel"])
-    assert comparison.decision._repr_html_().startswith("<table><tbody><tr><th>Do</th>")
+    drawn = comparison.decision.plot("decision").data
+    assert {"Runs: what shipping may cost", "Labelings: r, and the price"} == set(drawn["panel"])
+    assert comparison.decision._repr_html_().startswith("<table><tbody><tr><th>Choose</th>")
     shown = labeling()._repr_html_()
     assert "judge&lt;i&gt;: 3 labels on grades:2 (2 ok, 1 unparsed)." in shown
     assert labeling().plot("labels").data["count"].tolist() == [1, 1, 1]
@@ -82,8 +79,8 @@ def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
 
 
 def test_a_decision_without_figures_is_words_only(comparison):
-    findings = dataclasses.replace(comparison.decision.findings, each=())
-    decision = dataclasses.replace(comparison.decision, findings=findings)
+    words = tuple(claim for claim in comparison.decision.claims if claim.kind == "choose")
+    decision = dataclasses.replace(comparison.decision, claims=words)
     assert decision.plot() == ()
     assert "<svg" not in decision._repr_html_()
 

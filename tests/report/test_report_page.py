@@ -131,13 +131,11 @@ def test_a_flag_stands_beside_the_name_of_its_labeling_or_beside_its_own_coeffic
 
 
 def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page):
-    said = ("No LLM was involved.", "look where erag scores low", "Primary cell")
+    said = ("No LLM was involved.", "erag finds the worse answered one 83", "Primary cell")
     places = [page.whole.index(one) for one in said]
     assert places == sorted(places)
-    row = next(row for row in page.rows if row[0] == "erag")
-    assert row[1:4] == ["helps", "0.400 [0.300, 0.500]", "2.700 [1.400, 4.100]"]
-    assert "kind of question" not in page.whole, "no kinds were declared"
-    assert any(row[:2] == ["judge", "16.000"] for row in page.rows), "the purchase order"
+    row = next(row for row in page.rows if row[:2] == ["r", "judge"])
+    assert row[2:] == ["the answers", "0.142 [0.100, 0.342]", "yes"], "what was found"
     assert ["judge", "erag", "-0.120", "[-0.160, -0.080]", "t", "< 0.001", "0.001", "300"] in page.rows
     row = next(row for row in page.rows if row[:4] == ["judge", "nDCG@5", "concordance", "0.675"])
     assert row[4:9] == ["[0.648, 0.702]", "percentile bootstrap", "300", "0.710", "0.053"], "the attainable tau"

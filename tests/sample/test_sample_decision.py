@@ -1,19 +1,24 @@
 """What the demo decides."""
 
-import re
-
 from judgekit.experiment.run import Finished
 
 
-def test_ground_truth_to_keep_and_runs_to_choose_from(demo: Finished) -> None:
-    lines = dict(demo.comparison.decision.lines)
-    assert lines["Do"] == "For ground truth to keep, label with erag. To choose among these 6 runs, compare answers."
-    assert lines["Why"].startswith("Highest r: erag .44, provenance .36; not shown to differ. The costliest is safer.")
-    assert lines["Cost"].startswith("Requests at depth 5: answers 571; erag 1,092; judge 1,092.")
-    assert re.match(r"Gain 2\.6 points \(0\.\d to 4\.\d\); 45 of 104 answers differ\.", lines["How sure"])
-    marked, best = "erag is the answering model marking itself.", "Best run: rrf by erag, tfidf by the answers."
-    assert lines["Beware"].startswith(f"{marked} {best}")
-    assert lines["Reuse"] == "A further run needs 15 to 202 new labels, or 74 to 102 answers."
-    assert lines["Failing"].startswith("erag 83 in 100, the question alone 75")
-    order = demo.comparison.purchase.set_index("strategy")
-    assert order.loc["provenance", "note"] == "existing: cannot label new pairs"
+def test_which_run_and_which_labels(demo: Finished) -> None:
+    decision = demo.comparison.decision
+    lines = dict(decision.lines)
+    assert (decision.leader, decision.kept) == ("tfidf", "erag")
+    assert lines["Choose"].startswith(
+        "bm25, fourgrams, rrf or tfidf may be the best of these 6 runs; the other two are"
+    )
+    assert "tfidf answers best so far: shipping it costs at most 5." in lines["Choose"]
+    assert lines["Keep"].startswith("For later runs keep erag: it follows the answers most closely (r .44, .2")
+    assert (
+        ", for this reader. containment needs no requests, but lies more than a standard error behind" in lines["Keep"]
+    )
+    assert lines["Cost"].startswith(
+        "104 new questions would take 571 requests for answers; no requests for containment;"
+    )
+    assert lines["New run"] == "A further run needs at most about 500 labels or 104 answers."
+    assert lines["Failing"].startswith("Of two questions, erag finds the worse answered one 83 (7")
+    assert lines["Next"] == "To ship a run within 2 points of the best takes about 1,400 questions; you have 104."
+    assert "provenance" not in " ".join(lines.values()), "labels that exist cannot be kept for new documents"

@@ -1,0 +1,74 @@
+"""What the tables of a comparison do not say: prices, needs, controls, and who answered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.leakage import AnsweredBy
+from judgekit.analysis.money import Pool
+
+if TYPE_CHECKING:
+    from judgekit.labelers.base import Needs
+
+CLOSED_BOOK: Final = "closed-book"
+RETRIEVER: Final = "retriever (control)"
+LENGTH: Final = "length (control)"
+"""Controls that do not look at the question: 1 / rank in a fusion of the runs, and how long a document is.
+
+Controls stand beside the labelings in every comparison and never win. A labeling that does no better than its
+*question-only twin* tells easy questions from hard ones; one that does no better than the runs' own ranks adds nothing
+to them. Labels shuffled within a query need no run of their own: within queries their r is known, 0.
+"""
+TWIN: Final = "twin of "
+"""The name of a labeling's question-only twin is this and the labeling's."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """Facts about a comparison that its tables do not hold; an experiment knows all of them.
+
+    Attributes:
+        lower: measures, beside those known, whose small values are the good ones.
+        controls: labelings of the scores table that are controls: they never win.
+        twins: per labeling and query the mean label over the query's pool, the labeling's question-only twin.
+        costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
+            ``completion_tokens``, ``money``, ``request_seconds``; the labeling ``answers`` is answering end to end.
+        pool: how much there is to label and to answer.
+        needs: what each labeling needs and sees, by name.
+        answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
+            the outcome by construction and labelings that ask the answering model.
+        reranked: by run, the model that reranked it: a labeling by the same model favours that run.
+        equal: pairs of runs whose lists are equal on every question, so that their answers cannot differ.
+        by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
+        notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
+            ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
+        obstacle: a sentence that says why there can be no decision, if there is a reason that the tables do not show.
+        incomparable: likewise, why the primary measure does not compare these runs.
+        kinds: the kind of each question, in the place of the column ``by`` of the rules.
+        groups: the group of each question, in the place of their column ``groups``.
+        quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
+        outcome: claims about the outcome itself, which qualify those made from it.
+    """
+
+    lower: Collection[str] = ()
+    controls: Collection[str] = ()
+    twins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    costs: pd.DataFrame | None = None
+    pool: Pool | None = None
+    needs: Mapping[str, Needs] = field(default_factory=dict)
+    answering: Mapping[str, AnsweredBy] = field(default_factory=dict)
+    reranked: Mapping[str, str] = field(default_factory=dict)
+    equal: Collection[tuple[str, str]] = ()
+    by_construction: Collection[tuple[str, str, str]] = ()
+    notes: pd.DataFrame | None = None
+    obstacle: str = ""
+    incomparable: str = ""
+    kinds: Mapping[str, str] | None = None
+    groups: Mapping[str, str] | None = None
+    quality: str = ""
+    outcome: Sequence[Claim] = ()

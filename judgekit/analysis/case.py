@@ -1,0 +1,370 @@
+"""The case: the one aligned panel that all claims are functions of, and what is known beside it.
+
+Two uses, never mixed. *Choose between retrievers* looks within questions, *find the questions that fail* over them. A
+`Series` is one labeling (or control) at the level of a use, with the missing labels at their worst and at their best,
+so that what is claimed holds whatever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.analysis.background import CLOSED_BOOK, TWIN, Background
+from judgekit.analysis.best import Best, compared_with_best
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.follow import MIN_TELLING, flatters, misordered, slanted
+from judgekit.analysis.gain import Gain, common_level, decision_gain
+from judgekit.analysis.inputs import Bools, Panel
+from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, better_than
+from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
+from judgekit.analysis.money import ANSWERING, Money, Price, check_costs, price_of
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
+from judgekit.analysis.resampling import spread
+from judgekit.analysis.wording import Ranged
+from judgekit.rules import DeclaredOutcome, Rules
+
+HELPS: Final = "helps"
+MISLEADS: Final = "misleads"
+NOT_SHOWN: Final = "not shown"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A labeling's or a control's coefficients, with the missing labels at their worst and at their best."""
+
+    name: str
+    estimate: Estimate
+    worst: Estimate
+    best: Estimate
+
+    def ranged(self, coefficient: str, confidence: float, resamples: Resamples) -> Ranged:
+        """Return a coefficient with its interval over all that the missing labels may be."""
+        ends = [each.interval(coefficient, confidence, resamples) for each in (self.estimate, self.worst, self.best)]
+        low, high = min(end.low for end in ends), max(end.high for end in ends)
+        return Ranged(self.estimate.value(coefficient), low, high)
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A labeling, as far as it matters for choosing between the runs.
+
+    Attributes:
+        series: its coefficients.
+        r: the pooled within-question correlation; the intervals of all labelings hold together.
+        gain: the decision gain, in the unit of quality; likewise.
+        finding: ``helps``, ``misleads`` or ``not shown``, by the gain.
+        picks: the runs with the highest mean score; several where they tie.
+        flattered: the run that it picks, where it is shown to flatter it.
+        leans: runs whose scores are shown to be too high (True) or too low (False) for their answers.
+        misordered: pairs of runs that it puts into the wrong order; both differences are shown.
+    """
+
+    series: Series
+    r: Ranged
+    gain: Ranged
+    finding: str
+    picks: tuple[str, ...]
+    flattered: str = ""
+    leans: Mapping[str, bool] = field(default_factory=dict)
+    misordered: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The labeling."""
+        return self.series.name
+
+    @property
+    def useful(self) -> bool:
+        """Whether it is shown to follow the answers at all."""
+        return self.r.low > 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """The primary panel, aligned, and all that is known about it.
+
+    Attributes:
+        primary: the cell.
+        panel: scores and quality of the cell.
+        found: the estimates of the panel by level.
+        resamples: the one resample matrix.
+        rules: when something is claimed.
+        background: facts that the tables do not hold.
+        money: prices.
+        declared: what the outcome is, and on which scale.
+        constructed: labelings whose labels are the outcome by construction.
+        closed_book: quality without documents, shape (Q,); None where it is not known.
+        kinds: which queries are of a kind, by its name.
+        unchecked: whether answers were imported without saying which documents they were made from.
+    """
+
+    primary: Primary
+    panel: Panel
+    found: Mapping[str, Sequence[Estimate]]
+    resamples: Resamples
+    rules: Rules
+    background: Background
+    money: Money
+    declared: DeclaredOutcome = field(default_factory=DeclaredOutcome)
+    constructed: frozenset[str] = frozenset()
+    closed_book: Floats | None = None
+    kinds: Mapping[str, Bools] = field(default_factory=dict)
+    unchecked: bool = False
+
+    @property
+    def target(self) -> str:
+        """What labels are to follow, in words."""
+        return self.background.quality or "the answers"
+
+    @property
+    def show(self) -> str:
+        """The verb of the outcome: answers show, nDCG shows."""
+        return "shows" if self.background.quality else "show"
+
+    @cached_property
+    def answered(self) -> Bools:
+        """On which queries there is an answer of any run, shape (Q,)."""
+        return np.asarray(np.isfinite(self.panel.quality).any(axis=0))
+
+    @cached_property
+    def questions(self) -> int:
+        """How many questions there are."""
+        return int(self.answered.sum())
+
+    @property
+    def claimable(self) -> bool:
+        """Whether there are groups of questions enough, where they are grouped, to claim anything."""
+        return self.resamples.groups is None or self.resamples.units(self.answered) >= MIN_DIFFERING
+
+    @cached_property
+    def best(self) -> Best:
+        """Which run may be the best, and what choosing each may cost."""
+        names = self.panel.runs
+        equal = [[(a, b) in self.background.equal or (b, a) in self.background.equal for b in names] for a in names]
+        return compared_with_best(
+            self.panel.quality[:, self.answered],
+            self.resamples.weights[self.answered],
+            groups=self.resamples.groups_of(self.answered),
+            equal=np.array(equal, np.bool_),
+            confidence=self.rules.confidence,
+        )
+
+    def excluded(self, use: str) -> dict[str, str]:
+        """Return the labelings that take no part, with the reason."""
+        out: dict[str, str] = {}
+        for estimate in self._of_use(use):
+            name = self.panel.labelings[estimate.labeling]
+            if name in self.background.controls:
+                continue
+            if name in self.constructed:
+                out[name] = "its labels are the outcome by construction"
+            elif estimate.labeling not in self.panel.joint:
+                out[name] = f"it has no value in {self.panel.cost[estimate.labeling]:.0%} of the cases"
+            elif estimate.reason:
+                out[name] = estimate.reason
+        return out
+
+    def _of_use(self, use: str) -> Iterator[Estimate]:
+        run = self.primary.run
+        yield from (estimate for estimate in self.found.get(USES[use], ()) if estimate.run == run)
+
+    def series(self, use: str) -> list[Series]:
+        """Return the labelings that take part."""
+        out = self.excluded(use)
+        taking = [
+            estimate
+            for estimate in self._of_use(use)
+            if (name := self.panel.labelings[estimate.labeling]) not in out and name not in self.background.controls
+        ]
+        return list(self._bounded(taking, use))
+
+    def controls(self, use: str) -> list[Series]:
+        """Return the controls that are defined; for finding questions the question-only twins are among them."""
+        beside = [
+            estimate
+            for estimate in self._of_use(use)
+            if self.panel.labelings[estimate.labeling] in self.background.controls and not estimate.reason
+        ]
+        controls = list(self._bounded(beside, use))
+        return controls if use == CHOOSE_RUNS else [*controls, *self._twins()]
+
+    def _bounded(self, found: Sequence[Estimate], use: str) -> Iterator[Series]:
+        """Yield series of estimates of one run, or of the mean over runs, over all that missing labels may be."""
+        filled = self.panel.extremes(USES[use])
+        yield from _series(found, self.panel, USES[use], self.resamples, filled)
+
+    def _twins(self) -> Iterator[Series]:
+        """Yield what knows the question only: each labeling's twin, and what the model knows without documents."""
+        series, queries = self.series(FIND_QUESTIONS), self.panel.queries
+        scores: dict[str, Floats] = {}
+        for each in series:
+            twin = self.background.twins.get(each.name)
+            if twin is not None:
+                scores[TWIN + each.name] = np.array([twin.get(query, np.nan) for query in queries], np.float64)
+        if self.closed_book is not None:
+            scores[CLOSED_BOOK] = self.closed_book
+        if not series or not scores:
+            return
+        there = np.all([np.isfinite(values) for values in scores.values()], axis=0)
+        # The same for all runs. A labeling at its worst is compared on more questions than have all labels.
+        same = np.stack([np.broadcast_to(values, self.panel.quality.shape) for values in scores.values()])
+        filled = self.panel.extremes("query")
+        first = series[0].estimate
+        control, again = (
+            replace(panel, labelings=tuple(scores), scores=same, asked=panel.defined(index) & there)
+            for panel, index in ((self.panel, first.labeling), (filled[0] if filled else self.panel, 0))
+        )
+        found = [
+            estimate
+            for estimate in estimates(control, "query", self.resamples, ("concordance",))
+            if estimate.run == first.run
+            and (not estimate.reason or control.labelings[estimate.labeling] == CLOSED_BOOK)
+        ]
+        yield from _series(found, control, "query", self.resamples, (again, again) if filled else None)
+
+    @cached_property
+    def followers(self) -> tuple[Follower, ...]:
+        """The labelings for choosing between the runs, those that follow the answers most closely first."""
+        if self.background.incomparable:
+            return ()
+        series = self.series(CHOOSE_RUNS)
+        if not series:
+            return ()
+        series.sort(key=lambda each: (-each.estimate.value(POOLED), each.name))
+        where = self.panel.complete(series[0].estimate.labeling)
+        gains = [self._gain(each.estimate.labeling, where) for each in series]
+        units = gains[0].units
+        level = common_level(np.stack([gain.draws for gain in gains]), units, self.rules.confidence)
+        followers = []
+        for each, gain in zip(series, gains, strict=True):
+            ends = gain.interval(self.rules.confidence, level) if units >= MIN_TELLING else ()
+            followers.append(self._follower(each, Ranged(gain.value, *ends), where, len(series)))
+        return tuple(followers)
+
+    def _follower(self, series: Series, gain: Ranged, where: Bools, several: int) -> Follower:
+        panel, estimate, name = self.panel, series.estimate, series.name
+        scores, quality = panel.scores[estimate.labeling][:, where], panel.quality[:, where]
+        given = scores, quality, self.resamples.weights[where], estimate.telling
+        means = scores.mean(axis=1)
+        picks = np.flatnonzero(means >= means.max() - 1e-12).tolist()
+        sure = self.claimable and name not in panel.unbounded
+        leans, wrong = dict[int, bool](), list[tuple[int, int]]()
+        if sure and name not in panel.unknown:
+            leans = slanted(*given, self.rules.of(several))
+            wrong = list(misordered(*given, self.rules.confidence))
+        flattered = len(picks) == 1 and sure and flatters(*given, picks[0])
+        return Follower(
+            series,
+            series.ranged(POOLED, self.rules.of(several), self.resamples) if sure else Ranged(estimate.value(POOLED)),
+            gain,
+            _finding(gain) if sure else NOT_SHOWN,
+            tuple(panel.runs[run] for run in picks),
+            panel.runs[picks[0]] if flattered else "",
+            {panel.runs[run]: high for run, high in leans.items()},
+            tuple((panel.runs[high], panel.runs[low]) for high, low in wrong),
+        )
+
+    def _gain(self, labeling: int, where: Bools) -> Gain:
+        """Return the decision gain of a labeling, with its worst and best case where labels are missing."""
+        panel, resamples = self.panel, self.resamples
+
+        def of(scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
+            rest = None if other is None else other[labeling][:, where]
+            given = scores[labeling][:, where], panel.quality[:, where], resamples.weights[where]
+            return decision_gain(*given, resamples.groups_of(where), other=rest)
+
+        gain, bounds = of(panel.scores, where), panel.bounds
+        if bounds is None:
+            return gain
+        low, high = bounds
+        return gain.within(of(low, panel.bounded, high), of(high, panel.bounded, low))
+
+    def closer(self, series: Sequence[Series]) -> set[tuple[str, str]]:
+        """Return which labeling is shown to follow the answers more closely, question by question, than which."""
+        telling = np.array([min(each.worst.telling, each.best.telling) for each in series])
+        # A labeling that is constant within every query has r = 0 exactly: only the other's queries count.
+        telling = np.where(telling > 0, telling, telling.max())
+        least = np.minimum(telling[:, None], telling)
+        return self._told_apart(series, POOLED, least, least >= MIN_TELLING, max(int(telling.max()), 2))
+
+    def oftener(self, series: Sequence[Series]) -> set[tuple[str, str]]:
+        """Return which labeling is shown to find the questions that fail better than which."""
+        units = series[0].worst.units
+        # The queries of the rarer outcome tell, and all series have the same ones.
+        minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))
+        shape = (len(series), len(series))
+        freedom, enough = np.full(shape, min(minority, units)), np.full(shape, minority >= MIN_EACH_SIDE)
+        return self._told_apart(series, "concordance", freedom, enough, units)
+
+    def _told_apart(
+        self, series: Sequence[Series], name: str, units: npt.NDArray[np.int64], enough: Bools, n: int
+    ) -> set[tuple[str, str]]:
+        """Return which series is ahead of which in a coefficient, by the largest t over all pairs (max-t)."""
+        # Where one lacks labels that nothing bounds, its queries are gone for all, perhaps those on which it was ahead.
+        if not self.claimable or self.panel.unbounded:
+            return set()
+        worst, best = (
+            (np.array([each.value(name) for each in side]), np.stack([each.drawn(name) for each in side]))
+            for side in ([each.worst for each in series], [each.best for each in series])
+        )
+        # Groups are uneven: with a degree of freedom for each, .060 to .065 of claims are false at 40 groups.
+        freedom = (units if self.resamples.groups is None else units // 2) - 1
+        claims = better_than(*worst, confidence=self.rules.of(), n=n, freedom=freedom, enough=enough, best=best)
+        return {(series[a].name, series[b].name) for a, b in np.argwhere(claims)}
+
+    def within_one_error(self, leader: Series, other: Series) -> bool:
+        """Return whether the r of a labeling lies within one paired standard error of the leader's."""
+        gap = leader.estimate.value(POOLED) - other.estimate.value(POOLED)
+        units = min(leader.estimate.telling or other.estimate.telling, other.estimate.telling or MIN_TELLING)
+        moved = leader.estimate.drawn(POOLED) - other.estimate.drawn(POOLED) - gap
+        return gap <= float(spread(moved, units))
+
+    def of_kinds(self) -> dict[str, Case]:
+        """Return the case for each kind of question."""
+        parts: dict[str, Case] = {}
+        for kind, where in self.kinds.items():
+            panel = self.panel.only(where)
+            again = {
+                level: list(estimates(panel, level, self.resamples, ("concordance",)))
+                for level in self.found
+                if level in USES.values()
+            }
+            parts[kind] = replace(self, panel=panel, found=again, kinds={})
+        return parts
+
+    def prices(self, names: Iterable[str]) -> dict[str, Price]:
+        """Return what a new question takes by each labeling that can be bought, and by answering."""
+        costs, background = check_costs(self.background.costs), self.background
+        prices: dict[str, Price] = {}
+        for name in (ANSWERING, *names):
+            price = price_of(name, background.needs.get(name), costs, self.money, background.pool)
+            if price is not None:
+                prices[name] = price
+        return prices
+
+
+def _finding(gain: Ranged) -> str:
+    if gain.low > 0:
+        return HELPS
+    return MISLEADS if gain.high < 0 else NOT_SHOWN
+
+
+def _series(
+    found: Sequence[Estimate], panel: Panel, level: str, resamples: Resamples, filled: tuple[Panel, Panel] | None
+) -> Iterator[Series]:
+    """Yield the series of estimates, with those of the panels at their worst and at their best."""
+    names = ("concordance",)
+    ends: list[dict[str, Estimate]] = []
+    for end in filled or ():
+        again = estimates(end, level, resamples, names)
+        ends.append({end.labelings[each.labeling]: each for each in again if found and each.run == found[0].run})
+    for estimate in found:
+        name = panel.labelings[estimate.labeling]
+        worst, best = (end.get(name, estimate) for end in ends) if ends else (estimate, estimate)
+        yield Series(name, estimate, worst, best)

@@ -1,0 +1,117 @@
+"""What labels and answers take: claims on as many new questions, on a further run, and on the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from judgekit.analysis.case import Case
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.money import ANSWERING, PEOPLE, Price, check_costs, price_of
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
+from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.wording import names_of, plural, rounded
+
+_SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
+_REUSE: Final = 0.95
+"""One-sided: the upper end of the 90 % interval."""
+
+
+def _names(case: Case) -> list[str]:
+    """Return the labelings that take part for either use."""
+    both = [*case.series(CHOOSE_RUNS), *case.series(FIND_QUESTIONS)]
+    return list(dict.fromkeys(series.name for series in both))
+
+
+def costs(case: Case) -> Iterator[Claim]:
+    """Yield what as many new questions take by each labeling, and which need reference answers."""
+    pool, prices = case.background.pool, case.prices(_names(case))
+    if pool is None:
+        return
+    if case.money.by_people is not None:
+        people = price_of(PEOPLE, None, check_costs(None), case.money, pool)
+        prices |= {} if people is None else {PEOPLE: people}
+    known = {name: price for name, price in prices.items() if _amount(case, price)}
+    if not known:
+        return
+    by_amount: dict[str, list[str]] = {}
+    for name, price in known.items():
+        by_amount.setdefault(_amount(case, price), []).append(name)
+    parts = "; ".join(f"{amount} for {names_of(names, 'or')}" for amount, names in by_amount.items())
+    yield Claim("costs", f"{plural(pool.queries, 'new question')} would take {parts}.", line="Cost", rank=1)
+    for name, price in known.items():
+        amount = _amount(case, price)
+        said = f"{plural(pool.queries, 'new question')} would take {amount} by {name}."
+        value = price.money if math.isfinite(price.money) else price.requests + price.judgments
+        yield Claim("cost", said, name, amount, value=value * pool.queries)
+    yield from _references(case, prices)
+    yield from _budget(case, prices)
+
+
+def _amount(case: Case, price: Price) -> str:
+    """Return what as many new questions take, in words; "" where nothing is known."""
+    assert case.background.pool is not None
+    questions = case.background.pool.queries
+    if math.isfinite(price.money) and price.money > 0:
+        return in_money(case, price.money * questions)
+    if price.judgments > 0:
+        return plural(round(price.judgments * questions), "judgment")
+    if not math.isfinite(price.requests):
+        return ""
+    return plural(round(price.requests * questions), "request") if price.requests > 0 else "no requests"
+
+
+def in_money(case: Case, amount: float) -> str:
+    """Return an amount of money in words."""
+    currency = case.money.currency
+    sign = _SIGNS.get(currency, f"{currency} " if currency else "")
+    return f"{sign}{amount:,.0f}" if amount >= 10 else f"{sign}{amount:,.2f}"
+
+
+def _references(case: Case, prices: Mapping[str, Price]) -> Iterator[Claim]:
+    need = [name for name, price in prices.items() if price.references > 0]
+    free = [name for name in prices if name not in need]
+    if not need:
+        return
+    each = case.money.reference
+    price = "" if each is None else f", {in_money(case, each)} each"
+    if free and len(free) < len(need):
+        said = f"All but {names_of(free)} need a reference answer for each question{price}."
+    else:
+        verb = "needs" if len(need) == 1 else "need"
+        said = f"{names_of(need)} {verb} a reference answer for each question{price}."
+    yield Claim("references", said, names_of(need), line="Cost", rank=2)
+
+
+def _budget(case: Case, prices: Mapping[str, Price]) -> Iterator[Claim]:
+    """Yield how many further questions the budget pays for."""
+    budget = case.money.budget
+    if budget is None:
+        return
+    bought = {name: int(budget / price.money) for name, price in prices.items() if price.money > 0}
+    if bought:
+        parts = "; ".join(f"{name} {number:,}" for name, number in bought.items())
+        said = f"A budget of {in_money(case, budget)} pays for so many questions: {parts}."
+        yield Claim("budget", said, value=budget, line="Cost", rank=3)
+
+
+def a_further_run(case: Case) -> Iterator[Claim]:
+    """Yield how many labels and answers a further run needs at most."""
+    pool = case.background.pool
+    if pool is None or len(pool.labels_again) < 3:
+        return
+    labels, answers = (upper_need(needs) for needs in (pool.labels_again, pool.answers_again))
+    most = min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries)
+    said = f"A further run needs at most about {most[0]:,} labels or {most[1]:,} answers."
+    yield Claim("further run", said, against=ANSWERING, value=most[0], high=most[0], line="New run")
+
+
+def upper_need(needs: tuple[int, ...]) -> float:
+    """Return the upper end of what a further run needs, from what each run alone brings."""
+    # Needs vary by factors, so their logarithms are looked at; .94 to .97 of further runs need less (from three on).
+    logs = np.log1p(np.asarray(needs, np.float64))
+    spread = float(logs.std(ddof=1)) * math.sqrt(1 + 1 / len(logs))
+    return float(np.expm1(logs.mean() + t_quantile(_REUSE, len(logs)) * spread))

@@ -1,0 +1,159 @@
+"""The decision: the list of claims on one case, and its views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from judgekit.analysis import costs, failing, keeping, shipping
+from judgekit.analysis.case import Case
+from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
+from judgekit.analysis.primary import CHOOSE_RUNS, Primary
+from judgekit.notebook import NotebookRepr
+
+NO_DECISION: Final = "no decision"
+Kind = Callable[[Case], Iterable[Claim]]
+
+ON_RUNS: Final[tuple[Kind, ...]] = (
+    shipping.shipping,
+    shipping.missing_answers,
+    keeping.keeping,
+    keeping.left_out,
+    keeping.hinges,
+    keeping.kinds_that_disagree,
+    keeping.missing_labels,
+    keeping.controls,
+    shipping.more_questions,
+    shipping.each_run,
+    keeping.each_labeling,
+)
+ON_ALL: Final[tuple[Kind, ...]] = (
+    failing.failing,
+    failing.beside_failing,
+    keeping.about_labels,
+    costs.costs,
+    costs.a_further_run,
+)
+"""What makes the claims, a function for each kind: a new finding is one function more."""
+
+
+@dataclass(frozen=True, repr=False)
+class Decision(NotebookRepr):
+    """What to do, for what reason, at what cost, and what could overturn it.
+
+    Attributes:
+        primary: the cell that it is about.
+        claims: all that is said, see `judgekit.analysis.claims`.
+    """
+
+    primary: Primary
+    claims: tuple[Claim, ...]
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """The lines: a title and its sentences each."""
+        return lines_of(self.claims)
+
+    @property
+    def text(self) -> str:
+        """The lines, wrapped to 100 characters."""
+        return wrapped(self.lines)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The sentences of further claims."""
+        return tuple(further(self.claims))
+
+    @property
+    def kept(self) -> str:
+        """The labeling to keep for later runs; "" where none is shown to be useful."""
+        return next((claim.subject for claim in self.claims if claim.kind == keeping.KEEP), "")
+
+    @property
+    def withheld(self) -> str:
+        """Why there is no decision; "" where there is one."""
+        return next((claim.against for claim in self.claims if claim.kind == NO_DECISION), "")
+
+    @property
+    def leader(self) -> str:
+        """The run to ship so far; "" where nothing is said of runs."""
+        return next((claim.subject for claim in self.claims if claim.kind == shipping.CHOICE), "")
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each claim."""
+        return claims_table(self.claims)
+
+    @property
+    def markdown(self) -> str:
+        """The lines as a table of Markdown, with further claims folded away below it."""
+        rows = [f"| **{title}** | {text.replace('|', chr(92) + '|')} |" for title, text in self.lines]
+        folded = ["<details><summary>What was found</summary>", *self.details, "</details>"]
+        return "\n".join(["| | |", "| --- | --- |", *rows]) + "\n\n" + "\n\n".join(folded)
+
+    def of(self, kind: str) -> pd.DataFrame:
+        """Return the claims of a kind as a table."""
+        table = self.table
+        return table[table["kind"] == kind].reset_index(drop=True)
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return {"text": self.text, "lines": dict(self.lines), "claims": list(plain(self.claims))}
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def decide_on(case: Case) -> Decision:
+    """Return the decision on a case."""
+    return Decision(case.primary, tuple(_claims(case)))
+
+
+def no_decision(primary: Primary, why: str) -> Decision:
+    """Return that there is no decision, and why."""
+    line = "Choose" if primary.use == CHOOSE_RUNS else "Failing"
+    claim = Claim(NO_DECISION, f"There is no decision. {why}", against=why, line=line)
+    return Decision(primary, (claim, about(primary)))
+
+
+def about(primary: Primary) -> Claim:
+    """Return what a decision is about."""
+    return Claim("about", f"This is about {primary}.")
+
+
+def biases(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
+    """Return by labeling the sentences that say how its labels are biased."""
+    by_name: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim.kind in keeping.BIASES:
+            by_name.setdefault(claim.subject, []).append(claim.sentence)
+    return {name: tuple(dict.fromkeys(sentences)) for name, sentences in by_name.items()}
+
+
+def _claims(case: Case) -> Iterator[Claim]:
+    yield from _on_the_outcome(case)
+    if len(case.panel.runs) > 1:
+        for kind in ON_RUNS:
+            yield from kind(case)
+    for kind in ON_ALL:
+        yield from kind(case)
+    if case.unchecked:
+        said = "Answers do not say which documents they were made from, so their contexts are not checked."
+        yield Claim("unchecked", said, qualifies=keeping.KEEP)
+    yield about(case.primary)
+
+
+def _on_the_outcome(case: Case) -> Iterator[Claim]:
+    """Yield what quality is, and what it is not, which stands first."""
+    first = "Choose" if len(case.panel.runs) > 1 else "Failing"
+    if case.declared.caution:
+        yield Claim("caution", case.declared.caution, line=first, rank=-2)
+    if case.background.quality:
+        said = f"Quality means {case.background.quality}, not answers: nothing here says which run answers better."
+        yield Claim("quality", said, line=first, rank=-1)
+    if case.declared.point:
+        yield Claim("point", f"{case.declared.point}.", qualifies=shipping.CHOICE)
+    yield from case.background.outcome

@@ -1,0 +1,285 @@
+"""Which labels to keep for later runs: one rule, what qualifies it, and what else is known of each labeling.
+
+The rule: leave out labelings whose own pick is shown to be worse by the answers, that are shown to flatter their pick,
+or that mislead; of the rest, keep the one with the largest r. A price says nothing about accuracy, so it orders only
+labelings that follow equally well. Simulated as printed in `benchmarks/decision_simulation.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from judgekit.analysis.background import LENGTH, RETRIEVER
+from judgekit.analysis.case import HELPS, MISLEADS, NOT_SHOWN, Case, Follower
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.follow import pooled_correlation
+from judgekit.analysis.leakage import MARKS_ITSELF, kinship, shared
+from judgekit.analysis.levels import POOLED
+from judgekit.analysis.primary import CHOOSE_RUNS
+from judgekit.analysis.resampling import interval
+from judgekit.analysis.wording import names_of, plural, points, ranged, some_of, times, with_r
+
+KEEP: Final = "keep"
+LEFT_OUT: Final = "left out"
+BIASES: Final = ("shares", "misleads", LEFT_OUT, "flatters", "misorders", "unlisted", "reranked")
+"""Kinds of claims that say how the labels of their subject are biased."""
+_CONTROLS: Final = {RETRIEVER: "the runs' own ranks", LENGTH: "the length of documents"}
+
+
+def why_left_out(case: Case, follower: Follower) -> str:
+    """Return why the rule leaves a labeling out, as a sentence; "" where it does not."""
+    worse = [run for run, may in zip(case.panel.runs, case.best.may_be_best, strict=True) if not may]
+    if follower.picks and all(run in worse for run in follower.picks):
+        return f"It picks {names_of(follower.picks)}, which {case.target} {case.show} to be worse."
+    if follower.flattered:
+        return f"It flatters {follower.flattered}, its own pick."
+    if follower.finding == MISLEADS:
+        return "Choosing by it loses against a coin flip."
+    return ""
+
+
+def by_the_rule(case: Case) -> list[Follower]:
+    """Return the labelings that the rule does not leave out, the one that it keeps first."""
+    return [
+        follower
+        for follower in case.followers
+        if follower.r.value > 0 and follower.name not in case.panel.unbounded and not why_left_out(case, follower)
+    ]
+
+
+def keeping(case: Case) -> Iterator[Claim]:
+    """Yield which labels to keep, and which less expensive ones follow as closely."""
+    if case.background.incomparable:
+        yield Claim(KEEP, f"No labeling is compared. {case.background.incomparable}", line="Keep")
+        return
+    if not case.followers:
+        yield Claim(KEEP, "No labeling can be compared for choosing between the runs.", line="Keep")
+        return
+    left = by_the_rule(case)
+    useful = [follower for follower in left if follower.useful]
+    if not useful:
+        yield _none(case, left)
+        return
+    kept = useful[0]
+    reader = ", for this reader" if _marks_itself(case, kept.name) else ""
+    sentence = f"For later runs keep {kept.name}: it follows {case.target} most closely ({with_r(kept.r)}){reader}."
+    yield Claim(
+        KEEP, sentence, kept.name, value=kept.r.value, low=kept.r.low, high=kept.r.high, shown=True, line="Keep", rank=1
+    )
+    yield from _cheaper(case, kept, left)
+
+
+def _none(case: Case, left: Sequence[Follower]) -> Claim:
+    if not left:
+        return Claim(KEEP, "No labeling is left to keep: answer more questions end to end.", line="Keep", rank=1)
+    first = left[0]
+    said = f"No labeling is shown to be useful: {first.name} has the largest r ({with_r(first.r)})."
+    if len(case.panel.runs) == 2:
+        said += " Two runs seldom can show one: add variants of them."
+    else:
+        said += " Answer more questions end to end before you buy labels."
+    return Claim(
+        KEEP, said, against=first.name, value=first.r.value, low=first.r.low, high=first.r.high, line="Keep", rank=1
+    )
+
+
+def _marks_itself(case: Case, name: str) -> bool:
+    need = case.background.needs.get(name)
+    answering = case.background.answering.get(case.panel.model)
+    return need is not None and shared(need, answering, case.panel.metric) == MARKS_ITSELF
+
+
+def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[Claim]:
+    """Yield the labeling that costs least, and whether it follows about as closely as the one to keep."""
+    prices, questions = case.prices(follower.name for follower in left), case.questions
+    mine = prices.get(kept.name)
+    if mine is None:
+        return
+    cheaper = [
+        other
+        for other in left
+        if other is not kept and other.useful and other.name in prices and prices[other.name].below(mine, questions)
+    ]
+    close = [other for other in cheaper if case.within_one_error(kept.series, other.series)]
+    for other in close or cheaper:
+        if any(prices[rival.name].below(prices[other.name], questions) for rival in close or cheaper):
+            continue
+        costs = "needs no requests" if prices[other.name].requests == 0 else "costs less"
+        if close:
+            said = f"{other.name} {costs} and follows about as closely ({with_r(other.r)}): keep it to save money."
+        else:
+            said = f"{other.name} {costs}, but lies more than a standard error behind ({with_r(other.r)})."
+        yield Claim(
+            "cheaper", said, other.name, kept.name, **other.r._asdict(), shown=bool(close), qualifies=KEEP, rank=2
+        )
+        return
+
+
+def left_out(case: Case) -> Iterator[Claim]:
+    """Yield the labelings that the rule leaves out."""
+    for follower in case.followers:
+        why = why_left_out(case, follower)
+        if why:
+            said = f"{follower.name} is left out. {why}"
+            picks = names_of(follower.picks)
+            yield Claim(LEFT_OUT, said, follower.name, picks, shown=True, line="Keep", rank=3)
+
+
+def hinges(case: Case) -> Iterator[Claim]:
+    """Yield the runs without which the labels to keep would not be shown to be useful, or would be others."""
+    left, runs = by_the_rule(case), case.panel.runs
+    kept = next((follower for follower in left if follower.useful), None)
+    if kept is None or len(runs) < 3:
+        return
+    where = case.panel.complete(kept.series.estimate.labeling)
+    quality, weights = case.panel.quality[:, where], case.resamples.weights[where]
+    nothing: list[str] = []
+    others: dict[str, list[str]] = {}
+    for gone, run in enumerate(runs):
+        there = np.arange(len(runs)) != gone
+        without = {}
+        for follower in left:
+            scores = case.panel.scores[follower.series.estimate.labeling][:, where]
+            without[follower.name] = pooled_correlation(scores[there], quality[there], weights)
+        mine = without[kept.name]
+        telling = np.zeros(len(where), np.bool_)
+        telling[where] = mine.telling
+        level = case.rules.of(len(case.followers))
+        ends = interval(mine.value, mine.draws, level, "fisher-t", case.resamples.units(telling))
+        if not ends.low > 0:
+            nothing.append(run)
+        first = max(without, key=lambda name: without[name].value)
+        if first != kept.name:
+            others.setdefault(first, []).append(run)
+    if nothing:
+        said = f"Without {some_of(nothing, 6).replace(' and ', ' or ')} nothing is shown of {kept.name}."
+        yield Claim("hinge", said, kept.name, names_of(nothing), qualifies=f"{KEEP}: {kept.name}", line="Hinges")
+    for name, needed in others.items():
+        said = f"Without {some_of(needed, 6).replace(' and ', ' or ')} {name} would follow most closely."
+        yield Claim("hinge", said, kept.name, names_of(needed), qualifies=f"{KEEP}: {kept.name}", line="Hinges", rank=1)
+
+
+def about_labels(case: Case) -> Iterator[Claim]:
+    """Yield what a labeling shares with the outcome, and with the runs."""
+    answering = case.background.answering.get(case.panel.model)
+    for name, need in case.background.needs.items():
+        if name not in case.panel.labelings:
+            continue
+        same = kinship(need, answering) if answering is not None else ""
+        clause = shared(need, answering, case.panel.metric)
+        if clause == MARKS_ITSELF:
+            said = f"{name} is the answering model marking itself: its labels hold for this reader."
+            yield Claim("shares", said, name)
+        elif same:
+            said = f"{name} {clause}, which may favour its own answers."
+            yield Claim("shares", said, name, qualifies=f"{KEEP}: {name}")
+        elif clause:
+            yield Claim("shares", f"{name} {clause}.", name)
+        if need.existing:
+            said = f"{name} exists already: it cannot label new documents, and those that it does not list count as 0."
+            yield Claim("unlisted", said, name, qualifies=f"{KEEP}: {name}")
+        models = {endpoint.model for endpoint in need.asked}
+        for run, model in case.background.reranked.items():
+            if model in models and run in case.panel.runs:
+                said = f"{name} asks the model that reranked {run}, and may favour it."
+                yield Claim("reranked", said, name, run, qualifies=f"{KEEP}: {name}")
+
+
+def kinds_that_disagree(case: Case) -> Iterator[Claim]:
+    """Yield r by kind of question, and the labelings that help for one kind and mislead for another."""
+    parts = {kind: {follower.name: follower for follower in part.followers} for kind, part in case.of_kinds().items()}
+    for follower in case.followers:
+        name, findings = follower.name, [follower.finding]
+        for kind, others in parts.items():
+            if name in others:
+                other = others[name]
+                findings.append(other.finding)
+                said = f"{kind} questions: {name} {_gain_in_words(other)} ({with_r(other.r)})."
+                yield Claim("by kind", said, name, kind, **other.r._asdict(), shown=other.useful)
+        if {HELPS, MISLEADS} <= set(findings):
+            otherwise = [
+                kind
+                for kind, others in parts.items()
+                if name in others and others[name].finding not in (NOT_SHOWN, follower.finding)
+            ]
+            said = f"{name} does otherwise within {names_of(otherwise)} questions: choose by kind."
+            stands = KEEP if not why_left_out(case, follower) else LEFT_OUT
+            yield Claim("kinds", said, name, names_of(otherwise), shown=True, qualifies=f"{stands}: {name}")
+
+
+def missing_labels(case: Case) -> Iterator[Claim]:
+    """Yield which labels are missing, and whether claims depend on them."""
+    panel = case.panel
+    for name, queries in panel.unbounded.items():
+        said = (
+            f"{name} lacks scores on {plural(len(queries), 'question')} ({some_of(queries)}), where nothing bounds"
+            " them: nothing is claimed of it, nor in comparison with it."
+        )
+        yield Claim("missing labels", said, name, value=len(queries), line="Keep", rank=4)
+    for name, number in panel.unknown.items():
+        if name not in panel.unbounded:
+            said = f"{name} lacks labels on {plural(number, 'question')}. No claim depends on them."
+            yield Claim("missing labels", said, name, value=number, qualifies=f"{KEEP}: {name}")
+    for name, number in panel.inapplicable.items():
+        if name not in case.background.controls:
+            others = int(panel.complete(panel.labelings.index(name)).sum())
+            said = (
+                f"{name} has no score on {plural(number, 'question')}: labelings are compared on the other {others:,}."
+            )
+            yield Claim("not applicable", said, name, value=number, qualifies=KEEP)
+    for name, why in case.excluded(CHOOSE_RUNS).items():
+        yield Claim("excluded", f"{name} takes no part: {why}.", name)
+
+
+def controls(case: Case) -> Iterator[Claim]:
+    """Yield how closely what looks at no question follows the answers, and which labeling is not shown to do better."""
+    for control in case.controls(CHOOSE_RUNS):
+        r = control.ranged(POOLED, case.rules.confidence, case.resamples)
+        what = _CONTROLS.get(control.name, control.name)
+        said = f"A control, {what}, follows {case.target} with {with_r(r)}."
+        yield Claim("control", said, control.name, CHOOSE_RUNS, **r._asdict())
+        for follower in case.followers:
+            if (follower.name, control.name) not in case.closer([follower.series, control]):
+                said = f"{follower.name} is not shown to follow more closely than {what} ({with_r(r)})."
+                yield Claim(
+                    "no better", said, follower.name, control.name, **r._asdict(), qualifies=f"{KEEP}: {follower.name}"
+                )
+
+
+def each_labeling(case: Case) -> Iterator[Claim]:
+    """Yield for each labeling how closely it follows the answers, what choosing by it wins, and how it is biased."""
+    followers = case.followers
+    for follower in followers:
+        name, r, gain = follower.name, follower.r, follower.gain
+        concordance = follower.series.ranged("concordance", case.rules.confidence, case.resamples)
+        said = (
+            f"{name} follows {case.target} with {with_r(r)}: it puts the better run first"
+            f" {ranged(concordance, times)} times in 100."
+        )
+        yield Claim("follows", said, name, case.target, **r._asdict(), shown=follower.useful)
+        yield Claim("gain", f"{name} {_gain_in_words(follower)}.", name, "a coin flip", 100 * gain.value,
+                    100 * gain.low, 100 * gain.high, follower.finding != NOT_SHOWN)  # fmt: skip
+        picks = names_of(follower.picks, "or")
+        yield Claim("picks", f"{name} puts {picks} first.", name, picks)
+        if follower.finding == MISLEADS:
+            yield Claim("misleads", f"{name} misleads: it picks the worse run.", name, shown=True)
+        for high, low in follower.misordered:
+            said = f"{name} ranks {high} above {low}, but {low} is better; both differences are shown."
+            yield Claim("misorders", said, name, f"{high}, {low}", shown=True)
+        for run, flattered in follower.leans.items():
+            said = f"{name} {'flatters' if flattered else 'undervalues'} {run}."
+            yield Claim("flatters", said, name, run, value=1 if flattered else -1, shown=True)
+    series = [follower.series for follower in followers]
+    for one, other in sorted(case.closer(series)) if len(series) > 1 else ():
+        said = f"{one} is shown to follow {case.target} more closely than {other}, question by question."
+        yield Claim("closer", said, one, other, shown=True)
+
+
+def _gain_in_words(follower: Follower) -> str:
+    amount = ranged(follower.gain, points, " points")
+    if follower.finding == NOT_SHOWN:
+        return f"is not shown to help or to mislead: choosing by it wins {amount} over a coin flip"
+    return f"{follower.finding}: choosing by it wins {amount} over a coin flip"
