@@ -87,7 +87,7 @@ CHROMIUM ?= chromium
 pictures: demo
 	$(BIN)/python docs/draw.py
 	$(BIN)/judgekit report judgekit-demo --figures build/pictures
-	cp build/pictures/cost.svg docs/_static/gain-and-cost.svg
+	cp build/pictures/decision.svg docs/_static/decision.svg
 	cp build/pictures/by-use.svg docs/_static/by-use.svg
 	$(CHROMIUM) --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,740 \
 		--screenshot=docs/_static/report.png file://$(CURDIR)/judgekit-demo/report.html

@@ -6,18 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import numpy as np
-
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
+from judgekit.analysis.foresight import reuse
 from judgekit.analysis.money import ANSWERING, PEOPLE, Price, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
-from judgekit.analysis.resampling import t_quantile
 from judgekit.analysis.wording import names_of, plural, rounded
 
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
-_REUSE: Final = 0.95
-"""One-sided: the upper end of the 90 % interval."""
 
 
 def _names(case: Case) -> list[str]:
@@ -101,17 +97,9 @@ def _budget(case: Case, prices: Mapping[str, Price]) -> Iterator[Claim]:
 def a_further_run(case: Case) -> Iterator[Claim]:
     """Yield how many labels and answers a further run needs at most."""
     pool = case.background.pool
-    if pool is None or len(pool.labels_again) < 3:
+    needs = None if pool is None else (reuse(pool.labels_again), reuse(pool.answers_again))
+    if pool is None or needs is None or needs[0] is None or needs[1] is None:
         return
-    labels, answers = (upper_need(needs) for needs in (pool.labels_again, pool.answers_again))
-    most = min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries)
-    said = f"A further run needs at most about {most[0]:,} labels or {most[1]:,} answers."
-    yield Claim("further run", said, against=ANSWERING, value=most[0], high=most[0], line="New run")
-
-
-def upper_need(needs: tuple[int, ...]) -> float:
-    """Return the upper end of what a further run needs, from what each run alone brings."""
-    # Needs vary by factors, so their logarithms are looked at; .94 to .97 of further runs need less (from three on).
-    logs = np.log1p(np.asarray(needs, np.float64))
-    spread = float(logs.std(ddof=1)) * math.sqrt(1 + 1 / len(logs))
-    return float(np.expm1(logs.mean() + t_quantile(_REUSE, len(logs)) * spread))
+    labels, answers = min(rounded(needs[0].most), pool.pooled), min(rounded(needs[1].most), pool.queries)
+    said = f"A further run needs at most about {labels:,} labels or {answers:,} answers."
+    yield Claim("further run", said, against=ANSWERING, value=labels, high=labels, line="New run")

@@ -135,7 +135,9 @@ def biases(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
 
 def _claims(case: Case) -> Iterator[Claim]:
     yield from _on_the_outcome(case)
-    if len(case.panel.runs) > 1:
+    if len(case.panel.runs) > 1 and case.resamples.units(case.answered) < 2:
+        yield Claim(shipping.CHOICE, "No run is chosen: a single question says nothing of others.", line="Choose")
+    elif len(case.panel.runs) > 1:
         for kind in ON_RUNS:
             yield from kind(case)
     for kind in ON_ALL:

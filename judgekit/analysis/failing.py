@@ -92,4 +92,4 @@ def beside_failing(case: Case) -> Iterator[Claim]:
             said = f"{each.name} asks the answering model."
             yield Claim("shares", said, each.name, qualifies=f"{FINDS}: {each.name}")
     for name, why in case.excluded(FIND_QUESTIONS).items():
-        yield Claim("excluded", f"{name} takes no part in finding questions: {why}.", name)
+        yield Claim("excluded", f"{name} takes no part: {why}.", name, qualifies=FINDS)

@@ -2,7 +2,7 @@
 
 The rule: leave out labelings whose own pick is shown to be worse by the answers, that are shown to flatter their pick,
 or that mislead; of the rest, keep the one with the largest r. A price says nothing about accuracy, so it orders only
-labelings that follow equally well. Simulated as printed in `benchmarks/decision_simulation.py`.
+labelings that follow equally well.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def missing_labels(case: Case) -> Iterator[Claim]:
             )
             yield Claim("not applicable", said, name, value=number, qualifies=KEEP)
     for name, why in case.excluded(CHOOSE_RUNS).items():
-        yield Claim("excluded", f"{name} takes no part: {why}.", name)
+        yield Claim("excluded", f"{name} takes no part: {why}.", name, qualifies=KEEP)
 
 
 def controls(case: Case) -> Iterator[Claim]:

@@ -14,7 +14,7 @@ from judgekit.analysis.wording import counted, names_of, plural, plural_points, 
 
 CHOICE: Final = "choose"
 _NAMED: Final = 6
-"""So many runs are named one by one; of more, those that are fewer: the candidates or the others."""
+"""So many runs are named one by one."""
 
 
 def shipping(case: Case) -> Iterator[Claim]:
@@ -25,7 +25,8 @@ def shipping(case: Case) -> Iterator[Claim]:
         return
     best, runs, margin = case.best, case.panel.runs, case.rules.margin_points
     leader = leading_run(case)
-    candidates = [run for run, there in zip(runs, best.may_be_best, strict=True) if there]
+    order = np.argsort(-np.nan_to_num(best.means, nan=-1.0), kind="stable").tolist()
+    candidates = [runs[at] for at in order if best.may_be_best[at]]
     cost, most = 100 * float(best.cost[runs.index(leader)]), 100 * float(best.cost.max())
     if most <= margin:
         sentence = (
@@ -70,16 +71,18 @@ def _ahead(case: Case, leader: str) -> str:
 
 
 def _candidates(candidates: list[str], runs: tuple[str, ...]) -> str:
+    """Return which runs may be the best, those that answer best first; of many runs the shorter list is named."""
     others = [run for run in runs if run not in candidates]
     if not others:
-        listed = f": {names_of(runs, 'or')}" if len(runs) <= _NAMED else ""
+        listed = f": {names_of(candidates, 'or')}" if len(runs) <= _NAMED else ""
         return f"Any of these {len(runs)} runs may be the best{listed}. None is shown to be worse."
-    if len(candidates) > _NAMED and len(others) < len(candidates):
-        verb = "is" if len(others) == 1 else "are"
-        rest = f"Each of the other {counted(len(candidates))} of these {len(runs)} runs may be the best."
-        return f"{names_of(others)} {verb} shown to be worse. {rest}"
     worse = "the other is" if len(others) == 1 else f"the other {counted(len(others))} are"
-    return f"{names_of(candidates, 'or')} may be the best of these {len(runs)} runs; {worse} shown to be worse."
+    if len(candidates) <= _NAMED:
+        return f"{names_of(candidates, 'or')} may be the best of these {len(runs)} runs; {worse} shown to be worse."
+    among = f"{counted(len(candidates)).capitalize()} of these {len(runs)} runs may be the best"
+    if len(others) <= _NAMED:
+        return f"{among}; {names_of(others)} {'is' if len(others) == 1 else 'are'} shown to be worse."
+    return f"{among}, among them {names_of(candidates[:3])}; {worse} shown to be worse."
 
 
 def _only(case: Case, leader: str) -> Claim:

@@ -172,7 +172,8 @@ def test_tables_are_given_as_people_hold_them_and_as_they_are_scored(tmp_path):
 
 @pytest.mark.parametrize("odd", [{"q": 1}, [], 3, None, [1]])
 def test_anything_else_is_refused_with_what_is_expected(odd):
-    for name, given in (("scores", (odd, QUALITY)), ("quality", (SCORES, odd))):
+    both = {"scores": (odd, QUALITY)} | ({} if odd is None else {"quality": (SCORES, odd)})
+    for name, given in both.items():
         with pytest.raises(UsageError, match=f"{name} must be a table, a file or the result of judgekit"):
             compare(*given)
 

@@ -8,7 +8,7 @@ def test_which_run_and_which_labels(demo: Finished) -> None:
     lines = dict(decision.lines)
     assert (decision.leader, decision.kept) == ("tfidf", "erag")
     assert lines["Choose"].startswith(
-        "bm25, fourgrams, rrf or tfidf may be the best of these 6 runs; the other two are"
+        "tfidf, rrf, bm25 or fourgrams may be the best of these 6 runs; the other two are"
     )
     assert "tfidf answers best so far: shipping it costs at most 5." in lines["Choose"]
     assert lines["Keep"].startswith("For later runs keep erag: it follows the answers most closely (r .44, .2")
