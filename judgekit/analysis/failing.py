@@ -10,7 +10,7 @@ import numpy as np
 from judgekit.analysis.background import CLOSED_BOOK, LENGTH, RETRIEVER, TWIN
 from judgekit.analysis.case import Case, Series
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.leakage import kinship
+from judgekit.analysis.keeping import is_kin, shared_in_words
 from judgekit.analysis.primary import FIND_QUESTIONS
 from judgekit.analysis.wording import Ranged, ranged, times
 
@@ -85,11 +85,9 @@ def beside_failing(case: Case) -> Iterator[Claim]:
             if mine and (each.name, control.name) not in case.oftener([each, control]):
                 beaten = f"{each.name} is not shown to find more of them than {what}."
                 yield Claim("no better", beaten, each.name, control.name, *value, qualifies=f"{FINDS}: {each.name}")
-    answering = case.background.answering.get(case.panel.model)
     for each in series:
-        need = case.background.needs.get(each.name)
-        if need is not None and answering is not None and kinship(need, answering):
-            said = f"{each.name} asks the answering model."
+        if is_kin(case, each.name):
+            said = f"{each.name} {shared_in_words(case, each.name)}."
             yield Claim("shares", said, each.name, qualifies=f"{FINDS}: {each.name}")
     for name, why in case.excluded(FIND_QUESTIONS).items():
         yield Claim("excluded", f"{name} takes no part: {why}.", name, qualifies=FINDS)

@@ -86,10 +86,20 @@ def _none(case: Case, left: Sequence[Follower]) -> Claim:
     )
 
 
-def _marks_itself(case: Case, name: str) -> bool:
+def shared_in_words(case: Case, name: str) -> str:
+    """Return what a labeling shares with the outcome, as the rest of a sentence."""
     need = case.background.needs.get(name)
-    answering = case.background.answering.get(case.panel.model)
-    return need is not None and shared(need, answering, case.panel.metric) == MARKS_ITSELF
+    return "" if need is None else shared(need, case.background.answering.get(case.panel.model), case.panel.metric)
+
+
+def _marks_itself(case: Case, name: str) -> bool:
+    return shared_in_words(case, name) == MARKS_ITSELF
+
+
+def is_kin(case: Case, name: str) -> bool:
+    """Return whether a labeling asks the answering model, or one of its family."""
+    need, answering = case.background.needs.get(name), case.background.answering.get(case.panel.model)
+    return need is not None and answering is not None and bool(kinship(need, answering))
 
 
 def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[Claim]:
@@ -164,20 +174,14 @@ def hinges(case: Case) -> Iterator[Claim]:
 
 def about_labels(case: Case) -> Iterator[Claim]:
     """Yield what a labeling shares with the outcome, and with the runs."""
-    answering = case.background.answering.get(case.panel.model)
     for name, need in case.background.needs.items():
         if name not in case.panel.labelings:
             continue
-        same = kinship(need, answering) if answering is not None else ""
-        clause = shared(need, answering, case.panel.metric)
-        if clause == MARKS_ITSELF:
-            said = f"{name} is the answering model marking itself: its labels hold for this reader."
-            yield Claim("shares", said, name)
-        elif same:
-            said = f"{name} {clause}, which may favour its own answers."
-            yield Claim("shares", said, name, qualifies=f"{KEEP}: {name}")
-        elif clause:
-            yield Claim("shares", f"{name} {clause}.", name)
+        clause, marks_itself = shared_in_words(case, name), _marks_itself(case, name)
+        if clause:
+            # That eRAG marks itself is said with its claim: its labels hold for this reader.
+            kept = "" if marks_itself or not is_kin(case, name) else f"{KEEP}: {name}"
+            yield Claim("shares", f"{name} {clause}.", name, qualifies=kept)
         if need.existing:
             said = f"{name} exists already: it cannot label new documents, and those that it does not list count as 0."
             yield Claim("unlisted", said, name, qualifies=f"{KEEP}: {name}")
