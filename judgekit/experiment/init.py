@@ -7,7 +7,7 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import chain
@@ -31,7 +31,7 @@ from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.recognise import DECLARED_KINDS, Columns, Recognised, columns_of, is_docs, recognise
 from judgekit.data.runs import Run, pool
 from judgekit.data.streams import stem, write_atomic
-from judgekit.data.tables import ALL, ANSWERS, RATINGS
+from judgekit.data.tables import ALL, ANSWERS, RATINGS, SAMPLE
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import parse_config
@@ -45,6 +45,8 @@ PILOT_FILE: Final = "pilot.jsonl"
 IMPORTED: Final = "imported"
 """The folder for results of pipelines that `init` writes again with the ids of the questions."""
 _NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
+_PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
+_NO_TEXT: Final = "save its text as .txt or .md"
 _ANSWERED: Final = 5
 _LISTED: Final = 5
 """Files of one kind in a folder that are listed one by one where they are not used."""
@@ -113,13 +115,16 @@ class Input:
             self.form = self.found.cure
             self.found = recognise(self.given)
         found, self.kinds = self.found, [*self.found.kinds]
+        if {*found.fields} == {*SAMPLE.columns}:
+            self.why = "not used: a sample of questions, as `judgekit plan` writes it ([data] sample)"
+            return
         traces = found.kinds in ((), ("answer",)) and "input" in found.fields  # Langfuse names both so
         if (traces or (not found.kinds and found.fields)) and _holds_traces(self.path):
             self.kinds, self.why = ["traces"], "traces, which `judgekit traces` makes data of"
         elif found.why:
             table = found.flat is not None and found.flat.name in TABULAR and not self.form
             hint = f"; {_UNKNOWN.format(found.flat.name, self.source)}" if table and found.flat else ""
-            self.why = f"not used: {found.why}{hint}"
+            self.why = f"not used: {_NO_TEXT if self.path.suffix in _PAGES else found.why}{hint}"
 
     def take(self, kind: str, what: str) -> None:
         """Use the file for a kind of data, which ``what`` describes."""
@@ -373,31 +378,34 @@ class _Survey:
 
     def _join_by_text(self) -> None:
         """Give results whose questions have no ids those of a table that holds the same questions."""
-        tables = [file for file in self.of("query") if not file.nested]
-        known: dict[str, str] = {}
+        results = {name: (file, run) for name, (file, run) in self.runs.items() if "query" in file.kinds}
+        tables: list[tuple[Input, dict[str, str]]] = []
+        for table in self.of("query") if results else ():
+            queries = None if table.nested else self.read(table, "query", read_queries)
+            if queries is not None:
+                tables.append((table, {_folded(query.text): query_id for query_id, query in queries.items()}))
         passages: dict[tuple[str, str], str] = {}
-        for table in tables:
-            queries = self.read(table, "query", read_queries) or {}
-            known |= {_folded(query.text): query_id for query_id, query in queries.items()}
-        for name, (file, run) in list(self.runs.items()):
-            if not file.nested or "query" not in file.kinds or known.keys() & {*run.query_ids}:
-                continue
+        for name, (file, run) in results.items():
             own = self.read(file, "query", read_queries) or {}
-            named = {query_id: known.get(_folded(query.text), query_id) for query_id, query in own.items()}
-            matched = sum(named[query_id] != query_id for query_id in own)
-            if own.keys() & {*known.values()} or 2 * matched <= len(own):
+            texts = {_folded(query.text) for query in own.values()}
+            table, known = max(tables, key=lambda one: len(texts & one[1].keys()), default=(file, {}))
+            matched = len(texts & known.keys())
+            if own.keys() & {*known.values()} or 2 * matched <= len(texts):
                 continue
+            named = {query_id: known.get(_folded(query.text), query_id) for query_id, query in own.items()}
+            answers = self.read(file, "answer", partial(read_table, ANSWERS)) if "answer" in file.kinds else None
             joined = f"{IMPORTED}/{name}.jsonl"
             path = self.spare / f"{len(self.imported)}.jsonl"
-            answers = self.read(file, "answer", partial(read_table, ANSWERS)) if "answer" in file.kinds else None
             path.write_text(_with_ids(own, named, read_docs(file.given), run, answers, passages))
-            other = Input(path, joined, joined, found=file.found, kinds=[k for k in file.kinds if k != "qrels"])
+            kinds = [kind for kind in file.kinds if kind not in ("query", "qrels")]
+            # Its columns are told once, with the file that it came from.
+            other = Input(path, joined, joined, found=replace(file.found, fields=()), kinds=kinds)
             file.taken.append(
-                f"results for {matched:,} questions of {tables[0].name}, found by their text: written to {joined}"
+                f"results for {matched:,} questions of {table.name}, found by their text: written to {joined}"
                 " with their ids"
             )
             file.columns += _told(columns_of(file.given, file.found, "query"), "query")
-            file.kinds = []
+            file.kinds, table.kinds = [], ["query"]
             self.imported[joined] = path
             self.files.append(other)
             self.runs[name] = (other, read_run(path, name))

@@ -95,9 +95,13 @@ def company(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         documents = [{"page_content": text, "metadata": {"source": "page.md"}, "id": None} for text in passages]
         langchain.append({"input": question_of(i), "context": documents, "answer": str(1400 + 31 * i)})
         nodes = [{"node": {"id_": f"n{i}{at}", "text": text}, "score": 0.5} for at, text in enumerate(passages[1:])]
+        nodes.append(nodes[0])  # found twice
         llamaindex.append({"query": question_of(i), "response": "I do not know.", "source_nodes": nodes})
     (data / "langchain.json").write_text(json.dumps(langchain))
     (data / "llamaindex.json").write_text(json.dumps(llamaindex))
+    (data / "handbook.pdf").write_bytes(b"%PDF-1.4")
+    for number in range(7):
+        (data / f"photo{number}.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(range(99)))
     rows = [f"{i};{run};{thumb}" for i in range(10) for run, thumb in (("langchain", "up"), ("llamaindex", "down"))]
     (data / "daumen.csv").write_text("\n".join(["Nr;Variante;Daumen", *rows]) + "\n")
     monkeypatch.chdir(tmp_path)
@@ -109,6 +113,8 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     assert "name its columns, xlsx(id=…,text=…,answers=…):fragen.xlsx" in first.out
     assert "name its columns, csv(id=…,text=…,answers=…):daumen.csv" in first.out
     assert "not used: 250 text files, and no run names one by its path" in first.out
+    assert "handbook.pdf     not used: save its text as .txt or .md" in first.out
+    assert "*.jpg            7 files, the first not used: line 1: is not a text file" in first.out
     questions = "xlsx(id=Nr,text=Frage,answers=Antwort):company/fragen.xlsx"
     thumbs = "csv(query_id=Nr,run=Variante,value=Daumen):company/daumen.csv"
     said = journey("init", "company", questions, thumbs, "--overwrite")
@@ -132,6 +138,22 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     assert built.err.count("the card") == 0
     journey.check(Path("final/final.qrels"), 30)
     assert "Unknown: these labels were built without" not in Path("final/card.md").read_text()
+
+
+def test_questions_with_answers_in_a_table_are_those_of_results_without_ids(
+    company: Path, judgekit: Callable[..., Said]
+) -> None:
+    rows = [("id", "question", "answer"), *((i, question_of(i), "1412") for i in range(10))]
+    sheet(company / "fragen.xlsx", rows)
+    (company / "daumen.csv").unlink()
+    (company / "pilot.csv").write_text("query_id,weight\n1,1\n")
+    said = judgekit("init", "company", code=0)
+    assert "fragen.xlsx                questions: 10, 10 with reference answers" in said.out
+    assert "not used: a sample of questions, as `judgekit plan` writes it" in said.out
+    config = load(company / "experiment.toml")
+    assert (config.data.queries, config.answers.outcome) == ("fragen.xlsx", "em")
+    assert config.answers.imported == ["imported/langchain.jsonl", "imported/llamaindex.jsonl"]
+    judgekit("run", company / "experiment.toml", "--dry-run", code=0)
 
 
 @pytest.fixture

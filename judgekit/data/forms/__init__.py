@@ -89,7 +89,8 @@ def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> Form:
         return TREC  # whose reader names the line
     if not beginning.start:
         raise DataError(f"is empty; expected {beginning.expected}", path)
-    raise DataError(f"begins with {beginning.row[:40]!r}; expected {beginning.expected}", path, 1)
+    begins = f"begins with {beginning.row[:40]!r}" if beginning.row.isprintable() else "is not a text file"
+    raise DataError(f"{begins}; expected {beginning.expected}", path, 1)
 
 
 def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRecord]]:

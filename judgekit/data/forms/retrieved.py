@@ -68,6 +68,12 @@ def _found(fields: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return None
 
 
+def _same(passage: Mapping[str, Any]) -> str:
+    """Return what two listings of one passage share."""
+    own = passage.get("id")
+    return f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own)
+
+
 def _marks(fields: Mapping[str, Any]) -> bool:
     return not {*GRADES} & {*fields} and _found(_flat(fields)) is not None
 
@@ -80,9 +86,13 @@ def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
         if not any(flat.get(name) == [] for name in _FOUND):
             raise ValueError(f"lacks a list of passages with their texts ({', '.join(_FOUND)})")
         passages = []  # nothing was found for this question
-    # A score of a vector store may be a distance: the order of the list counts.
-    ranked = [{**passage, "score": None} for passage in passages]
-    entry = {"question": flat[asked] if asked else None, "ctxs": ranked, "answer": flat[said] if said else None}
+    # A score of a vector store may be a distance: the order of the list counts, and where a passage comes first.
+    ranked = {_same(passage): {**passage, "score": None} for passage in reversed(passages)}
+    entry = {
+        "question": flat[asked] if asked else None,
+        "ctxs": [*ranked.values()][::-1],
+        "answer": flat[said] if said else None,
+    }
     entry["query_id"] = next((flat[name] for name in QUERY["id"] if flat.get(name) is not None), None)
     reference = flat.get("answers", flat[right] if right else [])
     entry["answers"] = [reference] if isinstance(reference, str) else reference
