@@ -43,4 +43,4 @@ def test_the_rules_are_the_table_of_the_file_and_the_options_of_compare(judgekit
     shown = " ".join(judgekit("compare", "--help").out.split())
     for name in names:
         assert f"--{name.replace('_', '-')} " in shown
-        assert attributes(Rules)[name].replace("``", "").split(". ")[0][1:] in shown
+        assert attributes(Rules)[name].replace("``", "").rstrip(".")[1:] in shown

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from judgekit.data.tables import UNDECLARED
+from judgekit.wire.types import family_of
 
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
@@ -49,8 +50,8 @@ def kinship(need: Needs, how: AnsweredBy) -> str:
     model = how.endpoint if isinstance(how.endpoint, str) else how.endpoint.model
     if any(_same(one, how.endpoint) or one.model == model != UNDECLARED for one in need.asked):
         return "same model"
-    family = None if isinstance(how.endpoint, str) else how.endpoint.family
-    return "same family" if family is not None and any(endpoint.family == family for endpoint in need.asked) else ""
+    family = family_of(model)
+    return "same family" if family and any(family_of(endpoint.model) == family for endpoint in need.asked) else ""
 
 
 def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:

@@ -180,9 +180,6 @@ def read(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample that people judged.")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloaded judgments or CSV files.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write, of grades of answers too.")],
-    assessor: Annotated[
-        list[str] | None, typer.Option(help="Use only this assessor; repeat for several (default: all).")
-    ] = None,
 ) -> None:
     """Read judgments: write the labels and their sampling probabilities, and show how far assessors agree.
 
@@ -200,8 +197,7 @@ def read(
     check_target(out)
     if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"{out}: labels are written as TREC qrels; choose a name like {out.stem}.qrels")
-    counted = judgments.only(assessor) if assessor else judgments
-    people = resolve(counted)
+    people = resolve(judgments)
     for what, found in assessor_agreement(judgments).items():
         told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
         shown = found[found["coefficient"].isin(told)]
@@ -211,12 +207,12 @@ def read(
     if judgments.seconds:
         say(f"A judgment took {judgments.seconds:.0f} seconds (median).")
     write_qrels(people.labeling, out)
-    asked_of(counted, people).write(out)
+    asked_of(judgments, people).write(out)
     counts = people.asked["status"].value_counts()
     say(", ".join(f"{n:,} {status}" for status, n in counts.items()))
     say(str(out))
     page = out.with_suffix(".again.html")
-    again = disputed(counted, asked)
+    again = disputed(judgments, asked)
     if again.tasks:
         write_atomic(page, page_of(again, again.assessors[0]))
         say(f"{len(again.tasks):,} tasks wait for an adjudicator: {page}. Read its download together with these files.")

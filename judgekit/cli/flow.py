@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -328,9 +329,9 @@ def report(
         bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of the report.")
     ] = False,
     figures: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder for all figures, as SVG and CSV.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for all figures, as SVG and CSV; as PDF too with the extra pdf."),
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="With --figures, write PDF too (needs the extra pdf).")] = False,
 ) -> None:
     """Rebuild the report from a results folder, or compare several folders on one page.
 
@@ -342,8 +343,6 @@ def report(
     from judgekit.experiment.finished import draw
     from judgekit.report.charts import figures as drawn
 
-    if pdf and figures is None:
-        raise UsageError("--pdf needs --figures FOLDER")
     if figures is not None and figures.resolve() in [folder.resolve() for folder in folders]:
         raise UsageError(f"figures need a folder of their own, e.g. --figures {folders[0] / 'figures'}")
     if len(folders) > 1:
@@ -357,7 +356,8 @@ def report(
         reports.print_tables(results, console())
         made = drawn(results)
     if figures is not None:
-        files = made.save(figures, ("svg", "csv", *["pdf"] * pdf))
+        forms = ("svg", "csv", "pdf") if find_spec("vl_convert") else ("svg", "csv")
+        files = made.save(figures, forms)
         say(f"\nfigures: {len(files)} files in {figures}")
     say(f"\nreport: {page}")
 

@@ -33,7 +33,7 @@ from judgekit.console.printing import (
     usage_of,
 )
 from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
-from judgekit.data.streams import check_outputs, noting_reads
+from judgekit.data.streams import check_outputs, noting_reads, write_atomic
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.spec import split_named
@@ -379,9 +379,6 @@ def compare(
             help="Labels written by `judgekit annotate read`; scores by them replace --quality as the outcome.",
         ),
     ] = None,
-    measure: Annotated[list[str] | None, typer.Option(help="Compare only these measures; repeat.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Compare only these answer metrics; repeat.")] = None,
-    depth: Annotated[list[int] | None, typer.Option(help="Compare only these answer depths; repeat.")] = None,
     by_construction: Annotated[
         list[str] | None,
         typer.Option(
@@ -393,13 +390,10 @@ def compare(
     rules: Rules,
     outcome: DeclaredOutcome,
     mode: Annotated[str | None, typer.Option(help="Mode of answering to use, if the table has several.")] = None,
-    format: Annotated[
-        Literal["table", "markdown"],
-        typer.Option("--format", help="Format of the output; markdown prints only the decision."),
-    ] = "table",
     as_json: AsJson = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet).")
+        Path | None,
+        typer.Option("--out", "-o", help="File to write: the comparison table (.csv, .parquet) or the decision (.md)."),
     ] = None,
 ) -> None:
     """Compare how well each labeling's scores follow the quality of the answers, from any tables.
@@ -418,7 +412,8 @@ def compare(
     from judgekit.data.files import check_target, other_form, read_table
     from judgekit.data.tables import RATINGS, SCORES
 
-    if out is not None:
+    decision_only = out is not None and out.suffix == ".md"
+    if out is not None and not decision_only:
         check_target(out, table=True)
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
@@ -441,20 +436,20 @@ def compare(
             rated = []
             for path in quality or ():
                 table = read_ratings(path, outcome=outcome, notes=left_out)
-                rated.append(at_every_depth(table, found, depth, whole=other_form(RATINGS, path) is not None))
+                rated.append(at_every_depth(table, found, None, whole=other_form(RATINGS, path) is not None))
             answers = pd.concat(rated, ignore_index=True)
     inputs = made_from({}, read)
-    only = {"measures": measure, "metrics": metric, "depths": depth}
     comparison = compare_tables(
         found,
         answers,
         rules,
         outcome=outcome,
         mode=mode,
-        only={name: values for name, values in only.items() if values},
         background=Background(by_construction=_outcomes(by_construction or [], found, answers)),
     )
-    if out is not None:
+    if out is not None and decision_only:
+        write_atomic(out, comparison.decision.markdown)
+    elif out is not None:
         save_table(comparison.table, out, inputs)
     table = comparison.table if as_json else comparison.wide()
     if as_json:
@@ -462,9 +457,6 @@ def compare(
         emit("compare", decision=decision, comparison=records(table), file=out, warnings=warnings)
         return
     note(*left_out, *comparison.warnings)
-    if format == "markdown":
-        typer.echo(comparison.decision.markdown)
-        return
     say(f"{comparison.decision.text}\n")
     show(table)
     if comparison.modes is not None:

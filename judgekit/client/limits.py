@@ -6,8 +6,8 @@ and halves at each further sign of overload, the signs of one round counting onc
 Limits on requests and tokens per minute, and pauses that the endpoint asks for, apply as well.
 
 *How long.* Two clocks run from a first failure: one for each request, and one for the endpoint while nothing but
-failures comes from it. Both run for ``patience_s``; the second only for a tenth of it if the endpoint never answered
-anything, since something is then wrong with it or with its settings.
+failures comes from it. Both run for ``Endpoint.patience_s``; the second only for a tenth of it if the endpoint
+never answered anything, since something is then wrong with it or with its settings.
 """
 
 from __future__ import annotations
@@ -187,14 +187,13 @@ class Watch:
     def failed(self, again: Retry) -> str | None:
         """Note a failure; return why no more should be asked, if nothing but failures came for too long."""
         if again.after is not None and again.after > self._endpoint.patience_s:
-            longer = f"longer than patience_s, {self._endpoint.patience_s:g} s"
+            longer = f"longer than judgekit waits, {_span(self._endpoint.patience_s)}"
             return f"it {_asks(again)}, {longer}. Run again then; all replies so far are kept"
         self._failing_since = self.now() if self._failing_since is None else self._failing_since
         lasted = self.now() - self._failing_since
         if lasted <= self._patience_s:
             return None
-        what = f"it failed for {_span(lasted)} without a single answer (patience_s is {self._endpoint.patience_s:g}"
-        what += ")" if self._proven() else ", and a tenth of that counts before the first answer)"
+        what = f"it failed for {_span(lasted)} without a single answer"
         return f"{what}: {again.reason}. Run again later; all replies so far are kept"
 
     @property
@@ -230,7 +229,7 @@ class Watch:
 
     def _until(self, patience: Patience, wait_s: float = 0.0) -> str:
         ends = self.now() + max(self.left(patience), wait_s)
-        return f"starts no attempt after {self._time_of_day(ends)} (patience_s)"
+        return f"starts no attempt after {self._time_of_day(ends)}"
 
     def _time_of_day(self, moment: float) -> str:
         return time.strftime("%H:%M:%S", time.localtime(time.time() + moment - self.now()))

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import typer
+from typer.models import OptionInfo
 
 from judgekit.console.printing import progress, show_plan
 from judgekit.errors import UsageError, not_among
-from judgekit.settings import attributes, settings_of
+from judgekit.settings import Bounds, attributes, settings_of
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
@@ -72,8 +74,15 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     for name, one in plain.parameters.items():
         kinds = _parameters(groups[name]) if name in groups else [one]
         options += [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in kinds]
+    ranges: dict[str, Bounds] = {}
+    for at, option in enumerate(options):
+        options[at], bounds = _told(option)
+        if bounds != Bounds():
+            ranges[option.name] = bounds
 
     def called(**given: Any) -> None:
+        for name, bounds in ranges.items():
+            _check_range(f"--{name.replace('_', '-')}", given[name], bounds)
         for name, kind in groups.items():
             given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
         command(**given)
@@ -82,6 +91,26 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     called.__annotations__ = {option.name: option.annotation for option in options}
     called.__signature__ = plain.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads the command's options off it
     return called
+
+
+def _told(option: inspect.Parameter) -> tuple[inspect.Parameter, Bounds]:
+    """Return an option whose range stands in its help, and the range, which typer would tell in its own words."""
+    hint, *extras = get_args(option.annotation) if get_origin(option.annotation) is Annotated else (None,)
+    info = next((extra for extra in extras if isinstance(extra, OptionInfo)), None)
+    if info is None or (info.min is None and info.max is None):
+        return option, Bounds()
+    bounds, told = Bounds(least=info.min, most=info.max), copy(info)
+    told.min = told.max = None
+    told.help = f"{(info.help or '').removesuffix('.')} ({str(bounds).removeprefix(' of').strip()})."
+    return option.replace(annotation=Annotated[hint, told]), bounds
+
+
+def _check_range(name: str, given: Any, bounds: Bounds) -> None:
+    """Refuse a number, or one of several, that is out of its range."""
+    for value in given if isinstance(given, list | tuple) else [given]:
+        if value is not None and not bounds.hold(value):
+            number = "a whole number" if isinstance(value, int) else "a number"
+            raise UsageError(f"{name} must be {number}{bounds}, not {value:g}")
 
 
 def _parameters(group: type) -> list[inspect.Parameter]:
@@ -94,8 +123,10 @@ def _parameters(group: type) -> list[inspect.Parameter]:
     for one in parameters:
         bounds = known[one.name].bounds
         text = told[one.name].replace("``", "")
+        if bounds != Bounds():
+            text = f"{text.removesuffix('.')} ({str(bounds).removeprefix(' of').strip()})."
         names = [f"--{one.name.replace('_', '-')}", *filter(None, [known[one.name].short])]
-        option = typer.Option(*names, min=bounds.least, max=bounds.most, help=f"{text[:1].upper()}{text[1:]}")
+        option = typer.Option(*names, help=f"{text[:1].upper()}{text[1:]}")
         found.append(one.replace(annotation=Annotated[one.annotation, option]))
     return found
 

@@ -530,6 +530,18 @@ def config_of(folder: Path) -> Config:
     return config
 
 
+def _without_retired(content: dict[str, Any]) -> None:
+    """Bring the experiment of an older version's results into today's form."""
+    for table in ("prompts", "canary"):
+        content.pop(table, None)
+    for endpoint in content.get("endpoints", {}).values():
+        for key in ("family", "patience_s", "max_reply_mb"):
+            endpoint.pop(key, None)
+    outcome = content.get("analysis", {}).pop("primary_metric", None)
+    if outcome is not None:
+        content.setdefault("answers", {}).setdefault("outcome", outcome)
+
+
 def _resolved(folder: Path) -> tuple[dict[str, Any], Path]:
     """Return what a results folder keeps of its experiment, and the file that relative paths in it go from."""
     path = folder / "resolved.toml"
@@ -538,7 +550,7 @@ def _resolved(folder: Path) -> tuple[dict[str, Any], Path]:
         if not first.startswith(ANCHOR):
             raise ValueError
         content = tomllib.loads(rest)
-        content.pop("prompts", None)  # a table that 0.2.0 was first written with
+        _without_retired(content)
         return content, Path(first.removeprefix(ANCHOR)) / path.name
     except (OSError, ValueError):
         raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None

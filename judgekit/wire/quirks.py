@@ -231,7 +231,7 @@ def decoded(data: bytes, headers: Mapping[str, str], endpoint: Endpoint) -> byte
     deflated = headers.get("content-encoding", "").strip().casefold() == "deflate"
     for _ in range(_PACKED):
         try:
-            unpacked = _unpacked(data, int(endpoint.max_reply_bytes), deflated)
+            unpacked = _unpacked(data, endpoint.max_reply_bytes, deflated)
         except (zlib.error, ZstdError):
             break
         if unpacked is None:

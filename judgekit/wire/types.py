@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeVar, get_args
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, get_args
 
 from judgekit.data.streams import note_read
 from judgekit.data.tables import UNDECLARED, Status
@@ -24,6 +25,9 @@ from judgekit.errors import ConfigError, UsageError
 from judgekit.spec import split_file
 from judgekit.wire.access import RECORDED_URL, address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import at, canonical, parse_json
+
+_MAKERS: Final = frozenset({"meta", "google", "microsoft", "openai", "anthropic", "mistralai", "nvidia", "the", "my"})
+"""Words in front of a model's name that are of who made it."""
 
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
@@ -65,6 +69,9 @@ class Endpoint:
     It holds the *name* of the key's variable, never a key.
 
     Attributes:
+        patience_s: seconds in which a failed request is retried, and for which an endpoint may only fail; a tenth of
+            it, if the endpoint has never answered.
+        max_reply_bytes: the most that one reply may have, unpacked: a thousand times what a verdict has.
         name: the endpoint's name.
         base_url: e.g. ``http://localhost:8000/v1``; ``recorded:`` replays the bundled sample's replies.
         model: model id to send.
@@ -76,13 +83,9 @@ class Endpoint:
         headers: further headers of each request; ``"env:NAME"`` is the value of an environment variable.
         revision: your name for the weights; a new one makes all requests new.
         namespace: replaces ``base_url`` in the identity of requests (replicas, changing ports).
-        family: your name for related models; a judge of the answerer's family is marked.
         concurrency: largest number of requests in flight.
         timeout_s: seconds that one attempt may take, once it holds a slot.
         max_retries: number of retries of a failed request.
-        patience_s: seconds in which a failed request is retried, and for which an endpoint may only fail; a tenth of
-            it, if the endpoint has never answered.
-        max_reply_mb: largest size of a reply in megabytes (a million bytes), unpacked.
         requests_per_minute: largest number of requests per minute; by default there is no limit.
         tokens_per_minute: largest number of tokens per minute, by estimate; by default there is no limit.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
@@ -99,18 +102,18 @@ class Endpoint:
             if there is one.
     """
 
+    patience_s: ClassVar[float] = 900.0
+    max_reply_bytes: ClassVar[int] = 8_000_000
+
     name: str
     base_url: str = ""
     model: str = ""
     api_key_env: str | None = None
     namespace: str | None = None
     revision: str | None = None
-    family: str | None = None
     concurrency: int = 16
     timeout_s: float = 120.0
     max_retries: int = 6
-    patience_s: float = 900.0
-    max_reply_mb: float = 8.0
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -180,10 +183,7 @@ class Endpoint:
             ),
             ("concurrency", self.concurrency >= 1, f"must be at least 1, not {self.concurrency}"),
             ("max_retries", self.max_retries >= 0, f"must be at least 0, not {self.max_retries}"),
-            *(
-                (name, getattr(self, name) > 0, f"must be positive, not {getattr(self, name)}")
-                for name in ("timeout_s", "patience_s", "max_reply_mb")
-            ),
+            ("timeout_s", self.timeout_s > 0, f"must be positive, not {self.timeout_s}"),
             ("model", self.application or bool(self.model.strip()), "model is empty"),
         ]
         yield from ((name, said) for name, holds, said in rules if not holds)
@@ -245,14 +245,15 @@ class Endpoint:
         return self
 
     @property
-    def max_reply_bytes(self) -> float:
-        """The most bytes that one reply may have, unpacked."""
-        return self.max_reply_mb * 1e6
-
-    @property
     def built_in(self) -> bool:
         """Whether judgekit answers itself, with no server and no key."""
         return self.base_url == RECORDED_URL
+
+
+def family_of(model: str) -> str:
+    """Return what the ids of related models have in common: their first word, ``qwen`` of ``Qwen/Qwen2.5-7B``."""
+    words = re.findall(r"[a-z]{2,}", model.rpartition("/")[2].casefold())
+    return next((word for word in words if word not in _MAKERS), "")
 
 
 class NotConnectedError(ConnectionError):
@@ -271,10 +272,10 @@ class MalformedHeadError(ConnectionError):
 
 
 class TooLargeError(OSError):
-    """A response has more bytes than the endpoint's replies may have; what is left of it is not read."""
+    """A response has more bytes than a reply may have; what is left of it is not read."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(f"a reply of more than {endpoint.max_reply_mb:g} MB (max_reply_mb)")
+        super().__init__(f"a reply of more than {endpoint.max_reply_bytes / 1e6:g} MB")
 
 
 def identity(endpoint: str, sample: int, body: bytes) -> str:

@@ -285,7 +285,8 @@ def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_
     record = json.loads(judgekit(*given, "--json").out)["decision"]
     assert record["text"] == decision.text
     assert [row["sentence"] for row in record["claims"]] == [claim.sentence for claim in decision.claims]
-    markdown = judgekit(*given, "--format", "markdown").out
+    judgekit(*given, "--out", tmp_path / "decision.md", code=0)
+    markdown = (tmp_path / "decision.md").read_text()
     html = decision._repr_html_()
     for title, text in decision.lines:
         assert f"| **{title}** | {text.replace('|', chr(92) + '|')} |" in markdown

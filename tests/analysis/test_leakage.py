@@ -6,9 +6,9 @@ from judgekit.labelers.base import Needs
 from judgekit.wire.types import Endpoint
 from tests.analysis.worlds import claims, finder, noisy
 
-READER = Endpoint("reader", "http://localhost:1/v1", "big", family="bigs")
+READER = Endpoint("reader", "http://localhost:1/v1", "big")
 OTHER_PORT = Endpoint("reader2", "http://localhost:2/v1", "big")
-COUSIN = Endpoint("cousin", "http://localhost:1/v1", "bigger", family="bigs")
+COUSIN = Endpoint("cousin", "http://localhost:1/v1", "acme/Big-2-7B")
 STRANGER = Endpoint("stranger", "http://localhost:1/v1", "other")
 HOW = {"big": AnsweredBy(READER, "answer-short")}
 

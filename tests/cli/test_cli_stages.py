@@ -1,5 +1,6 @@
 import json
 import re
+from importlib.util import find_spec
 
 import pandas as pd
 import pytest
@@ -121,9 +122,12 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
     (results / "report.html").unlink()
     judgekit("report", "results", "--figures", "figures", code=0)
     assert (results / "report.html").read_bytes() == drawn
-    assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".csv"}
-    for wrong, what in ((["--figures", "results"], "a folder of their own"), (["--pdf"], "needs --figures FOLDER")):
-        assert what in judgekit("report", "results", *wrong, code=2).err
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {
+        ".svg",
+        ".csv",
+        *[".pdf"] * (find_spec("vl_convert") is not None),
+    }
+    assert "a folder of their own" in judgekit("report", "results", "--figures", "results", code=2).err
     assert {p: (results / p).read_bytes() for p in before} == before
 
 

@@ -157,7 +157,7 @@ def test_a_key_goes_to_the_server_and_not_where_it_redirects(monkeypatch):
     assert seen == [("/v1/models?v=2", "Bearer sk-0123456789abcdef")]
 
 
-def test_an_answer_without_end_is_not_read_to_its_end():
+def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch):
     def endless(asked):
         asked.send_response(200)
         asked.end_headers()
@@ -165,5 +165,6 @@ def test_an_answer_without_end_is_not_read_to_its_end():
             while True:
                 asked.wfile.write(b"x" * 100_000)
 
+    monkeypatch.setattr(Endpoint, "max_reply_bytes", 1_000_000)
     with serving(endless) as url, pytest.raises(EndpointError, match="a reply of more than 1 MB"):
-        ready(Endpoint("here", url, "m", max_reply_mb=1), 0.1)
+        ready(Endpoint("here", url, "m"), 0.1)

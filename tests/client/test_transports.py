@@ -229,43 +229,48 @@ async def _send(make: Make, endpoint: Endpoint) -> tuple[int, Any, bytes]:
         return status, headers, decoded(data, headers, endpoint)
 
 
-def test_a_body_without_an_end_is_read_up_to_its_limit(fault_server, make):
+def test_a_body_without_an_end_is_read_up_to_its_limit(fault_server, make, monkeypatch):
     sent: list[int] = []
     fault_server.answer = lambda body, seen: endless(sent)
-    with pytest.raises(TooLargeError, match=r"more than 2 MB \(max_reply_mb\)"):
-        asyncio.run(_send(make, Endpoint("e", fault_server.base_url, "m", max_reply_mb=2)))
+    monkeypatch.setattr(Endpoint, "max_reply_bytes", int(2 * MB))
+    with pytest.raises(TooLargeError, match=r"more than 2 MB"):
+        asyncio.run(_send(make, Endpoint("e", fault_server.base_url, "m")))
     assert sum(sent) < LONG / 3
 
 
-def test_the_limit_counts_unpacked_bytes_and_memory_stays_flat(fault_server, make):
+def test_the_limit_counts_unpacked_bytes_and_memory_stays_flat(fault_server, make, monkeypatch):
     answer = bomb(b'{"choices": [{"message": {"content": "', b'"}}]}')
     fault_server.answer = lambda body, seen: answer
     tracemalloc.start()
     try:
+        monkeypatch.setattr(Endpoint, "max_reply_bytes", int(2 * MB))
         with pytest.raises(TooLargeError):
-            asyncio.run(_send(make, Endpoint("e", fault_server.base_url, "m", max_reply_mb=2)))
+            asyncio.run(_send(make, Endpoint("e", fault_server.base_url, "m")))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < LONG / 3
 
 
-def test_a_large_reply_within_the_limit_is_a_reply(fault_server, make):
+def test_a_large_reply_within_the_limit_is_a_reply(fault_server, make, monkeypatch):
     fault_server.answer = lambda body, seen: "a" * (3 * MB)
-    endpoint = Endpoint("e", fault_server.base_url, "m", max_reply_mb=4)
+    monkeypatch.setattr(Endpoint, "max_reply_bytes", int(4 * MB))
+    endpoint = Endpoint("e", fault_server.base_url, "m")
     status, _, data = asyncio.run(_send(make, endpoint))
     assert (status, len(data) > 3 * MB) == (200, True)
+    monkeypatch.setattr(Endpoint, "max_reply_bytes", int(3 * MB))
     with pytest.raises(TooLargeError):
-        asyncio.run(_send(make, Endpoint("e", fault_server.base_url, "m", max_reply_mb=3)))
+        asyncio.run(_send(make, Endpoint("e", fault_server.base_url, "m")))
 
 
-def test_a_reply_that_is_too_large_is_asked_for_once_more(fault_server, tmp_path):
+def test_a_reply_that_is_too_large_is_asked_for_once_more(fault_server, tmp_path, monkeypatch):
     def answer(body, seen):
         text = body["messages"][0]["content"]
         return "a" * MB if text == "d" or (text == "a" and seen == 0) else "yes"
 
     fault_server.answer = answer
-    run = Run(fault_server.base_url, ["a", "b", "c", "d"], tmp_path, max_reply_mb=0.5, concurrency=1)
-    assert run.texts == ["failed: a reply of more than 0.5 MB (max_reply_mb) (after 2 attempts)"] + ["yes"] * 3
+    monkeypatch.setattr(Endpoint, "max_reply_bytes", int(0.5 * MB))
+    run = Run(fault_server.base_url, ["a", "b", "c", "d"], tmp_path, concurrency=1)
+    assert run.texts == ["failed: a reply of more than 0.5 MB (after 2 attempts)"] + ["yes"] * 3
     assert run.usage.incurred.requests == len(fault_server.seen) == 6
     assert any("trying again after a reply of more than 0.5 MB" in note for note in run.notes)

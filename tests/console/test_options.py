@@ -131,7 +131,7 @@ def test_an_experiment_tells_machines_its_decision(judgekit, folder):
     assert choose in " ".join(found["decision"]["text"].split())
     assert choose.startswith(next(row["sentence"] for row in found["decision"]["claims"] if row["line"] == "Choose"))
     compared = judgekit("compare", "--scores", "results/scores.parquet", "--quality",
-                        "results/answers/answer-short.parquet", "--metric", "em", "--json")  # fmt: skip
+                        "results/answers/answer-short.parquet", "--outcome", "em", "--json")  # fmt: skip
     follows = [row["subject"] for row in machine(compared)["decision"]["claims"] if row["kind"] == "follows"]
     assert set(follows) == {"containment", "judge", "erag"}
     assert machine(compared)["comparison"][0]["coefficient"]
@@ -145,3 +145,19 @@ def test_a_command_waits_for_its_server(judgekit, fault_server):
     said = judgekit("check-endpoint", "--endpoint", fault_server.base_url, "--model", "m", "--wait", 20)
     assert "waiting for the server" in said.err
     assert len(states) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["run", "experiment.toml", "--limit", 0], "--limit must be a whole number of at least 1, not 0"),
+        (["run", "experiment.toml", "--max-cost", -0.5], "--max-cost must be a number of at least 0, not -0.5"),
+        ([*ANSWER, "--depth", 2, "--depth", 0], "--depth must be a whole number of at least 1, not 0"),
+        (["compare", "--scores", "s", "--quality", "q", "--seed", -1], "seed must be a whole number of at least 0"),
+    ],
+)
+def test_a_number_out_of_its_range_is_told_in_the_words_of_the_file(judgekit, command, told):
+    assert judgekit(*command, code=2).err.startswith(f"judgekit: {told}")
+    help_ = " ".join(judgekit(command[0], "--help").out.split())
+    assert "(at least " in help_
+    assert "x>=" not in help_

@@ -1,3 +1,4 @@
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -6,7 +7,7 @@ import pytest
 
 from judgekit.client.budget import Price
 from judgekit.errors import ConfigError, JudgekitError
-from judgekit.experiment.file import load, parse_config
+from judgekit.experiment.file import config_of, load, parse_config
 from judgekit.experiment.prepare import prepare
 from tests.small import EXPERIMENT, edited
 
@@ -106,3 +107,16 @@ def test_prices_are_read_from_a_table_and_mistakes_are_named(entry):
     assert good.price_list() == {"m": Price(0.15, 1.0)}
     with pytest.raises(ConfigError, match=r"prices\.m"):
         parse_config({**content(), "prices": {"m": entry}}, Path("e.toml"))
+
+
+def test_results_of_an_older_version_are_read_without_the_keys_that_are_gone(judgekit, folder):
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
+    path = folder / "results" / "resolved.toml"
+    old = path.read_text().replace(
+        'model = "mock"', 'model = "mock"\npatience_s = 900.0\nmax_reply_mb = 8.0\nfamily = "x"'
+    )
+    old = re.sub(r"(?m)^outcome = .*\n", "", old).replace("[analysis]", '[analysis]\nprimary_metric = "em"')
+    path.write_text(old + "\n[canary]\npairs = 50\n[prompts]\n")
+    config = config_of(folder / "results")
+    assert config.answers.outcome == "em"
+    assert config.servers()["local"].model == "mock"

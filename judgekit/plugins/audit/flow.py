@@ -164,7 +164,7 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
 def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
     """Return what stands at the head of a card."""
     labeler, labeling, reference = material.prepared.labelers[name], material.labelings[name], material.reference
-    asked = dict.fromkeys(f"{e.model}{f' ({e.family})' if e.family else ''}" for e in labeler.needs.asked)
+    asked = dict.fromkeys(endpoint.model for endpoint in labeler.needs.asked)
     middle = ", the middle, since the scale declares no threshold" if labeling.scale.min_rel is None else ""
     hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
     held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
