@@ -164,7 +164,7 @@ def place() -> str:
     return page.table(head, rows)
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.judged", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("url", help="base URL of an OpenAI-compatible endpoint, such as http://localhost:8000/v1")
     parser.add_argument("--model", required=True, help="the model that labels")
@@ -174,12 +174,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--price", type=float, nargs=2, default=PRICE, metavar=("PROMPT", "REPLY"), help="per million")
     parser.add_argument("--limit", type=int, help="only so many questions, as a trial")
     parser.add_argument("--yes", action="store_true", help="do not ask before paying")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Count the cost, ask, label and publish; return the exit code."""
-    given = _arguments()
+    given = _arguments(arguments)
     given.price = tuple(given.price)
     try:
         experiment = write(given.out / "experiment", given)

@@ -15,6 +15,7 @@ from scipy import stats
 from judgekit.data.runs import Run
 from studies import bioasq, contexts, judged, page, pairs, source
 from studies.pairs import Setting
+from tests.servers import FaultServer, openai_error
 
 REPO = contexts.REPO
 Put = Callable[..., None]
@@ -221,6 +222,47 @@ def test_the_place_of_labels_that_nobody_has_is_empty_and_says_so(
     assert judged.place().count("not run") == 9
     (tmp_path / "judged.md").write_text("| eRAG |\n")
     assert judged.place() == "| eRAG |"
+
+
+def multihop_files(questions: int = 26) -> dict[str, str]:
+    """The files of a repository in which three retrievers found five passages for each question."""
+    files = {f"llm-responses/{contexts.ORACLE}": {}}
+    for run, name in judged.RUNS.items():
+        prompts = files.setdefault(f"llm-responses/{name}", {})
+        for number in range(questions):
+            shift = list(judged.RUNS).index(run)
+            passages = [f"Document[{n}](Title: {number}) Bridge {number} part {n + shift}." for n in range(1, 6)]
+            prompt = "\n".join(["Documents:", *passages, "", f"Question: Who built {number}?"])
+            prompts[prompt] = ["Ada" if (number + shift) % 3 else "Bob", "Ada"]
+            files[f"llm-responses/{contexts.ORACLE}"][prompt] = ["Ada", "Ada"]
+    return {path: json.dumps(prompts) for path, prompts in files.items()}
+
+
+def test_the_missing_comparison_counts_first_goes_on_after_a_stop_and_leaves_labels_without_texts(
+    put: Put, tmp_path: Path, fault_server: FaultServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    put(multihop_files())
+    wanted = 3 * judged.pairs()
+    given = [fault_server.base_url, "--model", "m", "--out", str(tmp_path / "out"), "--concurrency", "4"]
+    assert judged.main(given) == 0
+    assert f"{wanted:,}" in capfd.readouterr().out
+    assert fault_server.seen == [], "nobody said yes"
+    fault_server.answer = lambda body, seen: "Yes" if len(fault_server.seen) < 60 else openai_error(401, "no more")
+    assert judged.main([*given, "--yes"]) == 3
+    before = len(fault_server.seen)
+    fault_server.answer = lambda body, seen: "Final grade: 2" if "Final grade" in str(body) else "Yes"
+    assert judged.main([*given, "--yes"]) == 0
+    assert len(fault_server.seen) - before == wanted - 59, "what was paid before the stop is not paid again"
+    published = tmp_path / "out" / "published"
+    names = {path.name for path in published.iterdir()}
+    assert {"judge.qrels", "graded.qrels", "eRAG.qrels", "gold.qrels", "table.md"} <= names
+    written = "".join(path.read_text() for path in published.iterdir())
+    assert "Bridge" not in written
+    assert "Who built" not in written
+    table = (published / "table.md").read_text()
+    assert "| labels | measure | ADORE: tau-b, rho |" in table
+    assert "| judge | nDCG@5 |" in table
+    assert "```text\n" in table
 
 
 @pytest.mark.more
