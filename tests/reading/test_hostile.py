@@ -13,8 +13,7 @@ from judgekit.wire.reasoning import TOKEN
 from judgekit.wire.types import Reply
 
 PROMPTS = {
-    name: load_prompt(name)
-    for name in ("binary", "correctness", "criteria", "graded", "graded-json", "grounded", "prefer-answer")
+    name: load_prompt(name) for name in ("binary", "correctness", "criteria", "graded", "graded-json", "grounded")
 }
 
 

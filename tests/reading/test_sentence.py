@@ -26,17 +26,14 @@ def read(prompt: Prompt, reply: str, values: dict[str, str]) -> Verdict | None:
     return None if isinstance(verdict, Unread) else verdict
 
 
-def filled(question: str, title: str, text: str, answers: tuple[str, str] = ("", "")) -> dict[str, str]:
-    shown = "\n\n".join(
-        f"Answer {name}:\n<answer>\n{neutral(text)}\n</answer>" for name, text in zip("AB", answers, strict=True)
-    )
-    return {"question": neutral(question), "passages": passages([Doc("d", text, title)]), "answers": shown}
+def filled(question: str, title: str, text: str) -> dict[str, str]:
+    return {"question": neutral(question), "passages": passages([Doc("d", text, title)])}
 
 
 def asked(reply: written.Written) -> tuple[str | None, str]:
     """Return the verdict that is read of a reply, and how."""
     prompt = PROMPTS[reply.prompt]
-    values = filled(reply.question, reply.title, reply.text, reply.answers)
+    values = filled(reply.question, reply.title, reply.text)
     verdict = read(prompt, reply.reply, {name: values[name] for name in prompt.placeholders})
     if verdict is None:
         return None, "second request"
@@ -105,12 +102,7 @@ def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_real_passages(
     assert doubted / tried <= 0.01
 
 
-BRIDGE = filled(
-    "when was the bridge built",
-    "Old Bridge",
-    "The bridge over the river was opened in 1932. It is grey.",
-    ("1932", "1950"),
-)
+BRIDGE = filled("when was the bridge built", "Old Bridge", "The bridge over the river was opened in 1932. It is grey.")
 SPEAKS_AGAINST = [
     ("binary", "Yes, if the question is about the film. The passage states the date."),
     ("binary", "Yes, this passage is about cats. The question is about dogs."),
@@ -135,8 +127,6 @@ SPEAKS_AGAINST = [
     ("graded", "The maximum is 5 here.\n\nGrade: 3"),
     ("graded", "The highest possible is best.\n\nGrade: 3"),
     ("graded", "The answer is 3."),
-    ("prefer-answer", "A\n\nThe second answer is the correct one."),
-    ("prefer-answer", "A. Answer B is better."),
 ]
 
 

@@ -20,9 +20,8 @@ FORMS = {
     "number": ("criteria",),
     "json": ("graded-json",),
     "grade": ("graded", "criteria", "graded-json"),
-    "choice": ("prefer-answer",),
 }
-VERDICTS = {"yes/no": ("Yes", "No"), "choice": ("A", "B", "Tie", "Neither")}
+YES_NO = ("Yes", "No")
 GRADES = ("0", "1", "2", "3")
 NAMES = {
     "criteria": ("not correct", "correct", "correct and dense", "correct, dense and detailed"),
@@ -63,7 +62,6 @@ class Written:
     question: str
     title: str
     text: str
-    answers: tuple[str, str]
     reply: str
     may: tuple[str, ...]
     plain: bool
@@ -127,11 +125,11 @@ def _written(
 ) -> Written:
     """Return one reply of a style, about a passage that fits its verdict."""
     form = str(style["form"])
-    scale = VERDICTS.get(form, GRADES)
+    scale = YES_NO if form == "yes/no" else GRADES
     verdict = str(style.get("only") or rng.choice(scale))
     other = rng.choice([value for value in scale if value != verdict])
-    fits = [source for source in drawn if source.answers_it == (verdict in ("Yes", "2", "3", "A", "B", "Tie"))]
-    source, second = rng.choice(fits), rng.choice(drawn)
+    fits = [source for source in drawn if source.answers_it == (verdict in ("Yes", "2", "3"))]
+    source = rng.choice(fits)
     passage = source.text
     planted = rng.choice(PLANTED) if rng.random() < 0.1 else None
     if planted is not None:
@@ -140,7 +138,6 @@ def _written(
     said = rng.choice(sentences(passage))
     if planted is not None and rng.random() < 0.5:
         said = planted
-    answers = (source.answer, second.answer) if verdict != "B" else (second.answer, source.answer)
     filled = {
         **slots(source, said),
         "v": verdict,
@@ -148,8 +145,6 @@ def _written(
         "w": other,
         "lower": verdict.lower(),
         "upper": verdict.upper(),
-        "a": answers[0],
-        "b": answers[1],
         "v1": verdict + "1",
         "v0": verdict + "0",
         "name": NAMES.get(prompt, NAMES["graded"])[int(verdict)] if verdict in GRADES else "",
@@ -168,7 +163,6 @@ def _written(
         source.question,
         source.title,
         passage,
-        answers,
         Template(text).safe_substitute(filled),
         may,
         plain=bool(style.get("plain")) and planted is None,
@@ -178,7 +172,7 @@ def _written(
 
 def _kind(verdict: str) -> str:
     """Return the name of the reasons for a verdict."""
-    return f"grade{verdict}" if verdict in GRADES else {"Yes": "yes", "No": "no"}.get(verdict, verdict)
+    return f"grade{verdict}" if verdict in GRADES else verdict.lower()
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
