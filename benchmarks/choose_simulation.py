@@ -262,7 +262,7 @@ def main() -> None:
     worlds = table.groupby(["kind", "owned", "money", "world"])[numbers].mean()
     grouped = worlds.groupby(["kind", "owned", "money"])
     means, errors = grouped.mean(), grouped.sem()
-    found = means.join(errors[["regret", "kept"]], rsuffix=" error").reset_index()
+    found = means.join(errors[["regret", "kept"]].add_suffix(" error")).reset_index()
     found.round(4).to_csv(Path(__file__).with_name("choose.csv"), index=False)
     pd.set_option("display.width", 250)
     print(found.round(3).to_string(index=False))
