@@ -162,13 +162,15 @@ class Contest:
         }
 
 
-def contest(experiment: Config | str | Path, margin: float | None, cache: str | Path | None = None) -> Contest:
+def contest(
+    experiment: Config | str | Path, margin: float | None, cache: str | Path | None = None, *, trust: bool = False
+) -> Contest:
     """Return what a choice asks, and by which rules, once everything is read and checked.
 
     Raises:
         ConfigError, DataError, UsageError: a file is wrong; there are fewer than two runs; answers are rated elsewhere.
     """
-    config = experiment if isinstance(experiment, Config) else load(experiment)
+    config = experiment if isinstance(experiment, Config) else load(experiment, trusted=trust)
     prepared = prepare(config, cache=cache)
     analysis, answers = prepared.config.analysis, prepared.config.answers
     if len(prepared.collection.runs) < 2:
@@ -327,6 +329,7 @@ def choose(
     overwrite: bool = False,
     progress: Progress = silent,
     wait_s: float = 0.0,
+    trust: bool = False,
 ) -> Chosen:
     """Choose the run to ship: ask until the choice is sure enough, and no longer. Works in a notebook too.
 
@@ -341,6 +344,7 @@ def choose(
         overwrite: replace another choice, or files that judgekit did not write.
         progress: called with events, one with a line for each block.
         wait_s: how long a server that is not ready is waited for.
+        trust: as for `judgekit.run`, of an experiment file.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
@@ -348,7 +352,7 @@ def choose(
     """
     folder = None if out is None else Path(out)
     with noting_reads() as read:
-        made = contest(experiment, margin, cache)
+        made = contest(experiment, margin, cache, trust=trust)
     config, budget = made.prepared.config, Budget(max_requests, max_cost=max_cost)
     if folder is not None:
         check_folder(folder, _FILES, overwrite=overwrite)

@@ -300,6 +300,17 @@ def test_imported_answers_are_raced_and_ratings_are_not(tmp_path):
         jk.choose(path, cache=tmp_path / "store")
 
 
+def test_a_function_of_ones_own_is_asked_by_the_same_loop(tmp_path):
+    code = "import re\n\n\ndef answer(question, documents, **_):\n"
+    code += "    found = re.search(r'built in (\\d+)', str(documents))\n    return found[1] if found else 'unknown'\n"
+    (tmp_path / "my_app.py").write_text(code)
+    path = make(tmp_path, {"kind": "callable", "target": "my_app.py:answer"})
+    chosen = jk.choose(path, cache=tmp_path / "store", trust=True)
+    assert chosen.run == "good"
+    assert chosen.choice.stopped
+    assert chosen.spent.requests > 100
+
+
 def test_a_single_run_is_no_choice(experiment, tmp_path):
     text = experiment.read_text()
     for name in NAMES[1:]:
