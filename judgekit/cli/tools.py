@@ -142,9 +142,10 @@ def trust(
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read; - is standard input.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write; .jsonl for docs and queries.")],
     kind: Annotated[
-        str | None, typer.Option(help="run or qrels (default: by the ending of OUT: .run, .trec or .qrels).")
+        str | None,
+        typer.Option(help="run, qrels, docs or queries (default: by the ending of OUT: .run, .trec or .qrels)."),
     ] = None,
     min_grade: Annotated[
         float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
@@ -152,11 +153,12 @@ def convert(
     scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")] = False,
 ) -> None:
-    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file.
+    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file; docs and queries to JSON lines.
 
     Examples:
         judgekit convert bm25.csv bm25.trec
         judgekit convert judge.qrels binary.qrels --scale unit --min-grade 0.5
+        judgekit convert 'texts(cut=2000):handbook' passages.jsonl --kind docs
     """
     from judgekit.data.checks import contradictions
     from judgekit.data.streams import stem

@@ -226,6 +226,11 @@ class Columns:
 
 def columns_of(source: str | Path, found: Recognised, kind: str) -> Columns:
     """Return what becomes of the columns of a file that is taken for a kind."""
+    if found.form is TREC:
+        used, places = (1, 3, 5) if kind == "run" else (1, 3, 4), range(1, 7 if kind == "run" else 5)
+        keys = ("query", "doc", DECLARED[kind].number)
+        left = tuple(f"column {place}" for place in places if place not in used)
+        return Columns({f"column {place}": key for place, key in zip(used, keys, strict=True)}, left, {})
     if found.form is None or found.flat is None or not found.fields:
         return Columns({}, (), {})
     if found.nested:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from io import BytesIO
@@ -35,6 +36,8 @@ from judgekit.spec import Spec
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
+_LINES: Final = ("docs", "queries")
+"""Kinds of data that are written as JSON lines."""
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
@@ -255,13 +258,20 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
 
 
 def kind_of(out: str | Path, kind: str | None = None) -> str:
-    """Return whether a file to write is a run or qrels, by its name if ``kind`` does not say it."""
-    if kind is not None and kind not in _KINDS.values():
-        raise UsageError(not_among("kind of data", kind, sorted({*_KINDS.values()})))
+    """Return what a file to write is, a run or qrels by its name, if ``kind`` does not say it."""
+    if kind is not None and kind not in (*_KINDS.values(), *_LINES):
+        raise UsageError(not_among("kind of data", kind, sorted({*_KINDS.values(), *_LINES})))
     ending = Path(Path(out).name.removesuffix(".gz").removesuffix(".bz2")).suffix
     kind = kind or _KINDS.get(ending)
+    if kind in _LINES:
+        if ending != ".jsonl" and Path("/dev") not in Path(out).parents:
+            raise UsageError(f"{out}: {kind} are written as JSON lines: name OUT .jsonl")
+        return str(kind)
     if kind is None or ending in _NO_TREC:
-        raise UsageError(f"{out}: convert writes TREC files: name OUT .run or .qrels, or choose --kind run or qrels")
+        raise UsageError(
+            f"{out}: convert writes TREC files: name OUT .run or .qrels, or choose --kind run or qrels"
+            " (--kind docs and queries write .jsonl)"
+        )
     if str(out) == "-":
         raise UsageError("OUT must be a file: convert does not write to standard output")
     return kind
@@ -275,12 +285,13 @@ def convert(
     min_grade: float | None = None,
     scale: str | None = None,
 ) -> str:
-    """Write a run or qrels of any form as a TREC file.
+    """Write a run or qrels of any form as a TREC file, docs or queries as JSON lines.
 
     Args:
         source: the file, or ``FORM:FILE`` where content does not tell the form.
         out: the file to write; compressed if its name ends in ``.gz`` or ``.bz2``.
-        kind: ``run`` or ``qrels``; by default what the name of ``out`` says (``.run`` and ``.trec``, or ``.qrels``).
+        kind: ``run``, ``qrels``, ``docs`` or ``queries``; by default what the name of ``out`` says (``.run`` and
+            ``.trec``, or ``.qrels``).
         min_grade: qrels: 1 for labels of at least this much, 0 for the others.
         scale: qrels: what the numbers mean, where there are decimals.
 
@@ -290,9 +301,22 @@ def convert(
     Raises:
         DataError, UsageError: the file cannot be read, or not be written so.
     """
-    if kind_of(out, kind) == "run":
-        if min_grade is not None or scale is not None:
-            raise UsageError("--min-grade and --scale are about qrels, and OUT is a run")
+    kind = kind_of(out, kind)
+    if kind != "qrels" and (min_grade is not None or scale is not None):
+        raise UsageError(f"--min-grade and --scale are about qrels, and OUT holds {'a run' if kind == 'run' else kind}")
+    if kind in _LINES:
+        from judgekit.data import readers  # which imports this module
+
+        if kind == "docs":
+            docs = readers.read_docs(source)
+            if not isinstance(docs, Iterable):
+                raise UsageError(f"{source}: the docs of a library are looked up by their ids, not read one by one")
+            readers.write_docs(docs, out)
+            return f"{len(docs):,} docs"
+        queries = readers.read_queries(source)
+        readers.write_queries(queries, out)
+        return f"{len(queries):,} queries"
+    if kind == "run":
         run = read_run(source)
         write_run(run, out)
         return f"a run of {len(run):,} rows"

@@ -422,6 +422,10 @@ class _Survey:
         file.name = f"{file.name.rstrip('/.') or '.'}/"
         file.kinds, file.found = ["doc"], Recognised(("doc",), FOLDER, FOLDER)
         if not any(_inside(path, place) in doc_ids for path in self.texts):
+            if len(self.texts) <= _LISTED:
+                why = "not used: a text, and no run names it by its path"
+                self.files += [replace(self.input(path), why=why) for path in self.texts]
+                return
             file.kinds = []
             file.why = (
                 f"not used: {len(self.texts):,} text files, and no run names one by its path. Cut into passages they"

@@ -49,6 +49,20 @@ def test_convert_says_what_it_wrote_and_replaces_nothing_in_silence(judgekit, fo
     assert "q1 0 d1 1\n" in (folder / "near.trec").read_text()
 
 
+def test_convert_cuts_a_folder_of_texts_into_passages_to_retrieve_from(judgekit, folder):
+    (folder / "wiki").mkdir()
+    (folder / "wiki" / "long.md").write_text("# Long\n\n" + "\n\n".join(f"part {i} " + "x " * 99 for i in range(9)))
+    said = judgekit("convert", "texts(cut=500):wiki", "passages.jsonl", "--kind", "docs", code=0)
+    passages = [json.loads(line) for line in (folder / "passages.jsonl").read_text().splitlines()]
+    assert said.out == f"{len(passages)} docs: passages.jsonl\n"
+    assert [doc["doc_id"] for doc in passages] == [f"long.md#{i}" for i in range(1, len(passages) + 1)]
+    assert passages[1]["page_id"] == "long.md"
+    assert judgekit("convert", "queries.jsonl", "q.jsonl", "--kind", "queries", code=0).out == "6 queries: q.jsonl\n"
+    assert "docs are written as JSON lines" in judgekit("convert", "wiki", "x.trec", "--kind", "docs", code=2).err
+    refused = judgekit("convert", "wiki", "x.jsonl", "--kind", "docs", "--scale", "unit", code=2)
+    assert "--min-grade and --scale are about qrels, and OUT holds docs" in refused.err
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/stdout")
 def test_convert_writes_to_standard_output_where_that_has_a_name(folder):
     (folder / "run.csv").write_text("query_id,doc_id,score\nq1,d1,1\n")

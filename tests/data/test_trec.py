@@ -255,7 +255,7 @@ def test_runs_and_qrels_of_any_form_become_trec(
     ("out", "options", "reason"),
     [
         ("out.txt", {}, "name OUT .run or .qrels, or choose --kind run or qrels"),
-        ("out.qrels", {"kind": "docs"}, "unknown kind of data 'docs'"),
+        ("out.qrels", {"kind": "docs"}, "docs are written as JSON lines"),
         ("out.trec", {"min_grade": 1}, "are about qrels"),
         ("-", {"kind": "qrels"}, "OUT must be a file"),
     ],
