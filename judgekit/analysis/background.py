@@ -13,6 +13,7 @@ from judgekit.analysis.leakage import AnsweredBy
 from judgekit.analysis.money import Pool
 
 if TYPE_CHECKING:
+    from judgekit.data.runs import Run
     from judgekit.labelers.base import Needs
 
 CLOSED_BOOK: Final = "closed-book"
@@ -51,6 +52,10 @@ class Background:
         incomparable: likewise, why the primary measure does not compare these runs.
         kinds: the kind of each question, in the place of the column ``by`` of the rules.
         groups: the group of each question, in the place of their column ``groups``.
+        lists: the runs themselves, where they are known: measures that only count documents are flagged where lists
+            are nested.
+        unanswerable: the questions that nothing answers. They are left out of all comparisons, and what runs do there
+            is said apart.
         quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
         outcome: claims about the outcome itself, which qualify those made from it.
     """
@@ -70,5 +75,7 @@ class Background:
     incomparable: str = ""
     kinds: Mapping[str, str] | None = None
     groups: Mapping[str, str] | None = None
+    lists: Sequence[Run] = ()
+    unanswerable: Collection[str] = ()
     quality: str = ""
     outcome: Sequence[Claim] = ()

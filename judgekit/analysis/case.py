@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.wording import Ranged
 from judgekit.rules import DeclaredOutcome, Rules
+
+if TYPE_CHECKING:
+    from judgekit.analysis.abstaining import Abstentions
 
 HELPS: Final = "helps"
 MISLEADS: Final = "misleads"
@@ -101,6 +104,7 @@ class Case:
         constructed: labelings whose labels are the outcome by construction.
         closed_book: quality without documents, shape (Q,); None where it is not known.
         kinds: which queries are of a kind, by its name.
+        abstentions: what runs do on the questions that nothing answers; None where there are none.
         unchecked: whether answers were imported without saying which documents they were made from.
     """
 
@@ -115,6 +119,7 @@ class Case:
     constructed: frozenset[str] = frozenset()
     closed_book: Floats | None = None
     kinds: Mapping[str, Bools] = field(default_factory=dict)
+    abstentions: Abstentions | None = None
     unchecked: bool = False
 
     @property

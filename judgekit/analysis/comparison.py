@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from judgekit.analysis.abstaining import Abstentions, abstentions
 from judgekit.analysis.background import Background
 from judgekit.analysis.case import Case
 from judgekit.analysis.collect import Collector
@@ -25,11 +26,13 @@ from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
 from judgekit.analysis.money import Money
+from judgekit.analysis.nesting import Nesting
 from judgekit.analysis.primary import Primary, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.analysis.wording import names_of
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import UNCHECKED, read_ratings
+from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.files import read_table
@@ -203,6 +206,7 @@ class _Comparing:
     groups: Mapping[str, str] | None = None
     known: set[tuple[str, str, str]] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    apart: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def compared(self, given_scores: AsScores | AsWide, given_quality: AsScores | None) -> Comparison:
         """Return the comparison of two tables."""
@@ -210,6 +214,7 @@ class _Comparing:
             if name not in _ONLY:
                 raise UsageError(f"only: {not_among('key', name, _ONLY)}")
         scores, quality = self._tables(given_scores, given_quality)
+        scores, quality, self.apart = self._without_unanswerable(scores, quality)
         one_mode = of_mode(quality, self.mode)
         inputs = Inputs.read(scores, one_mode, self.only, self.background.lower)
         plan = inputs.plan(self._depths, self.pairing)
@@ -272,6 +277,8 @@ class _Comparing:
         if isinstance(given_scores, Evaluation):
             if self.background.notes is None:
                 self.background = replace(self.background, notes=given_scores.notes)
+            if not self.background.lists:
+                self.background = replace(self.background, lists=given_scores.lists)
             given_scores = given_scores.scores()
         if isinstance(given_quality, Evaluation):
             if not self.background.quality:
@@ -284,6 +291,14 @@ class _Comparing:
         self.kinds = _named_by("by", self.rules.by, self.background.kinds, both) or {}
         self.groups = _named_by("groups", self.rules.groups, self.background.groups, both)
         return scores, at_every_depth(quality, scores, self._depths, whole=False)
+
+    def _without_unanswerable(
+        self, scores: pd.DataFrame, quality: pd.DataFrame
+    ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Return both tables without the questions that nothing answers, and the quality of these."""
+        gone = {*self.background.unanswerable, *unanswerable_in(scores), *unanswerable_in(quality)}
+        mine, theirs = (table["query_id"].isin(gone) for table in (scores, quality))
+        return scores[~mine], quality[~theirs], quality[theirs]
 
     def _cell(
         self, inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], quality: pd.DataFrame
@@ -324,7 +339,14 @@ class _Comparing:
             levels=("system",) if _means_only(inputs) else levels,
             resamples=Resamples(matrix, grouped),
             rules=self.rules,
-            flagger=Flagger(inputs, self.known, background.needs, background.answering, background.notes),
+            flagger=Flagger(
+                inputs,
+                self.known,
+                background.needs,
+                background.answering,
+                Nesting(background.lists, inputs.queries),
+                background.notes,
+            ),
             controls=background.controls,
             pairs=pairs,
         )
@@ -381,9 +403,17 @@ class _Comparing:
                 constructed=frozenset(name for name in panel.labelings if work.flagger.is_outcome(panel, name)),
                 closed_book=inputs.closed_book.get((panel.metric, model)),
                 kinds=kinds,
+                abstentions=self._abstentions(cell),
                 unchecked="contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
             )
         )
+
+    def _abstentions(self, cell: Primary) -> Abstentions | None:
+        """Return what runs do on the questions that nothing answers, in the cell of the decision."""
+        if self.apart.empty:
+            return None
+        rows = _about(of_mode(self.apart, cell.mode or None), cell)
+        return abstentions(rows[rows["depth"] == cell.depth], self.groups)
 
     def _independent(self, inputs: Inputs, cell: Primary) -> list[str]:
         """Return a model that answered and that no labeling used, where the answers of the decision are of another."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.analysis import costs, failing, keeping, shipping
+from judgekit.analysis import abstaining, costs, failing, keeping, nesting, shipping
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
@@ -25,12 +25,14 @@ ON_RUNS: Final[tuple[Kind, ...]] = (
     keeping.hinges,
     keeping.kinds_that_disagree,
     keeping.missing_labels,
+    nesting.nested,
     keeping.controls,
     shipping.more_questions,
     shipping.each_run,
     keeping.each_labeling,
 )
 ON_ALL: Final[tuple[Kind, ...]] = (
+    abstaining.abstaining,
     failing.failing,
     failing.beside_failing,
     keeping.about_labels,

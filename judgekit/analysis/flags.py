@@ -13,6 +13,7 @@ from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.leakage import AnsweredBy, kinship
 from judgekit.analysis.levels import MIN_RUNS, POOLED, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
+from judgekit.analysis.nesting import Nesting
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
 
@@ -33,6 +34,7 @@ FLAGS: Final[dict[str, str]] = {
     "few_values": f"the scores take {FEW_VALUES} values or fewer on some run, so many pairs are tied",
     "ties_at_cutoff": "some queries have documents of equal score on both sides of the cutoff",
     "unjudged": "some of the documents looked at were never judged and count as not relevant",
+    "nested": "one run's lists contain another's on more than a tenth of the queries: their lengths decide the measure",
     "few_runs": f"fewer than {MIN_RUNS} runs: descriptive only, no decision",
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
@@ -58,6 +60,7 @@ class Flagger:
         by_construction: (labeling, model, metric) whose labels are the outcome at depth 1.
         needs: what each labeling needs, by name.
         answering: how each model's answers were obtained.
+        nesting: which runs' lists are nested.
         notes: rows (labeling, run, measure) with counts ``ties`` and ``unjudged``, a ``reason`` why the measure is
             undefined, and of ``queries`` how many are ``not_applicable``, where known.
     """
@@ -68,9 +71,10 @@ class Flagger:
         by_construction: Collection[tuple[str, str, str]],
         needs: Mapping[str, Needs],
         answering: Mapping[str, AnsweredBy],
+        nesting: Nesting,
         notes: pd.DataFrame | None,
     ) -> None:
-        self._inputs, self._by_construction = inputs, by_construction
+        self._inputs, self._by_construction, self._nesting = inputs, by_construction, nesting
         self._needs, self._answering = needs, answering
         self._notes: dict[tuple[str, ...], dict[Hashable, Any]] = {}
         if notes is not None:
@@ -104,6 +108,8 @@ class Flagger:
             "few_values": level == "query" and 1 < min(distinct, default=0) <= FEW_VALUES,
             "ties_at_cutoff": any(note.get("ties", 0) > 0 for note in self._about(panel, estimate)),
             "unjudged": any(note.get("unjudged", 0) > 0 for note in self._about(panel, estimate)),
+            # A single run's coefficient over its questions compares no lists.
+            "nested": level != "query" and bool(self._nesting.under(panel.measure, panel.depth)),
             "few_runs": level == "system" and estimate.n < MIN_RUNS,
         }
         if name in self._needs and panel.model in self._answering:

@@ -37,6 +37,7 @@ from judgekit.analysis.background import LENGTH, RETRIEVER
 from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
+from judgekit.answers.unanswerable import unanswerable
 from judgekit.client.budget import Budget, Usage
 from judgekit.client.session import Session
 from judgekit.client.waves import Plan
@@ -223,11 +224,21 @@ def _compared(state: State) -> Comparison:
             obstacle=f"{mix}. {shown.MIXED}" if mix else "",
             quality=f"{primary} by {prepared.trusted}" if prepared.trusted else "",
             incomparable=incomparable(collection.runs, Measure(primary)),
+            lists=collection.runs,
+            unanswerable=_unanswerable(state),
             kinds=prepared.kinds,
             groups=prepared.groups,
         ),
         progress=state.progress,
     )
+
+
+def _unanswerable(state: State) -> frozenset[str]:
+    """Return the questions that nothing answers, given the gold documents of the labelings that exist already."""
+    prepared = state.prepared
+    existing = [state.labelings[name].table for name, labeler in prepared.labelers.items() if labeler.needs.existing]
+    gold = {str(query_id) for table in existing for query_id in table.loc[table["relevance"] > 0, "query_id"]}
+    return unanswerable(prepared.collection.queries.values(), gold=gold if existing else None)
 
 
 @register.step()

@@ -18,6 +18,8 @@ from judgekit.notebook import NotebookRepr
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.data.runs import Run
+
 
 class Mean(NamedTuple):
     """One measure of one run under one labeling over all queries, with what it is a mean of.
@@ -65,6 +67,7 @@ class Evaluation(NotebookRepr):
 
     Attributes:
         measures: the measures.
+        lists: the runs themselves, as they were scored.
         labelings, runs, query_ids: the names along the other axes; queries ascend.
         values: shape (measures, labelings, runs, queries); NaN where undefined.
         low, high: bounds of the values, of the same shape, where bounds were asked for or a value is undefined because
@@ -97,6 +100,7 @@ class Evaluation(NotebookRepr):
         self.listed: Bools = join.listed
         self.reasons = reasons
         self.warnings = warnings
+        self.lists: tuple[Run, ...] = tuple(join.runs)
         self._join = join
 
     def leave_open(self, lost: Bools, part: Evaluation | None) -> None:

@@ -1,0 +1,70 @@
+"""Nested lists: where one run's list contains the other's, measures that only count documents are decided beforehand.
+
+Recall and hit can only prefer the longer list there, and precision of the whole list nearly always the shorter one. No
+label can change that, and more questions make it surer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from judgekit.analysis.case import Case
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.keeping import KEEP
+from judgekit.analysis.measures import cutoff_of, known_measure
+from judgekit.analysis.wording import plural
+from judgekit.data.overlap import Overlap, nested_pairs
+from judgekit.data.runs import Run
+
+COUNTING: Final = frozenset({"P", "R", "F1", "Success", "SetP", "SetR", "SetF", "NumRelRet", "NumRet"})
+"""Measures that only count documents, wherever they stand in the list."""
+
+
+def counts_only(measure: str) -> bool:
+    """Return whether a measure only counts documents; a user's own measure is taken not to."""
+    known = known_measure(measure)
+    return known is not None and known.name in COUNTING
+
+
+class Nesting:
+    """Knows which runs' lists are nested too often to be compared by measures that only count documents.
+
+    Args:
+        runs: the lists; empty where they are not known.
+        query_ids: the questions.
+    """
+
+    def __init__(self, runs: Sequence[Run], query_ids: Sequence[str]) -> None:
+        self._runs, self._query_ids = tuple(runs), tuple(query_ids)
+        self._at = cache(self._looked)
+
+    def under(self, measure: str, depth: int) -> list[Overlap]:
+        """Return the nested pairs of runs as a measure sees them at a depth, the most nested pair first."""
+        if not self._runs or not counts_only(measure):
+            return []
+        return self._at(cutoff_of(measure) or depth)
+
+    def _looked(self, depth: int) -> list[Overlap]:
+        return nested_pairs(self._runs, self._query_ids, depth)
+
+
+def nested(case: Case) -> Iterator[Claim]:
+    """Yield that the lists, not the labels, decide what the primary measure prefers, where lists are nested."""
+    measure = case.primary.measure
+    pairs = Nesting(case.background.lists, case.panel.queries).under(measure, case.panel.depth)
+    pairs = [pair for pair in pairs if {pair.first, pair.second} <= set(case.panel.runs)]
+    if not pairs:
+        return
+    most = pairs[0]
+    inner, outer = most.first, most.second
+    if most.second_inside > most.first_inside:
+        inner, outer = outer, inner
+    others = f"; {plural(len(pairs) - 1, 'more pair')} of runs nest too" if len(pairs) > 1 else ""
+    said = (
+        f"On {100 * most.nested:.0f} % of the questions one list contains the other ({inner} within {outer}{others})."
+        f" There the lengths of the lists decide {measure}, whatever the labels say: choose between these runs by"
+        " their answers."
+    )
+    yield Claim("nested", said, inner, outer, value=100 * most.nested, shown=True, qualifies=KEEP)
