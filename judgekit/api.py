@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgekit.answers.quality import AnswerMetric
-from judgekit.data.documents import Fields
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from judgekit.client.budget import Budget
     from judgekit.metrics import Evaluation
     from judgekit.metrics.evaluation import Missing, Unjudged
-    from judgekit.store.modes import Mode
 
 
 def label(
@@ -43,7 +41,6 @@ def label(
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     name: str | None = None,
     cache: str | Path | None = None,
-    mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
 ) -> Labeling:
@@ -64,7 +61,6 @@ def label(
         endpoints: the LLM, or several that the spelling names.
         name: of the labeling; the canonical spelling by default.
         cache: folder of the reply store; the user's cache folder by default.
-        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
         progress: called with events.
 
@@ -76,7 +72,7 @@ def label(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, name=name, cache=cache)
-    return with_session(pool.label, cache=cache, mode=mode, budget=budget, progress=progress)
+    return with_session(pool.label, cache=cache, budget=budget, progress=progress)
 
 
 def answer(
@@ -89,12 +85,8 @@ def answer(
     prompt: str = "answer-short",
     metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
     modes: str | Sequence[str] = (),
-    fields: Fields = "title+text",
-    closed_book: bool = True,
     imported: str | Path | pd.DataFrame | None = None,
-    answered_by: str | None = None,
     cache: str | Path | None = None,
-    mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
 ) -> pd.DataFrame:
@@ -104,21 +96,18 @@ def answer(
         queries: as for `label`.
         docs: as for `label`; like the next two not needed for imported answers.
         runs: as for `label`.
-        depths: the numbers of documents k, or one.
+        depths: the numbers of documents k, or one. 0 is answering without any document (closed book), the control.
         endpoints: the LLM, or several: the first one answers; or your own application, see `Endpoint`.
         prompt: name or path of an answer prompt.
         metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
         modes: ways of answering to compare: ``together`` (the default alone), ``reversed`` or ``shuffled`` (the order
             of the documents), ``vote`` or ``merge`` (one answer per document, then merged). The table then has a column
             ``mode``, and `compare` takes the first for the primary one.
-        fields: how documents are rendered.
-        closed_book: also answer without any document (depth 0, run ``all``).
         imported: what your application answered, a file or a DataFrame ``query_id, answer`` and, where there are
-            several, ``run, depth, model``; nothing else is answered then. A column ``context`` with the ids of the
-            documents that an answer was made from is held against the run.
-        answered_by: the model that gave these, so that labels of the same model are marked.
+            several, ``run, depth``; nothing else is answered then. A column ``model`` says which model answered, so
+            that labels of the same one are marked. A column ``context`` with the ids of the documents that an answer
+            was made from is held against the run.
         cache: folder of the reply store; the user's cache folder by default.
-        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
         progress: called with events.
 
@@ -129,18 +118,19 @@ def answer(
     Raises:
         ConfigError, DataError, UsageError, StoppedError: as for `label`.
     """
-    wanted = sorted({depths} if isinstance(depths, int) else set(depths))
+    named_depths = {depths} if isinstance(depths, int) else set(depths)
+    wanted = sorted(named_depths - {0})
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     collection = None
     if imported is not None:
-        resources, asked = context_of(endpoints, fields), as_queries(queries)
+        resources, asked = context_of(endpoints, "title+text"), as_queries(queries)
         ranked = [] if runs is None else as_runs(runs)
-        ways = import_answers(imported, asked, resources, named, runs=ranked, depths=wanted, answered_by=answered_by)
+        ways = import_answers(imported, asked, resources, named, runs=ranked, depths=wanted)
     else:
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, the answers of your application")
         collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
-        resources = context_of(endpoints, fields, collection.docs)
+        resources = context_of(endpoints, "title+text", collection.docs)
         ways = answering(
             resources,
             endpoint=next(iter(resources.endpoints), None),
@@ -148,8 +138,8 @@ def answer(
             metrics=named,
             modes=[modes] if isinstance(modes, str) else modes,
         )
-    work = partial(answer_modes, ways, collection, wanted, closed_book=closed_book)
-    return with_session(work, cache=cache, mode=mode, budget=budget, progress=progress)
+    work = partial(answer_modes, ways, collection, wanted, closed_book=0 in named_depths)
+    return with_session(work, cache=cache, budget=budget, progress=progress)
 
 
 def score(

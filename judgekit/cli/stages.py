@@ -115,7 +115,10 @@ def answer(
     docs: DocsFile = None,
     run: Runs = None,
     depth: Annotated[
-        list[int] | None, typer.Option(min=1, help="Number of top documents to answer from; repeat for several.")
+        list[int] | None,
+        typer.Option(
+            min=0, help="Number of top documents to answer from, 0 for the control without any; repeat for several."
+        ),
     ] = None,
     imported: Annotated[
         Path | None,
@@ -137,7 +140,6 @@ def answer(
         list[str] | None,
         typer.Option(help="together, reversed, shuffled, vote or merge; repeat to compare (the first is primary)."),
     ] = None,
-    closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
     asked: AskOptions,
 ) -> None:
     r"""Answer every query from the top k documents of every run, and rate the answers.
@@ -158,7 +160,8 @@ def answer(
 
     check_target(out, table=True)
     docs, runs = docs or [], named(run, "--run")
-    given = {"--docs": docs, "--run": runs, "--depth": depth}
+    depths, closed_book = sorted({*(depth or ())} - {0}), 0 in (depth or ())
+    given = {"--docs": docs, "--run": runs, "--depth": depths}
     lacking = [name for name, value in given.items() if not value]
     if imported is None and lacking:
         raise UsageError(
@@ -170,7 +173,7 @@ def answer(
         raise UsageError("--mode sets how an LLM is asked; for imported answers use a column 'mode'")
     servers = asked.servers()
     resources = Context(servers.endpoints)
-    metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
+    metrics = metric or ["em", "f1"]
     collection = None
     with noting_reads() as read:
         if imported is not None:

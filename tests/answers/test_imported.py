@@ -54,7 +54,7 @@ def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -
 
 
 def rated(source: Path | pd.DataFrame, queries: dict[str, Query] = QUERIES, **options: Any) -> pd.DataFrame:
-    return jk.answer(queries=queries, imported=source, mode="off", **options)
+    return jk.answer(queries=queries, imported=source, **options)
 
 
 def test_the_answers_of_an_application_are_rated(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_answers_of_an_application_are_rated(tmp_path: Path) -> None:
     assert set(table["model"]) == {"undeclared"}
     plain = {query_id: {"text": query.text, "answers": list(query.answers)} for query_id, query in QUERIES.items()}
     frame = pd.read_csv(tmp_path / "quality.csv", dtype={"query_id": "str", "run": "str"})
-    assert rated(frame, plain, answered_by="m").equals(table.assign(model="m").astype(table.dtypes))
+    assert rated(frame.assign(model="m"), plain).equals(table.assign(model="m").astype(table.dtypes))
 
 
 def test_a_table_of_questions_and_answers_alone_is_enough(tmp_path: Path) -> None:
@@ -170,4 +170,4 @@ def test_answers_about_something_else_are_refused(text: str, message: str, tmp_p
 
 def test_one_model_cannot_be_declared_in_two_ways(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="that differs from answered_by = 'b': leave out one of them"):
-        rated(write(tmp_path, "query_id,answer,model\nq1,x,a\n"), answered_by="b")
+        read_answers(write(tmp_path, "query_id,answer,model\nq1,x,a\n"), QUERIES, runs=[], depths=[], answered_by="b")

@@ -14,7 +14,7 @@ IMPORT = '[answers]\nimport = "app.csv"\ndepths = [4]\nmetrics = ["em", "correct
 @pytest.fixture
 def answered(judgekit: Judgekit, folder: Path) -> Path:
     """A folder with app.csv: run, query_id, answer."""
-    assert judgekit("answer", *DATA, "--depth", 4, "--no-closed-book", "--out", "own.csv", *MOCK).code == 0
+    assert judgekit("answer", *DATA, "--depth", 4, "--out", "own.csv", *MOCK).code == 0
     own = read_table(QUALITY, folder / "own.csv")
     own[own["metric"] == "em"][["run", "query_id", "answer"]].to_csv(folder / "app.csv", index=False)
     (folder / "import.toml").write_text(EXPERIMENT.replace("[answers]\ndepths = [1, 4]\n", IMPORT))

@@ -133,7 +133,7 @@ def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and
     fault_server.answer = lambda body, seen: completion("The passages do not say.")
     endpoint = ["--endpoint", fault_server.base_url, "--model", "m", "--cache", "store"]
     data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
-    said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint, code=0)
+    said = judgekit("answer", *data, "--depth", 1, "--out", "quality.csv", *endpoint, code=0)
     assert "6 of 6 answers read like abstentions" in " ".join(said.err.split())
     edited(folder / "experiment.toml", URL, fault_server.base_url)
     edited(folder / "experiment.toml", 'name = "judge"\nkind = "judge"', 'kind = "containment(max_words=9)"')

@@ -16,7 +16,6 @@ DATA: dict[str, Any] = {
     "runs": {"r": {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d2": 1.0}}},
     "depths": 2,
     "metrics": "em",
-    "closed_book": False,
 }
 
 

@@ -10,7 +10,7 @@ from tests.small import EXPERIMENT, edited, toml
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 MOCK = ["--endpoint", URL, "--model", "mock"]
 LABEL = ["label", "judge", *DATA, "--depth", 4, "--out", "out.qrels", "--cache", "store"]
-ANSWER = ["answer", *DATA, "--depth", 2, "--out", "out.csv", "--cache", "store"]
+ANSWER = ["answer", *DATA, "--depth", 0, "--depth", 2, "--out", "out.csv", "--cache", "store"]
 
 
 def machine(said: Any) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_a_command_waits_for_its_server(judgekit, fault_server):
     [
         (["run", "experiment.toml", "--limit", 0], "--limit must be a whole number of at least 1, not 0"),
         (["run", "experiment.toml", "--max-cost", -0.5], "--max-cost must be a number of at least 0, not -0.5"),
-        ([*ANSWER, "--depth", 2, "--depth", 0], "--depth must be a whole number of at least 1, not 0"),
+        ([*ANSWER, "--depth", -1], "--depth must be a whole number of at least 0, not -1"),
         (["compare", "--scores", "s", "--quality", "q", "--seed", -1], "seed must be a whole number of at least 0"),
     ],
 )

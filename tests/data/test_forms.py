@@ -269,7 +269,7 @@ def test_an_evaluation_table_is_queries_docs_a_run_and_answers(form: str, tmp_pa
     assert docs.get([ann, bo]) == [Doc(ann, "by Ann"), Doc(bo, "by Bo")]
     first, second = queries
     assert (run.top(first), run.top(second)) == ([ann, bo], [bo])
-    quality = jk.answer(queries=queries, imported=path, metrics=["em"], answered_by="app")
+    quality = jk.answer(queries=queries, imported=path, metrics=["em"])
     assert dict(zip(quality["query_id"], quality["answer"], strict=True)) == {first: "Ann did", second: "Bo"}
     if form == "deepeval":
         assert pairs_of_qrels(path) == {(first, ann): 1.0}

@@ -65,7 +65,7 @@ def test_labels_of_a_prompt_with_columns_depend_on_them(tmp_path: Path) -> None:
     def label(query: dict[str, Any], doc: dict[str, str]) -> jk.Labeling:
         data: dict[str, Any] = {"queries": {"q": query}, "docs": {"d": doc}, "runs": {"r": {"q": {"d": 1.0}}}}
         spec, endpoint = f"judge(prompt={prompt(tmp_path)})", jk.Endpoint("m", URL, "m")
-        return jk.label(spec, **data, depth=1, endpoints=endpoint, mode="off")
+        return jk.label(spec, **data, depth=1, endpoints=endpoint)
 
     query = {"text": "When?", "messages": TURNS, "day": "1"}
     assert list(label(query, {"text": "x", "date": "1"}).table["status"]) == ["ok"]

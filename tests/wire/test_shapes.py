@@ -121,7 +121,7 @@ def mocked(asked: Mapping[str, Any], seen: int) -> Scripted:
 def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(api, transport, fault_server, tmp_path):
     fault_server.answer = mocked
     here = at(api, fault_server.base_url, transport=transport)
-    tables = [jk.answer(**DATA, depths=2, endpoints=here, metrics="em", cache=tmp_path) for _ in range(2)]
+    tables = [jk.answer(**DATA, depths=[0, 2], endpoints=here, metrics="em", cache=tmp_path) for _ in range(2)]
     assert tables[0]["answer"].equals(tables[1]["answer"])
     assert fault_server.paths == [ROUTES[api]] * 4, "two questions, with documents and without"
     assert all(SHOWN[api] in body for body in fault_server.seen)
