@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from math import inf
 from typing import Any, Final
 
@@ -109,21 +110,22 @@ class Client:
 
     Attributes:
         transport: carries the bytes.
+        limiter: the gate that attempts are begun at.
         queue: the attempts that are not begun.
-        working: how many are, without those that wait to be tried again.
+        closed: whether nothing more is sent.
         asked: how many requests wait for their outcome.
         sending: when each attempt was sent that is, the oldest first.
         connected: whether a response ever came.
         keyless: whether requests go without a key.
     """
 
-    def __init__(self, endpoint: Endpoint, shared: Shared, begin: Callable[[Client], None]) -> None:
-        """Prepare for one endpoint; ``begin`` has further attempts begun, as many as may be."""
+    def __init__(self, endpoint: Endpoint, shared: Shared, start: Callable[[Client, Attempt], None]) -> None:
+        """Prepare for one endpoint; ``start`` starts an attempt that has a slot."""
         spending = shared.spending
         spending.check(endpoint)
         self.endpoint = endpoint
         self.shared = shared
-        self.begin = begin
+        self._start = start
         self.price = spending.price(endpoint)
         self.secret = Secret.of(endpoint)
         self.keyless = not (api_key(endpoint) or endpoint.headers or endpoint.own_transport)
@@ -135,12 +137,24 @@ class Client:
         self.observed = Observed()
         self.estimates = {*spending.budget.limits[1:], endpoint.tokens_per_minute} != {None}
         self.queue: deque[Attempt] = deque()
-        self.working = self.asked = 0
+        self.asked = 0
+        self.closed = False
         self.sending: dict[Attempt, float] = {}
         self.connected = self._looked = False
         self._readying: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._streak, self._signature = 0, ""
+        self.limiter.join(self.begin)
+
+    def begin(self) -> None:
+        """Begin as many attempts as get a slot."""
+        while self.queue and self.limiter.take():
+            self._start(self, self.queue.popleft())
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        self.limiter.leave(self.begin)
+        await self.transport.aclose()
 
     def add(self, attempt: Attempt) -> None:
         """Have an attempt wait to be begun."""
@@ -173,9 +187,10 @@ class Client:
         """End attempts that take too long, tell of a silence, and come again when either is due."""
         self._timer, now = None, self.watch.now()
         for attempt, begun in self.sending.items():
-            if not attempt.late and now - begun >= self.endpoint.timeout_s:
+            if now - begun >= self.endpoint.timeout_s:
                 attempt.time_out()
-        oldest = next((begun for attempt, begun in self.sending.items() if not attempt.late), None)
+        sending = (begun for attempt, begun in self.sending.items() if attempt.phase is Phase.SENDING)
+        oldest = next(sending, None)
         if oldest is not None:
             due = min(self.watch.tell_silence(oldest), oldest + self.endpoint.timeout_s)
             self._timer = asyncio.get_running_loop().call_later(due - now, self._look)
@@ -225,43 +240,54 @@ class Client:
         return Failure(request.key, refused.status, self.secret.cut(refused.reason))
 
 
+class Phase(Enum):
+    """Where an attempt is: with a slot, on the wire, timed out there, or waiting for its next try without a slot."""
+
+    READY = auto()
+    SENDING = auto()
+    LATE = auto()
+    RETRYING = auto()
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """What came of sending a request once.
+
+    Attributes:
+        response: what the response means.
+        status: its HTTP status; 0 without a response.
+        worked: whether the server did what it was asked to, which is paid for.
+        json: the parsed body of a reply.
+    """
+
+    response: Reply | Complaint
+    status: int = 0
+    worked: bool = False
+    json: dict[str, Any] = field(default_factory=dict)
+
+
+_NOTHING: Final = _Exchange(Retry(""))
+
+
 class Attempt:
-    """A request on its way to one outcome.
+    """A request on its way to one outcome. It is begun with a slot, and has one when it ends, unless it is RETRYING.
 
     Attributes:
         request: what is asked.
-        repeated: whether it is tried again; while it waits for that another one is begun.
-        late: whether it took longer than it may.
+        phase: where it is.
         record: what is to be kept of its response, if anything.
     """
 
-    __slots__ = (
-        "_client",
-        "_incurred",
-        "_parsed",
-        "_patience",
-        "_sending",
-        "_status",
-        "_stopped",
-        "_task",
-        "_worked",
-        "late",
-        "record",
-        "repeated",
-        "request",
-    )
+    __slots__ = ("_client", "_incurred", "_patience", "_task", "phase", "record", "request")
 
     def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
         """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
         self.request = request
-        self.late = self.repeated = False
+        self.phase = Phase.READY
         self.record: Record | None = None
         self._client = client
         self._incurred = incurred
-        self._parsed: dict[str, Any] = {}
         self._patience = Patience(client.endpoint)
-        self._status = 0
-        self._sending = self._stopped = self._worked = False
         self._task: asyncio.Task[Any] | None = None
 
     async def run(self) -> Outcome:
@@ -278,12 +304,13 @@ class Attempt:
     async def _try_again(self, failure: Retry) -> Outcome:
         """Try as often and as long as patience allows; tenacity's machinery would be a fifth of a success's cost."""
         client, patience, first = self._client, self._patience, [failure]
-        self.repeated = True
-        client.working -= 1
-        client.begin(client)
 
         async def attempt() -> Outcome | Retry:
-            return first.pop() if first else await self._try()
+            if first:
+                return first.pop()
+            await client.limiter.take_again()
+            self.phase = Phase.READY
+            return await self._try()
 
         def seconds(state: RetryCallState) -> float:
             wait = min(client.backoff(state), client.watch.left(patience))
@@ -293,34 +320,41 @@ class Attempt:
             self._go_on()
             return patience.over(state.upcoming_sleep)
 
+        def wait(_: RetryCallState) -> None:
+            client.watch.tell_retry(patience)
+            self.phase = Phase.RETRYING
+            client.limiter.release()
+
         outcome: Outcome | Retry = await AsyncRetrying(
             retry=retry_if_result(lambda found: isinstance(found, Retry)),
             wait=seconds,
             stop=over,
-            before_sleep=lambda _: client.watch.tell_retry(patience),
+            before_sleep=wait,
             retry_error_callback=lambda _: patience.last,
         )(attempt)
         return client.given_up(self.request, patience) if isinstance(outcome, Retry) else outcome
 
     def stop(self, paid: bool = True) -> None:
-        """Send nothing more; break off what is ``paid`` for as well, or wait for it."""
-        self._stopped = True
-        if self._task is not None and (paid or not (self._sending or self.record)):  # cancelled unbegun, it never ends
+        """Break it off, or wait for what is sent and may be ``paid`` for already."""
+        sending = self.phase in (Phase.SENDING, Phase.LATE)
+        if self._task is not None and (paid or not (sending or self.record)):  # cancelled unbegun, it never ends
             self._task.cancel()
 
     def time_out(self) -> None:
         """End what is being sent, which may be tried again."""
-        self.late = self._task is not None and self._task.cancel()
+        if self.phase is Phase.SENDING and self._task is not None and self._task.cancel():
+            self.phase = Phase.LATE
 
     def _go_on(self) -> None:
-        if self._stopped:
+        if self._client.closed:
             raise asyncio.CancelledError
 
     async def _try(self) -> Outcome | Retry:
         """Send the request until its response decides it: once, or again as the server turns out to take it."""
         client, request, released = self._client, self.request, False
         while True:
-            response = await self._send()
+            exchange = await self._send()
+            response = exchange.response
             if isinstance(response, Reply):
                 client.watch.answered()
                 if released:
@@ -328,7 +362,7 @@ class Attempt:
                 return response
             if released:
                 client.quirks.hold(request.constraint)  # it was not why
-            elif not isinstance(response, Unsupported) and self._status in _NOT_TAKEN:
+            elif not isinstance(response, Unsupported) and exchange.status in _NOT_TAKEN:
                 released = client.quirks.release(request.constraint)
                 if released:
                     continue
@@ -346,61 +380,59 @@ class Attempt:
                     return client.rejected(request, Refused(response.reason, plain=False))
             raise client.stopped(response.reason)
 
-    async def _send(self) -> Reply | Complaint:
-        """Wait for a slot and for money, send, and account for what was sent."""
+    async def _send(self) -> _Exchange:
+        """Wait for a turn and for money, send, and account for what was sent."""
         self._go_on()
         client, request = self._client, self.request
         limiter, spending = client.limiter, client.shared.spending
         estimate = client.observed.reserved(request.body, _room(request.body)) if client.estimates else (0, 0)
         reserved = spending.needed(estimate, client.price)
-        started = await limiter.acquire(sum(estimate), again=self._patience.attempts > 0)
+        started = await limiter.turn(sum(estimate))
+        await spending.reserve(reserved)
+        # Only now: others may have learned while this one waited.
+        body = client.quirks.apply(request.body, request.constraint)
+        exchange, usage = _NOTHING, None
+        begun = time.perf_counter()
         try:
-            await spending.reserve(reserved)
-            # Only now: others may have learned while this one waited.
-            body = client.quirks.apply(request.body, request.constraint)
-            usage: tuple[int, int] | None = None
-            self._sending, self._worked = True, False
-            begun = time.perf_counter()
-            try:
-                response = await self._exchange(body, started)
-                usage = response.usage if isinstance(response, (Reply, Retry)) else None
-            finally:
-                self._sending = False
-                used = usage or (estimate if self._worked else (0, 0))
-                spending.settle(reserved, spending.needed(used, client.price))
-                if client.estimates:
-                    limiter.correct_tokens(sum(estimate), sum(used))
-                    client.observed.add(request.body, usage)
-                    if self._worked and usage is None:
-                        client.warnings.tell(
-                            "tokens",
-                            "is served without a count of tokens: budgets and limits use an estimate (by the length and"
-                            " script of the prompt, and the largest allowed reply)",
-                        )
-                self._incurred.add(usage, client.price, time.perf_counter() - begun)
+            exchange = await self._exchange(body, started)
+            if isinstance(exchange.response, (Reply, Retry)):
+                usage = exchange.response.usage
         finally:
-            limiter.release()
+            self.phase = Phase.READY
+            used = usage or (estimate if exchange.worked else (0, 0))
+            spending.settle(reserved, spending.needed(used, client.price))
+            if client.estimates:
+                limiter.correct_tokens(sum(estimate), sum(used))
+                client.observed.add(request.body, usage)
+                if exchange.worked and usage is None:
+                    client.warnings.tell(
+                        "tokens",
+                        "is served without a count of tokens: budgets and limits use an estimate (by the length and"
+                        " script of the prompt, and the largest allowed reply)",
+                    )
+            self._incurred.add(usage, client.price, time.perf_counter() - begun)
+        response = exchange.response
         if isinstance(response, (Reply, Refused)) and response.raw:
             self.record = Record(
-                request.key,
-                request.endpoint.identity,
-                request.sample,
-                request.body.decode(),
-                None if body == request.body else body.decode(),
-                response.raw,
-                usage,
-                time.time(),
-                response.seconds if isinstance(response, Reply) else None,
+                key=request.key,
+                endpoint=request.endpoint.identity,
+                sample=request.sample,
+                body=request.body.decode(),
+                sent=None if body == request.body else body.decode(),
+                reply=response.raw,
+                usage=usage,
+                time=time.time(),
+                seconds=response.seconds if isinstance(response, Reply) else None,
             )
         if isinstance(response, Reply):
             client.answered(body, request)
-            await client.warnings.look(request, body, response, self._parsed)
-        return response
+            await client.warnings.look(request, body, response, exchange.json)
+        return exchange
 
-    async def _exchange(self, body: bytes, started: float) -> Reply | Complaint:
+    async def _exchange(self, body: bytes, started: float) -> _Exchange:
         """Send a body, and say what came of it."""
-        client, self._status = self._client, 0
-        endpoint, watch = client.endpoint, client.watch
+        client, endpoint, watch = self._client, self._client.endpoint, self._client.watch
+        self.phase = Phase.SENDING
         client.sent(self)
         try:
             status, headers, data = await client.transport.send(endpoint, body)
@@ -408,44 +440,43 @@ class Attempt:
             watch.heard(seconds)
             data = decoded(data, headers, endpoint)
         except (asyncio.CancelledError, TimeoutError) as problem:
-            ours = self.late and self._task is not None and not self._task.uncancel()
+            ours = self.phase is Phase.LATE and self._task is not None and not self._task.uncancel()
             if isinstance(problem, asyncio.CancelledError) and not ours:
                 raise
-            self.late, self._worked = False, True
             client.limiter.overloaded(started)
-            return Retry(f"no answer within {endpoint.timeout_s:g} s", DOWN)
+            return _Exchange(Retry(f"no answer within {endpoint.timeout_s:g} s", DOWN), worked=True)
         except NotConnectedError as problem:
             if not client.connected and self._patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
-                return Fatal(
+                said = (
                     f"no connection was made: {problem}. Is the server running, and is the address right?"
                     f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
                 )
-            return Retry(f"no connection: {problem}", DOWN)
+                return _Exchange(Fatal(said))
+            return _Exchange(Retry(f"no connection: {problem}", DOWN))
         except MalformedHeadError as problem:
-            self._worked = True
-            return Retry(str(problem), MALFORMED)
+            return _Exchange(Retry(str(problem), MALFORMED), worked=True)
+        except TooLargeError as problem:
+            return _Exchange(Retry(str(problem), OVERSIZED), worked=True)
         except OSError as problem:
-            self._worked = isinstance(problem, TooLargeError)
-            return Retry(str(problem) or type(problem).__name__, OVERSIZED if self._worked else DOWN)
+            return _Exchange(Retry(str(problem) or type(problem).__name__, DOWN))
         finally:
             del client.sending[self]
-        client.connected, self._status, self._worked = True, status, status < 300
+        client.connected = True
         data = client.secret.cut_response(data)
         # Nothing can be left out of a question to an application, whatever its error names.
         rejected = status in (400, 422)
         params = orjson.loads(body) if rejected and not endpoint.application else ()
         response = read_response(status, headers, data, params, rejected and (endpoint.application or client.proven))
         if isinstance(response, Accepted):
-            self._parsed = response.json
             # The time to find a recorded reply is not the time that its model took.
-            return Reply(
-                self.request.key, response.raw, body=response.json, seconds=None if endpoint.built_in else seconds
-            )
+            took = None if endpoint.built_in else seconds
+            reply = Reply(self.request.key, response.raw, body=response.json, seconds=took)
+            return _Exchange(reply, status, worked=True, json=response.json)
         if isinstance(response, Retry) and response.kind == THROTTLED:
             client.limiter.overloaded(started)
         if isinstance(response, Fatal) and status == 401 and client.keyless:
-            return Fatal(f"{response.reason} ({_NO_KEY})")
-        return response
+            response = Fatal(f"{response.reason} ({_NO_KEY})")
+        return _Exchange(response, status, worked=status < 300)
 
 
 def _room(body: bytes) -> int:

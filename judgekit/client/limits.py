@@ -36,49 +36,81 @@ _NOTHING: Final = Retry("")
 
 
 class Limiter:
-    """The gate in front of one endpoint. Slots are given first come, first served."""
+    """The gate in front of one endpoint: a request needs a slot, and then waits for its turn.
+
+    Attempts that are made again get slots first, in their order. What is left goes to the lines of those who `join`.
+
+    Attributes:
+        maximum: the most slots.
+        limit: how many there are now; the whole number below counts.
+        active: how many are taken.
+    """
 
     def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic) -> None:
         self.maximum = endpoint.concurrency
         self.limit = float(min(self.maximum, max(_START, self.maximum // 4)))
         self.active = 0
         self._clock = clock
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._again: deque[asyncio.Future[None]] = deque()
+        self._lines: list[Callable[[], None]] = []
         self._request_s = 60.0 / (endpoint.requests_per_minute or inf)
         self._token_s = 60.0 / (endpoint.tokens_per_minute or inf)
         self._decreased_at = self._resume_at = self._next_request = self._next_token = -inf
 
-    async def acquire(self, tokens: int = 0, *, again: bool = False) -> float:
-        """Wait for a slot, then for the moment at which the request may go; return that moment."""
+    def join(self, begin: Callable[[], None]) -> None:
+        """Call ``begin`` whenever a slot may be free; it takes as many as it has requests for."""
+        self._lines.append(begin)
+
+    def leave(self, begin: Callable[[], None]) -> None:
+        """Do not call it any more."""
+        self._lines = [line for line in self._lines if line != begin]
+
+    def take(self) -> bool:
+        """Take a slot, if one is free."""
+        free = not self._again and self.active < int(self.limit)
+        self.active += free
+        return free
+
+    def keeps(self) -> bool:
+        """Return whether the holder of a slot may go on with another request."""
+        return not self._again and self.active <= int(self.limit)
+
+    def release(self) -> None:
+        """Give a slot back."""
+        self.active -= 1
+        self._admit()
+
+    async def take_again(self) -> None:
+        """Wait for a slot, before all who did not have one yet."""
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        (self._waiting.appendleft if again else self._waiting.append)(slot)
+        self._again.append(slot)
         self._admit()
         try:
             await slot
-            now = self._clock()
-            at = max(now, self._next_request, self._next_token)
-            self._next_request = at + self._request_s
-            self._next_token = max(self._next_token, now) + tokens * self._token_s
-            while (at := max(at, self._resume_at)) > now:  # a pause may come, or grow, meanwhile
-                await asyncio.sleep(at - now)
-                now = self._clock()
         except asyncio.CancelledError:
             if not slot.cancelled():  # it was given
                 self.release()
             raise
-        return now
-
-    def release(self) -> None:
-        """Give the slot back."""
-        self.active -= 1
-        self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self.active < int(self.limit):
-            slot = self._waiting.popleft()
+        while self._again and self.active < int(self.limit):
+            slot = self._again.popleft()
             if not slot.done():
                 self.active += 1
                 slot.set_result(None)
+        for begin in self._lines:
+            begin()
+
+    async def turn(self, tokens: int = 0) -> float:
+        """Wait for the moment at which a request that has a slot may go; return that moment."""
+        now = self._clock()
+        at = max(now, self._next_request, self._next_token)
+        self._next_request = at + self._request_s
+        self._next_token = max(self._next_token, now) + tokens * self._token_s
+        while (at := max(at, self._resume_at)) > now:  # a pause may come, or grow, meanwhile
+            await asyncio.sleep(at - now)
+            now = self._clock()
+        return now
 
     def correct_tokens(self, estimated: int, used: int) -> None:
         """Tell how many tokens a request really took."""

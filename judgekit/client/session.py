@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
 
-from judgekit.client.attempt import Attempt, Client, Shared
+from judgekit.client.attempt import Attempt, Client, Phase, Shared
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.model_drift import changes, mixed
 from judgekit.client.waves import CHUNK, Job, Plan, add_new, begin, follow, missing
@@ -394,33 +394,32 @@ class _InFlight:
                 self._elsewhere.pop(key, None)
                 client = self.clients.get(request.endpoint)
                 if client is None:
-                    client = self.clients[request.endpoint] = Client(request.endpoint, self._shared, self._begin)
+                    client = self.clients[request.endpoint] = Client(request.endpoint, self._shared, self._start)
                 usage = self.flights[key][1][0].usages[request.endpoint.name]
                 client.add(Attempt(client, request, usage.incurred))
         for client in self.clients.values():
-            self._begin(client)
+            client.begin()
         if self._elsewhere:
             self._shared.note(_ELSEWHERE, once=True)
 
-    def _begin(self, client: Client) -> None:
-        """Begin as many attempts as may have a slot."""
-        while client.queue and client.working < client.endpoint.concurrency:
-            client.working += 1
-            attempt = client.queue.popleft()
-            self._running[attempt] = asyncio.create_task(self._work(client, attempt))
+    def _start(self, client: Client, attempt: Attempt) -> None:
+        self._running[attempt] = asyncio.create_task(self._work(client, attempt))
 
     async def _work(self, client: Client, attempt: Attempt) -> None:
-        """Carry out an attempt, and then others in its place: a task for each takes longer."""
+        """Carry out an attempt that has a slot, and then others with the same slot: a task for each takes longer."""
         task = self._running[attempt]
-        with self._failing():
-            while True:
-                await self._stored.wait()
-                await self._run(attempt)
-                if attempt.repeated or not client.queue:  # if it was, another one has its place
-                    break
-                attempt = client.queue.popleft()
-                self._running[attempt] = task
-        client.working -= not attempt.repeated
+        try:
+            with self._failing():
+                while True:
+                    await self._stored.wait()
+                    await self._run(attempt)
+                    if not (client.queue and client.limiter.keeps()):
+                        break
+                    attempt = client.queue.popleft()
+                    self._running[attempt] = task
+        finally:
+            if attempt.phase is not Phase.RETRYING:
+                client.limiter.release()
 
     async def _run(self, attempt: Attempt) -> None:
         """Carry out an attempt, and have stored what came of it."""
@@ -503,6 +502,7 @@ class _InFlight:
     def _stop(self, paid: bool) -> None:
         """Begin no attempt any more, and stop those that are begun."""
         for client in self.clients.values():
+            client.closed = True
             client.queue.clear()
         for attempt in self._running:
             attempt.stop(paid)
@@ -527,4 +527,4 @@ class _InFlight:
             with suppress(StoppedError):  # the claims of a process that has ended are void
                 self._claims.close()
         for client in self.clients.values():
-            await client.transport.aclose()
+            await client.aclose()

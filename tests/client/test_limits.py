@@ -38,23 +38,32 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_slots_are_given_in_order_to_further_attempts_first_and_never_more_than_there_are():
+def test_slots_go_to_further_attempts_first_and_never_more_than_there_are():
     async def main():
-        limiter = limited(2)
-        got: list[str] = []
+        limiter, line, got = limited(2), ["first", "second", "third", "fourth"], list[str]()
 
-        async def one(name):
-            await limiter.acquire(again=name == "again")
-            got.append(name)
+        def begin():
+            while line and limiter.take():
+                got.append(line.pop(0))
 
-        names = ["first", "second", "third", "fourth", "again"]
-        tasks = [asyncio.create_task(one(name)) for name in names]
+        async def again():
+            await limiter.take_again()
+            got.append("again")
+
+        limiter.join(begin)
+        begin()
+        task = asyncio.create_task(again())
         for taken in (2, 3, 4, 5):
             await settle()
             assert got == ["first", "second", "again", "third", "fourth"][:taken]
-            assert limiter.active <= 2
+            assert limiter.active == 2
+            assert limiter.keeps() == (taken > 2)
             limiter.release()
-        await asyncio.gather(*tasks)
+        await task
+        limiter.leave(begin)
+        line.append("nobody's")
+        limiter.release()
+        assert line
 
     asyncio.run(main())
 
@@ -62,8 +71,8 @@ def test_slots_are_given_in_order_to_further_attempts_first_and_never_more_than_
 def test_a_cancelled_wait_takes_no_slot():
     async def main():
         limiter = limited(1)
-        await limiter.acquire()
-        waiting = [asyncio.create_task(limiter.acquire()) for _ in range(3)]
+        assert limiter.take()
+        waiting = [asyncio.create_task(limiter.take_again()) for _ in range(3)]
         await settle()
         waiting[0].cancel()
         await settle()
@@ -74,6 +83,17 @@ def test_a_cancelled_wait_takes_no_slot():
         assert limiter.active == 1
 
     asyncio.run(main())
+
+
+def test_fewer_slots_than_are_taken_let_nobody_go_on_with_one():
+    limiter = limited(4)
+    assert [limiter.take() for _ in range(5)] == [True] * 4 + [False]
+    assert limiter.keeps()
+    limiter.overloaded(1.0)
+    assert not limiter.keeps()
+    limiter.release()
+    limiter.release()
+    assert (limiter.keeps(), limiter.take()) == (True, False)
 
 
 def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round():
@@ -104,9 +124,8 @@ def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round(
 async def _times(limiter: Limiter, tokens: list[int]) -> list[float]:
     begun, times = time.monotonic(), []
     for count in tokens:
-        await limiter.acquire(count)
+        await limiter.turn(count)
         times.append(time.monotonic() - begun)
-        limiter.release()
     return times
 
 
@@ -122,7 +141,7 @@ def test_requests_a_minute_are_spread_evenly_and_tokens_a_minute_delay_what_foll
 def test_a_pause_holds_everybody_and_the_longest_counts_and_an_estimate_is_corrected():
     async def main():
         limiter = limited(10, tokens_per_minute=60_000)
-        await limiter.acquire(5000)
+        await limiter.turn(5000)
         limiter.correct_tokens(5000, 50)
         limiter.pause(0.2)
         limiter.pause(0.1)
