@@ -78,8 +78,13 @@ def follow(jobs: list[Job[U]], program: Program[U], lookup: Lookup) -> Followed[
         followed.replies |= replies
         going: list[Job[U]] = []
         for job in jobs:
-            job.got = {request.key: replies[request.key] for request in job.wave if request.key in replies}
-            job.lacking = {request.key: request for request in job.wave if request.key not in replies}
+            job.got, job.lacking = {}, {}
+            for request in job.wave:
+                reply = replies.get(request.key)
+                if reply is None:
+                    job.lacking[request.key] = request
+                else:
+                    job.got[request.key] = reply
             if job.lacking:
                 followed.waiting.append(job)
                 continue

@@ -164,8 +164,7 @@ class Prompt:
 
     def values(self, query: Query, docs: Sequence[Doc] = (), fields: Fields = "title+text") -> dict[str, str]:
         """Return what of a query and of documents the prompt shows, `neutral`."""
-        columns = (name for name in self.placeholders if name.startswith("query."))
-        values = {name: neutral(query.column(name.removeprefix("query."))) for name in columns}
+        values = {name: neutral(query.column(column)) for name, column in self._columns}
         values["question"] = neutral(query.text)
         if docs:
             values["passages"] = passages(docs, fields, self.passage)
@@ -175,6 +174,11 @@ class Prompt:
     def placeholders(self) -> frozenset[str]:
         """The names of the placeholders in both templates."""
         return frozenset(_PLACEHOLDER.findall(self.system + self.user))
+
+    @cached_property
+    def _columns(self) -> list[tuple[str, str]]:
+        """The placeholders that show a column of the queries, and the names of these columns."""
+        return [(name, name.removeprefix("query.")) for name in self.placeholders if name.startswith("query.")]
 
     def messages(self, values: Mapping[str, str]) -> list[dict[str, str]]:
         """Return the chat messages with the placeholders filled in; values must be `neutral` already."""
@@ -201,12 +205,14 @@ def _entity(opener: re.Match[str]) -> str:
 
 def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str = "") -> str:
     """Return documents as fenced passages, in the order given; what would close a fence is made `neutral`."""
+    if not template:
+        return "\n\n".join([f"<passage>\n{neutral(render(doc, fields))}\n</passage>" for doc in docs])
 
     def shown(doc: Doc, name: str) -> str:
         return neutral(render(doc, fields) if name == "doc" else doc.column(name.removeprefix("doc.")))
 
     def filled(doc: Doc) -> str:
-        return _IN_PASSAGE.sub(lambda name: shown(doc, name[1]), template) if template else shown(doc, "doc")
+        return _IN_PASSAGE.sub(lambda name: shown(doc, name[1]), template)
 
     return "\n\n".join([f"<passage>\n{filled(doc)}\n</passage>" for doc in docs])
 

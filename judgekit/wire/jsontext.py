@@ -40,8 +40,8 @@ def parse_json(text: str | bytes) -> Any:
     """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end."""
     try:
         value = orjson.loads(text)
-        brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
-        if sum(map(text.count, brackets)) > _FEW_LEVELS:  # type: ignore[arg-type]  # of the same type
+        levels = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+        if levels > _FEW_LEVELS:
             orjson.dumps(value)
     except (orjson.JSONDecodeError, TypeError):
         value = json.loads(_flattened(text), parse_int=_number)

@@ -423,8 +423,10 @@ class ServerQuirks:
         """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
         if not (self.swapped or self.dropped):
             # The body is long, and is not read: a quote in a text has a backslash, so that none is taken for a name.
-            lacking = {name: value for name, value in constraint.items() if f'"{name}":'.encode() not in body}
-            return b"".join((body[:-1], b",", canonical(lacking)[1:])) if lacking else body
+            for name in sorted(constraint):
+                if f'"{name}":'.encode() not in body:
+                    body = b"".join((body[:-1], b",", canonical({name: constraint[name]})[1:]))
+            return body
         fields = (self._field(*item) for item in {**constraint, **orjson.loads(body)}.items())
         return canonical({name: value for name, value in fields if name not in self.dropped})
 
