@@ -24,8 +24,9 @@ _OTHERS: Final = [(bytes(set(range(256)).difference(firsts)), tokens) for firsts
 
 _UNSURE: Final = (0.6, 1.5)
 """Of what the script says, for tokenizers that are not known."""
-_COUNTED: Final = 0.02
-"""The least share by which totals may differ."""
+_CLUSTERED: Final = 0.04
+"""The least share by which totals may differ: reports about documents of a few questions are alike. Of the sample's
+questions, those of the first twelve foresaw the tokens of the other 92 within 2.1 %."""
 _UNLIMITED: Final = 2048
 """The most tokens of a reply without a limit, as long as none is known."""
 _ASKED_AGAIN: Final = (0.1, 0.0, 0.5)
@@ -76,7 +77,7 @@ class _Mean:
         """Return the mean of ``more`` further numbers."""
         mean = self.total / self.count
         variance = max(0.0, self.squares / self.count - mean * mean)
-        apart = _COUNTED * mean + 2 * math.sqrt(variance * (1 / self.count + 1 / max(more, 1)))
+        apart = _CLUSTERED * mean + 2 * math.sqrt(variance * (1 / self.count + 1 / max(more, 1)))
         return Foreseen(mean, max(0.0, mean - apart), mean + apart)
 
 

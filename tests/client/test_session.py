@@ -132,7 +132,7 @@ def test_a_plan_foresees_tokens_and_money_by_the_script_and_then_by_what_was_rep
     plan.observed = {HERE: reported(44, 3, count=8)}
     assert plan.is_reported
     assert plan.tokens.about == pytest.approx(4400 + 300)
-    assert (plan.tokens.low, plan.tokens.high) == pytest.approx((4700 * 0.98, 4700 * 1.02)), "all reports are the same"
+    assert (plan.tokens.low, plan.tokens.high) == pytest.approx((4700 * 0.96, 4700 * 1.04)), "all reports are the same"
     assert plan.money(price).about == pytest.approx(4400 + 600)
     assert plan.money(lambda _: None) is None
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections import Counter
 from string import Template
 
@@ -174,3 +175,16 @@ def test_what_cannot_be_seen_around_a_verdict_changes_nothing(sign: str) -> None
         assert read(PROMPTS["binary"], text, BRIDGE) == Verdict(
             1, text.index("Yes"), *(["Answer: Yes"] if ":" in text else [])
         )
+
+
+@pytest.mark.parametrize(
+    "piece", ["Yes. It is. ", "- a: yes\n", "the, ", "A B ", "my answer is yes. ", '"x" ', "<answer>"]
+)
+def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
+    def seconds(times: int) -> float:
+        begun = time.process_time()
+        for name in ("binary", "graded"):
+            assert read(PROMPTS[name], f"{piece * times}\nYes\n2", BRIDGE) is None
+        return time.process_time() - begun
+
+    assert min(seconds(4_000) for _ in range(2)) < 40 * max(min(seconds(500) for _ in range(3)), 0.005)
