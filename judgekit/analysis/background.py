@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.leakage import AnsweredBy
-from judgekit.analysis.money import Pool
+from judgekit.analysis.money import Money, Pool
 
 if TYPE_CHECKING:
     from judgekit.data.runs import Run
@@ -39,6 +39,7 @@ class Background:
         twins: per labeling and query the mean label over the query's pool, the labeling's question-only twin.
         costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
             ``completion_tokens``, ``money``, ``request_seconds``; the labeling ``answers`` is answering end to end.
+        money: what things cost that no table of costs tells, and what may be spent.
         pool: how much there is to label and to answer.
         needs: what each labeling needs and sees, by name.
         answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
@@ -64,6 +65,7 @@ class Background:
     controls: Collection[str] = ()
     twins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     costs: pd.DataFrame | None = None
+    money: Money = field(default_factory=Money)
     pool: Pool | None = None
     needs: Mapping[str, Needs] = field(default_factory=dict)
     answering: Mapping[str, AnsweredBy] = field(default_factory=dict)

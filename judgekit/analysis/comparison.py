@@ -25,7 +25,6 @@ from judgekit.analysis.leakage import same_by_construction
 from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
-from judgekit.analysis.money import Money
 from judgekit.analysis.nesting import Nesting
 from judgekit.analysis.primary import Primary, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
@@ -139,7 +138,6 @@ def compare(
     mode: str | None = None,
     only: Mapping[str, Collection[Any]] | None = None,
     pairing: Pairing = "matched",
-    money: Money | None = None,
     background: Background | None = None,
     progress: Progress = silent,
 ) -> Comparison:
@@ -167,8 +165,7 @@ def compare(
         only: what to look at, everything by default: any of ``labelings, runs, measures, depths, metrics, models``.
         pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
             flagged.
-        money: what things cost, and what may be spent.
-        background: what the tables do not say of themselves.
+        background: what the tables do not say of themselves: costs and prices, who answered, kinds and groups.
         progress: is told about every panel (measure x metric x model x depth).
 
     Raises:
@@ -179,7 +176,6 @@ def compare(
         rules=rules or Rules(),
         outcome=DeclaredOutcome(outcome) if isinstance(outcome, str) else outcome or DeclaredOutcome(),
         background=background or Background(),
-        money=money or Money(),
         only=dict(only or {}),
         pairing=pairing,
         mode=mode,
@@ -196,7 +192,6 @@ class _Comparing:
     rules: Rules
     outcome: DeclaredOutcome
     background: Background
-    money: Money
     only: dict[str, Collection[Any]]
     pairing: Pairing
     mode: str | None
@@ -398,7 +393,7 @@ class _Comparing:
                 resamples=work.resamples,
                 rules=self.rules,
                 background=self.background,
-                money=self.money,
+                money=self.background.money,
                 declared=self.outcome,
                 constructed=frozenset(name for name in panel.labelings if work.flagger.is_outcome(panel, name)),
                 closed_book=inputs.closed_book.get((panel.metric, model)),

@@ -212,10 +212,10 @@ def _compared(state: State) -> Comparison:
         outcome=prepared.outcome,
         model=first.model if first and own else None,
         mode=first.mode or several[0] if first and len(several) > 1 else None,
-        money=prepared.config.costs(),
         background=Background(
             controls=(RETRIEVER, LENGTH),
             twins={name: stages.question_mean(labeling) for name, labeling in labelings.items()},
+            money=prepared.config.costs(),
             costs=shown.costs(prepared.labelers, state.session, prepared.answering, Measure(primary).cutoff),
             pool=stages.pool_size(collection, Measure(primary).cutoff),
             needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
