@@ -13,6 +13,7 @@ from judgekit.analysis.money import ANSWERING, PEOPLE, Price, check_costs, price
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.wording import names_of, plural, rounded
 
+_NO_REQUESTS: Final = "no requests"
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 
@@ -33,11 +34,9 @@ def costs(case: Case) -> Iterator[Claim]:
     known = {name: price for name, price in prices.items() if _amount(case, price)}
     if not known:
         return
-    by_amount: dict[str, list[str]] = {}
-    for name, price in known.items():
-        by_amount.setdefault(_amount(case, price), []).append(name)
-    parts = "; ".join(f"{amount} for {names_of(names, 'or')}" for amount, names in by_amount.items())
-    yield Claim("costs", f"{plural(pool.queries, 'new question')} would take {parts}.", line="Cost", rank=1)
+    yield Claim(
+        "costs", f"{plural(pool.queries, 'new question')} would take {_together(case, known)}.", line="Cost", rank=1
+    )
     for name, price in known.items():
         amount = _amount(case, price)
         said = f"{plural(pool.queries, 'new question')} would take {amount} by {name}."
@@ -45,6 +44,20 @@ def costs(case: Case) -> Iterator[Claim]:
         yield Claim("cost", said, name, amount, value=value * pool.queries)
     yield from _references(case, prices)
     yield from _budget(case, prices)
+
+
+def _together(case: Case, known: Mapping[str, Price]) -> str:
+    """Return what all ways take, in words; equal amounts stand together, those that ask nobody last."""
+    by_amount: dict[str, list[str]] = {}
+    for name, price in known.items():
+        by_amount.setdefault(_amount(case, price), []).append(name)
+    free = by_amount.pop(_NO_REQUESTS, [])
+    parts = [f"{amount} for {names_of(names, 'or')}" for amount, names in by_amount.items()]
+    # The unit is said once.
+    parts = [part if place == 0 else part.replace(" requests for ", " for ") for place, part in enumerate(parts)]
+    if free:
+        parts.append(f"{'none' if parts else _NO_REQUESTS} for {names_of(free, 'or')}")
+    return "; ".join(parts)
 
 
 def _amount(case: Case, price: Price) -> str:
@@ -57,7 +70,7 @@ def _amount(case: Case, price: Price) -> str:
         return plural(round(price.judgments * questions), "judgment")
     if not math.isfinite(price.requests):
         return ""
-    return plural(round(price.requests * questions), "request") if price.requests > 0 else "no requests"
+    return plural(round(price.requests * questions), "request") if price.requests > 0 else _NO_REQUESTS
 
 
 def in_money(case: Case, amount: float) -> str:
@@ -73,12 +86,12 @@ def _references(case: Case, prices: Mapping[str, Price]) -> Iterator[Claim]:
     if not need:
         return
     each = case.money.reference
-    price = "" if each is None else f", {in_money(case, each)} each"
+    price = "" if each is None else f" ({in_money(case, each)} each)"
     if free and len(free) < len(need):
-        said = f"All but {names_of(free)} need a reference answer for each question{price}."
+        said = f"All but {names_of(free)} need reference answers{price}."
     else:
         verb = "needs" if len(need) == 1 else "need"
-        said = f"{names_of(need)} {verb} a reference answer for each question{price}."
+        said = f"{names_of(need)} {verb} reference answers{price}."
     yield Claim("references", said, names_of(need), line="Cost", rank=2)
 
 

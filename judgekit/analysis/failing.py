@@ -83,7 +83,8 @@ def beside_failing(case: Case) -> Iterator[Claim]:
             # Another labeling's twin is not held against it.
             mine = twin_of in (control.name, each.name)
             if mine and (each.name, control.name) not in case.oftener([each, control]):
-                beaten = f"{each.name} is not shown to find more of them than {what}."
+                against = what if twin_of == control.name else "one score per question"
+                beaten = f"{each.name} is not shown to find more of them than {against}."
                 yield Claim("no better", beaten, each.name, control.name, *value, qualifies=f"{FINDS}: {each.name}")
     for each in series:
         if is_kin(case, each.name):

@@ -34,18 +34,18 @@ def shipping(case: Case) -> Iterator[Claim]:
             " the best."
         )
         yield Claim("any", sentence, value=most, high=most, shown=True, line="Choose")
+    within = f", which is within your margin of {plural_points(margin)}" if cost <= margin < most else ""
+    leads = f"{_ahead(case, leader)}: shipping it costs at most {cost:.1f} points{within}."
     if candidates == [leader]:
         yield _only(case, leader)
-        return
-    if len(runs) == 2:
+    elif most <= margin:
+        yield Claim(CHOICE, leads, leader, high=cost, shown=True, line="Choose", rank=1)
+    elif len(runs) == 2:
         yield _of_two(case, leader)
-        return
-    yield Claim(CHOICE, _candidates(candidates, runs), leader, high=cost, shown=len(candidates) < len(runs),
-                line="Choose", rank=1)  # fmt: skip
-    within = f", which is within your margin of {margin:g}" if cost <= margin < most else ""
-    said = f"{_ahead(case, leader)}: shipping it costs at most {cost:.1f} points{within}."
-    yield Claim("ship", said, leader, value=100 * _mean(case, leader), high=cost,
-                shown=cost <= margin, line="Choose", rank=2)  # fmt: skip
+    else:
+        shown = len(candidates) < len(runs)
+        yield Claim(CHOICE, _candidates(candidates, runs), leader, high=cost, shown=shown, line="Choose", rank=1)
+        yield Claim("ship", leads, leader, high=cost, shown=cost <= margin, line="Choose", rank=2)
 
 
 def leading_run(case: Case) -> str:

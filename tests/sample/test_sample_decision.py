@@ -16,7 +16,7 @@ def test_which_run_and_which_labels(demo: Finished) -> None:
         ", for this reader. containment needs no requests, but lies more than a standard error behind" in lines["Keep"]
     )
     assert lines["Cost"].startswith(
-        "104 new questions would take 571 requests for answers; no requests for containment;"
+        "104 new questions would take 571 requests for answers; 1,092 for erag or judge; none for containment."
     )
     assert lines["New run"] == "A further run needs at most about 500 labels or 104 answers."
     assert lines["Failing"].startswith("Of two questions, erag finds the worse answered one 83 (7")

@@ -1,0 +1,133 @@
+"""Rules of the decision's text over generated experiments: they hold for every name, number of runs and finding."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import judgekit as jk
+from judgekit.analysis import Background, Comparison, Money, Pool, Rules, compare
+from judgekit.analysis.claims import LINES, further, stated, wrapped
+from judgekit.analysis.keeping import KEEP
+from judgekit.analysis.leakage import AnsweredBy
+from judgekit.labelers.base import Needs
+from tests.analysis.worlds import claims, tables
+
+ANSWERER = jk.Endpoint("x", "http://localhost:1/v1", "m")
+NUMBER = re.compile(r"r -?\.?\d|points|times in 100")
+ENDS = re.compile(r"-?[\d.]+ to -?[\d.]+|at most|too few questions differ|within|margin|reaches")
+
+
+@st.composite
+def experiments(draw: st.DrawFn) -> tuple[tuple[pd.DataFrame, pd.DataFrame], dict[str, Any]]:
+    """Return tables of an experiment with names of 1 to 60 characters, and what is known beside them."""
+    runs, labelings = draw(st.integers(2, 8)), draw(st.integers(1, 4))
+    letters = st.text("abcxyz.-_(=,)", min_size=1, max_size=60)
+    names = draw(st.lists(letters, min_size=runs + labelings, max_size=runs + labelings, unique=True))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    n = draw(st.sampled_from([6, 30, 80, 200]))
+    skill = rng.normal(size=runs) * draw(st.sampled_from([0.0, 0.1, 0.6]))
+    use = skill[:, None] + rng.normal(size=(runs, n))
+    quality = (use + rng.normal(size=n) > draw(st.sampled_from([0.3, 1.8]))).astype(float)
+    scores = {}
+    for name in names[runs:]:
+        bias = draw(st.sampled_from([0.0, 0.0, 1.5])) * rng.normal(size=(runs, 1))
+        known = draw(st.sampled_from([0.0, 1.0, -1.0]))
+        scores[name] = known * use + bias + draw(st.sampled_from([0.1, 1.0, 3.0])) * rng.normal(size=(runs, n))
+    answers: pd.DataFrame
+    table, answers = tables(scores, quality, tuple(names[:runs]))
+    if draw(st.booleans()):
+        answers = answers[rng.random(len(answers)) > 0.02]
+    needs = {
+        name: Needs(
+            references=draw(st.booleans()),
+            endpoints=(ANSWERER,) if draw(st.booleans()) else (),
+            existing=draw(st.integers(0, 5)) == 0,
+        )
+        for name in names[runs:]
+    }
+    requests = [float(draw(st.sampled_from([0, 100, 104, 5000]))) for _ in range(labelings + 1)]
+    costs = pd.DataFrame({"labeling": [*names[runs:], "answers"], "requests": requests})
+    if draw(st.booleans()):
+        costs = costs.assign(money=costs["requests"] / 50)
+    again = tuple(rng.integers(1, 50, runs).tolist())
+    background = Background(
+        needs=needs,
+        costs=costs,
+        pool=Pool(n, 5 * n, 10 * n, 3 * n, n, again, again),
+        answering={"m": AnsweredBy("m", "")},
+        reranked={names[0]: "m"},
+    )
+    return (table, answers), {"background": background, "money": Money("EUR")}
+
+
+def decided(experiment: tuple[tuple[pd.DataFrame, pd.DataFrame], dict[str, Any]]) -> Comparison:
+    data, known = experiment
+    return compare(*data, rules=Rules(resamples=100), **known)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(experiments())
+def test_the_text_keeps_its_rules_whatever_was_found(experiment: Any) -> None:
+    decision = decided(experiment).decision
+    text, flat = decision.text, " ".join(decision.text.split())
+    said = [claim for _, claim in stated(decision.claims)]
+
+    # Nothing is lost: each line holds whole sentences, wrapped and never cut, whatever stands in a name.
+    assert "…" not in text
+    assert [title for title, _ in decision.lines] == [line for line in LINES if line in dict(decision.lines)]
+    for width in (40, 100):
+        assert " ".join(wrapped(decision.lines, width).split()) == flat
+    assert all(claim.sentence.endswith(".") for claim in decision.claims)
+    assert all(" ".join(claim.sentence.split()) in flat for claim in said)
+    assert len(said) + len(further(decision.claims)) == len(decision.claims)
+
+    # What qualifies a claim stands where the claim stands.
+    stand = {claim.key for claim in said} | {claim.kind for claim in said}
+    for claim in decision.claims:
+        if claim.qualifies in stand:
+            assert claim in said, claim
+
+    # What is kept is neither shown to mislead nor to flatter its pick, and its pick may be the best.
+    runs, follows = claims(decision, "run"), claims(decision, "follows")
+    if decision.kept:
+        assert decision.kept not in claims(decision, "left out")
+        assert decision.kept not in claims(decision, "misleads")
+        picks = claims(decision, "picks")[decision.kept].against.split(" or ")
+        assert len(picks) > 1 or not runs[picks[0]].shown
+        assert follows[decision.kept].low > 0
+        rivals = [
+            claim for name, claim in follows.items() if name not in claims(decision, "left out") and claim.low > 0
+        ]
+        assert follows[decision.kept].value == max(claim.value for claim in rivals), "the largest r"
+    for name, claim in claims(decision, "cheaper").items():
+        assert f"keep {name}" not in flat
+        assert claim.value <= follows[decision.kept].value
+        assert not claim.shown or "save money" in claim.sentence
+
+    # The cheapest run is enough only if every bound lies below the margin; nothing asks for questions that are there.
+    assert ("keep the cheapest" in flat) == (max(-claim.low for claim in runs.values()) <= 2)
+    (scores, _), _ = experiment
+    for more in claims(decision, "more questions").values():
+        assert "more than" in more.sentence or more.value > scores["query_id"].nunique()
+    assert "safer" not in flat
+
+    # No number without its interval or bound, and none against its order.
+    for claim in decision.claims:
+        if NUMBER.search(claim.sentence) and claim.kind not in ("together", "more questions", "point"):
+            assert ENDS.search(claim.sentence), claim.sentence
+        assert not claim.low > claim.value
+        assert not claim.high < claim.value
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(experiments())
+def test_a_decision_says_the_same_once_it_is_saved_and_loaded(experiment: Any) -> None:
+    from judgekit.analysis.claims import claims_of, claims_table, lines_of, plain
+
+    decision = decided(experiment).decision
+    assert lines_of(claims_of(claims_table(decision.claims))) == decision.lines
+    assert [row["sentence"] for row in plain(decision.claims)] == decision.table["sentence"].tolist()
+    assert all(claim.subject == decision.kept for claim in decision.claims if claim.kind == KEEP and claim.shown)
