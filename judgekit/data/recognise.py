@@ -28,7 +28,7 @@ from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import located, opened
 from judgekit.data.tables import ANSWERS, RATED, RATINGS
-from judgekit.errors import DataError, JudgekitError
+from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import Form
 from judgekit.spec import Spec
 
@@ -117,8 +117,19 @@ def recognise(source: str | Path) -> Recognised:
     told = None if form.nested or named else nested_form(first)
     form, fields = (form, first[0].fields) if told is None else told
     found = Recognised((), form, flat, tuple(map(str, first[0].fields)), fields, named)
+    _check_named(path, spec, found)
     kinds, problem = _held(source, found)
     return replace(found, kinds=kinds, why="" if kinds else problem or _nothing(found.fields))
+
+
+def _check_named(path: Path, spec: Spec, found: Recognised) -> None:
+    """Refuse options that no kind of data has, and columns that a file lacks."""
+    keys = sorted({key for declared in DECLARED_KINDS.values() for key in declared.names})
+    for key, column in found.named.items():
+        if key not in keys:
+            raise UsageError(f"format '{spec}': {not_among('option', key, keys)}")
+        if column not in found.fields:
+            raise DataError(not_among("column", column, found.fields), path)
 
 
 def _reason(error: Exception) -> str:

@@ -283,6 +283,11 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
             ["two.csv  not used: line 2: has 'query_id' and 'qid'; choose one, e.g. csv(id=query_id):two.csv"],
         ),
         (
+            ["csv(id=Nr,text=Fragen):fragen.csv"],
+            ["unknown column 'Fragen': choose from Nr, Frage. Did you mean 'Frage'"],
+        ),
+        (["csv(id=Nr,txt=Frage):fragen.csv"], ["unknown option 'txt': choose from answer, answers, "]),
+        (
             ["fragen.csv"],
             ["name its columns, csv(id=…,text=…,answers=…):fragen.csv", "init . 'csv(id=…,text=…):fragen.csv'"],
         ),
