@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Form:
+class DataForm:
     """A form of data, ``NAME:PATH``: what marks it, what it yields, and an example. judgekit's own are declared alike.
 
     A *flat* form turns a file into records, one query, doc or row each. A *nested* form turns one record into a
@@ -74,7 +74,7 @@ class Register:
     def __init__(self, home: str = "") -> None:
         self.commands: dict[str, Any] = {}
         self.tables: dict[str, type[Any]] = {}
-        self.forms: dict[str, Form] = {}
+        self.forms: dict[str, DataForm] = {}
         self.homes: dict[str, str] = {}
         self.kinds: dict[str, str] = {}
         # A step, and the name of the one that it stands before or after; neither for the core's, in their order.
@@ -104,17 +104,17 @@ class Register:
         name: str,
         *,
         holds: tuple[str, ...] = (),
-        marks: Callable[[Any], bool] = Form.marks,
+        marks: Callable[[Any], bool] = DataForm.marks,
         lists: tuple[str, ...] = (),
         example: str = "",
     ) -> Callable[[T], T]:
-        """Register a function as a form of data: with ``holds`` a nested one, else from a path to records; see `Form`.
+        """Register a function as a `DataForm`: with ``holds`` a nested one, else from a path to records.
 
         With ``marks`` it is recognised by content, before judgekit's own forms.
         """
 
         def add(read: T) -> T:
-            self.forms[name] = Form(name, read, holds, marks, bool(holds), lists=lists, example=example)  # type: ignore[arg-type]
+            self.forms[name] = DataForm(name, read, holds, marks, bool(holds), lists=lists, example=example)  # type: ignore[arg-type]
             return read
 
         return add

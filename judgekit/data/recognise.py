@@ -1,4 +1,4 @@
-"""What a file holds, by its content: of which kinds, in which form, and what becomes of each of its columns.
+"""What a file holds, by its content: of which kinds, and in which form.
 
 Nothing is recognised here that the readers do not recognise. Where a file may be of more than one kind, the names of
 its columns decide, then its numbers, and at last its name.
@@ -14,9 +14,7 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, Declaration, Source
 from judgekit.data.forms import (
-    ENTRY,
     Beginning,
-    entry_of,
     flat_form,
     flat_records,
     form_named,
@@ -29,7 +27,7 @@ from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import located, opened
 from judgekit.data.tables import ANSWERS, RATED, RATINGS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 from judgekit.spec import Spec
 
 _RATING: Final = Declaration(
@@ -49,19 +47,6 @@ _ANSWER: Final = DECLARED["answer"]._replace(
 DECLARED_KINDS: Final = {**DECLARED, "answer": _ANSWER, "ratings": _RATING}
 """Everything that a file may hold: records, and ratings of answers."""
 _TELLS_QUALITY: Final = {"measure", "labeling"}
-_BECOMES: Final = {
-    "query_id": "id",
-    "question": "question",
-    "text": "question",
-    "messages": "conversation",
-    "answers": "reference answers",
-    "answer": "answers of your application",
-    "ctxs": "passages in their order",
-    "sources": "passages",
-    "gold": "judgments",
-    "rows": "queries, docs and numbers",
-}
-"""What a field of the entry that a nested form makes is called."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +65,8 @@ class Recognised:
     """
 
     kinds: tuple[str, ...] = ()
-    form: Form | None = None
-    flat: Form | None = None
+    form: DataForm | None = None
+    flat: DataForm | None = None
     fields: tuple[str, ...] = ()
     told: Mapping[str, Any] = field(default_factory=dict, repr=False)
     named: Mapping[str, str] = field(default_factory=dict)
@@ -218,61 +203,3 @@ def is_docs(source: str | Path, query_ids: set[str], doc_ids: set[str]) -> bool:
     if len(some & query_ids) != len(some & doc_ids):
         return len(some & doc_ids) > len(some & query_ids)
     return any(part in Path(source).name.lower() for part in DECLARED["doc"].called)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What becomes of the columns of a file.
-
-    Attributes:
-        taken: what each column that is used becomes.
-        left: the others.
-        lacks: what columns would add that are not there, by their names.
-    """
-
-    taken: Mapping[str, str]
-    left: tuple[str, ...]
-    lacks: Mapping[str, str]
-
-
-def columns_of(source: str | Path, found: Recognised, kind: str) -> Columns:
-    """Return what becomes of the columns of a file that is taken for a kind."""
-    if found.form is TREC:
-        used, places = (1, 3, 5) if kind == "run" else (1, 3, 4), range(1, 7 if kind == "run" else 5)
-        keys = ("query", "doc", DECLARED[kind].number)
-        left = tuple(f"column {place}" for place in places if place not in used)
-        return Columns({f"column {place}": key for place, key in zip(used, keys, strict=True)}, left, {})
-    if found.form is None or found.flat is None or not found.fields:
-        return Columns({}, (), {})
-    if found.nested:
-        taken = _entries(found.form, Source(None, found.flat.name, ENTRY, "entry"), found.told)
-        return Columns(taken, tuple(name for name in found.told if name not in taken), {})
-    declared = DECLARED_KINDS[kind]
-    names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
-    origin, fields = Source(None, found.form.name, names, declared.one), found.fields
-    if kind not in ("answer", "ratings"):
-        origin, rows = opened(source, kind)
-        first = next(rows, None)
-        fields = tuple(map(str, first.fields)) if first is not None else fields
-    taken = {}
-    for key in names:
-        column = next((name for name in origin.names.get(key, ()) if name in fields), None)
-        if column is not None:
-            taken.setdefault(column, key)
-    lacks = {names[key][0]: what for key, what in declared.adds.items() if key not in taken.values()}
-    return Columns(taken, tuple(name for name in fields if name not in taken), lacks)
-
-
-def _entries(form: Form, source: Source, fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each field of a record of a nested form becomes: what of the entry changes where it is empty."""
-    whole, taken = entry_of(form, source, DataRecord(1, fields)), {}
-    for name, value in fields.items():
-        empty = type(value)() if isinstance(value, str | list | dict) else None
-        try:
-            without = entry_of(form, source, DataRecord(1, {**fields, name: empty}))
-        except DataError:  # no record of the form without its lists
-            without = {key: part for key, part in whole.items() if key not in ("ctxs", "gold", "rows")}
-        changed = [key for key, value in whole.items() if without.get(key) != value]
-        if changed:
-            taken[str(name)] = " and ".join(dict.fromkeys(_BECOMES.get(key, key) for key in changed))
-    return taken

@@ -37,7 +37,7 @@ from judgekit.data.forms.sheets import PARQUET
 from judgekit.data.records import DataRecord, as_number, batches, parquet_columns
 from judgekit.data.streams import given, note_read
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 from judgekit.spec import Spec, form_of, split_file, split_form
 
 _AUTO: Final = Spec("auto")
@@ -87,7 +87,7 @@ def resolved(text: str | Path, base: Path) -> Path:
 class _Layout(NamedTuple):
     """What a file is like: its form, where each kind of field may be found, and its columns as far as they show."""
 
-    form: Form
+    form: DataForm
     names: Names
     columns: tuple[str, ...] = ()
     delimiter: str = ""

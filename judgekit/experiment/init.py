@@ -28,12 +28,13 @@ from judgekit.data.forms.delimited import TSV, PlainQuotes
 from judgekit.data.forms.texts import FOLDER, text_id
 from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
-from judgekit.data.recognise import DECLARED_KINDS, Columns, Recognised, columns_of, is_docs, recognise
+from judgekit.data.recognise import DECLARED_KINDS, Recognised, is_docs, recognise
 from judgekit.data.runs import Run, pool
 from judgekit.data.streams import stem, write_atomic
 from judgekit.data.tables import ALL, ANSWERS, RATINGS, SAMPLE
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
+from judgekit.experiment.columns import Columns, columns_of
 from judgekit.experiment.file import parse_config
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.written import KnownOutcome, Planned

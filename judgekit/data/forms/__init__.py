@@ -1,7 +1,7 @@
 """The forms in which this field keeps its data, and the one place where a form is recognised.
 
 A form is *flat*, a file of records, one query, doc or row each, with the field names of `judgekit.data.fields`; or
-*nested*: each record is a question with what belongs to it. Each is one declaration (`judgekit.registry.Form`).
+*nested*: each record is a question with what belongs to it. Each is one declaration (`judgekit.registry.DataForm`).
 judgekit's own stand below; users' stand in the registry (`judgekit.register.form`, in a notebook cell or a plug-in) and
 come first, or are functions in a file (``my_forms.py:pairs``). ``init``, ``run``, ``convert`` and Python ask this list.
 
@@ -35,7 +35,7 @@ from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import given, note_read, parquet_parts
 from judgekit.data.tables import RATED
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.registry import Form, register
+from judgekit.registry import DataForm, register
 from judgekit.spec import Spec, run_file, split_file, user_code
 
 __all__ = ["ENTRY", "FORMS", "Beginning", "content_id", "entry_of", "flat_form", "flat_records", "form_named", "forms",
@@ -54,12 +54,12 @@ _PLACES: Final = ("beir", "ir_datasets", "msmarco")
 _LOOKED_AT: Final = 20
 
 
-def forms() -> dict[str, Form]:
+def forms() -> dict[str, DataForm]:
     """Return all forms by name, in the order in which a file is held against them: users' come first."""
     return {**register.forms, **{name: form for name, form in FORMS.items() if name not in register.forms}}
 
 
-def form_named(name: str) -> Form:
+def form_named(name: str) -> DataForm:
     """Return a form: judgekit's, one that is registered, or a function in a user's file (``my_forms.py:pairs``)."""
     if name in forms():
         return forms()[name]
@@ -69,14 +69,14 @@ def form_named(name: str) -> Form:
         read = vars(run_file(Path(file))).get(function)
         if not callable(read):
             raise UsageError(f"{file} has no function {function!r}")
-        return Form(name, read)
+        return DataForm(name, read)
     register.load()
     if name not in forms():
         raise UsageError(not_among("data format", name, sorted({"auto", *_PLACES, *forms()})))
     return forms()[name]
 
 
-def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> Form:
+def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
     """Return the flat form of a file, by its beginning; ``kinds`` are those that it may hold, () any but pairs."""
     path, wanted = beginning.path, {*kinds}
     for form in forms().values():
@@ -101,7 +101,7 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRe
     return form.name, flat_records(form, path, spec)
 
 
-def flat_records(form: Form, path: Path, spec: Spec) -> Iterator[DataRecord]:
+def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]:
     """Return the records of a file of a flat form."""
     if form is FORMS.get(form.name):
         found: Iterator[DataRecord] = form.read(path, spec.options) if form.options else form.read(path)
@@ -109,7 +109,7 @@ def flat_records(form: Form, path: Path, spec: Spec) -> Iterator[DataRecord]:
     return _own(form, path, spec)
 
 
-def _own(form: Form, path: Path, spec: Spec) -> Iterator[DataRecord]:
+def _own(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]:
     function = form.read
     with user_code(lambda: f"{path}, read as {form.name}", _file_of(function)):
         rows = function(path, spec.options) if form.options else function(path)
@@ -131,7 +131,7 @@ def telling(rows: Iterator[DataRecord]) -> tuple[list[DataRecord], Iterator[Data
     return first, chain(first, rows)
 
 
-def nested_form(first: Iterable[DataRecord]) -> tuple[Form, Mapping[str, Any]] | None:
+def nested_form(first: Iterable[DataRecord]) -> tuple[DataForm, Mapping[str, Any]] | None:
     """Return the nested form of first records, and the fields that tell it; None if they are flat."""
     nested = [form for form in forms().values() if form.nested]
     for record in first:
@@ -145,7 +145,7 @@ _NOT_ASKED: Final = ("answer", "ctxs", "gold", "sources", "titles")
 _OF_THE_QUESTION: Final = ("score", "hasanswer", "has_answer", "rank")
 
 
-def entry_of(form: Form, entries: Source, record: DataRecord) -> dict[str, Any]:
+def entry_of(form: DataForm, entries: Source, record: DataRecord) -> dict[str, Any]:
     """Return what a record of a nested form holds, with the record's line in every error."""
     fields = record.fields
     if entries.format in TABULAR:
@@ -161,7 +161,9 @@ def entry_of(form: Form, entries: Source, record: DataRecord) -> dict[str, Any]:
     return entry
 
 
-def inside(form: Form, source: Source, records: Iterable[DataRecord], kind: str) -> tuple[Source, Iterator[DataRecord]]:
+def inside(
+    form: DataForm, source: Source, records: Iterable[DataRecord], kind: str
+) -> tuple[Source, Iterator[DataRecord]]:
     """Return the records of one kind inside of the records of a nested form, and where their fields are."""
     names = source.names
     if kind == "query":
@@ -171,7 +173,7 @@ def inside(form: Form, source: Source, records: Iterable[DataRecord], kind: str)
     return source, _unfolded(form, source, records, kind)
 
 
-def _unfolded(form: Form, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
+def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
     entries = source if kind == "query" else source.of(ENTRY, "entry")
     counts = Counter[tuple[str, str]]()
     value = "score" if kind == "run" else "relevance"

@@ -13,7 +13,7 @@ from judgekit.data.forms.beginning import Beginning
 from judgekit.data.records import DataRecord, as_number, without_trailing_blanks
 from judgekit.data.streams import head, lines
 from judgekit.errors import DataError, UsageError
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 from judgekit.spec import Value
 
 
@@ -112,7 +112,7 @@ _LARGEST_CELL = (1 << 31) - 1
 """Bytes of a cell; Python's limit of 128 KiB is less than a long document."""
 
 
-TREC: Final = Form(
+TREC: Final = DataForm(
     "trec",
     trec_records,
     ("run", "qrels"),
@@ -120,14 +120,14 @@ TREC: Final = Form(
     narrows=lambda beginning: ("run",) if len(beginning.rows[0]) == 6 else ("qrels",),
     example="q1 Q0 d1 1 12.5 bm25\n",
 )
-TSV: Final = Form(
+TSV: Final = DataForm(
     "tsv",
     partial(_delimited, "tsv"),
     marks=lambda beginning: "\t" in beginning.row,
     options=("header", "quote"),
     example="query_id\ttext\nq1\tWho?\n",
 )
-CSV: Final = Form(
+CSV: Final = DataForm(
     "csv",
     partial(_delimited, "csv"),
     marks=lambda beginning: "," in beginning.row or ";" in beginning.row,

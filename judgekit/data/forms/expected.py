@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED
 from judgekit.data.forms.entry import ENTRY
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 
 LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents")
 GRADES: Final = ("grades", "relevance", "relevances")
@@ -31,7 +31,7 @@ def _first(fields: Mapping[str, Any], names: Iterable[str], otherwise: object = 
     return next((fields[name] for name in names if name in fields), otherwise)
 
 
-EXPECTED: Final = Form(
+EXPECTED: Final = DataForm(
     "expected",
     _expected,
     ("query", "qrels"),

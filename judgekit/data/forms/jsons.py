@@ -20,7 +20,7 @@ from judgekit.data.records import (
 )
 from judgekit.data.streams import lines
 from judgekit.errors import DataError
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 
 
 def _is_lines(beginning: Beginning) -> bool:
@@ -90,8 +90,8 @@ _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 
 
-JSONL: Final = Form("jsonl", _jsonl, marks=_is_lines, example='{"query_id": "q1", "text": "Who?"}\n')
-JSON: Final = Form(
+JSONL: Final = DataForm("jsonl", _jsonl, marks=_is_lines, example='{"query_id": "q1", "text": "Who?"}\n')
+JSON: Final = DataForm(
     "json",
     _json,
     marks=lambda beginning: beginning.start[:1] in (b"{", b"["),

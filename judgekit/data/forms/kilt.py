@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from judgekit.data.forms.entry import content_id
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 
 
 def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
     return ("query", "doc", "run", "answer") if guessed else ("query", "qrels")
 
 
-KILT: Final = Form(
+KILT: Final = DataForm(
     "kilt",
     _kilt,
     ("query", "doc", "run", "qrels", "answer"),

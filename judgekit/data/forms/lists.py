@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from judgekit.data.forms.entry import passage_of, text_id
 from judgekit.data.records import kind_of
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 
 
 def _castorini(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _dict(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"rows": [(query, *pair) for query, docs in fields.items() for pair in docs.items()]}
 
 
-DPR: Final = Form(
+DPR: Final = DataForm(
     "dpr",
     dict,
     ("query", "doc", "run"),
@@ -49,7 +49,7 @@ DPR: Final = Form(
     nested=True,
     example='{"question": "Who?", "answers": ["Ann"], "ctxs": [{"id": "d1", "text": "by Ann", "score": 2}]}\n',
 )
-CASTORINI: Final = Form(
+CASTORINI: Final = DataForm(
     "castorini",
     _castorini,
     ("query", "doc", "run"),
@@ -58,7 +58,7 @@ CASTORINI: Final = Form(
     example='{"query": {"text": "Who?", "qid": "q1"},'
     ' "candidates": [{"docid": "d1", "score": 2, "doc": {"contents": "by Ann"}}]}\n',
 )
-DICT: Final = Form(
+DICT: Final = DataForm(
     "dict",
     _dict,
     ("run", "qrels"),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from judgekit.data.fields import QUERY
 from judgekit.data.forms.entry import content_id, first_of, passage_of
 from judgekit.data.records import kind_of
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 
 ASKED: Final = ("user_input", "question", "input", "query")
 _FOUND: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
@@ -59,7 +59,7 @@ def _passage(context: Any) -> dict[str, Any]:
     return {"text": held["text"], "title": held.get("title")}
 
 
-RAG: Final = Form(
+RAG: Final = DataForm(
     "rag",
     _rag,
     ("query", "doc", "run", "qrels", "answer"),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from judgekit.data.fields import DECLARED, QUERY
 from judgekit.data.forms.entry import first_of, passage_of
 from judgekit.data.forms.expected import GRADES, LISTED
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 
 _ASKED: Final = ("question", "query", "user_input", "input", "text")
 _FOUND: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
@@ -99,7 +99,7 @@ def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
     return entry
 
 
-RETRIEVED: Final = Form(
+RETRIEVED: Final = DataForm(
     "retrieved",
     _retrieved,
     ("query", "doc", "run", "answer"),

@@ -14,7 +14,7 @@ from judgekit.data.forms.beginning import ZIP
 from judgekit.data.records import DataRecord, row_groups
 from judgekit.data.streams import note_read
 from judgekit.errors import DataError, UsageError, install, not_among
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 from judgekit.spec import Value
 
 
@@ -67,9 +67,9 @@ def _cell(value: Any) -> str:
     return str(value).strip()
 
 
-PARQUET: Final = Form(
+PARQUET: Final = DataForm(
     "parquet",
     _parquet,
     marks=lambda beginning: beginning.start.startswith(b"PAR1") or any(beginning.path.glob("*.parquet")),
 )
-XLSX: Final = Form("xlsx", _xlsx, marks=lambda beginning: beginning.start == ZIP, options=("sheet",))
+XLSX: Final = DataForm("xlsx", _xlsx, marks=lambda beginning: beginning.start == ZIP, options=("sheet",))

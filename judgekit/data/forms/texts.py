@@ -12,7 +12,7 @@ from judgekit.data.folders import TEXTS, text_files
 from judgekit.data.records import DataRecord
 from judgekit.data.streams import lines
 from judgekit.errors import DataError, UsageError
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 from judgekit.spec import Value
 
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.M)
@@ -107,7 +107,7 @@ class _Page(HTMLParser):
         return "\n\n".join(filter(None, blocks))
 
 
-FOLDER: Final = Form(
+FOLDER: Final = DataForm(
     "texts",
     _texts,
     ("doc",),

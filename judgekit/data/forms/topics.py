@@ -10,7 +10,7 @@ from typing import Final
 from judgekit.data.records import DataRecord
 from judgekit.data.streams import lines
 from judgekit.errors import DataError
-from judgekit.registry import Form
+from judgekit.registry import DataForm
 
 _TOPIC: Final = re.compile(r"<top>(?P<fields>(?:(?!</?top>).)*)</top>|\S[^\n]*", re.I | re.S)
 """A topic, or what stands where one was expected."""
@@ -36,7 +36,7 @@ def _topics(path: Path) -> Iterator[DataRecord]:
         yield DataRecord(line, {**fields, "query_id": fields.get("num"), "text": asked})
 
 
-TOPICS: Final = Form(
+TOPICS: Final = DataForm(
     "topics",
     _topics,
     marks=lambda beginning: beginning.row.lower().startswith("<top>"),
