@@ -58,6 +58,7 @@ class Background:
         unanswerable: the questions that nothing answers. They are left out of all comparisons, and what runs do there
             is said apart.
         quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
+        grades: people's grades of the answers to some questions, rows ``run, query_id, value`` on 0 to 1.
         outcome: claims about the outcome itself, which qualify those made from it.
     """
 
@@ -80,4 +81,5 @@ class Background:
     lists: Sequence[Run] = ()
     unanswerable: Collection[str] = ()
     quality: str = ""
+    grades: pd.DataFrame | None = None
     outcome: Sequence[Claim] = ()

@@ -112,6 +112,18 @@ def known_means(quality: Floats) -> Floats:
     return np.where(present > 0, np.nansum(quality, axis=1) / np.maximum(present, 1), np.nan)
 
 
+def best_of(means: Floats, errors: Floats, units: int, confidence: float) -> Best:
+    """Return which runs may be the best from their means and the standard errors of the differences, shape (R, R).
+
+    The bounds for each run that might be the best hold together (Bonferroni over the others).
+    """
+    others = max(len(means) - 1, 1)
+    upper = means[:, None] - means + t_quantile(1 - (1 - confidence) / others, units) * errors
+    np.fill_diagonal(upper, 0.0)
+    may_be_best = np.asarray((upper >= 0).all(axis=1))
+    return Best(means, may_be_best, np.maximum(upper.max(axis=0), 0.0), upper, units, 0)
+
+
 def kindest(quality: Floats, best: int) -> Floats:
     """Return quality with missing answers at 1 for one run and at 0 for all others."""
     filled = np.where(np.isnan(quality), 0.0, quality)

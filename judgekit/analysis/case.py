@@ -20,12 +20,14 @@ from judgekit.analysis.best import Best, compared_with_best
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.follow import MIN_TELLING, flatters, misordered, slanted
 from judgekit.analysis.gain import Gain, common_level, decision_gain
+from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, better_than
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
 from judgekit.analysis.money import ANSWERING, Money, Price, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import spread
+from judgekit.analysis.unpaired import UnpairedRatings
 from judgekit.analysis.wording import Ranged
 from judgekit.rules import DeclaredOutcome, Rules
 
@@ -106,6 +108,7 @@ class Case:
         kinds: which queries are of a kind, by its name.
         abstentions: what runs do on the questions that nothing answers; None where there are none.
         unchecked: whether answers were imported without saying which documents they were made from.
+        unpaired: means of ratings that are about one run each; None for the quality of all runs on each question.
     """
 
     primary: Primary
@@ -121,6 +124,7 @@ class Case:
     kinds: Mapping[str, Bools] = field(default_factory=dict)
     abstentions: Abstentions | None = None
     unchecked: bool = False
+    unpaired: UnpairedRatings | None = None
 
     @property
     def target(self) -> str:
@@ -148,8 +152,34 @@ class Case:
         return self.resamples.groups is None or self.resamples.units(self.answered) >= MIN_DIFFERING
 
     @cached_property
+    def graded(self) -> GradedQuality | None:
+        """Quality corrected by people's grades; None without any, or with fewer than a correction needs."""
+        grades = self.background.grades
+        whole = np.asarray(np.isfinite(self.panel.quality).all(axis=0))
+        if grades is None or len(self.panel.runs) < 2:
+            return None
+        given = grades.pivot_table(index="run", columns="query_id", values="value", aggfunc="mean")
+        people = given.reindex(index=list(self.panel.runs), columns=list(self.panel.queries)).to_numpy(np.float64)
+        judged = np.isfinite(people[:, whole]).all(axis=0)
+        groups = self.resamples.groups_of(whole)
+        units = int(judged.sum()) if groups is None else len(np.unique(groups[judged]))
+        if units < LEAST:
+            return None
+        return corrected_quality(
+            self.panel.runs,
+            people[:, whole],
+            self.panel.quality[:, whole],
+            groups=groups,
+            confidence=self.rules.confidence,
+        )
+
+    @cached_property
     def best(self) -> Best:
         """Which run may be the best, and what choosing each may cost."""
+        if self.unpaired is not None:
+            return self.unpaired.best
+        if self.graded is not None and self.graded.decides:
+            return self.graded.best
         names = self.panel.runs
         equal = [[(a, b) in self.background.equal or (b, a) in self.background.equal for b in names] for a in names]
         return compared_with_best(

@@ -28,6 +28,7 @@ from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
 from judgekit.analysis.nesting import Nesting
 from judgekit.analysis.primary import Primary, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
+from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
 from judgekit.analysis.wording import names_of
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import UNCHECKED, read_ratings
@@ -202,6 +203,7 @@ class _Comparing:
     known: set[tuple[str, str, str]] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     apart: pd.DataFrame = field(default_factory=pd.DataFrame)
+    ratings: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def compared(self, given_scores: AsScores | AsWide, given_quality: AsScores | None) -> Comparison:
         """Return the comparison of two tables."""
@@ -282,6 +284,9 @@ class _Comparing:
         scores = _table(given_scores, partial(read_table, SCORES), "scores")
         quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
         quality = scaled(quality, self.outcome, notes=self.notes)
+        self.ratings = named(quality)
+        if self.outcome.assigned is not None:
+            quality = one_value(quality)
         both = quality, scores
         self.kinds = _named_by("by", self.rules.by, self.background.kinds, both) or {}
         self.groups = _named_by("groups", self.rules.groups, self.background.groups, both)
@@ -400,6 +405,7 @@ class _Comparing:
                 kinds=kinds,
                 abstentions=self._abstentions(cell),
                 unchecked="contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
+                unpaired=self._unpaired(cell, panel.runs),
             )
         )
 
@@ -409,6 +415,20 @@ class _Comparing:
             return None
         rows = _about(of_mode(self.apart, cell.mode or None), cell)
         return abstentions(rows[rows["depth"] == cell.depth], self.groups)
+
+    def _unpaired(self, cell: Primary, runs: Sequence[str]) -> UnpairedRatings | None:
+        """Return the means of ratings that are about one run each; None where questions compare the runs."""
+        rows = _about(self.ratings, cell)
+        if "run" not in rows.columns or len(runs) < 2:
+            return None
+        rows = rows[rows["depth"] == cell.depth] if "depth" in rows.columns else rows
+        random = self.outcome.assigned is not None
+        if not random and not is_unpaired(rows[rows["run"].isin(list(runs))]):
+            return None
+        cluster = self.outcome.cluster
+        if cluster is not None and cluster not in rows.columns:
+            raise UsageError(f"cluster: the ratings have no column {cluster!r}")
+        return unpaired_ratings(rows, runs, cluster=cluster, random=random, confidence=self.rules.confidence)
 
     def _independent(self, inputs: Inputs, cell: Primary) -> list[str]:
         """Return a model that answered and that no labeling used, where the answers of the decision are of another."""

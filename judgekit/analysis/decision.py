@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.analysis import abstaining, costs, failing, keeping, nesting, shipping
+from judgekit.analysis import abstaining, costs, failing, graded, keeping, nesting, shipping, unpaired
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
@@ -137,7 +137,12 @@ def biases(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
 
 def _claims(case: Case) -> Iterator[Claim]:
     yield from _on_the_outcome(case)
-    if len(case.panel.runs) > 1 and case.resamples.units(case.answered) < 2:
+    if case.unpaired is not None:
+        yield from unpaired.claims(case.unpaired, shipping.CHOICE, "Choose")
+        if case.unpaired.claimable:
+            yield from shipping.shipping(case)
+            yield from shipping.each_run(case)
+    elif len(case.panel.runs) > 1 and case.resamples.units(case.answered) < 2:
         yield Claim(shipping.CHOICE, "No run is chosen: a single question says nothing of others.", line="Choose")
     elif len(case.panel.runs) > 1:
         for kind in ON_RUNS:
@@ -153,7 +158,10 @@ def _claims(case: Case) -> Iterator[Claim]:
 def _on_the_outcome(case: Case) -> Iterator[Claim]:
     """Yield what quality is, and what it is not, which stands first."""
     first = "Choose" if len(case.panel.runs) > 1 else "Failing"
-    if case.declared.caution:
+    checked = case.graded is not None and case.graded.decides
+    if case.graded is not None:
+        yield from graded.claims(case.graded, case.primary.metric, shipping.CHOICE)
+    if case.declared.caution and not checked:
         yield Claim("caution", case.declared.caution, line=first, rank=-2)
     if case.background.quality:
         said = f"Quality means {case.background.quality}, not answers: nothing here says which run answers better."

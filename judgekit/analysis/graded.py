@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from judgekit.analysis.best import Best, best_of
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import max_t, one_thread, resample_matrix, t_quantile
@@ -87,24 +88,10 @@ class GradedQuality:
         value = float(self.leads[first, second])
         return Ends(value, value - reach, value + reach)
 
-    def upper(self) -> Floats:
-        """Return the most by which run b may be better than run s, ``[b, s]``, if b is the best; shape (R, R)."""
-        # For each b the bounds hold together (Bonferroni), as in multiple comparisons with the best.
-        others = max(len(self.runs) - 1, 1)
-        reach = t_quantile(1 - (1 - self.confidence) / others, self.units)
-        bounds = self.leads + reach * self.errors
-        np.fill_diagonal(bounds, 0.0)
-        return np.asarray(bounds)
-
     @property
-    def may_be_best(self) -> Bools:
-        """Which runs may be the best, shape (R,)."""
-        return np.asarray((self.upper() >= 0).all(axis=1))
-
-    @property
-    def cost(self) -> Floats:
-        """The most that choosing each run may lose against the best, shape (R,)."""
-        return np.asarray(np.maximum(self.upper().max(axis=0), 0.0))
+    def best(self) -> Best:
+        """Which run may be the best, and what choosing each may cost."""
+        return best_of(self.means, self.errors, self.units, self.confidence)
 
 
 @one_thread

@@ -15,8 +15,6 @@ from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from judgekit.data.labelings import Labeling
     from judgekit.experiment.finished import Opened
     from judgekit.people.reading import People
@@ -87,6 +85,7 @@ def sample(
         judgekit annotate sample results --design decision --by judge --prompt binary --out look.jsonl
     """
     from judgekit.experiment.finished import open_results
+    from judgekit.experiment.prepare import primary_answers
     from judgekit.metrics import Measure
     from judgekit.people.grades import texts_of
     from judgekit.people.sampling import draw, draw_answers
@@ -107,7 +106,9 @@ def sample(
             raise UsageError(f"{source} holds no answers yet: name the results folder of a run")
         depth = Measure(str(config.analysis.primary)).cutoff or max(config.answers.depths)
         runs = [run.name for run in collection.runs]
-        texts = texts_of(_primary_answers(opened), str(config.answers.outcome), depth, runs)
+        texts = texts_of(
+            primary_answers(opened.prepared, opened.quality), str(opened.prepared.outcome.outcome), depth, runs
+        )
         made = draw_answers(collection.queries, texts, depth=depth, **drawn)
     else:
         made = draw(collection, design=design, labelings=opened.labelings, by=by, **drawn, **about)
@@ -120,14 +121,6 @@ def sample(
     elif not made.design.startswith("decision"):
         say(_precision(made, opened, by))
     say(*map(str, _sheets(made, out, sheet)))
-
-
-def _primary_answers(opened: Opened) -> pd.DataFrame:
-    """Return the answers that the decision is about: those of the first who answers, where several do."""
-    quality, answering = opened.quality, next(iter(opened.prepared.answering.values()), None)
-    if answering is None or opened.prepared.config.answers.outcome not in {m.name for m in answering.metrics}:
-        return quality
-    return quality[quality["model"] == answering.model]
 
 
 def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[str, Any]) -> Sample | None:
@@ -306,6 +299,7 @@ def _correct_quality(file: Path, results: Path, out: Path | None) -> None:
     from judgekit.analysis.graded import claims
     from judgekit.data.files import write_table
     from judgekit.experiment.finished import open_results
+    from judgekit.experiment.prepare import primary_answers
     from judgekit.people.grades import corrected_by, read_grades
 
     opened = open_results(results)
@@ -315,19 +309,19 @@ def _correct_quality(file: Path, results: Path, out: Path | None) -> None:
     metric, runs = str(prepared.outcome.outcome), [run.name for run in prepared.collection.runs]
     found = corrected_by(
         read_grades(file),
-        _primary_answers(opened),
+        primary_answers(prepared, opened.quality),
         metric,
         runs,
         groups=prepared.groups,
         confidence=config.analysis.confidence,
     )
     table = pd.DataFrame({"run": found.runs, "corrected": found.means, "people": found.people, metric: found.metric})
-    table = table.assign(favour=[ends.value for ends in found.flattered], costs_at_most=found.cost)
+    table = table.assign(favour=[ends.value for ends in found.flattered], costs_at_most=found.best.cost)
     if out is not None:
         write_table(table, out)
     show(table.sort_values("corrected", ascending=False, ignore_index=True))
     say(*(claim.sentence for claim in claims(found, metric, "")))
-    names = [run for run, may in zip(found.runs, found.may_be_best, strict=True) if may]
+    names = [run for run, may in zip(found.runs, found.best.may_be_best, strict=True) if may]
     say(f"May be the best: {', '.join(names)}.")
 
 

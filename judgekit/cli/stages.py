@@ -414,6 +414,7 @@ def compare(
     from judgekit.answers.wide import taken_apart
     from judgekit.data.files import check_target, other_form, read_table
     from judgekit.data.tables import RATINGS, SCORES
+    from judgekit.people.grades import is_grades
 
     decision_only = out is not None and out.suffix == ".md"
     if out is not None and not decision_only:
@@ -421,8 +422,11 @@ def compare(
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
     left_out: list[str] = []
+    graded = None
     with noting_reads() as read:
-        if people is not None:
+        if people is not None and is_grades(people):
+            found, answers, graded, rules, outcome = _with_grades(scores, people, rules)
+        elif people is not None:
             found, answers, primary = _by_people(scores, people, rules.primary)
             rules = replace(rules, primary=primary)
         elif not quality:
@@ -448,7 +452,7 @@ def compare(
         rules,
         outcome=outcome,
         mode=mode,
-        background=Background(by_construction=_outcomes(by_construction or [], found, answers)),
+        background=Background(by_construction=_outcomes(by_construction or [], found, answers), grades=graded),
     )
     if out is not None and decision_only:
         write_atomic(out, comparison.decision.markdown)
@@ -467,6 +471,31 @@ def compare(
         modes = comparison.modes.table
         shown = modes[modes["coefficient"] == "concordance"]
         show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
+
+
+def _with_grades(
+    scores: list[str], file: Path, rules: Rules
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, Rules, DeclaredOutcome]:
+    """Return the scores and answers of a results folder, people's grades of these, and what the decision is about."""
+    from judgekit.data.files import read_table
+    from judgekit.data.tables import SCORES
+    from judgekit.experiment.finished import open_results
+    from judgekit.experiment.prepare import primary_answers
+    from judgekit.metrics import Measure
+    from judgekit.people.grades import grades_of, read_grades
+
+    folder = Path(scores[0])
+    if len(scores) > 1 or not folder.is_dir():
+        raise UsageError("--people needs the answers that people graded: give --scores the results folder of a run")
+    opened = open_results(folder)
+    prepared = opened.prepared
+    rules = replace(rules, primary=rules.primary or str(prepared.config.analysis.primary))
+    answers = primary_answers(prepared, opened.quality)
+    runs, metric = [run.name for run in prepared.collection.runs], str(prepared.outcome.outcome)
+    depth = Measure(str(rules.primary)).cutoff
+    graded = grades_of(read_grades(file), answers, metric, runs, depth)
+    found = read_table(SCORES, folder / "scores.parquet")
+    return found[found["labeling"].isin(list(prepared.labelers))], answers, graded, rules, prepared.outcome
 
 
 def _by_people(scores: list[str], file: Path, primary: str | None) -> tuple[pd.DataFrame, pd.DataFrame, str]:

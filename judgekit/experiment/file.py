@@ -195,6 +195,7 @@ class AnswersConfig(_Section):
         assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then
             compared by the difference of their means.
         cluster: column of the ratings with the user or session that gave them; a user's ratings go together.
+        grades: people's grades of answers, written by `judgekit annotate read`: they correct the outcome.
         modes: modes of answering, see below: the decision is about the first, and a table compares them.
         options: the table ``[answers.options]``, see below.
     """
@@ -211,6 +212,7 @@ class AnswersConfig(_Section):
     scale: str | None = None
     assigned: Literal["random"] | None = None
     cluster: str | None = None
+    grades: str | None = None
     options: dict[str, bool | int | float | str] = {}
     modes: list[str] = []
 

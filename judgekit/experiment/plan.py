@@ -43,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 
 _PILOT: Final = 200
 """Questions that a plan proposes unless it is told how many."""
-PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
+PEOPLE, GRADES, ANSWERS, TOGETHER = "people", "grades of answers", "answers", "pilot together"
 _SHOWN, _VARIANTS = 3.5, 4.7
 _DIFFER: Final = (0.1, 0.2, 0.4)
 _WIDTH: Final = 110
@@ -429,6 +429,9 @@ def _strategies(
     for name, need in needs.items():
         yield name, taken(plans[f"label {name}"], need.references, labels=own[name])
     yield PEOPLE, taken(None, judgments=pairs)
+    if any(one.asking for one in prepared.answering.values()):
+        # An LLM rates answers: people's grades of all runs' answers correct it.
+        yield GRADES, taken(None, judgments=len(collection.queries) * len(collection.runs))
     rated = {stage: any(m.needs_references for m in one.metrics) for stage, one in prepared.answering.items()}
     for stage, one in prepared.answering.items():
         if one.asking or not isinstance(one.answerer, Imported):

@@ -171,6 +171,14 @@ def _outcome(config: Config, answering: outcomes.Answering | None, by_labels: Co
     return replace(declared, source=source, rater=metric.endpoint.model)
 
 
+def primary_answers(prepared: Prepared, quality: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a quality table by the model that the decision is about: the first of those that answer."""
+    first = next(iter(prepared.answering.values()), None)
+    if first is None or prepared.config.answers.outcome not in prepared.config.answers.metrics:
+        return quality
+    return quality[quality["model"] == first.model]
+
+
 def check_access(endpoints: Iterable[Endpoint]) -> None:
     """Refuse endpoints whose key or function is not there."""
     for endpoint in {one.name: one for one in endpoints}.values():

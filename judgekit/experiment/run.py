@@ -51,11 +51,12 @@ from judgekit.data.tables import ALL, QUALITY, Status
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment import results as shown
-from judgekit.experiment.file import Config, kept_of, labels_file, load, of_another
-from judgekit.experiment.prepare import Prepared, prepare
+from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
+from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
 from judgekit.metrics import Measure, incomparable
 from judgekit.notebook import NotebookRepr
+from judgekit.people.grades import grades_of, read_grades
 from judgekit.progress import Event, Progress, silent
 from judgekit.registry import register
 from judgekit.report import Results, save as save_results, write_html
@@ -223,6 +224,7 @@ def _compared(state: State) -> Comparison:
             notes=state.evaluation.notes.rename(columns={"ties_across": "ties"}),
             obstacle=f"{mix}. {shown.MIXED}" if mix else "",
             quality=f"{primary} by {prepared.trusted}" if prepared.trusted else "",
+            grades=_graded(state),
             incomparable=incomparable(collection.runs, Measure(primary)),
             lists=collection.runs,
             unanswerable=_unanswerable(state),
@@ -239,6 +241,21 @@ def _unanswerable(state: State) -> frozenset[str]:
     existing = [state.labelings[name].table for name, labeler in prepared.labelers.items() if labeler.needs.existing]
     gold = {str(query_id) for table in existing for query_id in table.loc[table["relevance"] > 0, "query_id"]}
     return unanswerable(prepared.collection.queries.values(), gold=gold if existing else None)
+
+
+def _graded(state: State) -> pd.DataFrame | None:
+    """Return people's grades of the answers that the decision is about, None without any."""
+    prepared, file = state.prepared, state.prepared.config.answers.grades
+    if file is None:
+        return None
+    with located(prepared.config.path, "answers.grades"):
+        return grades_of(
+            read_grades(prepared.config.resolve(file)),
+            primary_answers(prepared, of_mode(state.quality)),
+            str(prepared.outcome.outcome),
+            [run.name for run in prepared.collection.runs],
+            Measure(str(prepared.config.analysis.primary)).cutoff,
+        )
 
 
 @register.step()

@@ -95,6 +95,22 @@ def read_grades(path: Path) -> Grades:
     return Grades(values, int(str(design.options["depth"])), asked.queries, path)
 
 
+def grades_of(
+    grades: Grades, quality: pd.DataFrame, metric: str, runs: Sequence[str], depth: int | None
+) -> pd.DataFrame:
+    """Return people's grade of each run's answer: rows ``run, query_id, value``.
+
+    Raises:
+        DataError: the graded answers are from another depth, or are not those of the quality table.
+    """
+    if depth not in (None, grades.depth):
+        reason = (
+            f"holds grades of answers from the top {grades.depth}, and the decision is about those from the top {depth}"
+        )
+        raise DataError(reason, grades.path)
+    return grades.over(texts_of(quality, metric, grades.depth, runs))
+
+
 def corrected_by(
     grades: Grades,
     quality: pd.DataFrame,
@@ -114,12 +130,13 @@ def corrected_by(
         groups: the group of each question, where questions belong together.
         confidence: of the intervals.
     """
-    texts = texts_of(quality, metric, grades.depth, runs)
     rows = quality[(quality["metric"] == metric) & (quality["depth"] == grades.depth)]
     values = rows.pivot_table(index="run", columns="query_id", values="value", aggfunc="mean").reindex(index=list(runs))
     # A question that the metric rates for some runs only says nothing of their difference.
     values = values.loc[:, values.notna().all(axis=0)]
-    given = grades.over(texts).pivot_table(index="run", columns="query_id", values="value", aggfunc="mean")
+    given = grades_of(grades, quality, metric, runs, None).pivot_table(
+        index="run", columns="query_id", values="value", aggfunc="mean"
+    )
     people = given.reindex(index=list(runs), columns=values.columns)
     together = None if groups is None else np.array([groups.get(str(query), f"\0{query}") for query in values.columns])
     return corrected_quality(

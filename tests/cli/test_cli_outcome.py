@@ -204,6 +204,7 @@ def test_without_answers_the_order_of_runs_under_trusted_labels_is_the_outcome(f
     assert 'outcome = "nist"' in (folder / "ours" / "resolved.toml").read_text()
     (metric,) = set(pd.read_parquet(folder / "ours" / "answers" / "ratings.parquet")["metric"])
     assert metric == "nDCG@3"
+    assert "Quality means nDCG@3 by nist, not answers" in (folder / "ours" / "claims.csv").read_text()
     (folder / "ours.toml").write_text(toml(**given, labelers=labelers[1:]))
     assert "Add ratings, a labeler with labels that you trust" in judgekit("run", "ours.toml", code=2).err
     (folder / "ours.toml").write_text(toml(**given, labelers=labelers[:1]))
@@ -214,3 +215,73 @@ def test_missing_labels_under_another_name_are_not_counted_as_0(folder, judgekit
     (folder / "gold.qrels.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
     said = judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", code=2).err
     assert "gold.qrels.missing.tsv: is not read: the missing labels of gold.qrels are looked for in" in said
+
+
+@pytest.fixture
+def live(folder):
+    """Live traffic: each question was answered by one run, drawn at random; scores of both runs on all questions."""
+    rows = []
+    for i in range(300):
+        run = RUNS[i * 7 % 2]
+        rows.append((f"q{i}", run, "up" if (i * 13) % 10 < (8 if run == "good" else 4) else "down", f"u{i % 60}"))
+    write(folder / "live.csv", "query_id,run,value,user", rows)
+    thumbs = {(query, run): value for query, run, value, _ in rows}
+    scores = [
+        ("judge", run, f"q{i}", "nDCG@4", ((i * 31) % 7) / 10 + 0.4 * (thumbs.get((f"q{i}", run)) == "up"))
+        for run in RUNS
+        for i in range(300)
+    ]
+    write(folder / "scores.csv", "labeling,run,query_id,measure,value", scores)
+    return ["compare", "--scores", "scores.csv", "--quality", "live.csv", "--resamples", "200"]
+
+
+def test_ratings_of_one_run_for_each_question_are_compared_unpaired_where_runs_were_drawn(live, judgekit):
+    said = " ".join(judgekit(*live, "--assigned", "random", "--cluster", "user", code=0).out.split())
+    assert "runs are compared by their means: good" in said
+    assert "good leads poor by" in said
+    assert "Ship good" in said
+    assert "Within questions nothing can be shown: show some questions to both runs" in said
+    assert "answers are missing" not in said, "such ratings are not missing answers"
+
+
+def test_ratings_of_one_run_for_each_question_are_described_where_nobody_says_how_runs_were_assigned(live, judgekit):
+    said = " ".join(judgekit(*live, code=0).out.split())
+    assert "Who saw which run is not declared random" in said
+    assert "Ship" not in said.replace("Shipping", "")
+    assert "may be the best" not in said
+    find = " ".join(judgekit(*live, "--use", "find-questions", code=0).out.split())
+    assert "judge" in find
+    assert "There is no decision" not in find
+
+
+def test_several_ratings_of_one_answer_count_each(live, judgekit, folder):
+    text = (folder / "live.csv").read_text()
+    more = "".join(f"q{i},{RUNS[i * 7 % 2]},up,v{i}\n" for i in range(40))
+    (folder / "live.csv").write_text(text + more)
+    assert "two values for" in judgekit(*live, code=2).err
+    said = " ".join(judgekit(*live, "--assigned", "random", "--cluster", "user", code=0).out.split())
+    assert "(170 ratings)" in said
+
+
+def test_from_50_graded_questions_on_the_corrected_quality_decides(graded, judgekit):
+    rated = ["--quality", "results/answers/answer-short.parquet", "--outcome", "rating", "--primary", "nDCG@1"]
+    before = " ".join(judgekit("compare", "--scores", "results/scores.parquet", *rated, code=0).out.split())
+    assert "Ship flattered" in before
+    judgekit("annotate", "sample", "results", "--answers", "--n", "50", "--sheet", "csv", "-o", "sheet.jsonl", code=0)
+    grade(graded)
+    judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
+    said = " ".join(judgekit("compare", "--scores", "results", "--people", "grades.qrels", code=0).out.split())
+    assert "Ship flattered" not in said
+    assert "good answers best so far" in said
+    assert "rating flatters flattered by" in said
+    edited(graded / "graded.toml", 'outcome = "rating"', 'outcome = "rating"\ngrades = "grades.qrels"')
+    judgekit("run", "graded.toml", "--out", "again", "--cache", "fresh", code=0)
+    assert "so the quality corrected by them decides" in (graded / "again" / "claims.csv").read_text()
+    assert "rating flatters flattered by" in (graded / "again" / "report.html").read_text()
+
+
+def test_an_outcome_of_grounded_answers_is_said_first_not_to_be_correct(folder, judgekit):
+    edited(folder / "experiment.toml", "depths = [1, 4]", 'depths = [1, 4]\nmetrics = ["grounded"]')
+    told = " ".join(judgekit("run", "experiment.toml", "--out", "results", "--cache", "fresh").out.split())
+    first = "Choose The outcome, grounded, says that answers rest on their passages, not that they are correct."
+    assert first in told

@@ -249,3 +249,11 @@ def test_it_is_read_by_machines_and_in_notebooks(experiment, tmp_path, judgekit)
     html = planned(experiment)._repr_html_()
     assert html.startswith("<pre>Lists ")
     assert "<" not in html[5:-6]
+
+
+def test_grades_of_answers_are_priced_where_an_llm_rates_these(experiment):
+    edited(experiment, "depths = [3]", 'depths = [3]\nmetrics = ["correct"]')
+    edited(experiment, "[prices.mock]", "[money]\nwage = 30\nminutes = 0.5\n[prices.mock]")
+    plan = planned(experiment, questions=20)
+    assert costs(plan, "judgments")["grades of answers"] == 20 * 2
+    assert costs(plan, "money")["grades of answers"] == 20 * 2 * 0.25

@@ -1,0 +1,149 @@
+"""Ratings of one run for each question, as live traffic gives them: runs compared by the difference of their means.
+
+Each rating is about the one run that a user was shown. Where that run was drawn at random, the difference of two runs'
+means is unbiased; its variance is that of two samples, with the ratings of a user or session summed first, and one
+unseen rating on either side by which a run wins everything:
+
+    variance = sum over clusters (sum of deviations / n_i of run i  -  sum of deviations / n_j of run j)^2 C / (C - 1)
+               + 1 / C_i^2 + 1 / C_j^2,          t with the smaller number of clusters - 1 degrees of freedom
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from judgekit.analysis.best import Best, best_of
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import t_quantile
+
+LEAST: Final = 5
+"""Ratings (or users) of a run below which its mean is described only."""
+
+
+@dataclass(frozen=True)
+class UnpairedRatings:
+    """Means of ratings that are about one run each.
+
+    Attributes:
+        runs: names.
+        means: mean rating by run, shape (R,).
+        counts: ratings by run, shape (R,).
+        units: users or sessions by run, or ratings where nothing says who gave them, shape (R,).
+        errors: standard errors of the differences, shape (R, R).
+        random: whether the run of each rating was drawn at random.
+        cluster: the column with users or sessions, "" if there is none.
+        confidence: of the intervals.
+    """
+
+    runs: tuple[str, ...]
+    means: Floats
+    counts: Floats
+    units: Floats
+    errors: Floats
+    random: bool
+    cluster: str
+    confidence: float
+
+    @property
+    def claimable(self) -> bool:
+        """Whether anything can be claimed: runs were drawn at random, and each has ratings enough."""
+        return self.random and bool((self.units >= LEAST).all())
+
+    @property
+    def best(self) -> Best:
+        """Which run may be the best, and what choosing each may cost."""
+        return best_of(self.means, self.errors, int(self.units.min()), self.confidence)
+
+
+def is_unpaired(ratings: pd.DataFrame) -> bool:
+    """Return whether several runs are rated, and no question has ratings of two of them."""
+    there = ratings[ratings["value"].notna()]
+    return there["run"].nunique() > 1 and int(there.groupby("query_id")["run"].nunique().max()) == 1
+
+
+def one_value(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Return ratings with one row for each answer: the mean of those that it has."""
+    names = ("run", "depth", "model", "metric", "mode", "query_id")
+    keys = [name for name in names if name in ratings.columns]
+    means = ratings.groupby(keys, dropna=False, sort=False)["value"].transform("mean")
+    return ratings.assign(value=means).drop_duplicates(keys, ignore_index=True)
+
+
+def unpaired_ratings(
+    ratings: pd.DataFrame, runs: Sequence[str], *, cluster: str | None, random: bool, confidence: float = 0.95
+) -> UnpairedRatings:
+    """Return the means of runs and the errors of their differences.
+
+    Args:
+        ratings: rows ``run, query_id, value`` on 0 to 1, with the column ``cluster`` if that is named.
+        runs: names, in the order of the result.
+        cluster: column of users or sessions, whose ratings go together.
+        random: whether the run of each rating was drawn at random.
+        confidence: of the intervals.
+    """
+    there = ratings[ratings["value"].notna() & ratings["run"].isin(list(runs))]
+    run = pd.Categorical(there["run"], categories=list(runs)).codes.astype(np.intp)
+    value = there["value"].to_numpy(np.float64)
+    named = there[cluster].astype(str).to_numpy() if cluster is not None else np.arange(len(there)).astype(str)
+    group = np.unique(named, return_inverse=True)[1]
+    size, groups = len(runs), int(group.max(initial=-1)) + 1
+    counts = np.bincount(run, minlength=size).astype(np.float64)
+    means = np.bincount(run, value, size) / np.maximum(counts, 1)
+    # The share of each cluster in the error of each run's mean, shape (R, C).
+    sums = np.bincount(run * groups + group, value - means[run], size * groups).reshape(size, groups)
+    shares = sums / np.maximum(counts, 1)[:, None]
+    present = np.bincount(run * groups + group, minlength=size * groups).reshape(size, groups) > 0
+    units = present.sum(axis=1).astype(np.float64)
+    gaps = shares[:, None] - shares
+    both = (present[:, None] | present).sum(axis=2)
+    variance = (gaps**2).sum(axis=2) * both / np.maximum(both - 1, 1)
+    unseen = 1 / np.maximum(units, 1) ** 2
+    errors = np.sqrt(variance + unseen[:, None] + unseen)
+    np.fill_diagonal(errors, 0.0)
+    return UnpairedRatings(tuple(runs), means, counts, units, errors, random, cluster or "", confidence)
+
+
+def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]:
+    """Yield what such ratings say of the runs, and what they cannot."""
+    order = np.argsort(-found.means, kind="stable")
+    listed = "; ".join(
+        f"{found.runs[at]} {100 * found.means[at]:.1f} points ({int(found.counts[at]):,} ratings)" for at in order
+    )
+    if not found.random:
+        said = (
+            f"Each question was rated for one run only: {listed}. Who saw which run is not declared random, so this"
+            ' describes and shows nothing: declare assigned = "random" if it was.'
+        )
+        yield Claim("described", said, line=line, rank=-1)
+    elif not found.claimable:
+        yield Claim("described", f"There are too few ratings to compare runs: {listed}.", line=line, rank=-1)
+    else:
+        first, second = int(order[0]), int(order[1])
+        lead = float(found.means[first] - found.means[second])
+        units = int(min(found.units[first], found.units[second]))
+        reach = t_quantile((1 + found.confidence) / 2, units) * float(found.errors[first, second])
+        ends = " to ".join(f"{100 * end:.1f}".replace("-", "−") for end in (lead - reach, lead + reach))
+        who = f" by {int(found.units.sum()):,} values of {found.cluster}" if found.cluster else ""
+        said = (
+            f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}{who}."
+            f" {found.runs[first]} leads {found.runs[second]} by {100 * lead:.1f} points ({ends})."
+        )
+        yield Claim(
+            "unpaired",
+            said,
+            subject=found.runs[first],
+            against=found.runs[second],
+            value=100 * lead,
+            low=100 * (lead - reach),
+            high=100 * (lead + reach),
+            shown=lead > reach,
+            qualifies=qualifies,
+        )
+    within = "Within questions nothing can be shown: show some questions to both runs, and have both answers rated."
+    yield Claim("one run a question", within, line="Keep")
