@@ -130,7 +130,7 @@ def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[st
     from judgekit.data.labelings import Scale
     from judgekit.people.deciding import decide
     from judgekit.people.reading import read_people
-    from judgekit.people.sampling import draw
+    from judgekit.people.sampling import draw_wanted
 
     collection, config = opened.prepared.collection, opened.prepared.config
     people = None if file is None else read_people(file, collection)
@@ -138,7 +138,10 @@ def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[st
     say(*found.lines(config.costs()))
     if found.over:
         return None
-    made = draw(collection, design=found.design, wanted=found.wanted, **drawn)
+    if drawn["form"] == "best":
+        raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
+    handed = {name: value for name, value in drawn.items() if name not in ("n", "form")}
+    made = draw_wanted(collection, found.wanted, found.design, **handed)
     if people is None:
         return made
     scale, given = Scale.parse(made.scale), people.labeling.scale

@@ -54,38 +54,72 @@ def draw(
     duplicates: float = 0.0,
     rule: Rule = "majority",
     seed: int = 1,
-    wanted: Mapping[Pair, float] | None = None,
 ) -> Sample:
-    """Draw the pairs that people judge from the pool of all runs, or take those wanted, with their probabilities."""
+    """Draw the pairs that people judge from the pool of all runs, with their probabilities."""
     _check(n, assessors, overlap, duplicates)
     random = np.random.default_rng(seed)
-    pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
-    if not pairs:
-        raise UsageError("the pool is empty, so no pair can be sampled")
+    pairs = _pool(collection)
     queries = [query_id for query_id, docs in collection.pairs.items() if docs]
     if form == "best" and design != "queries":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
-    if wanted is None and design == "queries":
+    if design == "queries":
         _enough(n, len(queries), "queries")
         chosen = {queries[at] for at in random.choice(len(queries), n, replace=False)}
         wanted = {pair: n / len(queries) for pair in pairs if pair[0] in chosen}
-    elif wanted is None:
+    else:
         _enough(n, len(pairs), "pairs")
         probability, at = _drawn(design, pairs, labelings or {}, by, n, random)
         wanted = {pairs[i]: float(probability[i]) for i in at}
+    sample = _sample(collection, wanted, form=form, prompt=prompt, random=random)
+    assigned = _assigned(sample.tasks, assessors, overlap, duplicates, random)
+    spelling = design + (f"(by={by})" if by else "")
+    return replace(sample, design=spelling, seed=seed, rule=rule, tasks=assigned, name="")
+
+
+def draw_wanted(
+    collection: Collection,
+    wanted: Mapping[Pair, float],
+    design: str,
+    *,
+    prompt: str = "graded",
+    assessors: Sequence[str] = ("1",),
+    overlap: int = 1,
+    duplicates: float = 0.0,
+    rule: Rule = "majority",
+    seed: int = 1,
+) -> Sample:
+    """Have people grade these pairs of the pool, each of which had a probability to be drawn by a design."""
+    _check(len(wanted), assessors, overlap, duplicates)
+    random = np.random.default_rng(seed)
+    sample = _sample(collection, wanted, form="grades", prompt=prompt, random=random)
+    assigned = _assigned(sample.tasks, assessors, overlap, duplicates, random)
+    return replace(sample, design=design, seed=seed, rule=rule, tasks=assigned, name="")
+
+
+def _pool(collection: Collection) -> list[Pair]:
+    pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
+    if not pairs:
+        raise UsageError("the pool is empty, so no pair can be sampled")
+    return pairs
+
+
+def _sample(
+    collection: Collection, wanted: Mapping[Pair, float], *, form: Form, prompt: str, random: np.random.Generator
+) -> Sample:
+    """Return the tasks of a sample, as the form shows them, which nobody has been given yet."""
     if form == "best":
         shown = _showings(wanted, random)
         scale, grades, told = Scale("unit"), tuple[str, ...](), ""
     else:
         shown = [(query_id, (doc_id,)) for query_id, doc_id in wanted]
         scale, grades, told = _rubric(prompt)
-    tasks = [
+    tasks = tuple(
         Task.of(f"t{number:05d}", collection.queries[query], collection.docs.get(docs), wanted[query, docs[0]])
         for number, (query, docs) in enumerate(shown, 1)
-    ]
-    assigned = _assigned(tasks, assessors, overlap, duplicates, random)
-    told, spelling = told or _GUIDELINE[form], design + (f"(by={by})" if by else "")
-    return Sample(form, spelling, str(scale), grades, told, len(queries), len(pairs), seed, rule, tasks=assigned)
+    )
+    queries = sum(1 for docs in collection.pairs.values() if docs)
+    pairs = len(_pool(collection))
+    return Sample(form, "", str(scale), grades, told or _GUIDELINE[form], queries, pairs, 0, "majority", tasks=tasks)
 
 
 def draw_answers(

@@ -15,7 +15,7 @@ from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate
 from judgekit.people.deciding import LOOKS, MARGIN, PILOT, Contest, LookResult, decide, decided_by
 from judgekit.people.reading import asked_of, read_judgments, read_people, resolve
-from judgekit.people.sampling import draw
+from judgekit.people.sampling import draw, draw_wanted
 
 
 def world(random: np.random.Generator, runs: int, queries: int, docs: int, noise: float) -> tuple[Contest, np.ndarray]:
@@ -143,7 +143,7 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
         assert ("nearly equal" in said) == (n > 0.8 * told.pool)
         assert f"about {n} of the {told.pool} pairs in all ({n / told.pool:.0%}, {n * 2:.2f} EUR)" in said
         before = () if people is None else told.before(people)
-        sample = draw(collection, design=told.design, prompt="binary", wanted=told.wanted)
+        sample = draw_wanted(collection, told.wanted, told.design, prompt="binary")
         sample = type(sample)(**{**vars(sample), "before": before, "name": ""})
         shown = {(task.query_id, task.doc_ids[0]) for task in sample.tasks}
         assert not shown & asked
@@ -198,7 +198,7 @@ def test_what_cannot_be_decided_is_a_sentence(collection, machine, people_of):
 def test_a_run_that_people_were_never_asked_about_is_not_decided_on(collection, machine, people_of):
     labelings, fewer = {"judge": machine}, replace(collection, runs=collection.runs[:2])
     told = decide(fewer, labelings, None, "P@3", 1)
-    sample = draw(fewer, design=told.design, prompt="binary", wanted=told.wanted)
+    sample = draw_wanted(fewer, told.wanted, told.design, prompt="binary")
     people = people_of(sample, lambda *_: 1)
     assert decide(fewer, labelings, None, "P@3", 1, people).judged
     with pytest.raises(UsageError, match="not those that the sample was drawn from"):
