@@ -258,11 +258,11 @@ class _ByLLM(AnswerMetric):
         if known:
             return known
         outcomes, _ = merge_waves(replies, [self._asker], lambda: [self._values(unit)])
-        label = self._asker.label(outcomes[0], lambda: self._values(unit))
-        if isinstance(label, Unread):
-            return Score(None, label.status, label.reason)
+        verdict = self._asker.stated(outcomes[0], lambda: self._values(unit))
+        if isinstance(verdict, Unread):
+            return Score(None, verdict.status, verdict.reason)
         low, high = self._asker.prompt.output.form.ends
-        return Score((label - low) / (high - low))
+        return Score((verdict.value - low) / (high - low))
 
     def known(self, unit: Answered) -> Score | None:
         """Return what is known without the LLM: why there is no value, or 0 for an abstention."""

@@ -122,13 +122,8 @@ class Asker:
             return False
         return isinstance(self.stated(outcome, lambda: values or {}), Unread)
 
-    def label(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> int | Unread:
-        """Read the label out of what became of a request; ``values`` returns what was filled into it."""
-        verdict = self.stated(outcome, values)
-        return verdict if isinstance(verdict, Unread) else verdict.value
-
     def stated(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> Verdict | Unread:
-        """Read the verdict out of what became of a request, as `label`; it says how it was read."""
+        """Read the verdict out of what became of a request; ``values`` returns what was filled into it."""
         llm = self.endpoint
         return stated(self.prompt, outcome, values, complete=llm.complete, thinks=llm.thinks)
 

@@ -163,14 +163,15 @@ DENIES: Final = re.compile(
     r"\b(?:not(?! only)|\w+n['’]t|no(?! doubt)|nothing(?! else)|never|none|neither|nor|without|lack\w*|miss(?:es|ing)"
     r"|fail\w*|unrelated|irrelevant|off[- ]topic|different\w*|cannot|absent|silent|omit\w*|unanswered|insufficient"
     r"|instead|wrong|mismatch\w*|elsewhere|another|question (?:is|was) about|(?<!not )only|merely|left open|useless"
-    r"|unhelpful|too)\b"
+    r"|unhelpful|too|something else|all that (?:it|the passage))\b"
 )
 """What a reason for the highest verdict does not say."""
 
 _LIMITS: Final = re.compile(rf"{DENIES.pattern}|\b(?:no|nothing|tangential\w*|but|however|yet|other|else|hardly)\b")
 _AFFIRMS: Final = re.compile(
     r"\b(?:relevant|useful|helpful|answers?|answered|sufficient|enough|clear(?:ly)?|direct(?:ly)?|explicit(?:ly)?"
-    r"|what is asked|yes|full|complete)\b"
+    r"|what is asked|what the question asks|asked for|names?|gives?|provides?|includes?|contains?|found|no doubt"
+    r"|not only|nothing else|yes|full|complete)\b"
 )
 _STATES: Final = re.compile(
     r"\b(?:states?|says?|names?|mentions?|gives?|provides?|contains?|includes?|tells?|describes?|explains?|notes?|reads?"
@@ -199,4 +200,4 @@ def rejects(said: str, own: str) -> bool:
 
 def affirms(said: str) -> bool:
     """Whether a sentence says that a question is answered."""
-    return any(_AFFIRMS.search(part) and not _LIMITS.search(part) for part in re.split(r"[.!?] ", said))
+    return any(_AFFIRMS.search(part) and not DENIES.search(part) for part in re.split(r"[.!?] ", said))

@@ -228,8 +228,7 @@ def stated(
         filled = values() if prompt.output.scale else {}
         return (_own_words(prompt, reply.text, filled, thinks) if filled else None) or verdict
     filled = values() if verdict.words else {}
-    said = verdict.words and f" {' '.join(_words(verdict.words))} "
-    if said and any(said in f" {' '.join(_words(text))} " for text in _shown(prompt, verdict, filled)):
+    if verdict.words and any(Shown(text).holds(verdict.words) for text in _shown(prompt, verdict, filled)):
         return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
     return verdict
 

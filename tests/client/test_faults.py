@@ -138,7 +138,7 @@ def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgot
     assert isinstance(reply, Reply)
     assert base64.b64decode(json.loads(reply.raw)["choices"][0]["base64"]) == sent
     asker = Asker(Endpoint("here", fault_server.base_url, "m"), load_prompt("binary"))
-    unread = asker.label(reply)
+    unread = asker.stated(reply)
     assert isinstance(unread, Unread)
     assert (unread.status, "bytes that are no text" in unread.reason) == (Status.FAILED, True)
     assert not asker.unsettled(reply)

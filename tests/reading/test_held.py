@@ -37,7 +37,7 @@ def ask(
     program = Judging(endpoint)
     with Session(store, transports=lambda _: transport, backoff_s=0.001) as session:
         found = run_sync(collect(session, [f"u{i}" for i in range(8)], program))
-    return [program.asker.label(one) for (one,) in found.values()], session, transport.sent
+    return [program.asker.stated(one).value for (one,) in found.values()], session, transport.sent
 
 
 def test_a_server_that_honours_it_is_sent_it_and_the_store_counts_for_both(tmp_path: Path) -> None:

@@ -136,6 +136,17 @@ def test_what_speaks_against_a_verdict_leaves_it_unread(name: str, reply: str) -
     assert read(PROMPTS[name], reply, BRIDGE) is None
 
 
+def test_a_reason_for_the_contrary_leaves_a_verdict_unread() -> None:
+    source = next(source for source in written.sources() if source.answers_it)
+    values = filled(source.question, source.title, source.text)
+    reasons = written.declared()["reasons"]
+    for reason in reasons["no"]:
+        text = Template(reason).substitute(written.slots(source, written.sentences(source.text)[0]))
+        assert read(PROMPTS["binary"], f"Yes. {text}", values) is None, text
+        for claim in ("It names what is asked for.", "There is no doubt: it is relevant.", "It gives the full answer."):
+            assert read(PROMPTS["binary"], f"No. {text} {claim}", values) is None, text
+
+
 SHAPES = [
     ("binary", "Yes. The passage states that it was opened in 1932.", 1),
     ("binary", "It only says that it is grey, nothing about the year.\n\nNo", 0),
