@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -34,13 +35,13 @@ _PLACES: Final = {6: 4, 4: 3}
 
 
 def _is_trec(beginning: Beginning) -> bool:
-    """Return whether most rows have the columns of a TREC run or of qrels, with the number in its place."""
+    """Return whether the first row, no header, and most rows are those of a TREC run or of qrels."""
     rows = beginning.rows
     place = _PLACES.get(len(rows[0])) if rows else None
     if place is None:
         return False
-    fitting = sum(len(row) == len(rows[0]) and as_number(row[place]) == as_number(row[place]) for row in rows)
-    return 2 * fitting > len(rows)
+    fitting = [len(row) == len(rows[0]) and not math.isnan(as_number(row[place])) for row in rows]
+    return fitting[0] and 2 * sum(fitting) > len(rows)
 
 
 class PlainQuotes(DataError):
