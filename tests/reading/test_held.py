@@ -12,6 +12,7 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
+from judgekit.reading.verdict import Verdict
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request
 from tests.programs import collect
 from tests.scripted import Scripted, ScriptedTransport, error
@@ -37,7 +38,9 @@ def ask(
     program = Judging(endpoint)
     with Session(store, transports=lambda _: transport, backoff_s=0.001) as session:
         found = run_sync(collect(session, [f"u{i}" for i in range(8)], program))
-    return [program.asker.stated(one).value for (one,) in found.values()], session, transport.sent
+    verdicts = [program.asker.stated(outcome) for (outcome,) in found.values()]
+    labels = [verdict.value if isinstance(verdict, Verdict) else None for verdict in verdicts]
+    return labels, session, transport.sent
 
 
 def test_a_server_that_honours_it_is_sent_it_and_the_store_counts_for_both(tmp_path: Path) -> None:
