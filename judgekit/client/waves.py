@@ -42,7 +42,11 @@ class Job(Generic[U]):
 
     def next_wave(self, program: Program[U]) -> None:
         """Go on to the next wave, since nothing of this one is lacking any more."""
-        self.outcomes.extend([self.got[request.key] for request in self.wave])
+        self.go_on([self.got[request.key] for request in self.wave], program)
+
+    def go_on(self, outcomes: Sequence[Outcome], program: Program[U]) -> None:
+        """Go on to the next wave with the outcomes of this one."""
+        self.outcomes.extend(outcomes)
         self.wave = program.requests(self.unit, self.outcomes)
 
 
@@ -78,18 +82,16 @@ def follow(jobs: list[Job[U]], program: Program[U], lookup: Lookup) -> Followed[
         followed.replies |= replies
         going: list[Job[U]] = []
         for job in jobs:
-            job.got, job.lacking = {}, {}
-            for request in job.wave:
-                reply = replies.get(request.key)
-                if reply is None:
-                    job.lacking[request.key] = request
-                else:
-                    job.got[request.key] = reply
-            if job.lacking:
+            if not job.wave:
+                followed.ended.append(job)
+                continue
+            stored = [replies[request.key] for request in job.wave if request.key in replies]
+            if len(stored) < len(job.wave):
+                job.got = {reply.key: reply for reply in stored}
+                job.lacking = {request.key: request for request in job.wave if request.key not in replies}
                 followed.waiting.append(job)
                 continue
-            if job.wave:
-                job.next_wave(program)
+            job.go_on(stored, program)
             (going if job.wave else followed.ended).append(job)
         jobs = going
     return followed
