@@ -206,8 +206,12 @@ def import_answers(
         check_contexts(imported, named)
     found = found if named else [replace(imported, contexts=None) for imported in found]
     built = tuple(answer_metric(name, resources) for name in metrics)
+    # An experiment reads the ratings beside its files itself, with what it declares of them.
+    ratings = None if isinstance(source, list) else read_ratings_beside(source, None, answered_by or UNDECLARED)
+    if ratings is not None:
+        found[0] = replace(found[0], ratings=ratings[ratings["query_id"].isin(list(queries))])
     made = [Answering(one, built, one.mode) for one in found]
-    for one in made:
+    for one in made if ratings is None else ():
         check_references(queries, one)
     return made
 
@@ -329,7 +333,20 @@ async def _rate_imported(imported: Sequence[Answering], session: Session, stage:
         found = {answered: [(asked, ("", "")) for asked in at] for answered, at in one.answerer.found.items()}
         tables.append(await _rated(one, found, session, stage))
     table = pd.concat(tables[1:] or tables, ignore_index=True)
+    for one in imported:
+        ratings = one.answerer.ratings if isinstance(one.answerer, Imported) else None
+        if ratings is not None:
+            table = pd.concat([table, _beside(ratings, table)], ignore_index=True)
     return RATINGS.check(table.drop(columns=[c for c in ("run", "depth") if len(table) and table[c].isna().all()]))
+
+
+def _beside(ratings: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+    """Return ratings with the only run and depth of the answers, where they name none."""
+    for column in ("run", "depth"):
+        known = answers[column].dropna().unique()
+        if column not in ratings.columns and len(known) == 1:
+            ratings = ratings.assign(**dict[str, Any]({column: known[0]}))
+    return ratings.assign(abstained=0, seems_abstained=0)
 
 
 async def _rated(

@@ -37,12 +37,14 @@ class Imported:
         mode: of answering, "" where the table does not say.
         contexts: the ids of the documents that an answer was made from, by (run, depth, query); None where the table
             does not say.
+        ratings: people's ratings that stand beside the answers, or None.
     """
 
     model: str
     found: Mapping[Answered, Sequence[tuple[Any, Any]]]
     mode: str = ""
     contexts: Mapping[tuple[Any, Any, str], tuple[str, ...]] | None = None
+    ratings: pd.DataFrame | None = None
     endpoint: ClassVar[None] = None
 
 
@@ -175,10 +177,15 @@ def _ratings(
 
 
 def read_ratings_beside(
-    path: str | Path, run: str | None = None, model: str = UNDECLARED, outcome: DeclaredOutcome | None = None
+    source: str | Path | pd.DataFrame,
+    run: str | None = None,
+    model: str = UNDECLARED,
+    outcome: DeclaredOutcome | None = None,
 ) -> pd.DataFrame | None:
-    """Read the ratings that stand beside the answers of a file, a metric for each column; None if there are none."""
-    table = filled(read_table(ANSWERS, path, numbered=True), "model", model)
+    """Read the ratings that stand beside answers, a metric for each column; None if there are none."""
+    path = None if isinstance(source, pd.DataFrame) else source
+    answers = ANSWERS.check(source) if isinstance(source, pd.DataFrame) else read_table(ANSWERS, source, numbered=True)
+    table = filled(answers, "model", model)
     if run is not None and "run" not in table.columns:
         table = table.assign(run=run)
     kept = [name for name in ("query_id", "run", "depth", "model", "mode", "answer", "scale") if name in table.columns]

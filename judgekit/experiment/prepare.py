@@ -92,8 +92,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     columns: list[Mapping[str, str] | None] = []
     for key in ("groups", "by"):
         column: str | None = getattr(config.analysis, key)
-        with located(config.path, f"analysis.{key}"):
-            columns.append({q: query.group(column) for q, query in collection.queries.items()} if column else None)
+        columns.append(None if column is None else _groups(config, collection.queries, column, key))
     with located(config.path, "money"):
         config.costs()
     rated = QUALITY.empty() if ratings is None else ratings
@@ -108,6 +107,14 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     if keys:
         check_access(made.endpoints)
     return made
+
+
+def _groups(config: Config, queries: Queries, column: str, key: str) -> dict[str, str]:
+    """Return what a column of the queries says of each."""
+    try:
+        return {query_id: query.group(column) for query_id, query in queries.items()}
+    except DataError as error:
+        raise DataError(f"{error.reason} ([analysis] {key})", config.resolve(config.data.queries)) from None
 
 
 def _ratings(config: Config, collection: stages.Collection, queries: Iterable[str]) -> pd.DataFrame | None:
