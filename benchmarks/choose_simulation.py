@@ -1,6 +1,7 @@
 """Does `judgekit choose` keep its promise, and what does it save? A simulation of the procedure as it is called.
 
-    python benchmarks/choose_simulation.py      # writes choose.csv beside this file, about twenty minutes
+    python benchmarks/choose_simulation.py             # writes choose.csv beside this file, about five minutes
+    python benchmarks/choose_simulation.py raised      # prints what raising the budget again and again does
 
 Each world is a population of 60,000 questions with an answer of every run, whose means are the truth. A race asks
 questions drawn from it, as many as somebody owns; with half the money it may ask for half of their answers. Beside it
@@ -11,6 +12,7 @@ lacks of the best, in points; a bound is kept if the regret is at most what the 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,6 +246,26 @@ def played(world: World, random: np.random.Generator, owned: int) -> list[dict[s
     return rows
 
 
+def raised() -> None:
+    """Print how often the last bound is kept if the budget is raised by 100 questions until it is within the margin."""
+    for at, kind in enumerate((equal, near_ties, one_ahead, rare_losses, few_right, duplicates)):
+        kept = []
+        for number, runs in enumerate((2, 4, 8)):
+            random = np.random.default_rng([9, at, number])
+            world = kind(random, runs)
+            truth = world.quality.mean(axis=1, dtype=np.float64)
+            for _ in range(60):
+                answered = drawn(random, world, 1500)
+                ends = list(range(20, 1501, 20))
+                for questions in range(100, 1501, 100):
+                    some = Answered(answered.quality[:, :questions])
+                    choice = race(some, [end for end in ends if end <= questions], RaceRules(MARGIN, resamples=200))
+                    if choice.bound <= MARGIN:
+                        break
+                kept.append(truth.max() - truth[choice.chosen] <= choice.bound + 1e-9)
+        print(f"{kind.__name__}: kept {np.mean(kept):.3f} of {len(kept)}", flush=True)
+
+
 def main() -> None:
     """Simulate, print and write the table: by kind and questions owned, with the standard errors over worlds."""
     rows = []
@@ -272,4 +294,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raised() if sys.argv[1:] == ["raised"] else main()

@@ -152,7 +152,7 @@ class Chosen:
         yield Claim("choose", text, self.run, value=self.bound, high=self.bound, shown=enough, line="Choose")
         asked = f"after {choice.last.questions:,} of {number_of(self.questions, 'question')}"
         if choice.stopped:
-            end = f"Asking stopped {asked}, by a margin of {margin:g} points."
+            end = f"Asking stopped {asked}: that is within the margin of {margin:g} points."
         elif self.out_of_money:
             end = f"The budget ended {asked}."
         else:

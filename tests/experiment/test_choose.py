@@ -124,7 +124,7 @@ def test_what_it_says(experiment, tmp_path):
     said = " ".join(str(chosen).split())
     questions = chosen.choice.last.questions
     assert re.search(r"Ship good\. It is at most \d+\.\d points below the best of all 4 runs\.", said)
-    assert f"Asking stopped after {questions} of 160 questions, by a margin of 10 points." in said
+    assert f"Asking stopped after {questions} of 160 questions: that is within the margin of 10 points." in said
     assert "All limits hold together in 95 of 100 choices" in said
     assert re.search(r"poor: dropped after 40 questions, \d+\.\d points behind good \(\d+\.\d to \d+\.\d\)\.", said)
     assert re.search(
@@ -198,7 +198,7 @@ def test_killed_at_random_blocks_it_asks_nothing_twice_and_chooses_the_same(expe
     edited(experiment, "margin_points = 10.0", "margin_points = 4.0")
     whole = jk.choose(experiment, out=tmp_path / "whole", cache=tmp_path / "other")
     total, draw = len(fault_server.seen), random.Random(kills)
-    for round_ in range(kills // 2):
+    for round_ in range(max(kills // 5, 1)):
         fault_server.seen.clear()
         fault_server.answer = answered(0.01)
         out, store = tmp_path / f"choice {round_}", tmp_path / f"store {round_}"
@@ -213,7 +213,7 @@ def test_killed_at_random_blocks_it_asks_nothing_twice_and_chooses_the_same(expe
             "--out",
             str(out),
         ]
-        for at in sorted(draw.sample(range(5, total - 20), 2)):
+        for at in sorted(draw.sample(range(5, total - 20), min(kills, 5))):
             killed = subprocess.Popen(command, stderr=subprocess.DEVNULL)
             end = time.monotonic() + 60
             while len(fault_server.seen) < at and killed.poll() is None and time.monotonic() < end:
@@ -222,7 +222,7 @@ def test_killed_at_random_blocks_it_asks_nothing_twice_and_chooses_the_same(expe
             killed.wait()
         fault_server.answer = answered()
         jk.choose(experiment, out=out, cache=store)
-        assert len(fault_server.seen) - total <= 2 * 12, "only what was in flight or not stored yet is asked again"
+        assert len(fault_server.seen) - total <= 5 * 12, "only what was in flight or not stored yet is asked again"
         assert files(out) == files(tmp_path / "whole")
         assert whole.run == json.loads((out / "choice.json").read_text())["run"]
 
