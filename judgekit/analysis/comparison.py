@@ -36,6 +36,7 @@ from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.files import read_table
+from judgekit.data.frames import framed
 from judgekit.data.tables import ALL, SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
@@ -283,6 +284,7 @@ class _Comparing:
             given_quality = outcome_of(given_quality)
         scores = _table(given_scores, partial(read_table, SCORES), "scores")
         quality = _table(given_quality, partial(read_ratings, outcome=self.outcome, notes=self.notes), "quality")
+        _check_order(scores, quality)
         quality = scaled(quality, self.outcome, notes=self.notes)
         self.ratings = named(quality)
         if self.outcome.assigned is not None:
@@ -451,6 +453,15 @@ class _Comparing:
             )
 
 
+def _check_order(scores: pd.DataFrame, quality: pd.DataFrame) -> None:
+    """Refuse scores without the columns of scores, and ask for the other order where the second table has them."""
+    lacking = [name for name in ("labeling", "measure") if name not in scores.columns]
+    if lacking:
+        swapped = all(name in quality.columns for name in ("labeling", "measure"))
+        hint = "; the second table has them: give the scores first, then the quality" if swapped else ""
+        raise UsageError(f"the scores table lacks column {' and '.join(map(repr, lacking))}{hint}")
+
+
 def _means_only(inputs: Inputs) -> bool:
     return inputs.queries == (ALL,)
 
@@ -493,7 +504,7 @@ def _named_by(
 
 def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:
     """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
-    parts: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
+    parts: Sequence[Any] = [framed(part) for part in (given if isinstance(given, list | tuple) else [given])]
     odd = [type(each).__name__ for each in parts if not isinstance(each, str | Path | pd.DataFrame)]
     if odd or not parts:
         expected = f"{name} must be a table, a file or the result of judgekit.score, or several"

@@ -22,6 +22,7 @@ from judgekit.console.options import (
     scales_of,
 )
 from judgekit.console.printing import (
+    console,
     emit,
     leave,
     made_from,
@@ -409,6 +410,7 @@ def compare(
     import pandas as pd
 
     from judgekit.analysis import Background, compare as compare_tables
+    from judgekit.analysis.claims import WIDTH, wrapped
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.answers.wide import taken_apart
@@ -464,7 +466,9 @@ def compare(
         emit("compare", decision=decision, comparison=records(table), file=out, warnings=warnings)
         return
     note(*left_out, *comparison.warnings)
-    say(f"{comparison.decision.text}\n")
+    terminal = console()
+    width = min(terminal.width, WIDTH) if terminal.is_terminal else WIDTH
+    say(f"{wrapped(comparison.decision.lines, width)}\n")
     show(table)
     if comparison.modes is not None:
         say("\nmodes of answering, on the questions with a value in every mode:")
