@@ -64,9 +64,9 @@ def abstentions(rows: pd.DataFrame, groups: Mapping[str, str] | None = None) -> 
     """Return what the rows of a quality table say, of one metric, model and depth; None where there are no answers."""
     if rows.empty or "answer" not in rows.columns:
         return None
-    told = rows.dropna(subset=["answer"])
-    told = told[told["answer"].astype(str) != ""]
-    wide = told.pivot_table(index="query_id", columns="run", values="answer", aggfunc="first").dropna()
+    answered = rows.dropna(subset=["answer"])
+    answered = answered[answered["answer"].astype(str) != ""]
+    wide = answered.pivot_table(index="query_id", columns="run", values="answer", aggfunc="first").dropna()
     if wide.empty:
         return None
     values = np.array([[float(gives_up(str(answer))) for answer in wide[run]] for run in wide.columns])
@@ -94,10 +94,10 @@ def abstaining(case: Case) -> Iterator[Claim]:
             f"{said}: runs abstain on {100 * shares[least]:.0f} to {100 * shares[most]:.0f} % of them, and no"
             " difference is shown."
         )
-        yield Claim(ABSTAIN, sentence, most, least, value, low, high, qualifies=CHOICE)
+        yield Claim(ABSTAIN, sentence, most, least, value=value, low=low, high=high, qualifies=CHOICE)
         return
     sentence = (
         f"{said}: {most} abstains on {100 * shares[most]:.0f} % of them, {least} on {100 * shares[least]:.0f} %"
         f" ({value:.0f} points less, {low:.0f} to {high:.0f}). No label can see it."
     )
-    yield Claim(ABSTAIN, sentence, most, least, value, low, high, shown=True, qualifies=CHOICE)
+    yield Claim(ABSTAIN, sentence, most, least, value=value, low=low, high=high, shown=True, qualifies=CHOICE)
