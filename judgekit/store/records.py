@@ -135,17 +135,18 @@ class Record:
 
 
 class _Zstd(local):
-    """Compresses in one thread; higher levels take longer and save nothing worth it."""
+    """Compresses and unpacks in one thread; higher levels take longer and save nothing worth it."""
 
     def __init__(self) -> None:
         self.compress = ZstdCompressor(level=1).compress
+        self.unpacking = ZstdDecompressor().decompressobj
 
 
 _zstd = _Zstd()
 
 
 def _decompressed(data: bytes) -> bytes:
-    return ZstdDecompressor().decompressobj().decompress(data) if data.startswith(_ZSTD) else zlib.decompress(data)
+    return _zstd.unpacking().decompress(data) if data.startswith(_ZSTD) else zlib.decompress(data)
 
 
 def _unpacked(value: bytes) -> tuple[dict[str, Any], int]:

@@ -204,6 +204,8 @@ class Store:
             for key, value in part:
                 with suppress(ValueError):
                     name = key.decode()
+                    if name in saved:
+                        continue
                     text = value.decode() if name.startswith(_SUBMITTED) else value
                     name = name if isinstance(text, str) else _name(Record.parse(value))
                     if name not in saved:
