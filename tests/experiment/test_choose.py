@@ -193,7 +193,7 @@ def test_money_is_a_limit_and_prices_are_needed(experiment, fault_server, tmp_pa
         jk.choose(experiment, max_cost=1.0, cache=tmp_path / "other")
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=pytest.mark.many)])
+@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=(pytest.mark.many, pytest.mark.timeout(1800)))])
 def test_killed_at_random_blocks_it_asks_nothing_twice_and_chooses_the_same(experiment, fault_server, tmp_path, kills):
     edited(experiment, "margin_points = 10.0", "margin_points = 4.0")
     whole = jk.choose(experiment, out=tmp_path / "whole", cache=tmp_path / "other")
