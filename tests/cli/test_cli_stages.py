@@ -27,7 +27,7 @@ def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply
 
 
 def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit, folder):
-    judgekit("answer", *DATA, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *MOCK, code=0)
+    judgekit("answer", *DATA, "--depth", 0, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *MOCK, code=0)
     quality = read_table(QUALITY, folder / "quality.parquet")
     assert len(quality) == 6 * 2 * (1 + 2 * 2)
     assert set(zip(quality["run"], quality["depth"], strict=True)) == {
