@@ -80,7 +80,7 @@ def read_ratings_of(
     table = pd.concat(tables, ignore_index=True)
     keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in table.columns]
     twice = table[table.duplicated(keys)]
-    if len(twice) and (outcome is None or outcome.assigned is None):
+    if len(twice) and (outcome is None or not outcome.several):
         row = twice.iloc[0]
         raise UsageError(f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}")
     return table[table["query_id"].isin(list(collection.queries))]

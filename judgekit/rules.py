@@ -141,6 +141,11 @@ class DeclaredOutcome:
         return None if self.scale is None else OutcomeScale.parse(self.scale)
 
     @property
+    def several(self) -> bool:
+        """Whether an answer may have several ratings, of as many users."""
+        return self.assigned is not None or self.cluster is not None
+
+    @property
     def point(self) -> str:
         """What one point is, as a sentence; "" where it need not be said."""
         return "" if self.on is None else self.on.point

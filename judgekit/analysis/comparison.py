@@ -287,7 +287,7 @@ class _Comparing:
         _check_order(scores, quality)
         quality = scaled(quality, self.outcome, notes=self.notes)
         self.ratings = named(quality)
-        if self.outcome.assigned is not None:
+        if self.outcome.several:
             quality = one_value(quality)
         both = quality, scores
         self.kinds = _named_by("by", self.rules.by, self.background.kinds, both) or {}

@@ -171,7 +171,7 @@ def _ratings(
         status = unrated.map({True: Status.UNASKED.value, False: Status.OK.value}).astype("str")
         table = table.assign(status=status, reason=unrated.map({True: "not rated", False: ""}).astype("str"))
     keys = [key for key in ("run", "depth", "query_id", "metric", "model", "mode") if key in table.columns]
-    if outcome is None or outcome.assigned is None:
+    if outcome is None or not outcome.several:
         _check_unique(table, keys, "values", path)
     return table.sort_values(keys, kind="stable")
 

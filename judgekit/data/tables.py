@@ -283,6 +283,8 @@ RATINGS: Final = Table(
 """A quality table as people keep one: what there is only one of need not stand in every row."""
 RATED: Final = ("value", "rating", "stars", "thumbs", "vote", "feedback")
 """Columns of a table of answers that hold people's ratings of them."""
+RATERS: Final = ("user", "user_id", "session", "session_id")
+"""Columns of ratings that say who gave them."""
 ANSWERS: Final = Table(
     "answers", {"query_id": "name", "answer": "text"}, {"run": "name", "depth": "int", "model": "str", "mode": "str"}
 )

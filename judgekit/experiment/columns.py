@@ -12,6 +12,7 @@ from judgekit.data.forms.delimited import TREC
 from judgekit.data.recognise import DECLARED_KINDS, Recognised
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import opened
+from judgekit.data.tables import RATED, RATERS
 from judgekit.errors import DataError
 from judgekit.registry import DataForm
 
@@ -69,6 +70,10 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
         column = next((name for name in origin.names.get(key, ()) if name in fields), None)
         if column is not None:
             taken.setdefault(column, key)
+    if kind == "answer":
+        taken |= {name: "rating" for name in fields if name in RATED and name not in taken}
+    if kind == "ratings" or "rating" in taken.values():
+        taken |= dict.fromkeys([name for name in RATERS if name in fields][:1], "cluster")
     lacks = {names[key][0]: what for key, what in declared.adds.items() if key not in taken.values()}
     return Columns(taken, tuple(name for name in fields if name not in taken), lacks)
 

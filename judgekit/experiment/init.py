@@ -31,7 +31,7 @@ from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.recognise import DECLARED_KINDS, Recognised, is_docs, recognise
 from judgekit.data.runs import Run, pool
 from judgekit.data.streams import stem, write_atomic
-from judgekit.data.tables import ALL, ANSWERS, RATINGS, SAMPLE
+from judgekit.data.tables import ALL, ANSWERS, RATERS, RATINGS, SAMPLE
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.columns import Columns, columns_of
@@ -600,6 +600,7 @@ class _Survey:
                 outcome.columns = columns
                 left -= named or left
                 outcome.rated |= self.read(file, kind, partial(candidates, beside_answers=kind == "answer")) or {}
+                outcome.cluster = outcome.cluster or next((name for name in RATERS if name in table.columns), "")
                 outcome.metrics = sorted({*outcome.metrics, *table["metric"]}) if kind == "ratings" else []
                 file.take(kind, what)
         if outcome.files and left and not outcome.metrics:

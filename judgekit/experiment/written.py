@@ -20,6 +20,7 @@ class KnownOutcome:
         depths: from how many documents the answers were made.
         columns: the columns of the answers that say where they belong.
         rated: people's ratings by metric, each with the scale to declare.
+        cluster: the column of the ratings with the users that gave them, "" if there is none.
     """
 
     files: list[str] = field(default_factory=list)
@@ -27,6 +28,7 @@ class KnownOutcome:
     depths: list[int] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)
     rated: dict[str, str | None] = field(default_factory=dict)
+    cluster: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,9 @@ class Planned:
                 declared = f"scale = {_quoted(scale)}"
                 yield _line(f"# {declared}" if chosen else declared, "by the values; correct it if it is another")
             chosen = True
+        if known.rated and known.cluster:
+            yield _line(f"cluster = {_quoted(known.cluster)}", "a user's ratings go together")
+            yield _line('# assigned = "random"', "if each rating is about the one run that was drawn for a user")
         trusted = next(iter(self.qrels), "") if not (known.files or self.referenced) else ""
         if trusted:
             chosen = True

@@ -36,7 +36,7 @@ def test_ratings_beside_answers_are_the_outcome(data, judgekit):
         "query_id,run,answer,value",
         [(f"q{i}", run, "1412", thumbs[run]) for i in range(6) for run in RUNS],
     )
-    judgekit("init", ".", code=0)
+    assert "value → rating" in judgekit("init", ".", code=0).out
     assert 'outcome = "rating"' in (data / "experiment.toml").read_text()
     decided = judgekit("run", "experiment.toml", "--out", "results", "--cache", "fresh", code=0).out
     assert "rating of the" in (data / "results" / "report.html").read_text()
@@ -302,3 +302,15 @@ def test_a_missing_group_column_is_named_with_its_file(folder, judgekit):
     said = judgekit("run", "experiment.toml", code=2).err
     assert "queries.jsonl: question 'q0' has no group: unknown column 'page'" in said
     assert "([analysis] groups)" in said
+
+
+def test_init_declares_whose_ratings_go_together(data, judgekit):
+    rows = [(f"q{i}", run, 4 + (run == "good"), f"u{user}") for i in range(6) for run in RUNS for user in range(2)]
+    write(data / "live.csv", "query_id,run,stars,user", rows)
+    assert "user → cluster" in judgekit("init", ".", code=0).out
+    text = (data / "experiment.toml").read_text()
+    assert 'scale = "stars"' in text
+    assert 'cluster = "user"' in text
+    judgekit("run", "experiment.toml", "--out", "results", "--cache", "fresh")
+    rated = pd.read_parquet(data / "results" / "answers" / "ratings.parquet")
+    assert len(rated) == 24
