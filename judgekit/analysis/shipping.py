@@ -167,4 +167,7 @@ def more_questions(case: Case) -> Iterator[Claim]:
             f"To ship a run within {margin_in_words} of the best takes about {needed:,} questions; you have"
             f" {case.questions:,}."
         )
+    pool = case.background.pool
+    if pool is not None and pool.at_hand > case.questions:
+        said += f" `judgekit choose` asks those of your {pool.at_hand:,} that the choice takes."
     yield Claim("more questions", said, value=needed, line="Next")
