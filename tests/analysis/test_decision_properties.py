@@ -59,8 +59,9 @@ def experiments(draw: st.DrawFn) -> tuple[tuple[pd.DataFrame, pd.DataFrame], dic
         pool=Pool(n, 5 * n, 10 * n, 3 * n, n, again, again),
         answering={"m": AnsweredBy("m", "")},
         reranked={names[0]: "m"},
+        money=Money("EUR"),
     )
-    return (table, answers), {"background": background, "money": Money("EUR")}
+    return (table, answers), {"background": background}
 
 
 def decided(experiment: tuple[tuple[pd.DataFrame, pd.DataFrame], dict[str, Any]]) -> Comparison:

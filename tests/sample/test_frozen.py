@@ -16,7 +16,7 @@ FROZEN = {
     "qrels": "0f059008eb9823c7",
     "answers": "6f796178847477fc",
     "scores": "6779e84a0eeb983e",
-    "comparison": "fbf0da011bc04f72",
+    "comparison": "60cec1f0455e4c49",
     "differences": "68c70ae21d449dd0",
     "report.json": "146ea8846eb2bf49",
 }
