@@ -70,14 +70,17 @@ def demo(
 ) -> None:
     """Run the bundled sample offline, with the recorded replies of a small model. Needs no network and no key.
 
+    The folder "tutorial" in the results holds files to try the other commands on.
+
     Examples:
         judgekit demo
     """
     from judgekit.experiment.run import run as run_experiment
-    from judgekit.sample import EXPERIMENT
+    from judgekit.sample import EXPERIMENT, write_tutorial
 
     with progress() as draw:
         outcome = run_experiment(EXPERIMENT, out=out, cache=out / "cache", overwrite=overwrite, progress=draw)
+    write_tutorial(out / "tutorial")
     _show(outcome)
 
 

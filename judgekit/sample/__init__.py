@@ -3,10 +3,29 @@
 The texts were written for judgekit. It needs no server: the replies of a small real model are recorded beside it.
 """
 
+import shutil
 from pathlib import Path
 from typing import Final
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "write_tutorial"]
 
 EXPERIMENT: Final = Path(__file__).with_name("experiment.toml")
 """The experiment file of the sample; the data lie beside it."""
+
+_TUTORIAL: Final = {
+    "questions.jsonl": "queries.jsonl",
+    "passages.jsonl": "docs.jsonl",
+    "full.trec": "runs/tfidf.trec",
+    "titles.trec": "runs/bm25_title.trec",
+    "thumbs.csv": "thumbs.csv",
+}
+"""The files of the tutorial's folder, and what they are in the sample."""
+
+
+def write_tutorial(folder: Path) -> None:
+    """Write questions, passages, two runs and thumbs into a folder of their own; one that is there stays as it is."""
+    if folder.exists():
+        return
+    folder.mkdir(parents=True)
+    for name, source in _TUTORIAL.items():
+        shutil.copyfile(EXPERIMENT.parent / source, folder / name)
