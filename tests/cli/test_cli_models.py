@@ -49,7 +49,7 @@ def test_no_decision_rests_on_two_models_under_one_name_until_the_user_accepts_i
     fault_server.answer = as_model("judge-2026-09")
     said = judgekit(*run, code=1)
     assert "label judge: the replies of the endpoint 'local' come from 2 models" in said.err
-    assert "Do        No decision." in said.out
+    assert "Choose    There is no decision. label judge" in said.out
     assert "accept_mixed_models = true" in " ".join(said.err.split())
     page = (folder / "out" / "report.html").read_text()
     assert "judge-2026-01 (" in page
@@ -59,6 +59,6 @@ def test_no_decision_rests_on_two_models_under_one_name_until_the_user_accepts_i
     sent = len(fault_server.seen)
     accepted = judgekit(*experiment(folder, fault_server, ("resamples", "accept_mixed_models = true\nresamples")))
     assert accepted.code == 0, accepted.err
-    assert "No decision.\n" not in accepted.out
+    assert "There is no decision" not in accepted.out
     assert "come from 2 models" in accepted.err
     assert len(fault_server.seen) == sent

@@ -51,7 +51,7 @@ def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit
     assert labels.groupby("status")["query_id"].nunique().to_dict() == {"not_applicable": 3, "ok": 3}
     told = "half does not apply to 3 of 6 queries"
     assert f"{told}, which have no score under it (q3: the file does not judge" in _flat(said.out)
-    assert "half does not apply to 3." in _flat(said.out)
+    assert "half has no score on 3 questions: labelings are compared on the other 3." in _flat(said.out)
     assert told in _flat(said.err), "on screen before the report is"
 
     exported = judgekit(*score, "results/labels/half.qrels")
