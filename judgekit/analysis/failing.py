@@ -12,7 +12,7 @@ from judgekit.analysis.case import Case, Series
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.keeping import is_kin, shared_in_words
 from judgekit.analysis.primary import FIND_QUESTIONS
-from judgekit.analysis.wording import Ranged, ranged, times
+from judgekit.analysis.wording import Ranged, names_of, ranged, times
 
 FINDS: Final = "finds"
 _CHANCE: Final = 0.5
@@ -67,6 +67,7 @@ def _ranged(case: Case, series: Series) -> Ranged:
 def beside_failing(case: Case) -> Iterator[Claim]:
     """Yield the controls of finding questions, what labelings share with the outcome, and labelings left out."""
     series = case.series(FIND_QUESTIONS)
+    unbeaten: dict[str, list[str]] = {}
     for control in case.controls(FIND_QUESTIONS):
         value, twin_of = _ranged(case, control), control.name.removeprefix(TWIN)
         what = (
@@ -84,8 +85,10 @@ def beside_failing(case: Case) -> Iterator[Claim]:
             mine = twin_of in (control.name, each.name)
             if mine and (each.name, control.name) not in case.oftener([each, control]):
                 against = what if twin_of == control.name else "one score per question"
-                beaten = f"{each.name} is not shown to find more of them than {against}."
-                yield Claim("no better", beaten, each.name, control.name, *value, qualifies=f"{FINDS}: {each.name}")
+                unbeaten.setdefault(each.name, []).append(against)
+    for name, beside in unbeaten.items():
+        said = f"{name} is not shown to find more of them than {names_of(beside, 'or')}."
+        yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{FINDS}: {name}")
     for each in series:
         if is_kin(case, each.name):
             said = f"{each.name} {shared_in_words(case, each.name)}."

@@ -121,7 +121,9 @@ def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[C
         if close:
             said = f"{other.name} {costs} and follows about as closely ({with_r(other.r)}): keep it to save money."
         else:
-            said = f"{other.name} {costs}, but lies more than a standard error behind ({with_r(other.r)})."
+            shown = (kept.name, other.name) in case.closer([follower.series for follower in case.followers])
+            less = "is shown to be lower" if shown else "is lower by more than a standard error, which may be chance"
+            said = f"{other.name} {costs}, but its r {less} ({with_r(other.r)})."
         yield Claim(
             "cheaper", said, other.name, kept.name, **other.r._asdict(), shown=bool(close), qualifies=KEEP, rank=2
         )
@@ -240,6 +242,7 @@ def missing_labels(case: Case) -> Iterator[Claim]:
 
 def controls(case: Case) -> Iterator[Claim]:
     """Yield how closely what looks at no question follows the answers, and which labeling is not shown to do better."""
+    unbeaten: dict[str, list[str]] = {}
     for control in case.controls(CHOOSE_RUNS):
         r = control.ranged(POOLED, case.rules.confidence, case.resamples)
         what = _CONTROLS.get(control.name, control.name)
@@ -247,10 +250,10 @@ def controls(case: Case) -> Iterator[Claim]:
         yield Claim("control", said, control.name, CHOOSE_RUNS, **r._asdict())
         for follower in case.followers:
             if (follower.name, control.name) not in case.closer([follower.series, control]):
-                said = f"{follower.name} is not shown to follow more closely than {what} ({with_r(r)})."
-                yield Claim(
-                    "no better", said, follower.name, control.name, **r._asdict(), qualifies=f"{KEEP}: {follower.name}"
-                )
+                unbeaten.setdefault(follower.name, []).append(f"{what} ({with_r(r)})")
+    for name, beside in unbeaten.items():
+        said = f"{name} is not shown to follow more closely than {names_of(beside, 'or')}."
+        yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{KEEP}: {name}")
 
 
 def each_labeling(case: Case) -> Iterator[Claim]:

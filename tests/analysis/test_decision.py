@@ -118,7 +118,7 @@ def test_a_less_expensive_labeling_is_offered_only_within_one_standard_error() -
         (cheaper,) = claims(decision, "cheaper").values()
         assert (decision.kept, cheaper.subject, cheaper.shown) == ("own", "other", offered)
         assert ("keep it to save money" in lines["Keep"]) == offered
-        assert ("more than a standard error behind" in lines["Keep"]) != offered
+        assert ("but its r is" in lines["Keep"]) != offered
         assert "; none for other." in lines["Cost"]
 
 
