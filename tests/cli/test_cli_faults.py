@@ -59,6 +59,8 @@ def test_what_is_missing_is_told_with_its_commonest_reasons(judgekit, folder, fa
     [line] = [line for line in said.err.splitlines() if "labels of judge" in line]
     assert "6 unparsed, 2 failed: 6 × " in line
     assert "2 × 200 with an HTML page (login?) where a chat completion should be: Log in (see labels/)" in line
+    for option in (("--json", "--out", "results"), ("--part", "1/1")):
+        judgekit("run", "experiment.toml", *option, "--cache", "store", code=1)
     fault_server.answer = lambda body, seen: "It depends." if "mill" in str(body["messages"]) else "Yes"
     said = _label(judgekit, fault_server, code=1)
     assert "6 labels are missing: 6 × " in said.err

@@ -137,6 +137,7 @@ def test_a_key_is_found_however_json_writes_it(fault_server, tmp_path, key):
     assert run.error is not None
     assert key[:4] not in str(run.error), "nor is its beginning shown, where a long message is cut"
     assert key not in repr(Secret(key))
+    assert Secret(key).cut_response(f"<p>{key} or {escaped}</p>".encode()) == b"<p>*** or ***</p>", "a page, not JSON"
 
 
 def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(fault_server, monkeypatch, tmp_path):

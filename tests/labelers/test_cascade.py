@@ -129,3 +129,9 @@ def test_the_share_that_was_escalated_is_counted() -> None:
     table = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "escalated"])
     said = "\n".join(remarks(Labeling("cascade", Scale("binary"), table)))
     assert "was in doubt about 1 of 4 pairs (25%), which the second labeler labeled." in said
+
+
+def test_a_label_that_says_why_it_may_be_wrong_is_in_doubt() -> None:
+    unit = Unit(Query("q", "Kuka?", ("Turku",), language="fi"), (Doc("d", "Turussa."),))
+    label = play(build(cascade("containment", "judge"), Here()), unit, [YES]).label
+    assert (label.relevance, label.extra["first"], label.extra["escalated"]) == (1, 0, 1)

@@ -54,6 +54,9 @@ def test_grades_are_what_people_give_on_average_weighted_by_how_they_were_drawn(
     nine = Rule(Scale("unit"), values=tuple(map(float, range(9))), means=tuple(n / 8 for n in range(9)))
     assert str(nine) == "0 becomes 0.00, 2 becomes 0.25, 4 becomes 0.50, 6 becomes 0.75, 8 becomes 1.00"
     assert rule.means == tuple(isotonic_regression([0.5, 1.0, 3.0], weights=[4, 1, 1]).x)
+    drawn = [("q1", "a", 0.0, 1 / 3), ("q1", "b", 2.0, 1.0), ("q2", "a", 1.0, 1.0), ("q2", "b", 3.0, 1.0)]
+    labels = labeling_of({(q, d): value for (q, d, *_), value in zip(drawn, values, strict=True)}, "unit")
+    assert final_labels(labels, people_of(drawn, "grades:3")).rule == rule
     assert rule(np.array([0.1, 0.5, 0.9, 1.0, np.nan])).tolist() == pytest.approx([1, 1, 3, 3, np.nan], nan_ok=True)
 
 
@@ -86,11 +89,11 @@ def test_held_out_labels_come_from_rules_that_never_saw_the_query(pool):
     grades, values = pool
     rows = [(q, d, values[q, d], float(g >= 2), 1.0) for (q, d), g in grades.items()]
     table = pd.DataFrame(rows, columns=["query_id", "doc_id", "machine", "people", "probability"])
-    before = held_out(table, Scale("binary"))
-    for query in ("q00", "q13"):
+    for query, scale in ("q00", Scale("binary")), ("q13", Scale("unit")):  # on unit every judgment moves the rule
+        before = held_out(table, scale)
         turned = table.assign(people=np.where(table["query_id"] == query, 1 - table["people"], table["people"]))
         mine = (table["query_id"] == query).to_numpy()
-        assert (held_out(turned, Scale("binary"))[mine] == before[mine]).all()
+        assert (held_out(turned, scale)[mine] == before[mine]).all()
 
 
 def test_without_people_the_labels_stand_as_declared_and_it_is_said(pool):

@@ -277,3 +277,9 @@ def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_t
     thinking = ('It says "a</think>\n\nNo', "Hm.</think>\n\nNo.</think>\nYes")
     for verdict in (read(text, YES_NO), *(read(other, YES_NO, thinks=True) for other in thinking)):
         assert isinstance(verdict, Unread)
+
+
+def test_a_key_that_was_not_declared_leaves_no_verdict() -> None:
+    form = Form((("0", 0), ("1", 1)), keys=("reason", "grade"))
+    assert isinstance(read('{"reason": "It says so.", "grade": 1}', form), Verdict)
+    assert isinstance(read('{"reason": "It says so.", "remark": "It is long.", "grade": 1}', form), Unread)

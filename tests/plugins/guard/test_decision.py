@@ -32,6 +32,13 @@ def test_the_bounds_are_those_of_t_with_one_more_query_at_the_end_of_the_range(l
     assert found.high >= losses.mean() - 1e-9
 
 
+def test_a_loss_that_is_shown_and_shown_to_be_below_the_limit_passes() -> None:
+    found = decide(np.full(400, 0.01), np.full(400, 0.01), 0.05)
+    assert found.p is not None
+    assert found.p < 0.05
+    assert found.outcome == "pass"
+
+
 @given(st.lists(st.floats(-0.5, 0.5), min_size=20, max_size=60).map(np.array), st.floats(0, 0.5))
 def test_what_is_not_known_never_decides(losses: np.ndarray, width: float) -> None:
     wide = decide(losses - width, losses + width, 0.05)

@@ -210,11 +210,15 @@ def test_new_documents_are_labelled_through_the_store(judgekit: Judgekit, reposi
 
 def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
     (repository / "ratings.csv").write_text("query_id,value\n" + "".join(f"q{i},{i % 2}\n" for i in range(300)))
-    for name in ("base", "worse"):
+    for name, run, labeler in (
+        ("base", "base", {}),
+        ("worse", "worse", {}),
+        ("other", "worse", {"name": "containment", "max_words": 9}),
+    ):
         text = small.toml(
             data=small.FILES | {"depth": 5},
-            runs={"mine": f"{name}.trec"},
-            labelers=[{"kind": "containment"}],
+            runs={"mine": f"{run}.trec"},
+            labelers=[{"kind": "containment"} | labeler],
             answers={"ratings": ["ratings.csv"]},
             metrics={"measures": ["nDCG@5"]},
             analysis=small.QUICK,
@@ -226,6 +230,7 @@ def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
     assert said in judgekit(*asked, code=1).out
     suite = judgekit(*asked, "--suite", "--run", "mine", "--max-drop", 4)
     assert suite.out.startswith("pass: within the limits. The mean loss is 3.07 points; the limit is 4.")
+    assert "which are not comparable" in judgekit("guard", "out/base", "out/other").err
     assert "already names its inputs" in judgekit(*asked, "--qrels", "gold.qrels").err
     assert "unknown labeling 'judge'" in judgekit(*asked, "--labeler", "judge").err
     write_run(repository / "worse.trec", 300)
