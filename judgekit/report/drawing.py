@@ -137,9 +137,8 @@ def rows(
                 full = tag("title", series)
                 body.append(tag("text", cut(series, 28), full, x=start - 12, y=y + 4, class_="end"))
         value, dots = panels[heading]
-        room = max(
-            [60.0, *(text_width(dot.text) + 8 for dot in dots if dot.look == "bar" and math.isfinite(dot.value))]
-        )
+        beside = [dot for dot in dots if dot.look in ("", "off", "bar") and math.isfinite(dot.value)]
+        room = max([60.0, *(text_width(dot.text) + 8 for dot in beside)])
         x = linear([*_numbers(dots), *value.held], start, end - room, floor=value.floor, ceiling=value.ceiling)
         body += [_heading(start, 14, heading), ruled(x, 24, bottom, value.title, chance=value.chance)]
         for dot in dots:

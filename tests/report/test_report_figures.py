@@ -10,10 +10,11 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from judgekit import report
+from judgekit.analysis.claims import Claim
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.errors import UsageError
 from judgekit.report import svg
-from judgekit.report.charts import figures, paper_figures
+from judgekit.report.charts import decided, figures, paper_figures
 from judgekit.report.grids import speed_up
 from judgekit.report.model import Results
 from judgekit.report.svg import Figures
@@ -185,3 +186,20 @@ def test_the_page_gives_the_numbers_of_each_figure():
     links = [value for tag, name, value in parse_page(report.render(results)).attributes if value.startswith("data:")]
     assert [pd.read_csv(io.BytesIO(b64decode(link.partition(",")[2]))).shape for link in links]
     assert sorted(links) == sorted(one.link for one in figures(results))
+
+
+def test_what_is_written_at_the_end_of_a_row_stands_beside_its_interval():
+    claims = [
+        Claim("run", "", "bm25", value=0.0, low=-5.9, high=0.0),
+        Claim("run", "", "dense", value=-12.0, low=-24.7, high=-1.0, shown=True),
+        Claim("follows", "", "judge", value=0.44, low=0.26, high=0.59),
+        Claim("cost", "", "judge", "1,092 requests"),
+    ]
+    figure = decided(claims, {})
+    assert figure is not None
+    drawn = ET.fromstring(figure.svg)
+    lines = [e.attrib for e in drawn.iter() if e.tag.endswith("line") and "whisker" in e.attrib.get("class", "")]
+    texts = [e for e in drawn.iter() if e.tag.endswith("text") and e.attrib.get("class") == "end quiet"]
+    assert [text.text for text in texts] == ["at most 5.9", "at most 24.7", "0.44, 1,092 requests"]
+    for line, text in zip(lines, texts, strict=True):
+        assert float(line["x2"]) < float(text.attrib["x"]) - svg.text_width(str(text.text))
