@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from judgekit.rules import DeclaredOutcome as DeclaredOutcome
     from judgekit.wire.types import Endpoint as Endpoint
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     name: home
