@@ -68,6 +68,7 @@ def label(
     from judgekit import stages
     from judgekit.data.checks import judges_nothing, remarks
     from judgekit.data.files import check_target, write_labels
+    from judgekit.data.tables import Status
     from judgekit.data.trec import missing_path, write_qrels
 
     check_target(out)
@@ -105,6 +106,9 @@ def label(
         say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
     note(*remarks(labeling))
     leave(labeling.table, "labels", table, asked=bool(labeler.needs.asked))
+    if set(counts) == {Status.NOT_APPLICABLE.value}:
+        say(f"judgekit: {labeler.spec} applies to none of the pairs: {table} has the reasons", err=True)
+        raise typer.Exit(1)
     if judges_nothing(labeling):
         raise typer.Exit(1)
 

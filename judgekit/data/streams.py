@@ -202,6 +202,8 @@ def _encoding_of(raw: bytes, start: int) -> str:
     # Excel on Windows saves CSV so. Five bytes have no meaning in it, so that not everything passes for it.
     with suppress(UnicodeDecodeError):
         word = next(match[0] for match in _WORDS.finditer(raw) if match.end() > start).decode("cp1252")
+        if not word.isprintable():
+            return ": it is not a text file"
         read = f": it is probably cp1252 (Windows), in which the word reads {word[:30]!r}"
         return f"{read}. Convert the file: iconv -f CP1252 -t UTF-8 OLD > NEW"
     return "; save the file as UTF-8"

@@ -187,7 +187,7 @@ def build(
     write_atomic(folder / CARD, card)
     names = [QRELS, LABELS, CARD, *([str(missing_path(QRELS))] if missing else [])]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names])
-    return Built(folder, final.labeling, table, final.agreement, card, missing, notes)
+    return Built(folder, final.labeling, table, final.agreement, card, missing, (*notes, *(job.biases or ())))
 
 
 def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:

@@ -45,6 +45,7 @@ _PILOT: Final = 200
 """Questions that a plan proposes unless it is told how many."""
 PEOPLE, GRADES, ANSWERS, TOGETHER = "people", "grades of answers", "answers", "pilot together"
 _SHOWN, _VARIANTS = 3.5, 4.7
+_WORTH_SAYING: Final = 0.01
 _DIFFER: Final = (0.1, 0.2, 0.4)
 _WIDTH: Final = 110
 _AHEAD: Final = 0.1
@@ -191,9 +192,12 @@ class PilotPlan:
         saved = _listed([f"{share:.0%}" for share in self.choice["saves"]])
         text = (
             f"To show that no run costs more than {self.margin:g} points takes about {bound} questions if all are"
-            f" equally good. If one leads by {100 * _AHEAD:g} points, judgekit choose ends after about {ahead} of"
-            f" {self.questions:,}: {saved} less."
+            f" equally good. If one leads by {100 * _AHEAD:g} points, judgekit choose "
         )
+        if self.choice["saves"].max() < _WORTH_SAYING:
+            text += f"is not likely to end before all {self.questions:,} questions are asked."
+        else:
+            text += f"ends after about {ahead} of {self.questions:,}: {saved} less."
         middle = self.choice.iloc[1]
         if math.isfinite(middle["loss"]):
             text += (

@@ -217,3 +217,12 @@ def test_a_table_that_is_written_is_summed_up_on_the_screen(judgekit, folder):
     means = judgekit(*common).out
     said = judgekit(*common, "--per-query", "--out", "s.csv").out
     assert said == f"{means}scores: s.csv ({len(pd.read_csv(folder / 's.csv'))} rows)\n"
+
+
+def test_labels_that_apply_to_no_pair_are_no_success(judgekit, folder):
+    lines = (json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines())
+    bare = [json.dumps({key: value for key, value in line.items() if key != "answers"}) for line in lines]
+    (folder / "queries.jsonl").write_text("\n".join(bare) + "\n")
+    data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
+    said = judgekit("label", "containment", *data, "--out", "c.qrels", code=1)
+    assert "containment applies to none of the pairs: c.qrels.parquet has the reasons" in said.err

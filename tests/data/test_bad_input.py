@@ -72,6 +72,7 @@ QUERIES: list[Case] = [
     ("answers with an empty one", obj(id="q", text="x", answers=["a", " "]), 1, "'answers' holds an empty answer"),
     ("half a surrogate pair", obj(id="q", text="x\ud83d"), 1, "'\\ud83d', half of a surrogate pair"),
     ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is not UTF-8: it is probably cp1252 (Windows), in which the word reads 'café'. Convert the file: iconv -f CP1252"),
+    ("no text at all", b"query_id,text\nq1,caf\xe9\x02\n", 2, "byte 7 of the line is not UTF-8: it is not a text file"),
     ("no UTF-8 and no cp1252", b"query_id,text\nq1,caf\x81\n", 2, "byte 7 of the line is not UTF-8; save the file as UTF-8"),
     *(("UTF-16", '{"query_id": "q1", "text": "x"}\n'.encode(f"utf-16{end}"), None, "is UTF-16 text") for end in ("", "-le", "-be")),
     ("NUL escaped", Q1 + obj(id="q2", text="\0"), 2, "'text' holds a NUL character"),
