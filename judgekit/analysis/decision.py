@@ -8,36 +8,54 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.analysis import abstaining, costs, failing, graded, keeping, nesting, shipping, unpaired
+from judgekit.analysis.abstaining import abstaining
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
+from judgekit.analysis.costs import a_further_run, costs
+from judgekit.analysis.failing import beside_failing, failing
+from judgekit.analysis.graded import claims as graded_claims
+from judgekit.analysis.keeping import (
+    BIASES,
+    KEEP,
+    about_labels,
+    controls,
+    each_labeling,
+    hinges,
+    keeping,
+    kinds_that_disagree,
+    left_out,
+    missing_labels,
+)
+from judgekit.analysis.nesting import nested
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
+from judgekit.analysis.shipping import CHOICE, each_run, missing_answers, more_questions, shipping
+from judgekit.analysis.unpaired import claims as unpaired_claims
 from judgekit.notebook import NotebookRepr
 
 NO_DECISION: Final = "no decision"
 Kind = Callable[[Case], Iterable[Claim]]
 
 ON_RUNS: Final[tuple[Kind, ...]] = (
-    shipping.shipping,
-    shipping.missing_answers,
-    keeping.keeping,
-    keeping.left_out,
-    keeping.hinges,
-    keeping.kinds_that_disagree,
-    keeping.missing_labels,
-    nesting.nested,
-    keeping.controls,
-    shipping.more_questions,
-    shipping.each_run,
-    keeping.each_labeling,
+    shipping,
+    missing_answers,
+    keeping,
+    left_out,
+    hinges,
+    kinds_that_disagree,
+    missing_labels,
+    nested,
+    controls,
+    more_questions,
+    each_run,
+    each_labeling,
 )
 ON_ALL: Final[tuple[Kind, ...]] = (
-    abstaining.abstaining,
-    failing.failing,
-    failing.beside_failing,
-    keeping.about_labels,
-    costs.costs,
-    costs.a_further_run,
+    abstaining,
+    failing,
+    beside_failing,
+    about_labels,
+    costs,
+    a_further_run,
 )
 """What makes the claims, a function for each kind: a new finding is one function more."""
 
@@ -72,7 +90,7 @@ class Decision(NotebookRepr):
     @property
     def kept(self) -> str:
         """The labeling to keep for later runs; "" where none is shown to be useful."""
-        return next((claim.subject for claim in self.claims if claim.kind == keeping.KEEP), "")
+        return next((claim.subject for claim in self.claims if claim.kind == KEEP), "")
 
     @property
     def withheld(self) -> str:
@@ -82,7 +100,7 @@ class Decision(NotebookRepr):
     @property
     def leader(self) -> str:
         """The run to ship so far; "" where nothing is said of runs."""
-        return next((claim.subject for claim in self.claims if claim.kind == shipping.CHOICE), "")
+        return next((claim.subject for claim in self.claims if claim.kind == CHOICE), "")
 
     @property
     def table(self) -> pd.DataFrame:
@@ -130,7 +148,7 @@ def biases(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
     """Return by labeling the sentences that say how its labels are biased."""
     by_name: dict[str, list[str]] = {}
     for claim in claims:
-        if claim.kind in keeping.BIASES:
+        if claim.kind in BIASES:
             by_name.setdefault(claim.subject, []).append(claim.sentence)
     return {name: tuple(dict.fromkeys(sentences)) for name, sentences in by_name.items()}
 
@@ -138,12 +156,12 @@ def biases(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
 def _claims(case: Case) -> Iterator[Claim]:
     yield from _on_the_outcome(case)
     if case.unpaired is not None:
-        yield from unpaired.claims(case.unpaired, shipping.CHOICE, "Choose")
+        yield from unpaired_claims(case.unpaired, CHOICE, "Choose")
         if case.unpaired.claimable:
-            yield from shipping.shipping(case)
-            yield from shipping.each_run(case)
+            yield from shipping(case)
+            yield from each_run(case)
     elif len(case.panel.runs) > 1 and case.resamples.units(case.answered) < 2:
-        yield Claim(shipping.CHOICE, "No run is chosen: a single question says nothing of others.", line="Choose")
+        yield Claim(CHOICE, "No run is chosen: a single question says nothing of others.", line="Choose")
     elif len(case.panel.runs) > 1:
         for kind in ON_RUNS:
             yield from kind(case)
@@ -151,7 +169,7 @@ def _claims(case: Case) -> Iterator[Claim]:
         yield from kind(case)
     if case.unchecked:
         said = "Answers do not say which documents they were made from, so their contexts are not checked."
-        yield Claim("unchecked", said, qualifies=keeping.KEEP)
+        yield Claim("unchecked", said, qualifies=KEEP)
     yield about(case.primary)
 
 
@@ -160,12 +178,12 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
     first = "Choose" if len(case.panel.runs) > 1 else "Failing"
     checked = case.graded is not None and case.graded.decides
     if case.graded is not None:
-        yield from graded.claims(case.graded, case.primary.metric, shipping.CHOICE)
+        yield from graded_claims(case.graded, case.primary.metric, CHOICE)
     if case.declared.caution and not checked:
         yield Claim("caution", case.declared.caution, line=first, rank=-2)
     if case.background.quality:
         said = f"Quality means {case.background.quality}, not answers: nothing here says which run answers better."
         yield Claim("quality", said, line=first, rank=-1)
     if case.declared.point:
-        yield Claim("point", f"{case.declared.point}.", qualifies=shipping.CHOICE)
+        yield Claim("point", f"{case.declared.point}.", qualifies=CHOICE)
     yield from case.background.outcome
