@@ -262,8 +262,7 @@ class _Comparing:
         """Return the scores and the outcome that wide tables of another tool hold."""
         by_run = given if isinstance(given, Mapping) else {"": given}
         wide = taken_apart(by_run, self.outcome)  # type: ignore[arg-type]  # checked there
-        if wide.unused:
-            self.notes.append(f"Columns without numbers are not compared: {', '.join(wide.unused)}.")
+        self.notes += wide.notes
         return wide.scores, wide.quality
 
     def _tables(

@@ -5,7 +5,6 @@ ragas, deepeval, trulens, MLflow and Phoenix export such tables. Which of the me
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import pandas as pd
 
 from judgekit.data.fields import QUERY
 from judgekit.data.forms import records
+from judgekit.data.forms.entry import hashed
 from judgekit.data.frames import framed
 from judgekit.data.records import READABLE, as_number
 from judgekit.data.streams import stem
@@ -46,9 +46,14 @@ class WideTable:
     quality: pd.DataFrame
     unused: tuple[str, ...]
 
+    @property
+    def notes(self) -> list[str]:
+        """What to say of columns that are not compared."""
+        return [f"Columns without numbers are not compared: {', '.join(self.unused)}."] if self.unused else []
+
 
 @dataclass
-class _Rows:
+class _TableRows:
     """The rows of all tables: where each stands, its cells, and the run of its table."""
 
     places: list[str] = field(default_factory=list)
@@ -106,8 +111,8 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
     return WideTable(table, quality, tuple(unused))
 
 
-def _read(tables: Mapping[str, str | Path | pd.DataFrame]) -> _Rows:
-    rows = _Rows()
+def _read(tables: Mapping[str, str | Path | pd.DataFrame]) -> _TableRows:
+    rows = _TableRows()
     for name, source in tables.items():
         if isinstance(source, str | Path):
             spec, path = form_of(source)
@@ -125,7 +130,7 @@ def _read(tables: Mapping[str, str | Path | pd.DataFrame]) -> _Rows:
     return rows
 
 
-def _keys(rows: _Rows, column: str, run_column: str | None, *, by_text: bool) -> list[tuple[str, str]]:
+def _keys(rows: _TableRows, column: str, run_column: str | None, *, by_text: bool) -> list[tuple[str, str]]:
     """Return query id and run of each row; two rows may not have the same."""
     keys: dict[tuple[str, str], str] = {}
     for place, cells, table_name in zip(rows.places, rows.cells, rows.runs, strict=True):
@@ -133,9 +138,9 @@ def _keys(rows: _Rows, column: str, run_column: str | None, *, by_text: bool) ->
         if not isinstance(value, str) or not value.strip():
             raise DataError(f"{place}: {column} must be a text that tells questions apart, not {value!r}")
         # Ids hold no white space; the same text is the same question in every table.
-        digest = hashlib.sha256(" ".join(value.split()).encode(errors="surrogatepass")).hexdigest()
+        query_id = hashed("q", " ".join(value.split())) if by_text else value.strip()
         run = table_name if run_column is None else str(cells.get(run_column) or table_name)
-        key = (f"q{digest[:16]}" if by_text else value.strip(), run)
+        key = (query_id, run)
         if key in keys:
             raise DataError(f"{place}: the same question and run as {keys[key]} ({column} {value[:60]!r}, run {run!r})")
         keys[key] = place

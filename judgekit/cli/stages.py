@@ -438,8 +438,7 @@ def compare(
         elif not quality:
             wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome)
             found, answers = wide.scores, wide.quality
-            if wide.unused:
-                left_out.append(f"Columns without numbers are not compared: {', '.join(wide.unused)}.")
+            left_out += wide.notes
         else:
             tables = []
             for labeling, file in map(split_named, scores):

@@ -44,7 +44,7 @@ _SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + INVISIBLE, " "))
 _WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 """The full-width forms of ASCII."""
 
-_FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>.*?)```\s*", re.DOTALL)
+FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>.*?)```\s*", re.DOTALL)
 _ANNOUNCED: Final = re.compile(
     r"(?:(?:my|the|final|overall) )*(?:answer|verdict|grade|score|rating|decision|judge?ment|label|relevance)"
 )
@@ -334,7 +334,7 @@ def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
         beside.extend(part for name, value in named.items() if name != key for part in (name, value))
         return named
 
-    fenced = _FENCED.fullmatch(text)
+    fenced = FENCED.fullmatch(text)
     try:
         body = fenced["body"] if fenced else text.strip(BLANK)
         found = json.loads(body, object_pairs_hook=noted, parse_float=_exact)
@@ -370,7 +370,7 @@ def _exact(number: str) -> int | float:
 
 
 def _last_line(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
-    text = (fenced["body"] if (fenced := _FENCED.fullmatch(text)) else text).translate(_WIDE)
+    text = (fenced["body"] if (fenced := FENCED.fullmatch(text)) else text).translate(_WIDE)
     if "```" in text:
         return None
     lines = [" ".join(plain.split()) for line in text.splitlines() if (plain := line.translate(_SPACES)).strip()]

@@ -11,7 +11,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.plugins.nuggets.facts import Nugget, read_nuggets
-from judgekit.plugins.nuggets.support import AT_ONCE, Asked, Question, joined, nugget_questions
+from judgekit.plugins.nuggets.support import AT_ONCE, ListAsker, Question, joined, nugget_questions
 from judgekit.reading.prompts import find_prompt
 from judgekit.reading.verdict import Unread
 from judgekit.settings import setting
@@ -53,9 +53,9 @@ class NuggetLabeler(Labeler):
         return Needs(endpoints=(self._asked.endpoint,), prompt=self._asked.prompt.name)
 
     @cached_property
-    def _asked(self) -> Asked:
+    def _asked(self) -> ListAsker:
         prompt = find_prompt("nugget-support", self.context.path)
-        return Asked(self.context.endpoint(self.endpoint).llm, prompt)
+        return ListAsker(self.context.endpoint(self.endpoint).llm, prompt)
 
     @cached_property
     def _vital(self) -> dict[str, list[Nugget]]:

@@ -18,7 +18,7 @@ from judgekit.plugins.nuggets.facts import Nugget, Nuggets, read_nuggets
 from judgekit.plugins.nuggets.support import (
     AT_ONCE,
     WEIGHTS,
-    Asked,
+    ListAsker,
     Question,
     Support,
     joined,
@@ -49,9 +49,9 @@ class _AskedMetric(AnswerMetric):
         self._asked  # noqa: B018 - looks them up
 
     @cached_property
-    def _asked(self) -> Asked:
+    def _asked(self) -> ListAsker:
         prompt = find_prompt(self.prompt_name, self.context.path)
-        return Asked(self.context.endpoint(self.endpoint_name).llm, prompt)
+        return ListAsker(self.context.endpoint(self.endpoint_name).llm, prompt)
 
     @property
     def endpoint(self) -> Endpoint:

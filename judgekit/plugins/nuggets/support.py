@@ -7,7 +7,6 @@ The reply is a JSON list with one word for each item, in their order, and nothin
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
@@ -15,8 +14,9 @@ from typing import Any, Final, Literal, get_args
 from judgekit.data.documents import Query
 from judgekit.data.tables import Status
 from judgekit.plugins.nuggets.facts import Nugget
+from judgekit.reading.asker import GROWTH
 from judgekit.reading.prompts import Prompt, neutral
-from judgekit.reading.verdict import Unread, usable
+from judgekit.reading.verdict import FENCED, Unread, usable
 from judgekit.wire.reasoning import plain_reply, without_reasoning
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
 
@@ -29,9 +29,6 @@ AT_ONCE: Final = 10
 ASKED_AGAIN: Final = (Status.UNPARSED, Status.TRUNCATED)
 """A failure was tried several times already, and a refusal stays one."""
 
-_MORE_ROOM: Final = 8
-_FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>.*?)```\s*", re.DOTALL)
-
 
 @dataclass(frozen=True)
 class Question:
@@ -42,7 +39,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ListAsker:
     """A prompt for lists, put to an endpoint: a first wave of requests, and a second one for unusable replies."""
 
     endpoint: Endpoint
@@ -81,7 +78,7 @@ class Asked:
 
     def _again(self, question: Question, reply: Outcome) -> Request:
         messages = self.prompt.messages(question.values)
-        room = {"max_tokens": _MORE_ROOM * int(self.prompt.params.get("max_tokens", 256))}
+        room = {"max_tokens": GROWTH * int(self.prompt.params.get("max_tokens", 256))}
         if isinstance(usable(reply, self.endpoint.complete), Unread):  # cut off, or nothing that could be quoted
             return replace(self._request(messages, **room), again=True)
         assert isinstance(reply, Reply)  # see `ASKED_AGAIN`
@@ -114,7 +111,7 @@ def json_list(text: str, thinks: bool = False) -> list[Any] | None:
     said = plain_reply(text, thinks)
     if said is None:
         return None
-    fenced = _FENCED.fullmatch(said)
+    fenced = FENCED.fullmatch(said)
     try:
         value = json.loads(fenced["body"] if fenced else said)
     except (ValueError, RecursionError):
