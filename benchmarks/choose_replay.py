@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.race import BLOCK, LEAST, Answered, RaceRules, race, random_order, replay
+from judgekit.analysis.race import BLOCK, LEAST, RaceRules, RunAnswers, race, random_order, replay
 from studies.pairs import Setting
 from studies.sections import Found
 
@@ -25,7 +25,7 @@ ORDERS = 200
 
 def played(setting: Setting, margin: float) -> dict[str, object]:
     """Return what a choice would have done on a set."""
-    answered = Answered(setting.answers.to_numpy(np.float64).T, setting.members())
+    answered = RunAnswers(setting.answers.to_numpy(np.float64).T, setting.members())
     made = replay(answered, RaceRules(margin / 100, resamples=300), ORDERS)
     names = list(setting.answers.columns)
     return {
@@ -64,8 +64,8 @@ def screened(setting: Setting, seed: int, rules: RaceRules) -> tuple[int, int, b
             ahead = asked[run] - asked[best]
             if ahead.mean() > ahead.std(ddof=1) / np.sqrt(guard):
                 left.append(run)
-    whole = race(Answered(answers), order.ends, rules)
-    finals = race(Answered(answers[left]), [end for end in order.ends if end >= guard], rules)
+    whole = race(RunAnswers(answers), order.ends, rules)
+    finals = race(RunAnswers(answers[left]), [end for end in order.ends if end >= guard], rules)
     means = quality.mean(axis=1)
     kept = means.max() - means[left[finals.chosen]] <= finals.bound
     return whole.last.answers, finals.last.answers + (runs - len(left)) * guard, bool(kept)

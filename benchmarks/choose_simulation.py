@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.analysis.race import Answered, RaceRules, race, random_order
+from judgekit.analysis.race import RaceRules, RunAnswers, race, random_order
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -200,10 +200,10 @@ KINDS: tuple[Callable[[np.random.Generator, int], World], ...] = (
 )
 
 
-def drawn(random: np.random.Generator, world: World, owned: int) -> Answered:
+def drawn(random: np.random.Generator, world: World, owned: int) -> RunAnswers:
     """Return so many questions of a population, groups whole, in the order in which a race asks them."""
     if world.groups is None:
-        return Answered(world.quality[:, random.permutation(POPULATION)[:owned]].astype(np.float64))
+        return RunAnswers(world.quality[:, random.permutation(POPULATION)[:owned]].astype(np.float64))
     starts = np.flatnonzero(np.diff(world.groups, prepend=-1))
     sizes = np.diff(np.append(starts, POPULATION))
     places: list[int] = []
@@ -211,7 +211,7 @@ def drawn(random: np.random.Generator, world: World, owned: int) -> Answered:
         places += range(starts[group], starts[group] + sizes[group])
         if len(places) >= owned:
             break
-    return Answered(world.quality[:, places].astype(np.float64), world.groups[places])
+    return RunAnswers(world.quality[:, places].astype(np.float64), world.groups[places])
 
 
 def played(world: World, random: np.random.Generator, owned: int) -> list[dict[str, object]]:
@@ -221,7 +221,7 @@ def played(world: World, random: np.random.Generator, owned: int) -> list[dict[s
     runs, questions = answered.quality.shape
     order = random_order(questions, int(random.integers(1 << 30)), answered.groups)
     groups = None if answered.groups is None else answered.groups[order.places]
-    answered = Answered(answered.quality[:, order.places], groups)
+    answered = RunAnswers(answered.quality[:, order.places], groups)
     counted = np.nan_to_num(answered.quality)
     rows: list[dict[str, object]] = []
     for money in (1.0, 0.5):
@@ -258,7 +258,7 @@ def raised() -> None:
                 answered = drawn(random, world, 1500)
                 ends = list(range(20, 1501, 20))
                 for questions in range(100, 1501, 100):
-                    some = Answered(answered.quality[:, :questions])
+                    some = RunAnswers(answered.quality[:, :questions])
                     choice = race(some, [end for end in ends if end <= questions], RaceRules(MARGIN, resamples=200))
                     if choice.bound <= MARGIN:
                         break

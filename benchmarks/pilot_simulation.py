@@ -23,7 +23,7 @@ from scipy import stats
 
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.foresight import race_length, shown_lead
-from judgekit.analysis.race import BLOCK, Answered, RaceRules, race
+from judgekit.analysis.race import BLOCK, RaceRules, RunAnswers, race
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.experiment.plan import smallest_r
 
@@ -158,7 +158,7 @@ def lengths(random: np.random.Generator) -> pd.DataFrame:
                 ends = range(BLOCK, 3 * foreseen + 1, BLOCK)
                 rules = RaceRules(0.03, resamples=100)
                 drawn = (ahead(random, runs, 3 * foreseen, differ, lead) for _ in range(40))
-                found = np.median([race(Answered(one), ends, rules).last.questions for one in drawn])
+                found = np.median([race(RunAnswers(one), ends, rules).last.questions for one in drawn])
                 rows.append((f"choice, {differ:.0%} differ", runs, foreseen, 100 * lead, found / foreseen, 40))
     return pd.DataFrame(rows, columns=["what", "runs", "questions", "smallest", "took", "replicates"])
 

@@ -24,7 +24,7 @@ from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, better_than
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
-from judgekit.analysis.money import ANSWERING, Money, Price, check_costs, price_of
+from judgekit.analysis.money import ANSWERING, Money, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.unpaired import UnpairedRatings
@@ -373,10 +373,10 @@ class Case:
             parts[kind] = replace(self, panel=panel, found=again, kinds={})
         return parts
 
-    def prices(self, names: Iterable[str]) -> dict[str, Price]:
+    def prices(self, names: Iterable[str]) -> dict[str, StrategyCost]:
         """Return what a new question takes by each labeling that can be bought, and by answering."""
         costs, background = check_costs(self.background.costs), self.background
-        prices: dict[str, Price] = {}
+        prices: dict[str, StrategyCost] = {}
         for name in (ANSWERING, *names):
             price = price_of(name, background.needs.get(name), costs, self.money, background.pool)
             if price is not None:

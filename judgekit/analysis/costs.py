@@ -9,7 +9,7 @@ from typing import Final
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.foresight import reuse
-from judgekit.analysis.money import ANSWERING, PEOPLE, Price, check_costs, price_of
+from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.wording import names_of, plural, rounded
 
@@ -46,7 +46,7 @@ def costs(case: Case) -> Iterator[Claim]:
     yield from _budget(case, prices)
 
 
-def _together(case: Case, known: Mapping[str, Price]) -> str:
+def _together(case: Case, known: Mapping[str, StrategyCost]) -> str:
     """Return what all ways take, in words; equal amounts stand together, those that ask nobody last."""
     by_amount: dict[str, list[str]] = {}
     for name, price in known.items():
@@ -60,7 +60,7 @@ def _together(case: Case, known: Mapping[str, Price]) -> str:
     return "; ".join(parts)
 
 
-def _amount(case: Case, price: Price) -> str:
+def _amount(case: Case, price: StrategyCost) -> str:
     """Return what as many new questions take, in words; "" where nothing is known."""
     assert case.background.pool is not None
     questions = case.background.pool.queries
@@ -80,7 +80,7 @@ def in_money(case: Case, amount: float) -> str:
     return f"{sign}{amount:,.0f}" if amount >= 10 else f"{sign}{amount:,.2f}"
 
 
-def _references(case: Case, prices: Mapping[str, Price]) -> Iterator[Claim]:
+def _references(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Claim]:
     need = [name for name, price in prices.items() if price.references > 0]
     free = [name for name in prices if name not in need]
     if not need:
@@ -95,7 +95,7 @@ def _references(case: Case, prices: Mapping[str, Price]) -> Iterator[Claim]:
     yield Claim("references", said, names_of(need), line="Cost", rank=2)
 
 
-def _budget(case: Case, prices: Mapping[str, Price]) -> Iterator[Claim]:
+def _budget(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Claim]:
     """Yield how many further questions the budget pays for."""
     budget = case.money.budget
     if budget is None:

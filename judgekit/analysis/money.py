@@ -106,7 +106,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class StrategyCost:
     """What a new question takes by one way of judging it; NaN is unknown, never 0.
 
     Attributes:
@@ -121,7 +121,7 @@ class Price:
     references: float = np.nan
     money: float = np.nan
 
-    def below(self, other: Price, questions: int) -> bool:
+    def below(self, other: StrategyCost, questions: int) -> bool:
         """Return whether it is known to cost less, by more than the spread of costs over so many questions."""
         if np.isfinite(self.money) and np.isfinite(other.money):
             return clearly_less(self.money, other.money, questions)
@@ -152,7 +152,9 @@ def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
     return frame.set_index("labeling")
 
 
-def price_of(strategy: str, need: Needs | None, costs: pd.DataFrame, money: Money, pool: Pool | None) -> Price | None:
+def price_of(
+    strategy: str, need: Needs | None, costs: pd.DataFrame, money: Money, pool: Pool | None
+) -> StrategyCost | None:
     """Return what a new question takes by a labeling, `ANSWERING` or `PEOPLE`; None where it cannot be bought.
 
     Args:
@@ -166,7 +168,7 @@ def price_of(strategy: str, need: Needs | None, costs: pd.DataFrame, money: Mone
         return None
     pairs = pool.pairs / pool.queries
     if strategy == PEOPLE:
-        return Price(0, pairs, 0, pairs * (np.nan if money.by_people is None else money.by_people))
+        return StrategyCost(0, pairs, 0, pairs * (np.nan if money.by_people is None else money.by_people))
     known = {column: float(costs[column].get(strategy, np.nan)) for column in ("requests", "money")}
     share = (1 if strategy == ANSWERING else pool.pairs / max(pool.pooled, 1)) / pool.queries
     spent = known["money"] * share
@@ -176,4 +178,4 @@ def price_of(strategy: str, need: Needs | None, costs: pd.DataFrame, money: Mone
     references = float(need.references) if need is not None else float(strategy == ANSWERING)
     if references:
         spent += references * (np.nan if money.reference is None else money.reference)
-    return Price(known["requests"] * share, 0, references, spent)
+    return StrategyCost(known["requests"] * share, 0, references, spent)

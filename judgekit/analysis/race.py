@@ -60,7 +60,7 @@ class RaceRules:
 
 
 @dataclass(frozen=True)
-class Answered:
+class RunAnswers:
     """The answers of a race so far, question by question in the order of asking.
 
     Attributes:
@@ -117,7 +117,7 @@ def half_width(units: npt.ArrayLike, error: float) -> Floats:
     return np.asarray(np.sqrt(2 * (t * ratio + 1) / (t**2 * ratio) * np.log(np.sqrt(t * ratio + 1) / error)))
 
 
-def limits(answered: Answered, ends: Sequence[int], error: float) -> list[Limits]:
+def limits(answered: RunAnswers, ends: Sequence[int], error: float) -> list[Limits]:
     """Return what is known of all differences after the first ``ends`` questions each; groups end with a block.
 
     ``error`` is how often any difference of two given runs may ever leave its limits.
@@ -295,7 +295,7 @@ def stops(shown: Look, rules: RaceRules) -> bool:
     return shown.bound <= rules.margin
 
 
-def concluded(looks: Sequence[Look], answered: Answered, rules: RaceRules) -> Choice:
+def concluded(looks: Sequence[Look], answered: RunAnswers, rules: RaceRules) -> Choice:
     """Return how a race ended that stopped, or had no more money or questions.
 
     Raises:
@@ -363,7 +363,7 @@ def random_order(questions: int, seed: int, groups: Ints | None = None) -> Order
     return Order(places, tuple(ends))
 
 
-def race(answered: Answered, ends: Sequence[int], rules: RaceRules, most: float = math.inf) -> Choice:
+def race(answered: RunAnswers, ends: Sequence[int], rules: RaceRules, most: float = math.inf) -> Choice:
     """Play a race on answers that are all there, with at most so many answers asked."""
     runs = len(answered.quality)
     left, looks, answers, before = np.ones(runs, np.bool_), list[Look](), 0, 0
@@ -408,7 +408,7 @@ class Replay:
     bounds: Floats
 
 
-def replay(answered: Answered, rules: RaceRules, orders: int = 200) -> Replay:
+def replay(answered: RunAnswers, rules: RaceRules, orders: int = 200) -> Replay:
     """Play a race on answers that are there, in the order of the seed and in random ones; all of them are the truth."""
     runs, questions = answered.quality.shape
     means = known_means(answered.quality)
@@ -416,7 +416,7 @@ def replay(answered: Answered, rules: RaceRules, orders: int = 200) -> Replay:
     for seed in range(orders + 1):
         order = random_order(questions, rules.seed + seed, answered.groups)
         groups = None if answered.groups is None else answered.groups[order.places]
-        played = Answered(answered.quality[:, order.places], groups, answered.equal)
+        played = RunAnswers(answered.quality[:, order.places], groups, answered.equal)
         choices.append(race(played, order.ends, rules))
     first, *others = choices
     loss = np.array([means.max() - means[one.chosen] for one in others])

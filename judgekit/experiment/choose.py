@@ -22,12 +22,12 @@ from judgekit.analysis.best import Bools, equal_lists, known_means
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.race import (
     LEAST,
-    Answered,
     Ints,
     Look,
     Order,
     RaceRules,
     Replay,
+    RunAnswers,
     concluded,
     limits,
     look,
@@ -57,7 +57,7 @@ _ROOM = 1.2
 
 
 @dataclass(frozen=True)
-class Contest:
+class RunContest:
     """What is asked for a choice, and by which rules.
 
     Attributes:
@@ -95,10 +95,10 @@ class Contest:
         """The order in which questions are asked, and the blocks."""
         return random_order(len(self.questions), self.rules.seed, self.groups)
 
-    def answered(self, quality: Floats, questions: int) -> Answered:
+    def answered(self, quality: Floats, questions: int) -> RunAnswers:
         """Return the answers to the first questions in the order of asking."""
         groups = None if self.groups is None else self.groups[self.order.places][:questions]
-        return Answered(quality[:, :questions], groups, self._equal)
+        return RunAnswers(quality[:, :questions], groups, self._equal)
 
     @cached_property
     def _equal(self) -> Bools | None:
@@ -164,7 +164,7 @@ class Contest:
 
 def contest(
     experiment: Config | str | Path, margin: float | None, cache: str | Path | None = None, *, trust: bool = False
-) -> Contest:
+) -> RunContest:
     """Return what a choice asks, and by which rules, once everything is read and checked.
 
     Raises:
@@ -182,7 +182,7 @@ def contest(
         )
     first = next(iter(prepared.answering.values()))
     metric = first.metrics[answers.metrics.index(str(answers.outcome))]
-    made = Contest(
+    made = RunContest(
         prepared=prepared,
         answering=replace(first, metrics=(metric,)),
         depth=Measure(str(analysis.primary)).cutoff or max(answers.depths),
@@ -205,7 +205,7 @@ def rules_of(config: Config, margin: float | None) -> RaceRules:
 class _Course:
     """A race under way: what is answered, what it showed, and what it took."""
 
-    contest: Contest
+    contest: RunContest
     budget: Budget
     session: Session
     progress: Progress
@@ -419,4 +419,4 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
     if prepared.groups is not None:
         groups = np.unique([prepared.groups[query_id] for query_id in wide.columns], return_inverse=True)[1]
     rules = rules_of(prepared.config, margin)
-    return replay(Answered(values, groups, equal), rules), tuple(run.name for run in runs), rules
+    return replay(RunAnswers(values, groups, equal), rules), tuple(run.name for run in runs), rules

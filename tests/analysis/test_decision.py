@@ -16,7 +16,7 @@ from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare,
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.intervals import better_than
 from judgekit.analysis.leakage import AnsweredBy
-from judgekit.analysis.money import Price, check_costs
+from judgekit.analysis.money import StrategyCost, check_costs
 from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Needs
 from tests.analysis.worlds import RUNS, claims, finder, tables, world
@@ -193,16 +193,16 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
 @pytest.mark.parametrize(
     ("mine", "theirs", "below"),
     [
-        (Price(money=1.0), Price(money=1.2), True),
-        (Price(money=1.0), Price(money=1.05), False),
-        (Price(10, 0, 0), Price(20, 0, 0), True),
-        (Price(10, 0, 1), Price(20, 0, 0), False),
-        (Price(10, 0, 0), Price(10, 0, 1), True),
-        (Price(), Price(20, 0, 0), False),
+        (StrategyCost(money=1.0), StrategyCost(money=1.2), True),
+        (StrategyCost(money=1.0), StrategyCost(money=1.05), False),
+        (StrategyCost(10, 0, 0), StrategyCost(20, 0, 0), True),
+        (StrategyCost(10, 0, 1), StrategyCost(20, 0, 0), False),
+        (StrategyCost(10, 0, 0), StrategyCost(10, 0, 1), True),
+        (StrategyCost(), StrategyCost(20, 0, 0), False),
     ],
 )
 def test_costs_within_their_spread_are_ties_and_requests_are_not_weighed_against_references(
-    mine: Price, theirs: Price, below: bool
+    mine: StrategyCost, theirs: StrategyCost, below: bool
 ) -> None:
     assert mine.below(theirs, 100) == below
     assert not theirs.below(mine, 100)

@@ -9,7 +9,7 @@ from scipy import stats
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.foresight import Reuse, bound_of, questions_for, race_length, reuse, shown_lead
-from judgekit.analysis.race import Answered, RaceRules, race, random_order
+from judgekit.analysis.race import RaceRules, RunAnswers, race, random_order
 from judgekit.analysis.resampling import resample_matrix
 
 
@@ -46,7 +46,7 @@ def test_a_race_is_about_as_long_as_foreseen(lead: float) -> None:
     lengths = []
     for seed in range(20):
         quality = world(seed, 4, 3 * foreseen, 0.2, lead)
-        choice = race(Answered(quality), random_order(3 * foreseen, seed).ends, RaceRules(0.05, resamples=100))
+        choice = race(RunAnswers(quality), random_order(3 * foreseen, seed).ends, RaceRules(0.05, resamples=100))
         assert choice.stopped
         lengths.append(choice.last.questions)
     assert 0.5 * foreseen <= np.median(lengths) <= 1.3 * foreseen

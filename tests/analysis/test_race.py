@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.race import (
-    Answered,
     RaceRules,
+    RunAnswers,
     half_width,
     limits,
     look,
@@ -44,7 +44,7 @@ def slow_upper(first: list[float], second: list[float], error: float) -> float:
 def test_limits_are_the_formula_and_missing_answers_are_at_their_worst() -> None:
     quality = world(1, [0.6, 0.5, 0.3], 120)
     quality[0, 5], quality[2, 50] = np.nan, np.nan
-    known = limits(Answered(quality), [20, 60, 120], 0.01)
+    known = limits(RunAnswers(quality), [20, 60, 120], 0.01)
     assert np.isinf(known[0].upper[0, 1])
     for at, end in ((1, 60), (2, 120)):
         for b, s in ((0, 1), (1, 0), (2, 0), (0, 2)):
@@ -56,8 +56,8 @@ def test_limits_are_the_formula_and_missing_answers_are_at_their_worst() -> None
 def test_groups_of_one_size_count_as_the_means_of_their_questions() -> None:
     quality = world(2, [0.6, 0.4], 300)
     groups = np.repeat(np.arange(100), 3)
-    whole = limits(Answered(quality, groups), [150, 300], 0.02)
-    means = limits(Answered(quality.reshape(2, 100, 3).mean(axis=2)), [50, 100], 0.02)
+    whole = limits(RunAnswers(quality, groups), [150, 300], 0.02)
+    means = limits(RunAnswers(quality.reshape(2, 100, 3).mean(axis=2)), [50, 100], 0.02)
     for one, other in zip(whole, means, strict=True):
         assert one.upper == pytest.approx(other.upper)
         assert one.lead == pytest.approx(other.lead)
@@ -67,7 +67,7 @@ def test_groups_of_one_size_count_as_the_means_of_their_questions() -> None:
 def test_equal_lists_cannot_differ() -> None:
     quality = world(3, [0.6, 0.4], 100)[[0, 0, 1]]
     equal = np.array([[True, True, False], [True, True, False], [False, False, True]])
-    upper = limits(Answered(quality, equal=equal), [100], 0.02)[0].upper
+    upper = limits(RunAnswers(quality, equal=equal), [100], 0.02)[0].upper
     assert upper[0, 1] == upper[1, 0] == 0
     assert upper[0, 2] > 0
 
@@ -90,7 +90,7 @@ def test_an_order_holds_every_question_once_and_groups_whole(seed: int, question
 def test_a_race_block_by_block_is_the_race_on_all_answers() -> None:
     quality = world(5, [0.62, 0.6, 0.45, 0.3], 600)
     order = random_order(600, 1)
-    answered = Answered(quality[:, order.places])
+    answered = RunAnswers(quality[:, order.places])
     whole = race(answered, order.ends, RULES)
     assert whole.dropped
     known = np.full_like(answered.quality, np.nan)
@@ -98,7 +98,7 @@ def test_a_race_block_by_block_is_the_race_on_all_answers() -> None:
     for end in order.ends:
         known[left, before:end] = answered.quality[left, before:end]  # only those are asked that are left
         answers += int(left.sum()) * (end - before)
-        seen = limits(Answered(known[:, :end]), [end], RULES.error / 3)[0]
+        seen = limits(RunAnswers(known[:, :end]), [end], RULES.error / 3)[0]
         looks.append(look(seen, left, answers, RULES))
         left, before = looks[-1].left, end
         if stops(looks[-1], RULES):
@@ -110,7 +110,7 @@ def test_a_race_block_by_block_is_the_race_on_all_answers() -> None:
 
 def test_what_drops_out_is_shown_to_be_worse_and_the_first_look_is_at_40() -> None:
     quality = world(6, [0.9, 0.88, 0.1], 400)
-    choice = race(Answered(quality), [20, 40, 60, 80, 100], RULES)
+    choice = race(RunAnswers(quality), [20, 40, 60, 80, 100], RULES)
     gone = choice.dropped[2]
     assert gone.questions >= 40
     assert 0 < gone.low < gone.behind < gone.high
@@ -122,7 +122,7 @@ def test_what_drops_out_is_shown_to_be_worse_and_the_first_look_is_at_40() -> No
 def test_where_it_does_not_stop_the_runs_left_are_compared_with_the_best() -> None:
     quality = world(7, [0.5, 0.5, 0.2], 200)
     order = list(range(20, 201, 20))
-    choice = race(Answered(quality), order, RULES)
+    choice = race(RunAnswers(quality), order, RULES)
     assert not choice.stopped
     assert set(choice.dropped) == {2}
     left = quality[:2]
@@ -130,17 +130,17 @@ def test_where_it_does_not_stop_the_runs_left_are_compared_with_the_best() -> No
     assert choice.bound == pytest.approx(best.cost[choice.chosen])
     assert choice.may_be_best.tolist() == [*best.may_be_best, False]
     assert choice.last.needed > 200
-    poor = race(Answered(quality), order, RULES, most=200)
+    poor = race(RunAnswers(quality), order, RULES, most=200)
     assert poor.last.answers <= 200 < poor.last.answers + 60
     assert poor.bound > choice.bound
 
 
 def test_too_few_questions_claim_nothing() -> None:
-    choice = race(Answered(world(8, [0.9, 0.1], 19)), [19], RULES)
+    choice = race(RunAnswers(world(8, [0.9, 0.1], 19)), [19], RULES)
     assert math.isnan(choice.bound)
     assert choice.may_be_best.all()
     with pytest.raises(UsageError, match="no block"):
-        race(Answered(world(8, [0.9, 0.1], 19)), [19], RULES, most=10)
+        race(RunAnswers(world(8, [0.9, 0.1], 19)), [19], RULES, most=10)
     with pytest.raises(UsageError, match="margin"):
         RaceRules(0)
 
@@ -148,7 +148,7 @@ def test_too_few_questions_claim_nothing() -> None:
 def test_what_is_said_to_be_needed_is_about_what_it_takes() -> None:
     quality = world(9, [0.55, 0.55], 4000)
     ends = list(range(20, 4001, 20))
-    choice = race(Answered(quality), ends, RULES)
+    choice = race(RunAnswers(quality), ends, RULES)
     assert choice.stopped
     early = next(one for one in choice.looks if one.questions == 300)
     assert early.needed <= choice.last.questions <= 1.2 * early.needed_if_equal
@@ -157,7 +157,7 @@ def test_what_is_said_to_be_needed_is_about_what_it_takes() -> None:
 
 def test_a_replay_counts_what_many_orders_would_have_chosen() -> None:
     quality = world(10, [0.7, 0.6, 0.3], 800)
-    made = replay(Answered(quality), RULES, orders=20)
+    made = replay(RunAnswers(quality), RULES, orders=20)
     assert (made.best, made.questions, made.orders) == (0, 800, 20)
     assert made.within == 20
     assert made.broken == 0
@@ -175,7 +175,7 @@ def test_the_sequence_is_narrowest_in_deviations_near_the_planned_questions() ->
 def test_bounds_hold(truth: list[float]) -> None:
     held = 0
     for seed in range(100):
-        choice = race(Answered(world(seed, truth, 400)), list(range(20, 401, 20)), RaceRules(0.03, resamples=100))
+        choice = race(RunAnswers(world(seed, truth, 400)), list(range(20, 401, 20)), RaceRules(0.03, resamples=100))
         # Difficulty that runs share is part of the world: its means are the truth over many questions.
         means = world(999, truth, 200_000).mean(axis=1)
         held += bool(means.max() - means[choice.chosen] <= choice.bound)
