@@ -41,13 +41,14 @@ def held_mib() -> float:
 
 def child(folder: Path) -> None:
     """Label and write in this process; print the most memory of each stage as JSON."""
-    from judgekit import stages
+    from judgekit import labelling
+    from judgekit.catalog import Context
     from judgekit.client.session import Session
     from judgekit.client.sync import run_sync
+    from judgekit.collection import Collection
     from judgekit.data.files import write_labels
     from judgekit.data.labelings import Labeling
     from judgekit.data.trec import write_qrels
-    from judgekit.kinds import Context
     from judgekit.labelers.base import build
 
     most, found = [held_mib()], {}
@@ -62,13 +63,13 @@ def child(folder: Path) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     files = folder / "queries.jsonl", folder / "docs.jsonl", {"run": folder / "run.trec"}
-    collection = stages.Collection.make(*files, DEPTH, cache=folder / "cache")
+    collection = Collection.make(*files, DEPTH, cache=folder / "cache")
     ended("read")
     labeler = build("containment", Context(docs=collection.docs))
 
     async def label() -> Labeling:
         async with Session(folder / "cache") as session:
-            return await stages.label_pool(labeler, collection, session)
+            return await labelling.label_pool(labeler, collection, session)
 
     labeling = run_sync(label())
     ended("label")

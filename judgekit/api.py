@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from judgekit.answering import answer_modes, build_answerings, import_answers
 from judgekit.answers.quality import AnswerMetric
+from judgekit.catalog import context_of
+from judgekit.client.sync import with_session
+from judgekit.collection import Collection
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.kinds import context_of
 from judgekit.labelers.base import Labeler
-from judgekit.outcomes import answer_modes, answering, import_answers
+from judgekit.labelling import PoolLabeler
 from judgekit.progress import Progress, silent
-from judgekit.stages import Collection, PoolLabeler, with_session
 from judgekit.wire.types import Endpoint
 
 if TYPE_CHECKING:
@@ -131,7 +133,7 @@ def answer(
             raise UsageError("answering needs docs, runs and depths; or imported=, the answers of your application")
         collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
         resources = context_of(endpoints, "title+text", collection.docs)
-        ways = answering(
+        ways = build_answerings(
             resources,
             endpoint=next(iter(resources.endpoints), None),
             prompt=prompt,

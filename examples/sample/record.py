@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.client.session import Session
+from judgekit.client.stages import AllStages
 from judgekit.client.sync import run_sync
 from judgekit.client.transports import KEY, RECORDING, HttpTransport, Line, RecordedTransport, recorded
 from judgekit.data.streams import write_atomic
@@ -24,7 +25,6 @@ from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import everything
 from judgekit.progress import Event
 from judgekit.sample import EXPERIMENT
-from judgekit.stages import AllStages
 from judgekit.wire.types import Endpoint, Failure, Reply
 
 __all__ = ["main", "record", "write"]

@@ -16,10 +16,10 @@ from typing import Any, Final, Literal
 
 from judgekit.answers.reading import Answer, read_answer
 from judgekit.answers.text import comparable
+from judgekit.catalog import Context
 from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import Context
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.settings import read_options, setting

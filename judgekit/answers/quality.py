@@ -2,7 +2,7 @@
 
 A metric gives an answer a value on its declared scale, or says why there is none. Most compare its text with the
 query's references and need nothing more; one that asks an LLM is a program as well (`AnswerMetric.requests`), over
-units that hold the query and the answer. Judgekit's own are in `judgekit.answers.metrics`; see `judgekit.kinds` for
+units that hold the query and the answer. Judgekit's own are in `judgekit.answers.metrics`; see `judgekit.catalog` for
 where others are found.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from judgekit.answers.reading import Answer
+from judgekit.catalog import Catalog, Context, Spelled
 from judgekit.data.documents import Doc, Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import Context, Kinds, Spelled
 from judgekit.spec import Spec, user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
@@ -133,7 +133,7 @@ class AnswerMetric(Spelled):
         raise UsageError(f"{type(self).__name__} rates nothing: define compare(self, text, references) or score")
 
 
-METRICS = Kinds(AnswerMetric, "answer metric", "judgekit.answers.metrics")
+METRICS = Catalog(AnswerMetric, "answer metric", "judgekit.answers.metrics")
 catalog = METRICS.catalog
 
 

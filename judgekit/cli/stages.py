@@ -65,17 +65,17 @@ def label(
         judgekit label 'judge(prompt=graded)' --queries queries.jsonl --docs docs.jsonl --run bm25.trec \
             --endpoint http://localhost:8000/v1 --model my-model --out graded.qrels
     """
-    from judgekit import stages
     from judgekit.data.checks import judges_nothing, remarks
     from judgekit.data.files import check_target, write_labels
     from judgekit.data.tables import Status
     from judgekit.data.trec import missing_path, write_qrels
+    from judgekit.labelling import PoolLabeler, labels_asked
 
     check_target(out)
     servers = asked.servers()
     docs, runs = docs or [], named(run, "--run")
     with noting_reads() as read:
-        pool = stages.PoolLabeler.make(
+        pool = PoolLabeler.make(
             spec,
             queries,
             docs,
@@ -90,7 +90,7 @@ def label(
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
     if asked.dry_run:
-        asked.count(servers, "label", {f"label {pool.name}": partial(stages.labels_asked, labeler, pool.collection)})
+        asked.count(servers, "label", {f"label {pool.name}": partial(labels_asked, labeler, pool.collection)})
         return
     inputs = made_from(by_role(queries, docs, runs), read)
     labeling, usage = asked.session(servers, pool.label)
@@ -156,12 +156,13 @@ def answer(
             --endpoint http://localhost:8000/v1 --model my-model --out quality.csv
         judgekit answer --queries queries.jsonl --import app.csv --metric em --answered-by gpt-x --out quality.csv
     """
-    from judgekit import outcomes, stages
+    from judgekit.answering import answer_modes, answer_stage, answers_asked, build_answerings, import_answers
+    from judgekit.catalog import Context
+    from judgekit.collection import Collection
     from judgekit.data.files import check_target
     from judgekit.data.frames import as_runs
     from judgekit.data.readers import read_queries
     from judgekit.data.tables import NO_FAILURE, Status
-    from judgekit.kinds import Context
 
     check_target(out, table=True)
     docs, runs = docs or [], named(run, "--run")
@@ -183,22 +184,22 @@ def answer(
     with noting_reads() as read:
         if imported is not None:
             known = dict(islice(read_queries(queries).items(), asked.limit))
-            ways = outcomes.import_answers(
+            ways = import_answers(
                 imported, known, resources, metrics, runs=as_runs(runs), depths=depths, answered_by=answered_by,
                 limited=asked.limit is not None,
             )  # fmt: skip
         else:
-            ways = outcomes.answering(resources, prompt=prompt, metrics=metrics, modes=mode or ())
-            collection = stages.Collection.make(queries, docs, runs, max(depths), asked.limit, cache=asked.cache)
+            ways = build_answerings(resources, prompt=prompt, metrics=metrics, modes=mode or ())
+            collection = Collection.make(queries, docs, runs, max(depths), asked.limit, cache=asked.cache)
             note(*collection.notes)
     check_outputs(out, manifest_path(out))
     if asked.dry_run:
-        by_stage = {outcomes.answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
+        by_stage = {answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
         about = (collection, depths, closed_book)
-        asked.count(servers, "answer", {n: partial(outcomes.answers_asked, one, *about) for n, one in by_stage.items()})
+        asked.count(servers, "answer", {n: partial(answers_asked, one, *about) for n, one in by_stage.items()})
         return
     inputs = made_from(by_role(queries, docs, runs), read)
-    work = partial(outcomes.answer_modes, ways, collection, depths, closed_book=closed_book)
+    work = partial(answer_modes, ways, collection, depths, closed_book=closed_book)
     table, usage = asked.session(servers, work)
     save_table(table, out, inputs)
     columns = [name for name in ("run", "depth", "model", "mode", "metric", "query_id") if name in table.columns]

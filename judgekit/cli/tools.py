@@ -15,7 +15,7 @@ from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form
 
 if TYPE_CHECKING:
-    from judgekit.kinds import About
+    from judgekit.catalog import About
 
 Kind = Literal["measures", "labelers", "metrics", "prompts"]
 
@@ -104,9 +104,9 @@ def check_endpoint(
     Examples:
         judgekit check-endpoint --endpoint http://localhost:8000/v1 --model my-model
     """
+    from judgekit.catalog import Context
     from judgekit.client.routes import wait_ready
     from judgekit.client.sync import run_sync
-    from judgekit.kinds import Context
     from judgekit.reading.check import check_endpoint as check
 
     endpoint = Context(server.servers().endpoints).endpoint(None).llm

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from judgekit.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from judgekit.client.budget import Budget, Prices
+    from judgekit.client.session import Session
+    from judgekit.store.modes import Mode
 
 T = TypeVar("T")
 
@@ -45,3 +53,25 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
             ended.get()
         raise
     return task.result()
+
+
+def with_session(
+    work: Callable[[Session], Awaitable[T]],
+    *,
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    prices: Prices | None = None,
+    progress: Progress = silent,
+    wait_s: float = 0.0,
+) -> T:
+    """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too."""
+    from judgekit.client.session import Session
+    from judgekit.store.replies import default_store_path
+
+    async def inside() -> T:
+        store = default_store_path() if cache is None else cache
+        async with Session(store, mode, budget, prices, progress, wait_s=wait_s) as session:
+            return await work(session)
+
+    return run_sync(inside())

@@ -205,7 +205,7 @@ class AskOptions(RunOptions, EndpointOptions):
 
     def session(self, servers: Servers, work: Callable[[Session], Awaitable[T]]) -> tuple[T, dict[str, Usage]]:
         """Return what ``work`` returns, given a session, and what it took by endpoint."""
-        from judgekit.stages import with_session
+        from judgekit.client.sync import with_session
 
         async def inside(session: Session) -> tuple[T, dict[str, Usage]]:
             return await work(session), session.totals()

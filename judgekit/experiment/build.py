@@ -14,11 +14,14 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from judgekit import __version__, stages
+from judgekit import __version__, labelling
 from judgekit.analysis.decision import biases as known_biases
 from judgekit.client.budget import Amount, Budget, Prices
 from judgekit.client.session import Session
+from judgekit.client.stages import StageUnit
+from judgekit.client.sync import with_session
 from judgekit.client.waves import Plan
+from judgekit.collection import Collection
 from judgekit.data.documents import render
 from judgekit.data.files import write_table
 from judgekit.data.labelings import Labeling
@@ -36,7 +39,6 @@ from judgekit.people.final import SHOWN, FinalLabels, final_labels
 from judgekit.people.reading import People, read_people
 from judgekit.progress import Progress, silent
 from judgekit.report import load as load_results
-from judgekit.stages import Collection, StageUnit
 
 QRELS: Final = "final.qrels"
 LABELS: Final = "labels.parquet"
@@ -121,7 +123,7 @@ def plan_build(
     job = _prepared(experiment, labeling, people, cache)
 
     def asked() -> Iterator[StageUnit]:
-        return stages.labels_asked(job.labeler, job.collection)
+        return labelling.labels_asked(job.labeler, job.collection)
 
     return count({f"label {labeling}": asked}, cache), job.config.price_list()
 
@@ -167,11 +169,11 @@ def build(
         inputs = sources(job.config.files(), read)
 
     async def labelled(session: Session) -> tuple[Labeling, Amount]:
-        made = await stages.label_pool(job.labeler, job.collection, session, labeling)
+        made = await labelling.label_pool(job.labeler, job.collection, session, labeling)
         return made, session.usage(f"label {labeling}").standalone
 
     prices = job.config.price_list()
-    machine, cost = stages.with_session(labelled, cache=cache, budget=budget, prices=prices, progress=progress)
+    machine, cost = with_session(labelled, cache=cache, budget=budget, prices=prices, progress=progress)
     final = final_labels(machine, job.people, seed=job.config.analysis.seed)
     table = _table(job, final, cost)
     missing = int((table["status"] != Status.OK.value).sum())

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgekit import outcomes, stages
 from judgekit.analysis.best import Bools, equal_lists, known_means
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.race import (
@@ -35,9 +34,13 @@ from judgekit.analysis.race import (
     replay,
     stops,
 )
+from judgekit.answering import Answering, answer_runs, answer_units, answers_asked, rating_stage
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount, Budget
 from judgekit.client.session import Session
+from judgekit.client.stages import StageUnit
+from judgekit.client.sync import with_session
+from judgekit.collection import Collection
 from judgekit.data.manifest import MANIFEST, InputFile, sources, write_manifest
 from judgekit.data.outputs import check_folder
 from judgekit.data.streams import noting_reads, write_atomic
@@ -48,7 +51,6 @@ from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.metrics import Measure
 from judgekit.progress import Event, Progress, silent
-from judgekit.stages import Collection, StageUnit
 
 _FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv", "choice.html")
 _STAGE = "answer"
@@ -68,7 +70,7 @@ class RunContest:
     """
 
     prepared: Prepared
-    answering: outcomes.Answering
+    answering: Answering
     depth: int
     rules: RaceRules
 
@@ -107,7 +109,7 @@ class RunContest:
             return None
         return equal_lists(self.prepared.collection.runs, self.questions, self.depth)
 
-    def block(self, begin: int, end: int, runs: Sequence[str]) -> tuple[Collection, outcomes.Answering]:
+    def block(self, begin: int, end: int, runs: Sequence[str]) -> tuple[Collection, Answering]:
         """Return what a block asks: some questions of some runs."""
         ids = [self.questions[place] for place in self.order.places[begin:end]]
         collection = self.prepared.collection.only(ids)
@@ -126,7 +128,7 @@ class RunContest:
     def units(self, begin: int, end: int, runs: Sequence[str]) -> Iterator[StageUnit]:
         """Yield what a block asks for answers and their ratings."""
         collection, answering = self.block(begin, end, runs)
-        return outcomes.answers_asked(answering, collection, (self.depth,), closed_book=False)
+        return answers_asked(answering, collection, (self.depth,), closed_book=False)
 
     def asked(self) -> dict[str, Callable[[], Iterator[StageUnit]]]:
         """Return what is asked if no run drops out, by stage."""
@@ -134,12 +136,12 @@ class RunContest:
 
     def lists(self, begin: int, end: int, runs: Sequence[str]) -> int:
         """Return from how many different lists a block is answered."""
-        return len(outcomes.answer_units(self.block(begin, end, runs)[0], (self.depth,), closed_book=False))
+        return len(answer_units(self.block(begin, end, runs)[0], (self.depth,), closed_book=False))
 
     @property
     def stages(self) -> list[str]:
         """The stages that ask."""
-        return [_STAGE, *(outcomes.rating_stage(_STAGE, metric) for metric in self.answering.asking)]
+        return [_STAGE, *(rating_stage(_STAGE, metric) for metric in self.answering.llm_metrics)]
 
     @property
     def outcome(self) -> str:
@@ -253,7 +255,7 @@ class _Course:
         self.session.allow(self.budget.less(self.taken))
         collection, answering = self.contest.block(begin, end, runs)
         try:
-            table = await outcomes.answer_runs(
+            table = await answer_runs(
                 answering, collection, (self.contest.depth,), self.session, closed_book=False, stage=_STAGE
             )
         except BudgetError:
@@ -372,7 +374,7 @@ def choose(
         await course.run()
         return course.chosen()
 
-    chosen = stages.with_session(
+    chosen = with_session(
         walked, cache=cache, budget=budget, prices=config.price_list(), progress=progress, wait_s=wait_s
     )
     if folder is not None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.client.budget import Amount, Budget, Spending
+from judgekit.client.stages import AllStages
 from judgekit.client.sync import run_sync
 from judgekit.client.waves import Plan, missing
 from judgekit.errors import JudgekitError, StoppedError, UsageError, install
@@ -23,7 +24,6 @@ from judgekit.experiment.file import Config, parse_config
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.run import budget_of, part, warm
 from judgekit.progress import Event, Progress
-from judgekit.stages import AllStages
 from judgekit.store.maintenance import records_of
 from judgekit.store.records import member
 from judgekit.store.replies import Store, default_store_path

@@ -19,6 +19,7 @@ import pandas as pd
 
 from judgekit.answers.declared import named
 from judgekit.answers.imported import candidates
+from judgekit.collection import lacking
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import TABULAR
@@ -40,7 +41,6 @@ from judgekit.experiment.prepare import prepare
 from judgekit.experiment.written import KnownOutcome, Planned
 from judgekit.registry import register
 from judgekit.spec import Spec, split_form
-from judgekit.stages import lacking
 
 PILOT_FILE: Final = "pilot.jsonl"
 IMPORTED: Final = "imported"

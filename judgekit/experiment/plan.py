@@ -7,7 +7,7 @@ requests are those to any model.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from html import escape
 from os.path import relpath
@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit import stages
 from judgekit.analysis.claims import wrapped
 from judgekit.analysis.foresight import bound_of, questions_for, race_length, shown_lead
 from judgekit.analysis.money import Money
@@ -26,6 +25,7 @@ from judgekit.answers.imported import Imported
 from judgekit.client.budget import Budget, Prices, Spending
 from judgekit.client.estimates import Foreseen, rounded
 from judgekit.client.waves import Plan
+from judgekit.collection import Collection
 from judgekit.data.documents import Doc, MemoryDocs, Queries
 from judgekit.data.files import read_table, write_table
 from judgekit.data.frames import as_runs
@@ -356,12 +356,12 @@ def _prepared(config: Config, cache: str | Path | None) -> Prepared:
     queries, docs, runs = config.collection()
     depth, fields = config.data.depth, config.data.fields
     if docs:
-        collection = stages.Collection.make(queries, docs, runs, depth, None, fields, cache)
+        collection = Collection.make(queries, docs, runs, depth, None, fields, cache)
     else:
         ranked = [run.cut(depth) for run in as_runs(runs)]
         # Their ids stand for texts, so that different documents make different requests.
         nothing = MemoryDocs(Doc(doc_id, doc_id) for doc_id in sorted({d for run in ranked for d in run.doc_ids}))
-        collection = stages.Collection.make(queries, nothing, ranked, depth, None, fields, cache)
+        collection = Collection.make(queries, nothing, ranked, depth, None, fields, cache)
     if not config.endpoints:
         any_model = EndpointConfig.model_validate({"base_url": "http://localhost/v1", "model": "model"})
         config = config.model_copy(update={"endpoints": {"model": any_model}})
@@ -381,7 +381,7 @@ def _asked(folder: Path, queries: Queries) -> set[str]:
     return asked
 
 
-def _draw(ids: Sequence[str], far: Floats, n: int, asked: Collection[str], seed: int) -> pd.DataFrame:
+def _draw(ids: Sequence[str], far: Floats, n: int, asked: AbstractSet[str], seed: int) -> pd.DataFrame:
     """Return the sample: n questions drawn with probabilities by the square of how far their lists differ."""
     # What was asked already counts for itself: given it, the others are drawn from the rest, so that weighted sums stay
     # unbiased however the first were chosen.
@@ -433,12 +433,12 @@ def _strategies(
     for name, need in needs.items():
         yield name, taken(plans[f"label {name}"], need.references, labels=own[name])
     yield PEOPLE, taken(None, judgments=pairs)
-    if any(one.asking for one in prepared.answering.values()):
+    if any(one.llm_metrics for one in prepared.answering.values()):
         # An LLM rates answers: people's grades of all runs' answers correct it.
         yield GRADES, taken(None, judgments=len(collection.queries) * len(collection.runs))
     rated = {stage: any(m.needs_references for m in one.metrics) for stage, one in prepared.answering.items()}
     for stage, one in prepared.answering.items():
-        if one.asking or not isinstance(one.answerer, Imported):
+        if one.llm_metrics or not isinstance(one.answerer, Imported):
             yield ANSWERS if len(rated) == 1 else stage, taken(plans[stage], rated[stage])
     every = any(rated.values()) or any(need.references for need in needs.values())
     yield TOGETHER, taken(plans["all"], every, labels=sum(own.values()))

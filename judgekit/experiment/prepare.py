@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 
-from judgekit import outcomes, stages
+from judgekit import scoring
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
+from judgekit.answering import (
+    Answering,
+    answer_stage,
+    build_answerings,
+    check_references,
+    import_answers,
+    read_ratings_of,
+)
 from judgekit.answers.imported import Imported
+from judgekit.catalog import Context
 from judgekit.client.applications import function_of
+from judgekit.collection import Collection
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.files import read_table
 from judgekit.data.streams import note_read
 from judgekit.data.tables import QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
-from judgekit.kinds import Context
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, of_evidence, parse_measures, suited
 from judgekit.rules import Source, SourcedOutcome
@@ -46,9 +55,9 @@ class Prepared:
     """
 
     config: Config
-    collection: stages.Collection
+    collection: Collection
     labelers: Mapping[str, Labeler]
-    answering: Mapping[str, outcomes.Answering]
+    answering: Mapping[str, Answering]
     measures: tuple[Measure, ...]
     ratings: pd.DataFrame | None = None
     outcome: SourcedOutcome = field(default_factory=SourcedOutcome)
@@ -75,7 +84,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     config = experiment if isinstance(experiment, Config) else load(experiment)
     queries, docs, runs = config.collection()
     data = config.data
-    collection = stages.Collection.make(queries, docs, runs, data.depth, None, data.fields, cache)
+    collection = Collection.make(queries, docs, runs, data.depth, None, data.fields, cache)
     everything = collection.queries
     weights = _taken(config, everything)
     if len(weights) < len(collection.queries):
@@ -85,7 +94,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     config, labelers, answering = programs(config, collection, ratings)
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
-        measures = suited(stages.at_depths(given, config.answers.depths), collection.runs, collection.docs)
+        measures = suited(scoring.at_depths(given, config.answers.depths), collection.runs, collection.docs)
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
         if deep is not None:
             raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
@@ -99,7 +108,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     config = _with_primary(config, measures, rated, [*answering.values()], trusted(labelers))
     if config.answers.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
-            outcomes.check_references(collection.queries, next(iter(answering.values())))
+            check_references(collection.queries, next(iter(answering.values())))
     sampled = None if data.sample is None else weights
     groups, kinds = columns
     outcome = _outcome(config, next(iter(answering.values()), None), trusted(labelers))
@@ -117,10 +126,10 @@ def _groups(config: Config, queries: Queries, column: str, key: str) -> dict[str
         raise DataError(f"{error.reason} ([analysis] {key})", config.resolve(config.data.queries)) from None
 
 
-def _ratings(config: Config, collection: stages.Collection, queries: Iterable[str]) -> pd.DataFrame | None:
+def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> pd.DataFrame | None:
     """Return the ratings of the experiment, from files of their own and from columns of imported answers."""
     answers = config.answers
-    return outcomes.read_ratings_of(
+    return read_ratings_of(
         map(config.resolve, answers.ratings),
         collection,
         answers.depths,
@@ -161,7 +170,7 @@ def trusted(labelers: Mapping[str, Labeler]) -> list[str]:
     return [name for name, labeler in labelers.items() if labeler.needs.existing]
 
 
-def _outcome(config: Config, answering: outcomes.Answering | None, by_labels: Collection[str]) -> SourcedOutcome:
+def _outcome(config: Config, answering: Answering | None, by_labels: Sequence[str]) -> SourcedOutcome:
     """Return the outcome with where it comes from."""
     answers, declared = config.answers, SourcedOutcome(**asdict(config.answers.declared))
     name = str(declared.outcome)
@@ -215,8 +224,8 @@ def _taken(config: Config, queries: Queries) -> dict[str, float]:
 
 
 def programs(
-    config: Config, collection: stages.Collection, ratings: pd.DataFrame | None = None
-) -> tuple[Config, dict[str, Labeler], dict[str, outcomes.Answering]]:
+    config: Config, collection: Collection, ratings: pd.DataFrame | None = None
+) -> tuple[Config, dict[str, Labeler], dict[str, Answering]]:
     """Build what labels and what answers, by name and by stage, and fix the outcome where there are no references."""
     labelers, resources = labelers_of(config, collection.docs)
     config = _with_outcome(config, collection.queries, ratings, labelers)
@@ -242,14 +251,14 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
     return labelers, resources
 
 
-def _answering(config: Config, resources: Context, collection: stages.Collection) -> dict[str, outcomes.Answering]:
+def _answering(config: Config, resources: Context, collection: Collection) -> dict[str, Answering]:
     """Build one answerer per imported model and endpoint, none where there is no metric to rate its answers with."""
     answers = config.answers
     if not answers.metrics:
         return {}
     built = []
     if answers.imported:
-        built = outcomes.import_answers(
+        built = import_answers(
             _imported(config),
             collection.queries,
             resources,
@@ -260,7 +269,7 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
             limited=config.data.limit is not None or config.data.sample is not None,
         )
     for name in answers.endpoints:
-        built += outcomes.answering(
+        built += build_answerings(
             resources,
             endpoint=name,
             prompt=answers.prompt,
@@ -269,7 +278,7 @@ def _answering(config: Config, resources: Context, collection: stages.Collection
             modes=answers.modes,
         )
     several, modes = len({one.model for one in built}) > 1, len({one.mode for one in built}) > 1
-    named = [outcomes.answer_stage(one.model if several else "", one.mode if modes else "") for one in built]
+    named = [answer_stage(one.model if several else "", one.mode if modes else "") for one in built]
     twice = next((one.model for one, name in zip(built, named, strict=True) if named.count(name) > 1), None)
     if twice is not None:
         raise UsageError(
@@ -282,8 +291,8 @@ def _with_primary(
     config: Config,
     measures: list[Measure],
     ratings: pd.DataFrame,
-    answering: list[outcomes.Answering],
-    by_labels: Collection[str],
+    answering: list[Answering],
+    by_labels: Sequence[str],
 ) -> Config:
     """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers

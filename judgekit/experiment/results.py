@@ -11,13 +11,15 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from judgekit import __version__, outcomes, stages
+from judgekit import __version__, scoring
 from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
+from judgekit.answering import Answering, at_depth, rating_stage
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount, Usage
 from judgekit.client.session import Session
+from judgekit.collection import Collection, lacking
 from judgekit.data.checks import judges_nothing, remarks, ways_read
 from judgekit.data.labelings import Labeling
 from judgekit.data.spans import where
@@ -40,7 +42,6 @@ from judgekit.report.model import (
 )
 from judgekit.report.queries import Backing
 from judgekit.spec import Spec
-from judgekit.stages import Collection, lacking
 from judgekit.wire.access import RECORDED_URL
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
@@ -75,13 +76,13 @@ def answering(prepared: Prepared) -> dict[str, AnsweredBy]:
 def costs(
     labelers: Mapping[str, Labeler],
     session: Session,
-    answering: Mapping[str, outcomes.Answering] | None = None,
+    answering: Mapping[str, Answering] | None = None,
     depth: int | None = None,
 ) -> pd.DataFrame:
     """Return the standalone cost of each labeling, and of answering at a depth, NaN where unknown."""
     rows = []
     for stage, one in [*(answering or {}).items()][: bool(depth)]:
-        amount = session.usage(outcomes.at_depth(stage, depth or 0)).standalone
+        amount = session.usage(at_depth(stage, depth or 0)).standalone
         known = not isinstance(one.answerer, Imported) and not amount.unreported
         about = {"labeling": ANSWERING, "requests": amount.requests or None, "money": amount.money if known else None}
         rows.append(about | dict.fromkeys(("prompt_tokens", "completion_tokens", "request_seconds")))
@@ -237,7 +238,7 @@ def quality_means(quality: pd.DataFrame, weights: Mapping[str, float] | None = N
 def _answers(stage: str, made: State) -> Answers:
     answering, cell, session = made.prepared.answering[stage], made.cell, made.session
     answerer, model = answering.answerer, answering.model
-    rated = {metric.name: outcomes.rating_stage(stage, metric) for metric in answering.asking}
+    rated = {metric.name: rating_stage(stage, metric) for metric in answering.llm_metrics}
     usage = sum(map(session.usage, rated.values()), session.usage(stage))
     imported = isinstance(answerer, Imported)  # what answering took is not known
     about = (cell.model, cell.mode or answering.mode) == (model, answering.mode)
@@ -373,7 +374,7 @@ def _cuts(made: State) -> Iterator[Section]:
         return
     measures = {"evidence nDCG": f"nDCG(unit=evidence)@{k}", "evidence recall": f"R(unit=evidence)@{k}"}
     try:
-        found = stages.score_pool(collection, list(made.labelings.values()), list(map(Measure, measures.values())))
+        found = scoring.score_pool(collection, list(made.labelings.values()), list(map(Measure, measures.values())))
     except UsageError:  # no relevant document says it
         return
     means = found.means().set_index(["labeling", "run", "measure"])["value"]

@@ -30,17 +30,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgekit import outcomes, stages
+from judgekit import labelling, scoring
 from judgekit.analysis import Background, Comparison, compare
 from judgekit.analysis.agreement import agreement
 from judgekit.analysis.background import LENGTH, RETRIEVER
 from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
+from judgekit.answering import answer_runs, answer_units, answers_asked, rating_stage
 from judgekit.answers.imported import Imported
 from judgekit.answers.unanswerable import unanswerable
 from judgekit.client.budget import Budget, Usage
 from judgekit.client.session import Session
+from judgekit.client.stages import AllStages, StageUnit
+from judgekit.client.sync import with_session
 from judgekit.client.waves import Plan
+from judgekit.collection import pool_size
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
 from judgekit.data.labelings import Labeling
@@ -62,7 +66,6 @@ from judgekit.registry import register
 from judgekit.report import Results, save as save_results, write_html
 from judgekit.report.model import Section
 from judgekit.spec import slug
-from judgekit.stages import StageUnit
 from judgekit.store.modes import Mode
 from judgekit.store.replies import default_store_path, has_store
 
@@ -75,7 +78,7 @@ class LabelStep(Step):
 
     def asks(self, prepared: Prepared) -> Mapping[str, Callable[[], Iterator[StageUnit]]]:
         """Return what each labeler asks."""
-        labeled = partial(stages.labels_asked, collection=prepared.collection)
+        labeled = partial(labelling.labels_asked, collection=prepared.collection)
         return {f"label {name}": partial(labeled, labeler) for name, labeler in prepared.labelers.items()}
 
     def files(self, prepared: Prepared) -> Iterable[str]:
@@ -88,7 +91,7 @@ class LabelStep(Step):
         """Label; those that ask nobody come first: what looks wrong with a file is said before anything is paid for."""
         labelers, found = state.prepared.labelers, dict[str, Labeling]()
         for name, labeler in sorted(labelers.items(), key=lambda item: bool(item[1].needs.asked)):
-            labeling = await stages.label_pool(labeler, state.prepared.collection, state.session, name)
+            labeling = await labelling.label_pool(labeler, state.prepared.collection, state.session, name)
             for remark in remarks(labeling):
                 state.progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
             write_qrels(labeling, state.folder / labels_file(name, ".qrels"))
@@ -112,7 +115,7 @@ class AnswerStep(Step):
         """Return what is asked for answers and for their ratings."""
         answers = prepared.config.answers
         about = (prepared.collection, answers.depths, answers.closed_book)
-        return {name: partial(outcomes.answers_asked, one, *about) for name, one in prepared.answering.items()}
+        return {name: partial(answers_asked, one, *about) for name, one in prepared.answering.items()}
 
     def files(self, prepared: Prepared) -> Iterable[str]:
         """Return the file of the answers."""
@@ -122,7 +125,7 @@ class AnswerStep(Step):
         """Answer and rate; ratings that were made elsewhere stand below."""
         prepared, answers = state.prepared, state.prepared.config.answers
         tables = [
-            await outcomes.answer_runs(
+            await answer_runs(
                 one,
                 prepared.collection,
                 answers.depths,
@@ -143,7 +146,7 @@ def _by_trusted(state: State) -> pd.DataFrame:
     """Return what runs score under trusted labels, which stand in the place of answers, as a quality table."""
     prepared = state.prepared
     measure = Measure(str(prepared.config.analysis.primary))
-    evaluation = stages.score_pool(prepared.collection, [state.labelings[prepared.trusted]], [measure])
+    evaluation = scoring.score_pool(prepared.collection, [state.labelings[prepared.trusted]], [measure])
     table = outcome_of(evaluation)
     return QUALITY.check(table.assign(answer="", status=Status.OK.value, reason=""))
 
@@ -163,7 +166,7 @@ class CompareStep(Step):
         """Score, compare, and write the tables that there are."""
         prepared, analysis, labelings = state.prepared, state.prepared.config.analysis, list(state.labelings.values())
         state.progress(Event("score", 0, None))
-        state.evaluation = stages.score_pool(prepared.collection, labelings, prepared.measures)
+        state.evaluation = scoring.score_pool(prepared.collection, labelings, prepared.measures)
         means = shown.score_means(state.evaluation, prepared.weights)
         state.scores = pd.concat([state.evaluation.scores(), means], ignore_index=True)
         state.progress(Event("score", len(state.scores), len(state.scores)))
@@ -207,7 +210,7 @@ def _compared(state: State) -> Comparison:
     # Labels that stand in the place of answers do not take part: they are the outcome.
     scores = state.scores[state.scores["labeling"] != prepared.trusted]
     return compare(
-        pd.concat([scores, stages.control_scores(collection, primary)], ignore_index=True),
+        pd.concat([scores, scoring.control_scores(collection, primary)], ignore_index=True),
         quality,
         rules,
         outcome=prepared.outcome,
@@ -215,10 +218,10 @@ def _compared(state: State) -> Comparison:
         mode=first.mode or several[0] if first and len(several) > 1 else None,
         background=Background(
             controls=(RETRIEVER, LENGTH),
-            twins={name: stages.question_mean(labeling) for name, labeling in labelings.items()},
+            twins={name: scoring.question_mean(labeling) for name, labeling in labelings.items()},
             money=prepared.config.costs(),
             costs=shown.costs(prepared.labelers, state.session, prepared.answering, Measure(primary).cutoff),
-            pool=stages.pool_size(collection, Measure(primary).cutoff),
+            pool=pool_size(collection, Measure(primary).cutoff),
             needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
             answering=shown.answering(prepared),
             notes=state.evaluation.notes.rename(columns={"ties_across": "ties"}),
@@ -314,8 +317,8 @@ def count(asked: Mapping[str, Callable[[], Iterator[StageUnit]]], cache: str | P
     """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent."""
     store = default_store_path() if cache is None else cache
     with Session(store if has_store(store) else None, mode="read-only") as session:
-        plans = {name: session.plan(units(), stages.AllStages()) for name, units in asked.items()}
-        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), stages.AllStages())
+        plans = {name: session.plan(units(), AllStages()) for name, units in asked.items()}
+        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), AllStages())
         for plan in plans.values():
             plan.elsewhere = plans["all"].observed
     return plans
@@ -380,11 +383,11 @@ def warm(
     prepared, prices = prepare(config, cache=cache), config.price_list()
 
     async def answered(session: Session) -> dict[str, Usage]:
-        async for _ in session.resolve(part(prepared, number, of), stages.AllStages(), f"part {number} of {of}"):
+        async for _ in session.resolve(part(prepared, number, of), AllStages(), f"part {number} of {of}"):
             pass
         return session.totals()
 
-    return stages.with_session(answered, cache=cache, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
+    return with_session(answered, cache=cache, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
 
 
 def result_files(prepared: Prepared) -> list[str]:
@@ -440,8 +443,8 @@ def _ahead(prepared: Prepared) -> dict[str, int]:
         if isinstance(answerer, Imported):
             units = len(answerer.found)
         else:
-            units = found[stage] = len(outcomes.answer_units(collection, answers.depths, answers.closed_book))
-        found |= {outcomes.rating_stage(stage, metric): units for metric in answering.asking}
+            units = found[stage] = len(answer_units(collection, answers.depths, answers.closed_book))
+        found |= {rating_stage(stage, metric): units for metric in answering.llm_metrics}
     return found
 
 
@@ -498,7 +501,7 @@ def run(
             await step.do(state)
 
     prices = config.price_list()
-    stages.with_session(walked, cache=cache, mode=mode, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
+    with_session(walked, cache=cache, mode=mode, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report.", "queries"))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from judgekit.analysis.agreement import Agreement
     from judgekit.client.budget import Amount
     from judgekit.client.session import Session
+    from judgekit.client.stages import StageUnit
     from judgekit.data.labelings import Labeling
     from judgekit.data.manifest import InputFile
     from judgekit.experiment.prepare import Prepared
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from judgekit.progress import Progress
     from judgekit.report import Results
     from judgekit.report.model import Section
-    from judgekit.stages import StageUnit
 
 
 @dataclass
@@ -73,7 +73,7 @@ class State:
 
     def taken(self, stage: str) -> Amount:
         """Return what the answers of a stage that the decision is about take."""
-        from judgekit.outcomes import at_depth
+        from judgekit.answering import at_depth
 
         return self.session.usage(at_depth(stage, self.cell.depth)).standalone
 

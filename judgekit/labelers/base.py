@@ -9,7 +9,7 @@ One that asks no LLM has ``relevance(query, doc)`` instead. It holds its options
 file it reads when it is built. One that hands on labels from a file may have a property ``imported``, (query id, doc
 id) -> relevance or None: the report then counts the relevant documents that no run retrieved.
 
-Judgekit's own are the files of this package; see `judgekit.kinds` for where others are found.
+Judgekit's own are the files of this package; see `judgekit.catalog` for where others are found.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from judgekit.catalog import Catalog, Context, Spelled
 from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import Context, Kinds, Spelled
 from judgekit.spec import user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
@@ -169,7 +169,7 @@ class Labeler(Spelled):
         return Label(query.query_id, doc.doc_id, float(value))
 
 
-LABELERS = Kinds(Labeler, "labeler", "judgekit.labelers")
+LABELERS = Catalog(Labeler, "labeler", "judgekit.labelers")
 build, catalog, kinds = LABELERS.build, LABELERS.catalog, LABELERS.kinds
 
 

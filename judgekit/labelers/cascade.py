@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Self
 
+from judgekit.catalog import Context
 from judgekit.data.documents import Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import Context
 from judgekit.labelers.base import Label, Labeler, Needs, build
 from judgekit.reading.asker import play
 from judgekit.settings import setting

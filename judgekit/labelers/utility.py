@@ -12,10 +12,10 @@ from typing import Final, Literal, Self
 from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
+from judgekit.catalog import Context
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
-from judgekit.kinds import Context
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import merge_waves, play
 from judgekit.settings import setting

@@ -32,11 +32,11 @@ import pandas as pd
 from scipy import stats
 
 from judgekit.analysis.differences import holm
+from judgekit.collection import Collection
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
 from judgekit.people.reading import People
-from judgekit.stages import Collection
 
 Floats = npt.NDArray[np.float64]
 

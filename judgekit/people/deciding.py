@@ -28,13 +28,13 @@ import pandas as pd
 from scipy import stats
 
 from judgekit.analysis.money import Money
+from judgekit.collection import Collection
 from judgekit.data.labelings import Labeling
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
 from judgekit.people.correct import counted, gained, worth
 from judgekit.people.reading import People
 from judgekit.people.sampling import coarse, probabilities
-from judgekit.stages import Collection
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

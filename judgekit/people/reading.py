@@ -21,6 +21,7 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.agreement import agreement
+from judgekit.collection import Collection
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import parse_object
@@ -29,7 +30,6 @@ from judgekit.data.tables import Status, stacked
 from judgekit.data.trec import ASKED_COLUMNS, Asked, asked_path, read_qrels
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.people.tasks import Rule, Sample, Task, content_of
-from judgekit.stages import Collection
 
 _EXPECTED: Final = "judgments: the file that the page downloads (JSON lines), or a CSV of a sample"
 _REPEATED: Final = ("sample", "task", "key", "assessor", "query_id", "doc_id")

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t
 
+from judgekit.collection import Collection
 from judgekit.data.documents import Doc, Queries
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
 from judgekit.people.tasks import Form, Rule, Sample, Task, answer_id
 from judgekit.reading.prompts import find_prompt
-from judgekit.stages import Collection, score_pool
+from judgekit.scoring import score_pool
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]

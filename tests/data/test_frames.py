@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import judgekit as jk
+from judgekit.collection import Collection
 from judgekit.data.documents import Doc, Query
 from judgekit.data.frames import as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Scale
 from judgekit.data.runs import Run
 from judgekit.errors import DataError, UsageError
-from judgekit.stages import Collection
 
 QUERIES = {"007": Query("007", "who?", ("Ann", "A. B.")), "NA": Query("NA", "what?")}
 DOCS = [Doc("d1", "one", "A", "p1"), Doc("d2", "")]

@@ -15,7 +15,7 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Label
-from judgekit.stages import frame_of
+from judgekit.labelling import frame_of
 
 
 def table(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:

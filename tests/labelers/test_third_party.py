@@ -14,10 +14,10 @@ import pytest
 import judgekit as jk
 from judgekit.answers.quality import METRICS, metric
 from judgekit.answers.reading import Answer
+from judgekit.catalog import About, about
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.kinds import About, about
 from judgekit.labelers.base import LABELERS, Label, Needs, build, checked
 from judgekit.registry import register
 from judgekit.settings import setting

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judgekit.collection import Collection
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.people.reading import People, read_judgments, resolve
 from judgekit.people.sheet import page_of
 from judgekit.people.tasks import Sample
-from judgekit.stages import Collection
 
 QUERIES, DOCS, DEPTH = 60, 6, 4
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from judgekit.catalog import Context
 from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.data.trec import Asked, write_qrels
 from judgekit.errors import DataError, UsageError
-from judgekit.kinds import Context
 from judgekit.labelers.base import build
 from judgekit.people import correct, deciding, final, reading, tasks
 from judgekit.people.reading import (

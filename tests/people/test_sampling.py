@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from judgekit.collection import Collection
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import evaluate
 from judgekit.people.sampling import doubtful, draw, draw_answers, expected, proportional, systematic
 from judgekit.people.tasks import Sample
-from judgekit.stages import Collection
 
 
 def pairs_of(sample: Sample) -> list[tuple[str, str]]:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.collection import Collection
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.errors import UsageError
 from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import draw
 from judgekit.people.sheet import make_sheets, page_of
-from judgekit.stages import Collection
 from tests.browser import BROWSER, Browser
 
 

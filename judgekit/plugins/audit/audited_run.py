@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from judgekit import report as reports, stages
+from judgekit import report as reports, scoring
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.collection import Collection
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, not_among
@@ -56,7 +57,7 @@ class Material:
     confidence: float
 
     @property
-    def collection(self) -> stages.Collection:
+    def collection(self) -> Collection:
         """The queries, docs and runs, these cut to the depth of the pool."""
         return self.prepared.collection
 
@@ -155,7 +156,7 @@ class Material:
             columns = {"query_id": queries, "doc_id": docs, "relevance": values, "status": status}
             made.append(Labeling(str(index), scale, pd.DataFrame(columns)))
         collection = replace(self.collection, runs=tuple(runs or self.collection.runs))
-        return np.asarray(stages.score_pool(collection, made, [Measure(self.primary.measure)]).values[0])
+        return np.asarray(scoring.score_pool(collection, made, [Measure(self.primary.measure)]).values[0])
 
 
 def read(folder: Path, reference: str | None = None) -> Material:

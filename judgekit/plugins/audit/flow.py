@@ -13,6 +13,8 @@ import pandas as pd
 
 from judgekit import __version__, report as reports
 from judgekit.client.session import Session
+from judgekit.client.stages import StageUnit
+from judgekit.client.sync import with_session
 from judgekit.data.files import write_table
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError
@@ -25,7 +27,6 @@ from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
 from judgekit.spec import slug
-from judgekit.stages import StageUnit, with_session
 
 if TYPE_CHECKING:
     from judgekit.client.budget import Budget

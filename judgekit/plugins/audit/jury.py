@@ -12,9 +12,9 @@ import numpy as np
 from judgekit.analysis.coefficients import Floats
 from judgekit.client.session import Session
 from judgekit.labelers.judge import Judge
+from judgekit.labelling import stored_outcomes
 from judgekit.plugins.audit.audited_run import Material
 from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, unknown
-from judgekit.stages import stored_outcomes
 
 NAME: Final = "jury"
 

@@ -14,10 +14,10 @@ from judgekit.console.printing import group, opened_store, say
 from judgekit.registry import register
 
 if TYPE_CHECKING:
+    from judgekit.client.stages import AllStages, StageUnit
     from judgekit.experiment.prepare import Prepared
     from judgekit.plugins.batch.files import BatchImport
     from judgekit.plugins.batch.service import Fetched
-    from judgekit.stages import AllStages, StageUnit
     from judgekit.store.replies import Store
 
 batch = group("Send requests as batches: to a batch service, or as OpenAI batch files (also for `vllm run-batch`).")
@@ -31,13 +31,13 @@ def _opened(
     experiment: Path, cache: Path | None, *, keys: bool
 ) -> Iterator[tuple[Prepared, Store, Iterable[StageUnit], AllStages]]:
     """Yield a prepared experiment, the store, and what is asked by what program."""
-    from judgekit import stages
+    from judgekit.client.stages import AllStages
     from judgekit.experiment.prepare import prepare
     from judgekit.experiment.run import everything
 
     prepared = prepare(experiment, keys=keys, cache=cache)
     with opened_store(cache, readonly=False) as store:
-        yield prepared, store, everything(prepared), stages.AllStages()
+        yield prepared, store, everything(prepared), AllStages()
 
 
 @batch.command("export")

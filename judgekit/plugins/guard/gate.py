@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit import stages
+from judgekit import labelling
+from judgekit.client.sync import with_session
 from judgekit.data.documents import Queries
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.outputs import is_results_folder
@@ -236,8 +237,8 @@ def guard(
         if queries is None or docs is None:
             raise UsageError("a labeler needs the queries and the documents")
         depth = parsed.cutoff or 10
-        pool = stages.PoolLabeler.make(labeler or "", asked, docs, runs, depth, endpoints=endpoints, cache=cache)
-        losses = stages.with_session(
+        pool = labelling.PoolLabeler.make(labeler or "", asked, docs, runs, depth, endpoints=endpoints, cache=cache)
+        losses = with_session(
             lambda session: by_labeler(pool, parsed, session, gate.unjudged, progress), cache=cache, progress=progress
         )
     losses = replace(losses, notes=(*notes, *losses.notes))

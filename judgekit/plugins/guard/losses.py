@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from judgekit import stages
+from judgekit import labelling
 from judgekit.analysis.coefficients import Floats
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import read_ratings
@@ -173,7 +173,7 @@ def _labelled(labeling: Labeling, runs: Sequence[Run], query_ids: Collection[str
 
 
 async def by_labeler(
-    pool: stages.PoolLabeler, measure: Measure, session: Session, unjudged: Unjudged, progress: Progress
+    pool: labelling.PoolLabeler, measure: Measure, session: Session, unjudged: Unjudged, progress: Progress
 ) -> Losses:
     """Return what each question loses under a labeler, labelling what that needs."""
     labeler, name, collection = pool.labeler, pool.name, pool.collection
@@ -182,12 +182,12 @@ async def by_labeler(
         made = await pool.label(session)
         return by_labels(collection.runs, made, measure, ids, unjudged=unjudged, docs=collection.docs)
     changed = _differing(collection.runs, ids, measure.cutoff)
-    units = [unit for unit in stages.label_units(labeler, collection) if unit.query.query_id in changed]
+    units = [unit for unit in labelling.label_units(labeler, collection) if unit.query.query_id in changed]
     plan = session.plan(units, labeler)
     requests = f"{plan.requests - plan.cached:,} requests to send"
     note = f"{name}: {requests}, for {len(changed):,} questions whose lists differ"
     progress(Event(stage, 0, len(units), note=note))
-    made = await stages.label_pool(labeler, collection, session, name, units=units)
+    made = await labelling.label_pool(labeler, collection, session, name, units=units)
     usage = session.usage(stage)
     tokens = usage.incurred.prompt_tokens + usage.incurred.completion_tokens
     cost = f"Labels: {usage.sent:,} requests sent ({tokens:,} tokens), {usage.cached:,} replies from the store."

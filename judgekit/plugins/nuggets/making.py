@@ -8,19 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from judgekit.catalog import Context
+from judgekit.client.stages import StageUnit
+from judgekit.client.sync import with_session
+from judgekit.collection import Collection
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import check_access
 from judgekit.experiment.run import count
-from judgekit.kinds import Context
 from judgekit.plugins.nuggets.facts import OKAY, VITAL, Nugget, Nuggets, from_references, write_nuggets
 from judgekit.plugins.nuggets.support import ASKED_AGAIN, json_list
 from judgekit.progress import Progress, silent
 from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.reading.verdict import Unread, usable
-from judgekit.stages import Collection, StageUnit, with_session
 from judgekit.wire.types import Endpoint, Outcome, Request, chat
 
 if TYPE_CHECKING:

@@ -22,17 +22,18 @@ from judgekit.answers.imported import (
     read_ratings_beside,
 )
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric as answer_metric
+from judgekit.catalog import Context
 from judgekit.client.model_drift import origin
+from judgekit.client.stages import StageUnit
+from judgekit.collection import Collection
 from judgekit.data.documents import Queries, Unit
 from judgekit.data.runs import Run
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.kinds import Context
 from judgekit.reading.asker import play
 from judgekit.rules import DeclaredOutcome
 from judgekit.spec import Value
-from judgekit.stages import Collection, StageUnit
 from judgekit.wire.types import Origin, Outcome, Program, Request, most_requests
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Answering:
         return self.answerer.model if isinstance(self.answerer, Imported) else self.answerer.endpoint.model
 
     @property
-    def asking(self) -> list[AnswerMetric]:
+    def llm_metrics(self) -> list[AnswerMetric]:
         """The metrics that ask an LLM."""
         return [metric for metric in self.metrics if metric.endpoint is not None]
 
@@ -131,7 +132,7 @@ class _Rated:
         if wave:
             return wave
         answered = self.answering.answered(unit, replies[:count])
-        for metric in self.answering.asking:
+        for metric in self.answering.llm_metrics:
             wave, further = play(metric, answered, replies[count:])
             if wave:
                 return wave
@@ -141,7 +142,7 @@ class _Rated:
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the answerer or a metric does not say."""
         total = most_requests(self.answering.answerer, unit)  # type: ignore[arg-type]  # an Answerer, see above
-        for metric in self.answering.asking:
+        for metric in self.answering.llm_metrics:
             ratings = metric.most(unit.query)
             if total is None or ratings is None:
                 return None
@@ -156,14 +157,14 @@ def answers_asked(
     answerer = answering.answerer
     if isinstance(answerer, Imported):
         found = _with_docs(answering, collection).found
-        return ((metric, answered) for metric in answering.asking for answered in found)
+        return ((metric, answered) for metric in answering.llm_metrics for answered in found)
     if collection is None:
         return iter(())
-    program: Program[Unit] = _Rated(answering) if answering.asking else answerer
+    program: Program[Unit] = _Rated(answering) if answering.llm_metrics else answerer
     return ((program, unit) for unit in _units_to_answer(collection, answer_units(collection, depths, closed_book)))
 
 
-def answering(
+def build_answerings(
     resources: Context,
     *,
     endpoint: str | None = None,

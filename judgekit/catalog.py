@@ -1,7 +1,7 @@
 """Classes whose fields are the options of their spelling: judgekit's own and those that users add, found by name.
 
 Each is a frozen dataclass. ``judge(prompt=graded)`` is ``Judge(prompt="graded")``: its name is the class's
-``kind``, and options at their defaults are left out. What a class is stands in its docstring, see `about`. A `Kinds`
+``kind``, and options at their defaults are left out. What a class is stands in its docstring, see `about`. A `Catalog`
 finds those of one base: judgekit's own, those that plug-ins register, and those in a user's file.
 """
 
@@ -177,7 +177,7 @@ class Spelled:
 P = TypeVar("P", bound=Spelled)
 
 
-class Kinds(Generic[P]):
+class Catalog(Generic[P]):
     """The classes of one base, by their kinds.
 
     Args:

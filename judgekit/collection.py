@@ -1,0 +1,141 @@
+"""Queries, documents and runs that belong together, and their pool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from judgekit.analysis.money import Pool
+from judgekit.data.checks import check_runs, twins
+from judgekit.data.documents import Docs, Fields, Queries
+from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
+from judgekit.data.runs import Run, pool
+from judgekit.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
+
+_LOOKED_AT: Final = 200
+"""Queries whose pooled passages are looked at before anything is labelled."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Queries, documents and runs that belong together, and the depth of the pool.
+
+    Attributes:
+        queries: all queries of the experiment, in file order.
+        docs: the documents.
+        runs: the runs, cut to ``depth`` and to the queries.
+        depth: how many documents per run and query are pooled.
+        fields: how documents are rendered.
+        at_hand: how many queries there were before a limit; 0 where nobody counted.
+        notes: what looks wrong with the runs, a sentence each.
+    """
+
+    queries: Queries
+    docs: Docs
+    runs: tuple[Run, ...]
+    depth: int
+    fields: Fields = "title+text"
+    at_hand: int = 0
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def make(
+        cls,
+        queries: AsQueries,
+        docs: AsDocs,
+        runs: AsRuns,
+        depth: int,
+        limit: int | None = None,
+        fields: Fields = "title+text",
+        cache: str | Path | None = None,
+    ) -> Collection:
+        """Read what is given, check that it fits together, take the first ``limit`` queries, cut the runs to ``depth``.
+
+        The index of a large collection lies in ``cache``, by default the user's cache folder.
+
+        Raises:
+            DataError: a file cannot be read; a run holds a query or a document that the collection lacks, or nothing.
+            UsageError: the depth is below 1, or something given is not queries, docs or runs.
+        """
+        if depth < 1:
+            raise UsageError(f"the depth, the number of documents used from each list, must be at least 1, not {depth}")
+        notes: list[str] = []
+        found = [run.cut(depth) for run in as_runs(runs, notes)]
+        asked, collection = as_queries(queries), as_docs(docs, cache)
+        check_runs(found, asked, collection)
+        notes += (f"runs {a!r} and {b!r} hold the same lists: leave out one of them" for a, b in twins(found))
+        for at, run in enumerate(found):
+            found[at] = run.only(asked)
+            if further := len(run.query_ids) - len(found[at].query_ids):
+                notes.append(f"run {run.name!r} has {further:,} queries that the query file lacks; they are left out")
+        whole = cls(asked, collection, tuple(found), depth, fields, len(asked))
+        looked_at = {doc_id for _, ids in islice(whole.pooled(), _LOOKED_AT) for doc_id in ids}
+        empty = [doc.doc_id for doc in collection.get(sorted(looked_at)) if not doc.text.strip()]
+        if empty:
+            notes.append(
+                f"{len(empty):,} of the {len(looked_at):,} passages that runs found have no text, first {empty[0]!r}:"
+                " every labeler calls them irrelevant"
+            )
+        whole = replace(whole, notes=tuple(notes))
+        return whole if limit is None else whole.only(list(asked)[:limit])
+
+    def only(self, query_ids: Iterable[str]) -> Collection:
+        """Return the collection with some queries alone, in its own order."""
+        wanted = set(query_ids)
+        queries = {query_id: query for query_id, query in self.queries.items() if query_id in wanted}
+        return replace(self, queries=queries, runs=tuple(run.only(queries) for run in self.runs))
+
+    @cached_property
+    def pairs(self) -> dict[str, list[str]]:
+        """The pooled doc ids per query: what every labeler labels."""
+        return dict(self.pooled())
+
+    def pooled(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield query by query what is in `pairs`, which takes a hundred bytes a pair."""
+        return pool(self.runs, self.queries, self.depth)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pooled pairs."""
+        return sum(len(doc_ids) for _, doc_ids in self.pooled())
+
+
+def lacking(collection: Collection) -> Iterator[str]:
+    """Yield a sentence for every run without documents for some queries: its low scores are not its ranking's."""
+    for run in collection.runs:
+        if n := len(set(collection.queries) - set(run.query_ids)):
+            yield (
+                f"{run.name} returns nothing for {n:,} of {len(collection.queries):,} queries. They score 0 and are"
+                " answered without documents."
+            )
+
+
+def pool_size(collection: Collection, depth: int | None) -> Pool:
+    """Return how much there is to label and to answer from the top ``depth``, and what one further run would add."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    lists: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    tops = [{q: tuple(run.top(q, depth or collection.depth)) for q in collection.queries} for run in collection.runs]
+    for top in tops:
+        pairs.update((query_id, doc_id) for query_id, doc_ids in top.items() for doc_id in doc_ids)
+        lists.update(top.items())
+    # What one run alone brings is what it would have added to the others.
+    labels = [sum(pairs[q, d] == 1 for q, doc_ids in top.items() for d in doc_ids) for top in tops]
+    answers = [sum(lists[item] == 1 for item in top.items()) for top in tops]
+    several = len(tops) > 1
+    return Pool(
+        len(collection.queries),
+        len(pairs),
+        collection.n_pairs,
+        len(lists),
+        collection.at_hand or len(collection.queries),
+        tuple(labels) if several else (),
+        tuple(answers) if several else (),
+    )

@@ -1,0 +1,78 @@
+"""Scoring runs under labelings: the one code behind the command line, the Python API and the experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from judgekit.analysis.background import LENGTH, RETRIEVER
+from judgekit.collection import Collection
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.tables import SCORES
+from judgekit.errors import UsageError
+from judgekit.labelers.base import Label
+from judgekit.labelling import frame_of
+
+if TYPE_CHECKING:
+    from judgekit.metrics import Evaluation, Measure
+
+
+def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measure]:
+    """Return the measures, each that can have a cutoff and has none being taken at every answer depth."""
+    out: list[Measure] = []
+    for measure in measures:
+        open_ = measure.definition.cutoff and measure.spec.cutoff is None
+        out.extend([measure.at(k) for k in depths] if open_ else [measure])
+    return list(dict.fromkeys(out))
+
+
+def score_pool(collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure]) -> Evaluation:
+    """Score all runs under all labelings, over all queries of the experiment."""
+    from judgekit.metrics import evaluate
+
+    if not labelings:
+        raise UsageError("give at least one labeling to score the runs with")
+    return evaluate(
+        collection.runs,
+        labelings,
+        measures,
+        query_ids=list(collection.queries),
+        depth=collection.depth,
+        docs=collection.docs,
+    )
+
+
+_FUSION: Final = 60
+
+
+def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
+    """Return scores of the runs under two labelings that know no question, named as those of ``measure``."""
+    # They are gains, so they are scored by nDCG, at the measure's cutoff.
+    from judgekit.metrics import Measure
+
+    if len(collection.runs) < 2:
+        return SCORES.empty()
+    made: dict[str, list[Label]] = {RETRIEVER: [], LENGTH: []}
+    for query_id, doc_ids in collection.pooled():
+        fused = dict.fromkeys(doc_ids, 0.0)
+        for run in collection.runs:
+            for rank, doc_id in enumerate(run.top(query_id, collection.depth), 1):
+                fused[doc_id] += 1 / (_FUSION + rank)
+        ranked = sorted(doc_ids, key=lambda doc_id: (-fused[doc_id], doc_id))
+        made[RETRIEVER] += [Label(query_id, doc_id, 1 / rank) for rank, doc_id in enumerate(ranked, 1)]
+        sizes = [len(doc.text) for doc in collection.docs.get(doc_ids)]
+        longest = max([1, *sizes])
+        made[LENGTH] += [Label(query_id, d, size / longest) for d, size in zip(doc_ids, sizes, strict=True)]
+    given = Measure(measure)
+    gain = Measure(replace(given.spec, name="nDCG", params=()))
+    labelings = [Labeling(name, Scale("unit"), frame_of(labels)) for name, labels in made.items()]
+    return score_pool(collection, labelings, [gain]).scores().assign(measure=measure)
+
+
+def question_mean(labeling: Labeling) -> dict[str, float]:
+    """Return a labeling's question-only twin: the mean label per query over its pool, of the labels that there are."""
+    means = labeling.table.groupby("query_id")["relevance"].mean().dropna()
+    return {str(query_id): float(value) for query_id, value in means.items()}
