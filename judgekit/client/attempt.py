@@ -1,4 +1,4 @@
-"""An attempt at one request: wait for a slot, send, decide what the response means, and name what is to be kept of it.
+"""An attempt at one request: send, decide what the response means, and name what is to be kept of it.
 
 What a complaint that is not understood means depends on whether the model ever answered there, now or in an earlier
 run: if it did, the complaint is about that request, and a run that was finished can be run again; if it did not,
@@ -8,6 +8,7 @@ something is wrong with the settings, and the run stops.
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import time
 from collections import Counter, deque
@@ -18,7 +19,6 @@ from math import inf
 from typing import Any, Final
 
 import orjson
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from judgekit.client.budget import Amount, Spending
 from judgekit.client.estimates import Observed
@@ -60,7 +60,7 @@ _NEVER_CONNECTED_RETRIES: Final = 2
 _FIRST_ALIKE: Final = 8
 _LATER_ALIKE: Final = 20
 _LONGEST: Final = 60
-_NOT_TAKEN: Final = frozenset({400, 422, 500, 501})
+_REJECTION_STATUSES: Final = frozenset({400, 422, 500, 501})
 _REJECTED_ALIKE: Final = 50
 _REJECTED_LATER: Final = 200
 _NO_KEY: Final = "no key was sent: name the variable that holds it with api_key_env"
@@ -110,11 +110,10 @@ class Client:
 
     Attributes:
         transport: carries the bytes.
-        limiter: the gate that attempts are begun at.
-        queue: the attempts that are not begun.
+        limiter: grants the slots that attempts are begun with.
         closed: whether nothing more is sent.
-        asked: how many requests wait for their outcome.
-        sending: when each attempt was sent that is, the oldest first.
+        unsettled: the number of attempts without an outcome.
+        sending: when each attempt on the wire was sent, the oldest first.
         connected: whether a response ever came.
         keyless: whether requests go without a key.
     """
@@ -133,12 +132,12 @@ class Client:
         self.limiter = shared.limiter(endpoint)
         self.quirks, self.warnings = shared.learned(endpoint)
         self.watch = Watch(endpoint, lambda text: shared.note(self.secret.cut(text)), lambda: self.proven)
-        self.backoff = wait_random_exponential(multiplier=shared.backoff_s, max=_LONGEST * shared.backoff_s)
         self.observed = Observed()
         self.estimates = {*spending.budget.limits[1:], endpoint.tokens_per_minute} != {None}
-        self.queue: deque[Attempt] = deque()
-        self.asked = 0
+        self.unsettled = 0
         self.closed = False
+        self._new: deque[Attempt] = deque()
+        self._again: deque[Attempt] = deque()
         self.sending: dict[Attempt, float] = {}
         self.connected = self._looked = False
         self._readying: asyncio.Task[None] | None = None
@@ -148,20 +147,42 @@ class Client:
 
     def begin(self) -> None:
         """Begin as many attempts as get a slot."""
-        while self.queue and self.limiter.take():
-            self._start(self, self.queue.popleft())
+        while (self._again or self._new) and self.limiter.take():
+            self._start(self, (self._again or self._new).popleft())
+
+    def following(self) -> Attempt | None:
+        """Return the attempt that may go on with the slot of one that ended; further tries go first."""
+        waiting = self._again or self._new
+        return waiting.popleft() if waiting and self.limiter.keeps() else None
+
+    def stop(self) -> None:
+        """Begin no attempt any more."""
+        self.closed = True
+        self._new.clear()
+        self._again.clear()
 
     async def aclose(self) -> None:
         """Close all connections."""
+        self.stop()
         self.limiter.leave(self.begin)
         await self.transport.aclose()
 
     def add(self, attempt: Attempt) -> None:
         """Have an attempt wait to be begun."""
-        if not self.asked:
-            self.watch.answered()  # what failed before an idle time says nothing of what comes
-        self.asked += 1
-        self.queue.append(attempt)
+        if not self.unsettled:
+            self.watch.answered()  # failures before an idle time say nothing about the requests that follow
+        self.unsettled += 1
+        self._new.append(attempt)
+
+    def try_again(self, attempt: Attempt, wait_s: float) -> None:
+        """Have an attempt wait for its next try. It has no slot meanwhile: others go on."""
+
+        def queue_up() -> None:
+            if not self.closed:
+                self._again.append(attempt)
+                self.begin()
+
+        asyncio.get_running_loop().call_later(wait_s, queue_up)
 
     async def ready(self) -> None:
         """Wait for the server, once for all."""
@@ -241,12 +262,11 @@ class Client:
 
 
 class Phase(Enum):
-    """Where an attempt is: with a slot, on the wire, timed out there, or waiting for its next try without a slot."""
+    """Where an attempt is: waiting (for a slot, its turn or money), on the wire, or timed out there."""
 
-    READY = auto()
+    WAITING = auto()
     SENDING = auto()
     LATE = auto()
-    RETRYING = auto()
 
 
 @dataclass(slots=True)
@@ -270,7 +290,7 @@ _NOTHING: Final = _Exchange(Retry(""))
 
 
 class Attempt:
-    """A request on its way to one outcome. It is begun with a slot, and has one when it ends, unless it is RETRYING.
+    """A request on its way to one outcome.
 
     Attributes:
         request: what is asked.
@@ -283,56 +303,30 @@ class Attempt:
     def __init__(self, client: Client, request: Request, incurred: Amount) -> None:
         """Ask ``request`` by ``client``; what is sent is added to ``incurred``."""
         self.request = request
-        self.phase = Phase.READY
+        self.phase = Phase.WAITING
         self.record: Record | None = None
         self._client = client
         self._incurred = incurred
         self._patience = Patience(client.endpoint)
         self._task: asyncio.Task[Any] | None = None
 
-    async def run(self) -> Outcome:
-        """Return the reply, or why there is none."""
-        client, self._task = self._client, asyncio.current_task()
-        try:
-            if client.shared.wait_s:
-                await client.ready()
-            outcome = await self._try()
-            return await self._try_again(outcome) if isinstance(outcome, Retry) else outcome
-        finally:
-            client.asked -= 1
-
-    async def _try_again(self, failure: Retry) -> Outcome:
-        """Try as often and as long as patience allows; tenacity's machinery would be a fifth of a success's cost."""
-        client, patience, first = self._client, self._patience, [failure]
-
-        async def attempt() -> Outcome | Retry:
-            if first:
-                return first.pop()
-            await client.limiter.take_again()
-            self.phase = Phase.READY
-            return await self._try()
-
-        def seconds(state: RetryCallState) -> float:
-            wait = min(client.backoff(state), client.watch.left(patience))
-            return max(patience.last.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
-
-        def over(state: RetryCallState) -> bool:
-            self._go_on()
-            return patience.over(state.upcoming_sleep)
-
-        def wait(_: RetryCallState) -> None:
-            client.watch.tell_retry(patience)
-            self.phase = Phase.RETRYING
-            client.limiter.release()
-
-        outcome: Outcome | Retry = await AsyncRetrying(
-            retry=retry_if_result(lambda found: isinstance(found, Retry)),
-            wait=seconds,
-            stop=over,
-            before_sleep=wait,
-            retry_error_callback=lambda _: patience.last,
-        )(attempt)
-        return client.given_up(self.request, patience) if isinstance(outcome, Retry) else outcome
+    async def run(self) -> Outcome | None:
+        """Try with a slot; return the outcome, or None where the request waits for a further try."""
+        client, patience, self._task = self._client, self._patience, asyncio.current_task()
+        if client.shared.wait_s:
+            await client.ready()
+        outcome = await self._try()
+        if not isinstance(outcome, Retry):
+            return outcome
+        self._go_on()
+        longest = client.shared.backoff_s * min(_LONGEST, 2 ** (patience.attempts - 1))
+        backoff_s = min(random.uniform(0, longest), client.watch.left(patience))
+        wait_s = max(outcome.after or 0.0, backoff_s)  # some servers ask to wait 0 s, whatever happens
+        if patience.over(wait_s):
+            return client.given_up(self.request, patience)
+        client.watch.tell_retry(patience)
+        client.try_again(self, wait_s)
+        return None
 
     def stop(self, paid: bool = True) -> None:
         """Break it off, or wait for what is sent and may be ``paid`` for already."""
@@ -362,7 +356,7 @@ class Attempt:
                 return response
             if released:
                 client.quirks.hold(request.constraint)  # it was not why
-            elif not isinstance(response, Unsupported) and exchange.status in _NOT_TAKEN:
+            elif not isinstance(response, Unsupported) and exchange.status in _REJECTION_STATUSES:
                 released = client.quirks.release(request.constraint)
                 if released:
                     continue
@@ -398,7 +392,7 @@ class Attempt:
             if isinstance(exchange.response, (Reply, Retry)):
                 usage = exchange.response.usage
         finally:
-            self.phase = Phase.READY
+            self.phase = Phase.WAITING
             used = usage or (estimate if exchange.worked else (0, 0))
             spending.settle(reserved, spending.needed(used, client.price))
             if client.estimates:

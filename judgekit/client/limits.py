@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from math import inf
 from typing import Final
@@ -36,14 +35,12 @@ _NOTHING: Final = Retry("")
 
 
 class Limiter:
-    """The gate in front of one endpoint: a request needs a slot, and then waits for its turn.
-
-    Attempts that are made again get slots first, in their order. What is left goes to the lines of those who `join`.
+    """Grants the slots of one endpoint, and says when a request that holds one may go.
 
     Attributes:
-        maximum: the most slots.
-        limit: how many there are now; the whole number below counts.
-        active: how many are taken.
+        maximum: the largest number of slots.
+        limit: the number of slots now, rounded down.
+        active: the number of slots that are taken.
     """
 
     def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic) -> None:
@@ -51,55 +48,37 @@ class Limiter:
         self.limit = float(min(self.maximum, max(_START, self.maximum // 4)))
         self.active = 0
         self._clock = clock
-        self._again: deque[asyncio.Future[None]] = deque()
-        self._lines: list[Callable[[], None]] = []
+        self._starters: list[Callable[[], None]] = []
         self._request_s = 60.0 / (endpoint.requests_per_minute or inf)
         self._token_s = 60.0 / (endpoint.tokens_per_minute or inf)
         self._decreased_at = self._resume_at = self._next_request = self._next_token = -inf
 
-    def join(self, begin: Callable[[], None]) -> None:
-        """Call ``begin`` whenever a slot may be free; it takes as many as it has requests for."""
-        self._lines.append(begin)
+    def join(self, start: Callable[[], None]) -> None:
+        """Call ``start`` whenever a slot may be free; it takes as many as it has requests for."""
+        self._starters.append(start)
 
-    def leave(self, begin: Callable[[], None]) -> None:
-        """Do not call it any more."""
-        self._lines = [line for line in self._lines if line != begin]
+    def leave(self, start: Callable[[], None]) -> None:
+        """Stop calling ``start``."""
+        self._starters = [other for other in self._starters if other != start]
 
     def take(self) -> bool:
         """Take a slot, if one is free."""
-        free = not self._again and self.active < int(self.limit)
+        free = self.active < int(self.limit)
         self.active += free
         return free
 
     def keeps(self) -> bool:
         """Return whether the holder of a slot may go on with another request."""
-        return not self._again and self.active <= int(self.limit)
+        return self.active <= int(self.limit)
 
     def release(self) -> None:
         """Give a slot back."""
         self.active -= 1
-        self._admit()
+        self._offer()
 
-    async def take_again(self) -> None:
-        """Wait for a slot, before all who did not have one yet."""
-        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._again.append(slot)
-        self._admit()
-        try:
-            await slot
-        except asyncio.CancelledError:
-            if not slot.cancelled():  # it was given
-                self.release()
-            raise
-
-    def _admit(self) -> None:
-        while self._again and self.active < int(self.limit):
-            slot = self._again.popleft()
-            if not slot.done():
-                self.active += 1
-                slot.set_result(None)
-        for begin in self._lines:
-            begin()
+    def _offer(self) -> None:
+        for start in self._starters:
+            start()
 
     async def turn(self, tokens: int = 0) -> float:
         """Wait for the moment at which a request that has a slot may go; return that moment."""
@@ -113,7 +92,7 @@ class Limiter:
         return now
 
     def correct_tokens(self, estimated: int, used: int) -> None:
-        """Tell how many tokens a request really took."""
+        """Replace the estimate of a request's tokens by what it took."""
         self._next_token += (used - estimated) * self._token_s
 
     def succeeded(self) -> None:
@@ -121,7 +100,7 @@ class Limiter:
         if self.limit < self.maximum:
             slow_start = self._decreased_at == -inf
             self.limit = min(self.maximum, self.limit + (1.0 if slow_start else 1.0 / self.limit))
-            self._admit()
+            self._offer()
 
     def overloaded(self, started_at: float) -> None:
         """Note a sign of overload on a request that went at ``started_at``: half the concurrency."""

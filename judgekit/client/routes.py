@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_exponential
 
 from judgekit.client.estimates import Observed, by_script
 from judgekit.client.transports import http_options, said_by_system
@@ -27,8 +27,9 @@ from judgekit.wire.jsontext import at, parse_json
 from judgekit.wire.types import Endpoint, TooLargeError, shown_text
 
 _TRY_S: Final = 5.0
-_PAUSES_S: Final = (0.1, 2.0)
-_TELL_S: Final = 20.0
+_FIRST_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 2.0
+_TRIES_A_NOTE: Final = 10
 _LEAST_BYTES: Final = 0.5
 """Of a token; a larger count is not one of tokens."""
 
@@ -45,19 +46,28 @@ async def wait_ready(endpoint: Endpoint, wait_s: float, note: Callable[[str], No
     """Return when the endpoint's server is ready."""
     if not has_routes(endpoint):
         return
-    begun, tell_at = time.monotonic(), 0.0
+
+    def reason(state: RetryCallState) -> str:
+        assert state.outcome is not None
+        return Secret.of(endpoint).cut(state.outcome.result())
+
+    def tell(state: RetryCallState) -> None:
+        if state.attempt_number % _TRIES_A_NOTE == 1:
+            left_s = wait_s - (state.seconds_since_start or 0.0)
+            note(f"{endpoint.name}: waiting for the server, {left_s:.0f} s at most ({reason(state)})")
+
+    def give_up(state: RetryCallState) -> None:
+        whom = f"endpoint {endpoint.name!r} ({endpoint.base_url})"
+        raise EndpointError(f"{whom}: not ready after {wait_s:g} s (--wait): {reason(state)}")
+
     async with open_server(endpoint) as server:
-        while said := await _not_ready(server):
-            waited = time.monotonic() - begun
-            reason = Secret.of(endpoint).cut(said)
-            if waited >= wait_s:
-                raise EndpointError(
-                    f"endpoint {endpoint.name!r} ({endpoint.base_url}): not ready after {wait_s:g} s (--wait): {reason}"
-                )
-            if waited >= tell_at:
-                tell_at = waited + _TELL_S
-                note(f"{endpoint.name}: waiting for the server, {wait_s - waited:.0f} s at most ({reason})")
-            await asyncio.sleep(min(max(_PAUSES_S[0], waited), _PAUSES_S[1], wait_s - waited))
+        await AsyncRetrying(
+            retry=retry_if_result(bool),
+            wait=wait_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S),
+            stop=stop_after_delay(wait_s),
+            before_sleep=tell,
+            retry_error_callback=give_up,
+        )(_not_ready, server)
 
 
 async def _not_ready(server: Server) -> str:

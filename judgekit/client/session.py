@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
 
-from judgekit.client.attempt import Attempt, Client, Phase, Shared
+from judgekit.client.attempt import Attempt, Client, Shared
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.model_drift import changes, mixed
 from judgekit.client.waves import CHUNK, Job, Plan, add_new, begin, follow, missing
@@ -140,7 +140,7 @@ class Session:
         async with self._entered(state) as in_flight:
             work = _Resolve(self, in_flight, program, state)
             while more or work.open:
-                if more and work.open < in_flight.appetite:
+                if more and work.open < in_flight.max_waiting:
                     chunk = list(islice(source, CHUNK))
                     more = len(chunk) == CHUNK
                     ended = work.start(chunk)
@@ -351,8 +351,8 @@ class _InFlight:
         self._stored.set()
 
     @property
-    def appetite(self) -> int:
-        """How many units may wait for replies: enough that no endpoint has to wait for units, and no more."""
+    def max_waiting(self) -> int:
+        """The most units that may wait for replies: enough that no endpoint has to wait for units."""
         return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self.clients) // 2
 
     @property
@@ -412,16 +412,16 @@ class _InFlight:
             with self._failing():
                 while True:
                     await self._stored.wait()
-                    await self._run(attempt)
-                    if not (client.queue and client.limiter.keeps()):
+                    await self._run(client, attempt)
+                    following = client.following()
+                    if following is None:
                         break
-                    attempt = client.queue.popleft()
+                    attempt = following
                     self._running[attempt] = task
         finally:
-            if attempt.phase is not Phase.RETRYING:
-                client.limiter.release()
+            client.limiter.release()
 
-    async def _run(self, attempt: Attempt) -> None:
+    async def _run(self, client: Client, attempt: Attempt) -> None:
         """Carry out an attempt, and have stored what came of it."""
         outcome: Outcome | None = None
         try:
@@ -434,6 +434,7 @@ class _InFlight:
                     self._schedule_flush()
             elif outcome is not None:
                 self._deliver(attempt.request, outcome)
+            client.unsettled -= outcome is not None
 
     def _schedule_flush(self) -> None:
         """Have what came stored before more is sent, if it is much of what is in flight; else with what comes soon."""
@@ -502,8 +503,7 @@ class _InFlight:
     def _stop(self, paid: bool) -> None:
         """Begin no attempt any more, and stop those that are begun."""
         for client in self.clients.values():
-            client.closed = True
-            client.queue.clear()
+            client.stop()
         for attempt in self._running:
             attempt.stop(paid)
 

@@ -33,56 +33,30 @@ def limited(concurrency: int, clock: Callable[[], float] = time.monotonic, **rat
     return Limiter(Endpoint("e", "http://h/v1", "m", concurrency=concurrency, **rates), clock)
 
 
-async def settle() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
+def test_further_tries_get_slots_before_new_requests_and_waiting_takes_none(fault_server):
+    fault_server.answer = lambda body, seen: "yes" if seen else error(500, "Boom.")
+    run = Run(fault_server.base_url, UNITS[:6], concurrency=1, session={"backoff_s": 0.0})
+    assert run.texts == ["yes"] * 6
+    order = [UNITS.index(text) for text in fault_server.texts()]
+    # A slot goes on to a new request at once; the next one that is free, to a request that waits for its second try.
+    assert order == [0, 1, 0, 1, 2, 3, 2, 3, 4, 5, 4, 5]
 
 
-def test_slots_go_to_further_attempts_first_and_never_more_than_there_are():
-    async def main():
-        limiter, line, got = limited(2), ["first", "second", "third", "fourth"], list[str]()
+def test_who_left_is_offered_no_slot():
+    limiter, line, got = limited(2), ["first", "second", "third", "fourth"], list[str]()
 
-        def begin():
-            while line and limiter.take():
-                got.append(line.pop(0))
+    def start():
+        while line and limiter.take():
+            got.append(line.pop(0))
 
-        async def again():
-            await limiter.take_again()
-            got.append("again")
-
-        limiter.join(begin)
-        begin()
-        task = asyncio.create_task(again())
-        for taken in (2, 3, 4, 5):
-            await settle()
-            assert got == ["first", "second", "again", "third", "fourth"][:taken]
-            assert limiter.active == 2
-            assert limiter.keeps() == (taken > 2)
-            limiter.release()
-        await task
-        limiter.leave(begin)
-        line.append("nobody's")
-        limiter.release()
-        assert line
-
-    asyncio.run(main())
-
-
-def test_a_cancelled_wait_takes_no_slot():
-    async def main():
-        limiter = limited(1)
-        assert limiter.take()
-        waiting = [asyncio.create_task(limiter.take_again()) for _ in range(3)]
-        await settle()
-        waiting[0].cancel()
-        await settle()
-        limiter.release()
-        waiting[1].cancel()  # it was just given the slot
-        await settle()
-        assert waiting[2].done()
-        assert limiter.active == 1
-
-    asyncio.run(main())
+    limiter.join(start)
+    start()
+    assert (got, limiter.active) == (["first", "second"], 2)
+    limiter.release()
+    assert (got, limiter.active) == (["first", "second", "third"], 2)
+    limiter.leave(start)
+    limiter.release()
+    assert line == ["fourth"]
 
 
 def test_fewer_slots_than_are_taken_let_nobody_go_on_with_one():
