@@ -207,12 +207,12 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
     if runs:
         panels["Runs: what shipping may cost"] = Value("points against the best answers so far", 0.0), runs
         caption += (
-            "Left: each run's answers against the best so far, and the most that shipping it may cost; runs shown to be"
-            " worse are grey. "
+            "Runs: each run's answers against the best so far, and how far below the best they may lie at most; runs"
+            " shown to be worse are grey. "
         )
     if labelings:
         panels["Labelings: r, and the price"] = Value("r with the answers", 0.0, (-0.04, 0.2), -1.0, 1.0), labelings
-        caption += "Right: how closely each labeling follows the answers (0 is chance), and its price."
+        caption += "Labelings: how closely each labeling follows the answers (0 is chance), and its price."
     elif finds:
         panels["Finds the questions that fail"] = COEFFICIENTS[HEADLINE], finds
         caption += "How often each labeling finds the worse answered of two questions (0.5 is chance), and its price."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -12,7 +12,9 @@ from markupsafe import Markup
 
 from judgekit.report.formatting import interval, number
 from judgekit.report.svg import (
+    NARROW,
     WIDTH,
+    Axis,
     Figure,
     Point,
     bands,
@@ -27,7 +29,7 @@ from judgekit.report.svg import (
     text_width,
 )
 
-LEFT, RIGHT = 64.0, WIDTH - 16
+LEFT, MARGIN, BETWEEN = 64.0, 16.0, 28.0
 ROW = 34.0
 
 
@@ -108,6 +110,46 @@ Panels = Mapping[str, tuple[Value, Sequence[Dot]]]
 """The panels of a figure by title: what their values are, and their dots."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What a figure is drawn on: its width in pixels, panels side by side at most, cells of a row's name at most."""
+
+    width: float
+    columns: int
+    cells: int
+
+    def frames(self, panels: Panels, left: float, columns: int, high: float) -> Iterator[Frame]:
+        """Yield the frame of each panel, of which ``columns`` at most stand side by side, each ``high`` pixels high."""
+        columns = min(columns, self.columns, len(panels))
+        wide = (self.width - MARGIN - left - BETWEEN * (columns - 1)) / columns
+        for place, (title, (value, dots)) in enumerate(panels.items()):
+            row, column = divmod(place, columns)
+            start = left + column * (wide + BETWEEN)
+            yield Frame(title, value, dots, start, start + wide, row * high)
+
+    def room(self, names: Sequence[str]) -> float:
+        """Return how much room the names of rows need on their left."""
+        return min(240.0, 24 + max(text_width(cut(name, self.cells)) for name in names))
+
+
+class Frame(NamedTuple):
+    """A panel in its place: from ``start`` to ``end`` across the sheet, and ``top`` down from its upper edge."""
+
+    title: str
+    value: Value
+    dots: Sequence[Dot]
+    start: float
+    end: float
+    top: float
+
+
+SHEETS: Final = (Sheet(WIDTH, 3, 28), Sheet(NARROW, 1, 16))
+"""A figure is drawn for a page and for a phone, where one scaled to the width would be too small to read."""
+
+Drawing = Callable[[Sheet], tuple[float, list[Markup]]]
+"""Draws a figure on a sheet: its height, and its elements."""
+
+
 def rows(
     name: str,
     title: str,
@@ -124,41 +166,55 @@ def rows(
     """
     every = list(dict.fromkeys(dot.series for _, dots in panels.values() for dot in dots))
     own = {heading: list(dict.fromkeys(dot.series for dot in dots)) for heading, (_, dots) in panels.items()}
-    left = _room(every) if shared else 16.0
-    bottom = 24 + ROW * max(len(every) if shared else len(names) for names in own.values())
-    body: list[Markup] = []
-    for place, (start, end, _, heading) in enumerate(_frames(panels, left, len(panels))):
-        names = every if shared else own[heading]
-        places = {series: 24 + ROW * (i + 0.5) for i, series in enumerate(names)}
-        if not shared:
-            start += _room(names) - 16
-        if not shared or place == 0:
-            for series, y in places.items():
-                full = tag("title", series)
-                body.append(tag("text", cut(series, 28), full, x=start - 12, y=y + 4, class_="end"))
-        value, dots = panels[heading]
-        beside = [dot for dot in dots if dot.look in ("", "off", "bar") and math.isfinite(dot.value)]
-        room = max([60.0, *(text_width(dot.text) + 8 for dot in beside)])
-        x = linear([*_numbers(dots), *value.held], start, end - room, floor=value.floor, ceiling=value.ceiling)
-        body += [_heading(start, 14, heading), ruled(x, 24, bottom, value.title, chance=value.chance)]
-        for dot in dots:
-            y, said = places[dot.series], dot.text or number(dot.value, dot.digits)
-            if not math.isfinite(dot.value):
-                body.append(tag("text", said, x=start + 6, y=y + 4, class_="quiet"))
-                continue
-            body.append(dot.drawn((x(dot.value), y), ((x(dot.low), y), (x(dot.high), y)), order.get(dot.series, 0)))
-            if dot.look in ("", "off"):
-                body.append(tag("text", said, x=end, y=y + 4, class_="end quiet"))
-            elif dot.look == "bar":
-                body.append(tag("text", said, x=x(dot.high) + 6, y=y + 4, class_="quiet"))
-            elif dot.bar and text_width(dot.word) + 6 <= x(dot.high) - x(dot.low):
-                body.append(tag("text", dot.word, x=x(dot.low) + 6, y=y + 4))
-    return _figure(name, title, caption, panels, bottom + 44, body, across)
+    high = 24 + ROW * max(len(every) if shared else len(names) for names in own.values())
+
+    def draw(sheet: Sheet) -> tuple[float, list[Markup]]:
+        left = sheet.room(every) if shared else MARGIN
+        body: list[Markup] = []
+        bottom = high
+        for frame in sheet.frames(panels, left, len(panels), high + 64):
+            names, start = every, frame.start
+            if not shared:
+                names = own[frame.title]
+                start += sheet.room(names) - MARGIN
+            # Side by side, panels end at the same height; below each other, each where its rows end.
+            bottom = frame.top + (high if sheet.columns > 1 else 24 + ROW * len(names))
+            places = {series: frame.top + 24 + ROW * (i + 0.5) for i, series in enumerate(names)}
+            if not shared or frame.start == left:  # panels that share their rows name them once, on their left
+                for series, y in places.items():
+                    full = tag("title", series)
+                    body.append(tag("text", cut(series, sheet.cells), full, x=start - 12, y=y + 4, class_="end"))
+            x = _across(frame, start)
+            body.append(_heading(start if sheet.columns > 1 else MARGIN, frame.top + 14, frame.title))
+            body.append(ruled(x, frame.top + 24, bottom, frame.value.title, chance=frame.value.chance))
+            for dot in frame.dots:
+                body += _in_row(dot, x, places[dot.series], frame.end, order.get(dot.series, 0))
+        return bottom + 44, body
+
+    return _figure(name, title, caption, panels, draw, across)
 
 
-def _room(names: Sequence[str]) -> float:
-    """Return how much room the names of rows need on their left."""
-    return min(240.0, 24 + max(text_width(cut(name, 28)) for name in names))
+def _across(frame: Frame, start: float) -> Axis:
+    """Return the axis of a panel of rows, which leaves room for the texts behind the rows."""
+    beside = [dot for dot in frame.dots if dot.look in ("", "off", "bar") and math.isfinite(dot.value)]
+    room = max([60.0, *(text_width(dot.text) + 8 for dot in beside)])
+    values = [*_numbers(frame.dots), *frame.value.held]
+    return linear(values, start, frame.end - room, floor=frame.value.floor, ceiling=frame.value.ceiling)
+
+
+def _in_row(dot: Dot, x: Axis, y: float, end: float, index: int) -> Iterator[Markup]:
+    """Yield a dot or a bar in its row, and its text where there is room: at the end, behind the bar, or in it."""
+    text = dot.text or number(dot.value, dot.digits)
+    if not math.isfinite(dot.value):
+        yield tag("text", text, x=x.start + 6, y=y + 4, class_="quiet")
+        return
+    yield dot.drawn((x(dot.value), y), ((x(dot.low), y), (x(dot.high), y)), index)
+    if dot.look in ("", "off"):
+        yield tag("text", text, x=end, y=y + 4, class_="end quiet")
+    elif dot.look == "bar":
+        yield tag("text", text, x=x(dot.high) + 6, y=y + 4, class_="quiet")
+    elif dot.bar and text_width(dot.word) + 6 <= x(dot.high) - x(dot.low):
+        yield tag("text", dot.word, x=x(dot.low) + 6, y=y + 4)
 
 
 def lines(
@@ -178,47 +234,62 @@ def lines(
     every = [dot for _, dots in panels.values() for dot in dots]
     series = sorted({dot.series: order[dot.series] for dot in every}.items(), key=lambda item: item[1])
     positions = sorted({dot.at for dot in every})
-    body: list[Markup] = []
-    bottom = 0.0
-    for start, end, drop, heading in _frames(panels, LEFT, columns, high + 76):
-        value, dots = panels[heading]
-        shown = [number for other, some in panels.values() if other == value for number in _numbers(some)]
-        top, bottom, room = drop + 26, drop + 26 + high, min(40.0, (end - start) / 8)
-        y = linear([*shown, *value.held], bottom, top, floor=value.floor, ceiling=value.ceiling)
-        if straight:
-            x = linear([*positions, 0, 1], start + 12, end - 12)
-        else:
-            x = bands(names, start, end) if names else logarithmic(positions, start + room, end - room)
-        body += [_heading(start, drop + 14, heading), ruled(x, top, bottom, across, grid=False)]
-        body.append(ruled(y, start, end, value.title * (start == LEFT), upright=True, chance=value.chance))
-        step = min(9.0, 0.7 * (end - start) / max(len(x.ticks), 1) / len(series)) * (not straight)
-        for turn, (one, index) in enumerate(series):
-            shift = (turn - (len(series) - 1) / 2) * step
-            mine = [(x(dot.at) + shift, dot) for dot in dots if dot.series == one and math.isfinite(dot.value)]
-            path = [f"{px:.2f},{y(dot.value):.2f}" for px, dot in mine if dot.look in ("", "mean")]
-            if len(path) > 1 and not names:
-                body.append(tag("polyline", points=" ".join(path), class_=f"path {colour(index)}"))
-            for px, dot in mine:
-                ends = (px, y(dot.low)), (px, y(dot.high))
-                body += [dot.drawn((px, y(dot.value)), ends, index)] * (dot.look != "mean")
-    at, bottom = 20.0, bottom + (36 if straight else 60)
-    for one, index in series if len(series) > 1 and not straight else ():
-        label = cut(one, 40)
+
+    def draw(sheet: Sheet) -> tuple[float, list[Markup]]:
+        body: list[Markup] = []
+        bottom = 0.0
+        for frame in sheet.frames(panels, LEFT, columns, high + 76):
+            start, end, value = frame.start, frame.end, frame.value
+            top = frame.top + 26
+            bottom = top + high
+            # Panels of the same values share their scale.
+            shown = [one for other, dots in panels.values() if other == value for one in _numbers(dots)]
+            y = linear([*shown, *value.held], bottom, top, floor=value.floor, ceiling=value.ceiling)
+            if straight:
+                x = linear([*positions, 0, 1], start + 12, end - 12)
+            elif names:
+                x = bands(names, start, end)
+            else:
+                room = min(40.0, (end - start) / 8)
+                x = logarithmic(positions, start + room, end - room)
+            body += [_heading(start, frame.top + 14, frame.title), ruled(x, top, bottom, across, grid=False)]
+            body.append(ruled(y, start, end, value.title * (start == LEFT), upright=True, chance=value.chance))
+            apart = 0.0 if straight else min(9.0, 0.7 * (end - start) / max(len(x.ticks), 1) / len(series))
+            for turn, (labeling, index) in enumerate(series):
+                shift = (turn - (len(series) - 1) / 2) * apart
+                mine = [dot for dot in frame.dots if dot.series == labeling and math.isfinite(dot.value)]
+                body += _series(mine, x, y, shift, index, joined=not names)
+        if len(series) > 1 and not straight:
+            return _legend(body, series, bottom + 60, sheet.width)
+        return bottom + (50 if straight else 74), body
+
+    return _figure(name, title, caption, panels, draw, across)
+
+
+def _series(dots: Sequence[Dot], x: Axis, y: Axis, shift: float, index: int, joined: bool) -> Iterator[Markup]:
+    """Yield the dots of one series in one panel, ``shift`` pixels beside their place, and the line that joins them."""
+    path = [f"{x(dot.at) + shift:.2f},{y(dot.value):.2f}" for dot in dots if dot.look in ("", "mean")]
+    if joined and len(path) > 1:
+        yield tag("polyline", points=" ".join(path), class_=f"path {colour(index)}")
+    for dot in dots:
+        if dot.look != "mean":
+            at = x(dot.at) + shift
+            yield dot.drawn((at, y(dot.value)), ((at, y(dot.low)), (at, y(dot.high))), index)
+
+
+def _legend(
+    body: list[Markup], series: Sequence[tuple[str, int]], bottom: float, width: float
+) -> tuple[float, list[Markup]]:
+    """Return a drawing with the names of its series below, in as many lines as they take."""
+    at = 20.0
+    for name, index in series:
+        label = cut(name, 40)
         wide = 46 + text_width(label)
-        if at > 20 and at + wide > WIDTH:
+        if at > 20 and at + wide > width:
             at, bottom = 20.0, bottom + 20
         body += [marker(at, bottom, index), tag("text", label, x=at + 12, y=bottom + 4)]
         at += wide
-    return _figure(name, title, caption, panels, bottom + 14, body, across)
-
-
-def _frames(panels: Panels, left: float, columns: int, high: float = 0.0) -> Iterator[tuple[float, float, float, str]]:
-    """Yield where each panel begins and ends, how far down it stands, and its title."""
-    columns = min(columns, len(panels))
-    wide = (RIGHT - left - 28 * (columns - 1)) / columns
-    for place, title in enumerate(panels):
-        start = left + place % columns * (wide + 28)
-        yield start, start + wide, place // columns * high, title
+    return bottom + 14, body
 
 
 def _heading(start: float, y: float, title: str) -> Markup:
@@ -229,15 +300,13 @@ def _numbers(dots: Sequence[Dot]) -> list[float]:
     return [value for dot in dots for value in (dot.value, dot.low, dot.high)]
 
 
-def _figure(
-    name: str, title: str, caption: str, panels: Panels, height: float, body: Sequence[Markup], across: str
-) -> Figure:
+def _figure(name: str, title: str, caption: str, panels: Panels, draw: Drawing, across: str) -> Figure:
     """Return the figure with its words for those who do not see it, and its numbers."""
-    told = []
+    parts = []
     for heading, (_, dots) in panels.items():
         notes = [dot.note for dot in dots if dot.look not in ("single", "circle") and math.isfinite(dot.value)]
-        told.append(f"{heading}: " * bool(heading) + "; ".join(notes))
-    alt = ". ".join(told) + "."
+        parts.append(f"{heading}: " * bool(heading) + "; ".join(notes))
+    alt = ". ".join(parts) + "."
     held = ("panel", "labeling", across, "value", "low", "high", "n")
     data = pd.DataFrame(
         [
@@ -250,16 +319,23 @@ def _figure(
     empty = [column for column in held if data[column].isna().all() or (data[column] == "").all()]
     (value, *others) = {one.title for one, _ in panels.values()}
     data = data.drop(columns=empty).rename(columns={} if others else {"value": value})
-    svg = tag(
-        "svg",
-        tag("title", title, id=f"{name}-title"),
-        tag("desc", alt, id=f"{name}-desc"),
-        *body,
-        role="img",
-        aria_labelledby=f"{name}-title {name}-desc",
-        class_="figure",
-        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
-        width=WIDTH,
-        height=height,
-    )
-    return Figure(name, title, caption, alt, svg, data)
+    drawn = []
+    for sheet in SHEETS:
+        height, body = draw(sheet)
+        key = f"{name}-{sheet.width:.0f}"
+        drawn.append(
+            tag(
+                "svg",
+                tag("title", title, id=f"{key}-title"),
+                tag("desc", alt, id=f"{key}-desc"),
+                *body,
+                role="img",
+                aria_labelledby=f"{key}-title {key}-desc",
+                class_="figure",
+                viewBox=f"0 0 {sheet.width:.0f} {height:.0f}",
+                width=sheet.width,
+                height=height,
+            )
+        )
+    svg, narrow = drawn
+    return Figure(name, title, caption, alt, data, svg=svg, narrow=narrow)

@@ -27,6 +27,8 @@ SERIES = 8
 """How many series colours the style sheet has; more series repeat them with other markers."""
 
 WIDTH = 760.0
+NARROW = 360.0
+"""Pixels of a drawing on a page, and on a phone."""
 
 Point = tuple[float, float]
 
@@ -184,16 +186,18 @@ class Figure:
         title: in words.
         caption: how to read it.
         alt: what it shows, for those who do not see it.
-        svg: the drawing, for a page that has `style`.
         data: the numbers that it shows, with columns in words.
+        svg: the drawing, for a page that has `style`.
+        narrow: the same drawing for a phone, with its panels below each other.
     """
 
     name: str
     title: str
     caption: str = field(repr=False)
     alt: str = field(repr=False)
-    svg: Markup = field(repr=False)
     data: pd.DataFrame = field(repr=False)
+    svg: Markup = field(repr=False)
+    narrow: Markup = field(repr=False)
 
     @property
     def csv(self) -> str:
