@@ -223,7 +223,7 @@ def choosing(found: Found) -> Iterator[str]:
         " *Costs at most*: what shipping the labels' pick may lose against the best run. Every measure picks the same"
         " run; gains differ by less than .05."
     )
-    head = ["setting", "labels pick", "gain by labels", "gain by answers", "may be best", "costs at most"]
+    head = ["setting", "labels pick", "gain by labels", "gain by answers", "may be best", "loses at most"]
     yield table(head, rows)
 
 

@@ -1,4 +1,4 @@
-"""Which run may be the best, and what choosing a run may cost: multiple comparisons with the best, paired by question.
+"""Which run may be the best, and what choosing a run may lose: multiple comparisons with the best, paired by question.
 
 For each run that might be the best, one bound holds for its differences to all other runs together. So the best run is
 kept, and the loss of any choice is bounded, at one confidence for everything that is said. (J. C. Hsu, Multiple
@@ -53,7 +53,7 @@ def compared_with_best(
     equal: Bools | None = None,
     confidence: float = 0.95,
 ) -> Best:
-    """Return which runs may be the best, and the most that choosing each may cost.
+    """Return which runs may be the best, and the most that choosing each may lose.
 
     Args:
         quality: answer quality between 0 and 1, NaN where the answer is missing, shape (R, Q).

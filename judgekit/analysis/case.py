@@ -175,7 +175,7 @@ class Case:
 
     @cached_property
     def best(self) -> Best:
-        """Which run may be the best, and what choosing each may cost."""
+        """Which run may be the best, and what choosing each may lose."""
         if self.unpaired is not None:
             return self.unpaired.best
         if self.graded is not None and self.graded.decides:

@@ -90,7 +90,7 @@ class GradedQuality:
 
     @property
     def best(self) -> Best:
-        """Which run may be the best, and what choosing each may cost."""
+        """Which run may be the best, and what choosing each may lose."""
         return best_of(self.means, self.errors, self.units, self.confidence)
 
 

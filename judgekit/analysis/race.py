@@ -198,7 +198,7 @@ class Look:
 
 
 def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
-    """Return what a block shows: which runs drop out, who leads and what choosing it may cost."""
+    """Return what a block shows: which runs drop out, who leads and what choosing it may lose."""
     inside = np.where(raced[:, None] & raced[None], known.upper, np.inf)
     # A run is worse for sure if some other one is better whatever the truth is within the limits.
     better = np.argmin(inside, axis=1)

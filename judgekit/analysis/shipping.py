@@ -18,7 +18,7 @@ _NAMED: Final = 6
 
 
 def shipping(case: Case) -> Iterator[Claim]:
-    """Yield which runs may be the best, and what shipping the leader may cost."""
+    """Yield which runs may be the best, and what shipping the leader may lose."""
     if case.panel.quality.size and not _on_scale(case):
         why = "Quality lies outside 0 to 1, so the loss of a choice has no bound: declare its scale."
         yield Claim(CHOICE, f"No run is chosen. {why}", line="Choose")
@@ -35,7 +35,7 @@ def shipping(case: Case) -> Iterator[Claim]:
         )
         yield Claim("any", sentence, value=most, high=most, shown=True, line="Choose")
     within = f", which is within your margin of {plural_points(margin)}" if cost <= margin < most else ""
-    leads = f"{_ahead(case, leader)}: shipping it costs at most {cost:.1f} points{within}."
+    leads = f"{_ahead(case, leader)}: shipping it loses at most {cost:.1f} points{within}."
     if candidates == [leader]:
         yield _only(case, leader)
     elif most <= margin:
@@ -49,7 +49,7 @@ def shipping(case: Case) -> Iterator[Claim]:
 
 
 def leading_run(case: Case) -> str:
-    """Return the run that answers best so far; of several equal ones that whose choice may cost least."""
+    """Return the run that answers best so far; of several equal ones that whose choice may lose least."""
     best = case.best
     ahead = np.flatnonzero(best.means >= np.nanmax(best.means) - 1e-12)
     return case.panel.runs[int(ahead[np.argmin(best.cost[ahead])])]
@@ -112,7 +112,7 @@ def _of_two(case: Case, leader: str) -> Claim:
     unit = case.background.quality or case.primary.metric
     sentence = (
         f"{leader} reaches {points(_mean(case, leader))} points of {unit}, {other} {points(_mean(case, other))}:"
-        f" either may be better. Shipping {leader} costs at most {ours:.1f} points, {other} {theirs:.1f}."
+        f" either may be better. Shipping {leader} loses at most {ours:.1f} points, {other} {theirs:.1f}."
     )
     return Claim(CHOICE, sentence, leader, other, value=100 * (_mean(case, leader) - _mean(case, other)), low=-ours,
                  high=theirs, line="Choose", rank=1)  # fmt: skip
@@ -128,7 +128,7 @@ def missing_answers(case: Case) -> Iterator[Claim]:
 
 
 def each_run(case: Case) -> Iterator[Claim]:
-    """Yield for each run what shipping it may cost."""
+    """Yield for each run what shipping it may lose."""
     best, leader = case.best, leading_run(case)
     order = np.argsort(-np.nan_to_num(best.means, nan=-1.0), kind="stable").tolist()
     for at in order:
@@ -136,7 +136,7 @@ def each_run(case: Case) -> Iterator[Claim]:
         behind = 100 * float(best.means[case.panel.runs.index(leader)] - best.means[at])
         may = "may be the best" if best.may_be_best[at] else "is shown to be worse than the best"
         sentence = (
-            f"{run} reaches {points(best.means[at])} points and {may}: shipping it costs at most {cost:.1f} points."
+            f"{run} reaches {points(best.means[at])} points and {may}: shipping it loses at most {cost:.1f} points."
         )
         yield Claim(
             "run", sentence, run, leader, value=0.0 - behind, low=0.0 - cost, high=0.0, shown=not best.may_be_best[at]

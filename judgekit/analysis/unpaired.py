@@ -57,7 +57,7 @@ class UnpairedRatings:
 
     @property
     def best(self) -> Best:
-        """Which run may be the best, and what choosing each may cost."""
+        """Which run may be the best, and what choosing each may lose."""
         return best_of(self.means, self.errors, int(self.units.min()), self.confidence)
 
 

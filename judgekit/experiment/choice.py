@@ -82,7 +82,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The run that was chosen, what choosing it may cost, and what was asked for that.
+    """The run that was chosen, what choosing it may lose, and what was asked for that.
 
     Attributes:
         run: its name.
@@ -143,7 +143,7 @@ class Chosen:
         alone = choice.may_be_best.sum() == 1
         enough = choice.bound <= self.rules.margin
         if math.isnan(choice.bound):
-            text = f"{self.run} answers best so far. Too few questions were asked to say what choosing it may cost."
+            text = f"{self.run} answers best so far. Too few questions were asked to say what choosing it may lose."
         elif choice.bound == 0 and alone:
             text = f"Ship {self.run}. It is shown to be the best of all {runs} runs."
         else:

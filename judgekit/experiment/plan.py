@@ -95,7 +95,7 @@ class PilotPlan:
         choice: for the same shares (``differ``): after how many questions at hand `judgekit choose` ends if one run
             leads by ten points (``ahead``), the share of them that it ``saves`` then, how many bound the loss of any
             of some equally good runs by the margin (``bound``), and, with a budget, how many questions of all runs it
-            pays for (``paid``) and what choosing costs at most then, in points (``loss``). Empty with one run.
+            pays for (``paid``) and what choosing loses at most then, in points (``loss``). Empty with one run.
         margin: of the experiment, in points.
         currency: of all money.
         budget: as given.
@@ -201,7 +201,7 @@ class PilotPlan:
         middle = self.choice.iloc[1]
         if math.isfinite(middle["loss"]):
             text += (
-                f" The budget pays for {_count(middle['paid'])} questions of all runs; choosing then costs at most"
+                f" The budget pays for {_count(middle['paid'])} questions of all runs; choosing then loses at most"
                 f" about {middle['loss']:.1f} points."
             )
         return text

@@ -189,7 +189,7 @@ def _against_each(views: Views, coefficient: str) -> list[Figure | None]:
 
 
 def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str = percent(0.95)) -> Figure | None:
-    """Return the decision's figure: runs with what shipping each may cost, and labelings with r and their price."""
+    """Return the decision's figure: runs with what shipping each may lose, and labelings with r and their price."""
     prices = {claim.subject: claim.against for claim in claims if claim.kind == "cost"}
     runs, labelings, finds = list[Dot](), list[Dot](), list[Dot]()
     for claim in claims:
@@ -205,7 +205,7 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
     panels: dict[str, tuple[Value, list[Dot]]] = {}
     caption = ""
     if runs:
-        panels["Runs: what shipping may cost"] = Value("points against the best answers so far", 0.0), runs
+        panels["Runs: what shipping may lose"] = Value("points against the best answers so far", 0.0), runs
         caption += (
             "Runs: each run's answers against the best so far, and how far below the best they may lie at most; runs"
             " shown to be worse are grey. "

@@ -1,4 +1,4 @@
-"""Which run may be the best, and what choosing a run may cost."""
+"""Which run may be the best, and what choosing a run may lose."""
 
 import numpy as np
 import pytest

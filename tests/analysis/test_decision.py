@@ -146,7 +146,7 @@ def test_two_runs_are_compared_with_their_bounds_and_seldom_show_a_labeling() ->
     noise = rng.normal(size=quality.shape)
     decision, lines = decided(tables({"own": 0.1 * quality + noise}, quality, ("dense", "bm25")))
     better, worse = sorted(claims(decision, "run"), key=lambda run: -claims(decision, "run")[run].value)
-    assert f": either may be better. Shipping {better} costs at most " in lines["Choose"]
+    assert f": either may be better. Shipping {better} loses at most " in lines["Choose"]
     assert -claims(decision, "run")[worse].low > -claims(decision, "run")[better].low
     assert lines["Keep"].startswith("No labeling is shown to be useful: own has the largest r (")
     assert lines["Keep"].endswith("Two runs seldom can show one: add variants of them.")

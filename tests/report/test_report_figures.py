@@ -112,7 +112,7 @@ def test_the_first_figure_has_runs_with_their_bound_and_labelings_with_r_and_pri
     assert first.name == "decision"
     runs, labelings = (first.data[first.data["panel"] == panel] for panel in dict.fromkeys(first.data["panel"]))
     assert runs["labeling"].tolist() == list(RUNS)
-    assert runs["low"].tolist() == [-4.0 - 3 * i for i in range(len(RUNS))], "what shipping may cost"
+    assert runs["low"].tolist() == [-4.0 - 3 * i for i in range(len(RUNS))], "what shipping may lose"
     assert set(labelings["labeling"]) == set(LABELINGS)
     text = " ".join(ET.fromstring(first.svg).itertext())
     assert "at most 7.0" in text

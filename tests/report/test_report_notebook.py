@@ -67,7 +67,7 @@ def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
 
 def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
     drawn = comparison.decision.plot("decision").data
-    assert {"Runs: what shipping may cost", "Labelings: r, and the price"} == set(drawn["panel"])
+    assert {"Runs: what shipping may lose", "Labelings: r, and the price"} == set(drawn["panel"])
     assert comparison.decision._repr_html_().startswith("<table><tbody><tr><th>Choose</th>")
     shown = labeling()._repr_html_()
     assert "judge&lt;i&gt;: 3 labels on grades:2 (2 ok, 1 unparsed)." in shown
