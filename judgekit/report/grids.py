@@ -214,6 +214,14 @@ def per_run(results: Results) -> PerRun | None:
     return None if rows.empty else table_1(rows, [i.name for i in results.labelings], list(results.scores["measure"]))
 
 
+def labelled(results: Results) -> str:
+    """Return which labels the labelings' requests and money are for, since the decision counts those it needs only."""
+    words = f"labels for the runs' top {results.facts.depth}"
+    if results.primary.depth >= results.facts.depth:
+        return words
+    return f"{words} (the decision counts the top {results.primary.depth})"
+
+
 def speed_up(results: Results, cost: Cost) -> float | None:
     """Return Table 2's speed-up: request time of the answers that the decision is about, over a labeling's."""
     # None where either is not known in full, or where nothing was asked for.

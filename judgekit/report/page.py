@@ -39,7 +39,7 @@ from judgekit.report.formatting import (
     split_flags,
     times,
 )
-from judgekit.report.grids import HEADLINE, Cell, at_primary, grids, per_run, records, speed_up
+from judgekit.report.grids import HEADLINE, Cell, at_primary, grids, labelled, per_run, records, speed_up
 from judgekit.report.model import DETAILS, Answers, LabelingInfo, Results
 from judgekit.report.queries import Backing, Packed, pack
 from judgekit.report.svg import linear
@@ -137,6 +137,7 @@ def _context(results: Results) -> dict[str, Any]:
         "quality": _quality(results.quality),
         "score_means": _scores(results.scores),
         "generic": partial(generic, confidence=results.facts.confidence),
+        "labelled": labelled(results),
         "speed_up": timed,
         "timed": any(timed(info.spending.standalone) for info in results.labelings),
     }

@@ -20,7 +20,7 @@ from judgekit.analysis.claims import INDENT, wrapped
 from judgekit.analysis.resampling import percent
 from judgekit.data.outputs import clean
 from judgekit.report.formatting import UNDEFINED, UNKNOWN, count, interval, marks, money, number
-from judgekit.report.grids import Cell, Grid, grids
+from judgekit.report.grids import Cell, Grid, grids, labelled
 from judgekit.report.model import Cost, LabelingInfo, Results
 
 WIDE = 100_000
@@ -101,7 +101,8 @@ def _legend(part: Grid, results: Results) -> Iterator[Text]:
         yield Text(clean(f"{mark} {note}".lstrip()), style="dim")
     for reason in part.reasons:
         yield Text(clean(f"{UNDEFINED}: {reason}"), style="dim")
-    yield Text("requests to money: with nothing cached; every measure and run: report.html", style="dim")
+    yield Text(f"requests to money: {labelled(results)}, with nothing cached", style="dim")
+    yield Text("every measure and run: report.html", style="dim")
     yield Text()
 
 
