@@ -321,9 +321,14 @@ class Results:
         return lines_of(self.claims)
 
     @property
-    def told(self) -> list[str]:
+    def further(self) -> list[str]:
         """The sentences of further claims."""
         return further(self.claims)
+
+    @property
+    def threats(self) -> list[str]:
+        """What threatens the validity of the decision, in sentences; on which runs a claim hinges comes first."""
+        return [*(claim.sentence for claim in self.of("hinge")), *self.warnings]
 
     def of(self, kind: str) -> list[Claim]:
         """Return the claims of a kind."""

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from judgekit import report
+from judgekit.analysis.claims import Claim
 from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON
@@ -20,7 +21,7 @@ from judgekit.report.formatting import marks
 from judgekit.report.model import Section
 from judgekit.report.page import SCRIPTS
 from judgekit.report.queries import pack
-from tests.report.conftest import HOSTILE, Outline, make_backing, make_results, parse_page, poisoned
+from tests.report.conftest import CLAIMS, HOSTILE, Outline, make_backing, make_results, parse_page, poisoned
 
 TSC = Path(__file__).parents[2] / "node_modules/typescript/bin/tsc"
 INSIDE = ("#", "data:text/csv;base64,")
@@ -143,6 +144,15 @@ def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page
     assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", "1.04 times"] in page.rows
     assert text.count("<p>Each cell: concordance") == 3, "one table for each level"
     assert "Each run on its own" in page.whole
+
+
+def test_what_a_claim_hinges_on_stands_first_among_the_threats():
+    hinge = Claim(
+        "hinge", "Without r03 nothing is shown of erag.", "erag", "r03", qualifies="keep: erag", line="Hinges"
+    )
+    threats = make_results(claims=(*CLAIMS, hinge), warnings=("Labels are missing.",)).threats
+    assert threats == [hinge.sentence, "Labels are missing."]
+    assert hinge.sentence in drawn(claims=(*CLAIMS, hinge), warnings=()).whole.partition("Threats to validity")[2]
 
 
 def test_a_section_of_another_room_is_drawn_with_its_table():
