@@ -73,12 +73,18 @@ def keeping(case: Case) -> Iterator[Claim]:
 
 
 def _none(case: Case, left: Sequence[Follower]) -> Claim:
+    by_judgments = bool(case.background.quality)  # there are no answers: existing labels are the outcome
     if not left:
-        return Claim(KEEP, "No labeling is left to keep: answer more questions end to end.", line="Keep", rank=1)
+        said = "No labeling is left to keep: answer more questions end to end."
+        if by_judgments:
+            said = f"Keep the judgments that you have: no other labeling follows {case.target}."
+        return Claim(KEEP, said, line="Keep", rank=1)
     first = left[0]
     said = f"No labeling is shown to be useful: {first.name} has the largest r ({with_r(first.r)})."
     if len(case.panel.runs) == 2:
         said += " Two runs seldom can show one: add variants of them."
+    elif by_judgments:
+        said += " Keep the judgments that you have."
     else:
         said += " Answer more questions end to end before you buy labels."
     return Claim(

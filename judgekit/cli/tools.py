@@ -151,7 +151,7 @@ def convert(
         float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing OUT.")] = False,
 ) -> None:
     """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file; docs and queries to JSON lines.
 
@@ -167,8 +167,8 @@ def convert(
     note_read(Path(split_form(source)[1]))
     check_outputs(out)
     device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
-    if out.is_file() and not (device or force):
-        raise UsageError(f"{out} already exists: choose another name, or replace it with --force")
+    if out.is_file() and not (device or overwrite):
+        raise UsageError(f"{out} already exists: choose another name, or replace it with --overwrite")
     written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
     if kind_of(out, kind) == "run":
         note(*contradictions({stem(split_form(source)[1]): source}))

@@ -118,7 +118,7 @@ DECLARED: Final = {
     ),
     "run": Declaration(
         {**_PAIR, "score": ("score", "sim", "similarity"), "rank": ("rank",)},
-        "run",
+        "runs",
         "a TREC run (query Q0 doc rank score tag), or a run as CSV, TSV, Parquet, MS MARCO TSV, JSON {query: {doc:"
         " score}}, or in a file of DPR/FiD, castorini, KILT, ragas or deepeval",
         bare=(("query_id", "doc_id", "score"),),
@@ -283,7 +283,7 @@ class Source:
             return self.error(record, f"{null!r} must be a string, not null")
         have = ", ".join(map(repr, record.fields)) or "none"
         either = f" (or {', '.join(map(repr, others))})" if others else ""
-        hint = nearest(name, map(str, record.fields))
+        hint = _looks_like(record.fields, self.what) or nearest(name, map(str, record.fields))
         return self.error(record, f"this {self.what} lacks the field {name!r}{either}; it has: {have}.{hint}")
 
     def get(self, record: DataRecord, key: str) -> Any:
@@ -356,6 +356,19 @@ class Source:
         if not items:
             raise self.nothing(many)
         return items
+
+
+def _looks_like(fields: Mapping[str, Any], wanted: str) -> str:
+    """Return a hint where a record has all that another kind of records needs: files are easily swapped."""
+    fitting = []
+    for declared in DECLARED.values():
+        needed = [{name for key in keys for name in declared.names[key]} for keys in declared.needs]
+        if declared.one != wanted and all(names & {*fields} for names in needed):
+            fitting.append(declared)
+    if not fitting:
+        return ""
+    likeliest = max(fitting, key=lambda declared: len(declared.marks & {*fields}))
+    return f" These are the columns of {likeliest.many}: were two files swapped?"
 
 
 def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:

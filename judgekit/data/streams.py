@@ -38,12 +38,15 @@ _ENDINGS: Final = re.compile(
     r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parquet|jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$", re.DOTALL
 )
 """What a file is, at the end of its name, and how it is packed."""
+_UTF_16: Final = "UTF-16 text"
 _FOREIGN: Final = {
     rb"PK\x03\x04": "a zip archive",
+    rb"\x89PNG": "a picture",
+    rb"%PDF": "a PDF file",
     rb"\xfd7zXZ\x00": "compressed with xz",
     rb"\x04\x22\x4d\x18": "compressed with lz4",
     # With a byte order mark, or two characters of ASCII.
-    rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]": "UTF-16 text",
+    rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]": _UTF_16,
 }
 
 
@@ -164,7 +167,8 @@ def packing(path: Path, expected: str = "a file") -> str | None:
     for magic, kind in (_FOREIGN | _PACKED).items():
         if re.match(magic, start):
             if magic in _FOREIGN:
-                raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
+                cure = ". Convert the file: iconv -f UTF-16 -t UTF-8 OLD > NEW" if kind == _UTF_16 else ""
+                raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd{cure}", path)
             return kind
     return None
 

@@ -394,14 +394,18 @@ def entries_of(source: Path) -> tuple[trust.Entry, ...]:
 
 
 def _content(path: Path) -> dict[str, Any]:
+    if path.is_dir():
+        own = path / "experiment.toml"
+        cure = f"give {own}" if own.is_file() else "judgekit init makes one of a folder with data"
+        raise ConfigError(f"is a folder; expected an experiment file: {cure}", path)
     try:
         return tomllib.loads(read_bytes(path, "an experiment file").decode())
     except DataError as error:
         raise ConfigError(error.reason, path) from None
     except UnicodeDecodeError:
-        raise ConfigError("is not UTF-8: save the file as UTF-8", path) from None
+        raise ConfigError("is not UTF-8: save the file as UTF-8, or give an experiment file (.toml)", path) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {error}", path) from error
+        raise ConfigError(f"is not TOML: {error}; expected an experiment file", path) from error
 
 
 def parse_config(content: dict[str, Any], path: Path, *, whole: bool = True) -> Config:
@@ -475,6 +479,17 @@ SECTIONS: Final = _Sections()
 """The form of every table of the file, those of plug-ins last."""
 
 
+_KINDS_OF_VALUE: Final = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("string_type", "path_type"), "a text in quotes"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list in [ ]"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a table"),
+}
+"""What a key has to hold, by pydantic's name of the problem."""
+
+
 def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     """Turn the first problem into a sentence for the user."""
     problems = error.errors()
@@ -492,6 +507,8 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
         return ConfigError("is missing", path, key)
     if location == ["labelers"] and kind == "list_type":
         return ConfigError("write [[labelers]], with two brackets, above each labeler", path, key)
+    if kind in _KINDS_OF_VALUE:
+        return ConfigError(f"must be {_KINDS_OF_VALUE[kind]}, not {problem['input']!r}", path, key)
     message = problem["msg"].removeprefix("Value error, ")
     given = "" if kind == "value_error" else f"; got {problem['input']!r}"
     return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)

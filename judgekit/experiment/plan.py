@@ -32,7 +32,7 @@ from judgekit.data.frames import as_runs
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
-from judgekit.experiment.file import Config, EndpointConfig, load
+from judgekit.experiment.file import Config, EndpointConfig, load, located
 from judgekit.experiment.prepare import Prepared, programs, trusted
 from judgekit.experiment.querylog import LogCoverage, compared
 from judgekit.experiment.run import asked, count
@@ -303,7 +303,8 @@ def plan(
     prepared = _prepared(config, cache)
     collection, money, outcome = prepared.collection, config.costs(), prepared.config.answers.outcome
     primary, ids = config.analysis.primary, list(collection.queries)
-    cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
+    with located(config.path, "analysis.primary"):
+        cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
     depth = min(cutoff or max(config.answers.depths), config.data.depth)
     far = distances(collection.runs, ids, depth) if len(collection.runs) > 1 else np.ones(len(ids))
     asked = _asked(Path(results), collection.queries) if results is not None else set[str]()

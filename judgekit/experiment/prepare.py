@@ -229,8 +229,21 @@ def programs(
     """Build what labels and what answers, by name and by stage, and fix the outcome where there are no references."""
     labelers, resources = labelers_of(config, collection.docs)
     config = _with_outcome(config, collection.queries, ratings, labelers)
+    if ratings is not None or not (config.answers.ratings or config.answers.imported):
+        # Before anything is built for it: a misspelt outcome would ask for an LLM.
+        rated = () if ratings is None else ratings["metric"]
+        _check_outcome(config, config.answers.outcome, rated, trusted(labelers))
     with located(config.path, "answers"):
         return config, labelers, _answering(config, resources, collection)
+
+
+def _check_outcome(config: Config, metric: str | None, rated: Iterable[str], by_labels: Iterable[str]) -> None:
+    """Refuse an outcome that nothing gives: no metric of answers, no rating, no existing labels."""
+    known = [*config.answers.metrics, *dict.fromkeys(rated), *by_labels]
+    if metric is not None and metric not in known:
+        with located(config.path, "answers.outcome"):
+            note = " (answers.metrics, the metrics of answers.ratings, and labelers with existing labels)"
+            raise UsageError(not_among("outcome", metric, known, note=note))
 
 
 def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Context]:
@@ -305,16 +318,10 @@ def _with_primary(
         if twice := next((metric for metric in answers.metrics if metric in set(own)), None):
             raise UsageError(f"they hold {twice!r}, which the experiment computes itself: rename the metric")
     metric = answers.outcome or [*rated, *answers.metrics][0]
-    with located(config.path, "answers.outcome"):
-        if metric not in (known := [*answers.metrics, *rated, *by_labels]):
-            note = " (answers.metrics, the metrics of answers.ratings, and labelers with existing labels)"
-            raise UsageError(not_among("outcome", metric, known, note=note))
+    _check_outcome(config, metric, rated, by_labels)
     depths, runs = list(answers.depths), set(config.runs)
     if metric in by_labels:
         depths = sorted({measure.cutoff for measure in measures if measure.cutoff is not None})
-        if len(config.labelers) < 2:
-            reason = f"the outcome is the order of the runs under {metric}: add a labeler to compare with it"
-            raise ConfigError(reason, config.path, "labelers")
     elif metric not in answers.metrics:
         of = ratings[ratings["metric"] == metric]
         depths, runs = sorted({int(depth) for depth in of["depth"]}), set(of["run"][of["depth"] > 0])
@@ -336,6 +343,12 @@ def _with_primary(
                 f"{primary} is compared with {metric!r} of answers from the top {cutoff}, and it is known of those from"
                 f" the top {have} only"
             )
+    if metric in by_labels and len(config.labelers) < 2:
+        reason = (
+            f"the outcome is the order of the runs under {metric}, and there is no other labeling to hold against it:"
+            " add a labeler, such as a judge"
+        )
+        raise ConfigError(reason, config.path, "labelers")
     with located(config.path, "analysis.use"):
         if analysis.use == CHOOSE_RUNS and len(runs) < 2:
             raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has answers")

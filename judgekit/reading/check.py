@@ -79,7 +79,7 @@ class _Probe:
                     status, headers, data = await self.transport.send(self.endpoint, sent)
                     data = decoded(data, headers, self.endpoint)
             except NotConnectedError as problem:
-                return f"no connection was made: {problem}"
+                return f"no connection was made: {problem}. Is the server running, and are its address and port right?"
             except TimeoutError:
                 return f"no answer within {self.endpoint.timeout_s:g} s"
             except OSError as problem:

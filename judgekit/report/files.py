@@ -71,7 +71,9 @@ def load(folder: str | Path) -> Results:
     except FileNotFoundError:
         if is_results_folder(Path(folder)):
             raise DataError("the run did not finish: start it again to continue", folder) from None
-        raise DataError(f"no {REPORT_FILE} there, so this is not a results folder of judgekit", folder) from None
+        raise DataError(f"holds no {REPORT_FILE}: give the folder that judgekit run wrote (--out)", folder) from None
+    except NotADirectoryError:
+        raise DataError("is a file: give the folder that judgekit run wrote (--out)", folder) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}; expected a results folder", folder) from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:

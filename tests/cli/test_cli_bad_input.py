@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.mock import URL
-from tests.small import EXPERIMENT, edited
+from tests.small import EXPERIMENT, FILES, QUICK, RUNS, edited, toml
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 DRY = ["run", "experiment.toml", "--dry-run"]
@@ -41,6 +41,24 @@ def _no_references(folder: Path) -> None:
     queries.write_text(re.sub(r', "answers": \[[^]]*\]', "", queries.read_text()))
 
 
+def _trusted(**tables: object) -> Change:
+    """An experiment without answers whose outcome is a labeling that exists, with other tables in the place of some."""
+    gold = {"name": "gold", "kind": "provenance", "qrels": "gold.qrels"}
+    given = {
+        "data": FILES | {"depth": 3},
+        "runs": RUNS,
+        "labelers": [gold],
+        "answers": {"outcome": "gold", "depths": [3]},
+        "analysis": QUICK | {"primary": "nDCG@3"},
+    }
+
+    def change(folder: Path) -> None:
+        _no_references(folder)
+        (folder / "experiment.toml").write_text(toml(**(given | tables)))
+
+    return change
+
+
 CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "experiment file missing": (_remove("experiment.toml"), RUN, ["experiment.toml", "no such file; expected an experiment file"]),
     "qrels missing": (_remove("gold.qrels"), SCORE, ["gold.qrels"]),
@@ -60,13 +78,31 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "qrels of other queries": (_edit("gold.qrels", "q", "topic"), SCORE, ["qrels 'gold' list none of the queries and documents of good"]),
     "one of several qrels is foreign": (_write("other.qrels", "q0 0 elsewhere 1\n"), [*SCORE, "--qrels", "other.qrels"], ["qrels 'other' list none of the queries and documents of good"]),
     "qrels with ids in capitals": (_write("gold.qrels", "Q0 0 D0A 1\n"), SCORE, ["the same spelling of ids"]),
-    "a folder that holds no results": (_nothing, ["report", "."], ["results folder"]),
+    "a folder that holds no results": (_nothing, ["report", "."], ["holds no report.json: give the folder that judgekit run wrote"]),
     "a run and a folder to guard": (lambda folder: (folder / "results").mkdir(), ["guard", "good.trec", "results"], ["good.trec is a file and results a results folder: give two runs, or two results folders"]),
     "no store": (_nothing, ["cache", "stats", "--cache", "nowhere"], ["nowhere holds no store"]),
     "nothing said of what to forget": (_nothing, ["cache", "forget", "--cache", "store"], ["name the replies to forget by --query"]),
     "an address": (_nothing, ["score", "--run", "https://example.org/bm25.trec", "--qrels", "gold.qrels"], ["Download it first: curl -LO https://example.org/bm25.trec"]),
     "an address of Hugging Face": (_nothing, ["init", "hf://datasets/BeIR/scifact/corpus.jsonl"], ["hf download --repo-type dataset BeIR/scifact corpus.jsonl"]),
     "a name that is too long": (_edit("experiment.toml", '"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs.jsonl: cannot be used: File name too long"]),
+    "an outcome as the only labeling": (_trusted(), RUN, ["[labelers] the outcome is the order of the runs under gold", "add a labeler, such as a judge"]),
+    "a misspelt measure beside an outcome as the only labeling": (_trusted(analysis={"primary": "nDGC@3"}), RUN, ["[analysis.primary] unknown measure 'nDGC'", "Did you mean 'nDCG'?"]),
+    "a misspelt measure in a choice": (_trusted(analysis={"primary": "nDGC@3"}), ["choose", "experiment.toml", "--margin", "2"], ["[analysis.primary] unknown measure 'nDGC'"]),
+    "a misspelt measure in a plan": (_trusted(analysis={"primary": "nDGC@3"}), ["plan", "experiment.toml"], ["experiment.toml: [analysis.primary] unknown measure 'nDGC'"]),
+    "a misspelt outcome": (_trusted(answers={"outcome": "glod", "depths": [3]}), RUN, ["[answers.outcome] unknown outcome 'glod'", "Did you mean 'gold'?"]),
+    "a misspelt outcome in a plan": (_trusted(answers={"outcome": "glod", "depths": [3]}), ["plan", "experiment.toml"], ["Did you mean 'gold'?"]),
+    "a depth in words": (_trusted(data=FILES | {"depth": "five"}), RUN, ["[data.depth] must be a whole number, not 'five'"]),
+    "a run where qrels are expected": (_nothing, [*SCORE[:3], "--qrels", "good.trec"], ["good.trec, line 1: has 6 columns, expected 4", "That is a line of a run: were two files swapped?"]),
+    "qrels where a run is expected": (_nothing, ["score", "--run", "gold.qrels", *SCORE[3:]], ["gold.qrels, line 1", "That is a line of judgments: were two files swapped?"]),
+    "docs where queries are expected": (_nothing, ["label", "containment", "--queries", "docs.jsonl", *JUDGE[4:]], ["docs.jsonl, line 1", "These are the columns of docs: were two files swapped?"]),
+    "queries where a run is expected": (_nothing, ["score", "--run", "queries.jsonl", *SCORE[3:]], ["These are the columns of queries: were two files swapped?"]),
+    "UTF-16": (lambda folder: (folder / "gold.qrels").write_text("q0 0 d0a 1\n", encoding="utf-16"), SCORE, ["gold.qrels: is UTF-16 text", "iconv -f UTF-16 -t UTF-8 OLD > NEW"]),
+    "a picture to convert": (lambda folder: (folder / "run.png").write_bytes(b"\x89PNG\r\n"), ["convert", "run.png", "run.trec"], ["run.png: is a picture; expected a TREC run"]),
+    "an experiment to convert": (_nothing, ["convert", "experiment.toml", "run.trec"], ["is an experiment file, by its name; expected a TREC run"]),
+    "a folder to run": (_nothing, ["run", "."], ["is a folder; expected an experiment file: give experiment.toml"]),
+    "a folder to plan": (lambda folder: (folder / "sub").mkdir(), ["plan", "sub"], ["judgekit init makes one of a folder with data"]),
+    "a run to run": (_nothing, ["run", "good.trec"], ["good.trec: is not TOML", "expected an experiment file"]),
+    "a file to report": (_nothing, ["report", "good.trec"], ["good.trec: is a file: give the folder that judgekit run wrote"]),
     "lists of pandas": (_write("queries.jsonl", "query_id,text,answers\nq0,When?,\"['1412']\"\n"), ["label", "containment", *JUDGE[2:]], ["queries.jsonl, line 2", "is not a JSON list", "pandas: write the table with to_json"]),
 }  # fmt: skip
 

@@ -367,7 +367,7 @@ def test_a_data_set_of_ir_datasets_is_read_by_its_id(monkeypatch: pytest.MonkeyP
     assert pairs_of_qrels("ir_datasets:good") == {("q1", "d1"): 1.0}
     for read, name, reason in (
         (read_queries, "goood", "unknown data set of ir_datasets: 'goood'"),
-        (read_run, "good", "holds no run"),
+        (read_run, "good", "holds no runs"),
         (read_queries, "away", "could not fetch the data set 'away'.*download sources failed"),
         (lambda source: read_docs(source).get(["d1"]), "away", "could not fetch the data set 'away'"),
     ):

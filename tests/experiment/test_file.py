@@ -50,7 +50,7 @@ NAME = 'name = "judge"'
     [
         ("[data]", "[dat]", ["[dat]", "Did you mean 'data'?"]),
         ("depth = 4", "dept = 4", ["data.dept", "Did you mean 'depth'?"]),
-        ("depth = 4", 'depth = "ten"', ["[data.depth]", "integer; got 'ten'"]),
+        ("depth = 4", 'depth = "ten"', ["[data.depth]", "must be a whole number, not 'ten'"]),
         (
             "depth = 4",
             "depth = 3",

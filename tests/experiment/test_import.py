@@ -14,7 +14,7 @@ from judgekit.data.trec import read_qrels
 from judgekit.experiment.file import load
 from tests.commands import Said
 from tests.mock import URL
-from tests.small import edited
+from tests.small import FILES, QUICK, RUNS, edited, toml
 
 TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow", "Gilden", "Harth", "Isling", "Jarrow"]
 MOST_COMMANDS, MOST_EDITS = 5, 2
@@ -294,3 +294,15 @@ def test_an_own_form_of_a_plug_in_s_kind_is_used_by_init(
     assert "a.json  questions: 4, 4 with reference answers (the form 'hits')" in said.out
     judgekit("run", "experiment.toml", "--dry-run", code=0)
     judgekit("convert", "a.json", "a.trec", code=0)
+
+
+def test_judgments_that_nothing_else_follows_are_what_to_keep(folder: Path, judgekit: Callable[..., Said]) -> None:
+    (folder / "other.qrels").write_text("".join(f"q{i} 0 d{(i + 1) % 6}c 1\n" for i in range(6)))
+    labelers = [{"name": name, "kind": "provenance", "qrels": f"{name}.qrels"} for name in ("gold", "other")]
+    answers = {"outcome": "gold", "depths": [3]}
+    tables = {"data": FILES | {"depth": 3}, "runs": RUNS, "labelers": labelers, "answers": answers, "analysis": QUICK}
+    (folder / "experiment.toml").write_text(toml(**tables))
+    edited(folder / "queries.jsonl", ', "answers": ["1412"]', "")
+    said = judgekit("run", "experiment.toml", "--out", "results", code=0)
+    kept = "Keep the judgments that you have: no other labeling follows nDCG@3 by gold."
+    assert kept in " ".join(said.out.split()), said.out

@@ -119,7 +119,7 @@ def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) 
         assert (listed.works, listed.detail) == (works, detail)
     down = run_sync(check_endpoint(Endpoint("here", "http://127.0.0.1:9/v1", "m")))
     assert [check.works for check in down] == ["no", "no"]
-    assert "no connection was made" in down[1].detail
+    assert down[1].detail.endswith("Is the server running, and are its address and port right?")
     assert down[0].detail == "127.0.0.1:9: Connection refused"
     try:
         raise KeyError("mine")

@@ -105,7 +105,7 @@ def test_report_compares_folders_and_says_what_is_wrong(tmp_path, monkeypatch, c
         ("a a", "a is given twice"),
         ("a b --out c.pdf", "must end in .html"),
         ("a --out c.html", "--out needs several folders"),
-        ("a none", "not a results folder"),
+        ("a none", "holds no report.json"),
         ("a b --figures b", "a folder of their own"),
     ):
         assert said in " ".join(judgekit("report", *arguments.split(), code=2).err.split())

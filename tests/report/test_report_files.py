@@ -75,7 +75,7 @@ def test_a_damaged_file_is_named_with_the_place(tmp_path, change, message):
 
 
 def test_what_is_no_results_folder_or_no_json_is_an_error(tmp_path):
-    with pytest.raises(DataError, match="not a results folder of judgekit"):
+    with pytest.raises(DataError, match=r"holds no report\.json: give the folder that judgekit run wrote"):
         report.load(tmp_path)
     (tmp_path / "report.json").write_text("{")
     with pytest.raises(DataError, match="is not the JSON that judgekit writes"):

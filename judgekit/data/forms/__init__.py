@@ -79,6 +79,8 @@ def form_named(name: str) -> DataForm:
 def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
     """Return the flat form of a file, by its beginning; ``kinds`` are those that it may hold, () any but pairs."""
     path, wanted = beginning.path, {*kinds}
+    if path.suffix == ".toml":
+        raise DataError(f"is an experiment file, by its name; expected {beginning.expected}", path)
     for form in forms().values():
         possible = not form.nested and (not form.holds or wanted.intersection(form.holds))
         if possible and form.marks(beginning):

@@ -24,6 +24,9 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
         words = _WORD.findall(line.text)
         if words and len(words) != len(columns):
             reason = f"has {len(words)} columns, expected {len(columns)}: {expected}; it reads {line.text[:80]!r}"
+            if line.number == 1 and len(words) in _PLACES:
+                other = "judgments" if len(words) == 4 else "a run"
+                reason += f". That is a line of {other}: were two files swapped?"
             raise DataError(reason, path, line.number)
         if words:
             yield DataRecord(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
