@@ -40,6 +40,7 @@ class DataForm:
             ``score``, best first), ``gold`` (pairs of a doc id and a grade) and ``answer``. A `ValueError` says what
             is wrong with the record.
         holds: the kinds in a nested form: query, doc, run, qrels, answer; () of a flat one that may be of any kind.
+        begins: how files of a flat form begin; others are not held against ``marks``.
         marks: recognises a flat form by the beginning of a file (`judgekit.data.forms.Beginning`), a nested one by the
             fields of a record; without it a form is only used where it is named.
         nested: whether it is nested.
@@ -54,6 +55,7 @@ class DataForm:
     holds: tuple[str, ...] = ()
     marks: Callable[[Any], bool] = lambda seen: False
     nested: bool = False
+    begins: tuple[bytes, ...] = (b"",)
     options: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
     narrows: Callable[[Any], tuple[str, ...]] | None = None

@@ -18,7 +18,7 @@ from judgekit.data.forms import records
 from judgekit.data.forms.entry import hashed
 from judgekit.data.frames import framed
 from judgekit.data.records import READABLE, as_number
-from judgekit.data.streams import stem
+from judgekit.data.sources import stem
 from judgekit.data.tables import NULLS
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.rules import DeclaredOutcome

@@ -161,7 +161,7 @@ def convert(
         judgekit convert 'texts(cut=2000):handbook' passages.jsonl --kind docs
     """
     from judgekit.data.checks import contradictions
-    from judgekit.data.streams import stem
+    from judgekit.data.sources import stem
     from judgekit.data.trec import convert as convert_data, kind_of
 
     note_read(Path(split_form(source)[1]))

@@ -6,9 +6,11 @@ conversions to numpy and from lists import pandas (a quarter of a second); the o
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from judgekit.data.records import row_groups
+from judgekit.data.streams import read_bytes
 from judgekit.errors import DataError
 
 Ints = npt.NDArray[np.int64]
@@ -169,6 +173,99 @@ def find(keys: Keys, among: Keys) -> npt.NDArray[np.int32]:
     return found
 
 
+NOT_PLAIN: Final = (pa.ArrowException, OSError, ValueError)
+"""What reading by columns raises where a cell is not plain, so that the file has to be read record by record."""
+
+
+class TextTable(NamedTuple):
+    """How the cells of a text file stand in its lines.
+
+    Attributes:
+        columns: their names in order.
+        delimiter: what stands between two cells.
+        header: whether the first line names the columns.
+        packing: how the file is packed, as Arrow calls it.
+        trec: whether any white space may stand between two cells, and empty lines between rows.
+    """
+
+    columns: Sequence[str]
+    delimiter: str
+    header: bool
+    packing: str | None
+    trec: bool
+
+
+def text_pairs(path: Path, table: TextTable, wanted: Sequence[str]) -> Pairs:
+    """Return the columns of query, doc and number; one of `NOT_PLAIN` is raised where records have to be read."""
+    # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
+    # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
+    # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
+    # under the number of this one. It is closed when the last of them lets go of it.
+    if table.trec:
+        # All columns are looked at: one that is empty, two spaces in a row, would make a score of the rank.
+        wanted = [*dict.fromkeys([*wanted, *filter(None, table.columns)])]
+    try:
+        return _pairs_of_lines(pa.input_stream(str(path), compression=table.packing), table, wanted)
+    except NOT_PLAIN:
+        if not table.trec:
+            raise
+    return _pairs_of_lines(_single_spaced(path), table._replace(delimiter=" "), wanted)
+
+
+def _pairs_of_lines(stream: Any, table: TextTable, wanted: Sequence[str]) -> Pairs:
+    import pyarrow.csv as pacsv
+
+    # Columns are named by their places: those of a TREC file that nobody reads have no name.
+    places = [str(table.columns.index(name)) for name in wanted]
+    types = dict(zip(places, _types(wanted), strict=True))
+    names = [*map(str, range(len(table.columns)))]
+    batches = pacsv.open_csv(
+        stream,
+        pacsv.ReadOptions(column_names=names, block_size=1 << 22, skip_rows=table.header),
+        pacsv.ParseOptions(
+            delimiter=table.delimiter, quote_char=False, escape_char=False, ignore_empty_lines=table.trec
+        ),
+        pacsv.ConvertOptions(column_types=types, include_columns=places, strings_can_be_null=False),
+    )
+    return pairs_of(_plain(batches, quotes=table.trec))
+
+
+def _types(wanted: Sequence[str]) -> list[pa.DataType]:
+    return [pa.string(), pa.string(), pa.float64(), *[pa.string()] * (len(wanted) - 3)]
+
+
+def _single_spaced(path: Path) -> Any:
+    """Return a TREC file as a stream of Arrow's with one space between its columns, and no empty lines."""
+    copy = pa.BufferOutputStream()
+    copy.write(_ENDS.sub(b"\n", _SPACES.sub(b" ", read_bytes(path))).strip() + b"\n")
+    return pa.BufferReader(copy.getvalue())
+
+
+_SPACES: Final = re.compile(rb"[ \t\r\f\v]+")
+_ENDS: Final = re.compile(rb" ?\n[ \n]*")
+
+
+def parquet_pairs(path: Path, wanted: Sequence[str]) -> Pairs:
+    """Return the columns of query, doc and number of Parquet; likewise."""
+    return pairs_of(_plain(_typed(path, wanted), quotes=True))
+
+
+def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns with the types that they should have; no text becomes a number, or a number text."""
+    types = _types(wanted)
+    for batch in row_groups(path, wanted, 262_144):
+        columns = [*map(batch.column, wanted)]
+        for column, kind in zip(columns, types, strict=True):
+            held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+            if kind == pa.string():
+                fits = pa.types.is_string(held) or pa.types.is_large_string(held)
+            else:
+                fits = pa.types.is_floating(held) or pa.types.is_integer(held)
+            if not fits:
+                raise ValueError(f"{held} for {kind}")
+        yield pa.record_batch([*map(pa.Array.cast, columns, types)], [*wanted])
+
+
 _LARGE: Final = 1 << 25
 
 
@@ -187,7 +284,7 @@ def pairs_of(batches: Iterable[pa.RecordBatch]) -> Pairs:
     return pairs
 
 
-def plain(batches: Iterable[pa.RecordBatch], *, quotes: bool = True) -> Iterator[pa.RecordBatch]:
+def _plain(batches: Iterable[pa.RecordBatch], *, quotes: bool) -> Iterator[pa.RecordBatch]:
     """Yield batches of which no text is empty or holds white space (or less), or a quote, and nothing is null.
 
     Raises:

@@ -27,8 +27,8 @@ from judgekit.data.forms import form_named, forms, records
 from judgekit.data.forms.delimited import CSV, delimiter_of
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import HALF, as_number, kind_of, parquet_file
-from judgekit.data.sources import opened
-from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes, stem
+from judgekit.data.sources import opened, stem
+from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes
 from judgekit.data.tables import ALL, ANSWERS, NULLS, QUALITY, RATED, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import Spec, form_of

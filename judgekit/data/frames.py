@@ -31,7 +31,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
-from judgekit.data.streams import stem
+from judgekit.data.sources import stem
 from judgekit.data.tables import id_problem
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, nearest

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, Declaration, Source
 from judgekit.data.forms import (
-    Beginning,
     flat_form,
     flat_records,
     form_named,
@@ -25,6 +24,7 @@ from judgekit.data.forms.delimited import TREC, PlainQuotes
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import located, opened
+from judgekit.data.streams import Beginning
 from judgekit.data.tables import ANSWERS, RATED, RATINGS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import DataForm
@@ -83,13 +83,12 @@ def recognise(source: str | Path) -> Recognised:
     """Return what a file, a folder of one collection or ``FORM:PATH`` holds, by its first records."""
     path, spec = located(source, "doc")
     try:
-        beginning = Beginning(path, "data")
-        form = flat_form(beginning, DECLARED) if spec.name == "auto" else form_named(spec.name)
+        form = flat_form(Beginning.of(path, "data"), DECLARED) if spec.name == "auto" else form_named(spec.name)
         if form is TREC and form.narrows is not None:
-            return Recognised(form.narrows(beginning), form, form)
+            return Recognised(form.narrows(Beginning.of(path, "data")), form, form)
         if form is FOLDER:
             return Recognised(form.holds, form, form)
-        flat = flat_form(beginning, ()) if form.nested else form
+        flat = flat_form(Beginning.of(path, "data")) if form.nested else form
         options = tuple((key, value) for key, value in spec.params if key in flat.options)
         first, _ = telling(flat_records(flat, path, Spec(flat.name, options)))
     except PlainQuotes as error:

@@ -17,9 +17,7 @@ from judgekit.data.streams import (
     Line,
     check_file,
     file_error,
-    packing,
     parquet_parts,
-    read_bytes,
 )
 from judgekit.errors import DataError
 
@@ -131,67 +129,13 @@ def parquet_columns(path: Path) -> list[str]:
     return []
 
 
-def batches(
-    path: Path, columns: Sequence[str], wanted: Sequence[str], delimiter: str, *, header: bool, trec: bool
-) -> Iterator[Any]:
-    """Return columns of a file as Arrow's batches, the third as numbers, all others as texts.
-
-    Without a delimiter they are of Parquet, or of TREC's any white space.
-
-    Raises:
-        ArrowException, ValueError: as the batches are read, for what has to be read record by record.
-    """
-    import pyarrow.csv as pacsv
-
-    types = [pa.string(), pa.string(), pa.float64(), *[pa.string()] * (len(wanted) - 3)]
-    if not delimiter and not trec:
-        return (_typed(batch, wanted, types) for batch in row_groups(path, wanted, 262_144))
-    places = [*map(str, map(columns.index, wanted))]
-    reading = pacsv.ReadOptions(column_names=[*map(str, range(len(columns)))], block_size=1 << 22, skip_rows=header)
-    parsing = pacsv.ParseOptions(
-        delimiter=delimiter or " ", quote_char=False, escape_char=False, ignore_empty_lines=trec
-    )
-    converting = pacsv.ConvertOptions(
-        column_types=dict(zip(places, types, strict=True)), include_columns=places, strings_can_be_null=False
-    )
-    # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
-    # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
-    # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
-    # under the number of this one. It is closed when the last of them lets go of it.
-    stream = pa.input_stream(str(path), compression=packing(path)) if delimiter else _single_spaced(path)
-    reader: Iterator[Any] = pacsv.open_csv(stream, reading, parsing, converting)
-    return reader
-
-
-def _single_spaced(path: Path) -> Any:
-    """Return a TREC file as a stream of Arrow's with one space between its columns, and no empty lines."""
-    copy = pa.BufferOutputStream()
-    copy.write(_ENDS.sub(b"\n", _SPACES.sub(b" ", read_bytes(path))).strip() + b"\n")
-    return pa.BufferReader(copy.getvalue())
-
-
-_SPACES: Final = re.compile(rb"[ \t\r\f\v]+")
-_ENDS: Final = re.compile(rb" ?\n[ \n]*")
-
-
-def _typed(batch: Any, names: Sequence[str], types: Sequence[Any]) -> Any:
-    """Return columns of a batch with the types that they should have; no text becomes a number, or a number text."""
-    columns = [*map(batch.column, names)]
-    for column, wanted in zip(columns, types, strict=True):
-        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        texts, digits = pa.types.is_string(held) or pa.types.is_large_string(held), pa.types.is_floating(held)
-        if not (texts if wanted == pa.string() else digits or pa.types.is_integer(held)):
-            raise ValueError(f"{held} for {wanted}")
-    return pa.record_batch([*map(pa.Array.cast, columns, types)], [*names])
-
-
-_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
 
 def as_number(value: Any) -> float:
     """Return a cell as a number, NaN if it is not one; Python's ``1_0`` is a slip of the pen, not ten."""
     if isinstance(value, str):
-        return float(value) if _NUMBER.fullmatch(value) else math.nan
+        return float(value) if NUMBER.fullmatch(value) else math.nan
     try:
         return float(value)
     except (TypeError, ValueError):

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from judgekit.data.columns import Pairs, pairs_of, plain, run_lengths, strings
+from judgekit.data.columns import NOT_PLAIN, Pairs, TextTable, parquet_pairs, run_lengths, strings, text_pairs
 from judgekit.data.fields import DECLARED, Names, Source, rows_of
 from judgekit.data.forms import (
-    Beginning,
     flat_form,
     flat_records,
     form_named,
@@ -34,8 +34,8 @@ from judgekit.data.forms.delimited import CSV, TREC, TSV, delimiter_of, trec_rec
 from judgekit.data.forms.lists import DICT
 from judgekit.data.forms.rag import ASKED
 from judgekit.data.forms.sheets import PARQUET
-from judgekit.data.records import DataRecord, as_number, batches, parquet_columns
-from judgekit.data.streams import given, note_read
+from judgekit.data.records import DataRecord, as_number, parquet_columns
+from judgekit.data.streams import Beginning, given, note_read
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec, form_of, split_file, split_form
@@ -72,6 +72,17 @@ def located(source: str | Path, kind: str) -> Located:
     return Located(files[0], Spec("auto", tuple((k, v) for k, v in spec.params if k != "split")))
 
 
+def stem(path: str | Path) -> str:
+    """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
+    return _ENDINGS.sub("", Path(path).name)
+
+
+_ENDINGS: Final = re.compile(
+    r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parquet|jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$", re.DOTALL
+)
+"""What a file is, at the end of its name, and how it is packed."""
+
+
 def resolved(text: str | Path, base: Path) -> Path:
     """Return a path relative to a folder, with the form that stands in front of it; ``~`` is the home."""
     form, rest = split_form(text)
@@ -89,19 +100,21 @@ class _Layout(NamedTuple):
 
     form: DataForm
     names: Names
-    columns: tuple[str, ...] = ()
-    delimiter: str = ""
-    header: bool = False
-    """Whether its first line names the columns."""
+    columns: Sequence[str] = ()
+    table: TextTable | None = None
+    """How the cells of a text file stand."""
     guessed: bool = False
-    """Whether nobody names them."""
+    """Whether nobody names its columns."""
 
 
 def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
     """Return what a file is like, by its content where the form does not tell."""
     declared = DECLARED[kind]
-    beginning = Beginning(path, declared.expected)
     form = None if spec.name == "auto" else form_named(spec.name)
+    beginning = Beginning(path, declared.expected)
+    # Other forms that are named may be packed in a way of their own.
+    if form is None or form.nested or form in (TREC, CSV, TSV):
+        beginning = Beginning.of(path, declared.expected)
     if form is None or form.nested:
         # Who names columns means a table, also where its rows look like TREC's.
         form = flat_form(beginning, (kind,) if spec == _AUTO else ())
@@ -110,20 +123,24 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
     for key, value in spec.params:
         if key not in (*names, *options):
             raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *options])}")
-        names = names if key in options else {**names, key: (str(value),)}
+        if key not in options:
+            names = {**names, key: (str(value),)}
+    if form not in (TREC, CSV, TSV):
+        return _Layout(form, names, parquet_columns(path) if form is PARQUET else ())
+    delimiter = delimiter_of(form.name, beginning.start)
+    table = TextTable(declared.trec, delimiter, header=False, packing=beginning.packing, trec=form is TREC)
     if form is TREC:
-        return _Layout(form, names, declared.trec, "\t" if "\t" in beginning.row else " ")
-    if form not in (CSV, TSV):
-        return _Layout(form, names)
-    delimiter, header = delimiter_of(form.name, beginning.start), spec.options.get("header")
-    if header is not None:
-        return _Layout(form, names, tuple(name.strip() for name in str(header).split(",")), delimiter)
+        return _Layout(form, names, declared.trec, table)
+    if "header" in spec.options:
+        header = tuple(name.strip() for name in str(spec.options["header"]).split(","))
+        return _Layout(form, names, header, table._replace(columns=header))
     cells = beginning.row.split(delimiter)
-    guessed = _without_header(path, kind, names, cells, form.name)
-    return _Layout(form, names, guessed or tuple(cells), delimiter, not guessed, bool(guessed))
+    if guessed := _without_header(path, kind, names, cells, form.name):
+        return _Layout(form, names, guessed, table._replace(columns=guessed), guessed=True)
+    return _Layout(form, names, cells, table._replace(columns=cells, header=True))
 
 
-def _without_header(path: Path, kind: str, names: Names, cells: list[str], syntax: str) -> tuple[str, ...]:
+def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], syntax: str) -> tuple[str, ...]:
     """Return the columns of a TSV (of runs and qrels also CSV) file without a header line; () if it has one."""
     declared = DECLARED[kind]
     known = {*chain(*names.values(), *(name for other in DECLARED.values() for name in other.names.values()))}
@@ -161,8 +178,8 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     if layout.form is TREC:
         return origin, trec_records(path, declared.trec, declared.expected)
     options = {key: value for key, value in spec.params if key in layout.form.options}
-    if layout.columns and not layout.header:
-        options["header"] = ",".join(layout.columns)
+    if layout.table is not None and not layout.table.header:
+        options["header"] = ",".join(layout.table.columns)
     rows = flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items())))
     named = spec.name in forms() and form_named(spec.name).nested
     form = form_named(spec.name) if named else None
@@ -198,7 +215,22 @@ def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     rows, guessed = None, False
     if place.format.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in dict(place.format.params):
         layout = _layout(*place, kind)
-        rows, guessed = _columns(place.path, layout, kind), layout.guessed
+        guessed, names, held = layout.guessed, layout.names, {*layout.columns}
+        ranked = kind == "run" and not held.intersection(names["score"])
+        number = "rank" if ranked else DECLARED[kind].number
+        roles = [*map(held.intersection, (names["query"], names["doc"], names[number]))]
+        # Of a column that stands there twice, or holds several runs, a record tells the line.
+        twice = layout.table is not None and layout.table.header and len(held) < len(layout.columns)
+        several = kind == "run" and "run" in held
+        if [*map(len, roles)] == [1, 1, 1] and not twice and not several:
+            wanted = [*chain(*roles)]
+            with suppress(*NOT_PLAIN):
+                if layout.table is None:
+                    rows = parquet_pairs(place.path, wanted)
+                else:
+                    rows = text_pairs(place.path, layout.table, wanted)
+                if ranked:
+                    rows = rows._replace(values=-rows.values)
     if rows is None:
         rows = pairs_by_record(place, kind)
     if not len(rows.values) and not may_be_empty:
@@ -211,28 +243,6 @@ def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | 
     origin, records = contents(place, kind)
     queries, docs, values = rows_of(origin, records, DECLARED[kind].number, problem)
     return Pairs(run_lengths(strings(queries)), strings(docs), np.array(values, np.float64))
-
-
-def _columns(path: Path, layout: _Layout, kind: str) -> Pairs | None:
-    """Return the rows as Arrow reads them; None where a column is not told by its name, or a cell is not plain."""
-    trec = layout.form is TREC
-    columns = parquet_columns(path) if layout.form is PARQUET else layout.columns
-    ranked = kind == "run" and not {*columns}.intersection(layout.names["score"])
-    keys = ("query", "doc", "rank" if ranked else DECLARED[kind].number)
-    roles = [*map({*columns}.intersection, map(layout.names.__getitem__, keys))]
-    twice = layout.header and len({*columns}) < len(columns)  # which a record says with its line
-    if twice or [*map(len, roles)] != [1, 1, 1] or (kind == "run" and "run" in columns):
-        return None
-    # TREC's others are read to notice where they are empty: two spaces in a row would make a score of the rank.
-    wanted = [*dict.fromkeys(chain(*roles, filter(None, columns if trec else ())))]
-    for delimiter in (layout.delimiter, "") if trec else (layout.delimiter,):
-        try:
-            read = batches(path, columns, wanted, delimiter, header=layout.header, trec=trec)
-            rows = pairs_of(plain(read, quotes=trec or not delimiter))
-        except (pa.ArrowException, OSError, ValueError):
-            continue
-        return rows._replace(values=-rows.values) if ranked else rows
-    return None
 
 
 def _in_order_of_rank(rows: Pairs, path: Path) -> Pairs:

@@ -22,11 +22,12 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from os.path import exists, samefile  # False, not an error, for a name that is too long
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, cast
+from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
 
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
@@ -34,10 +35,6 @@ from judgekit.spec import split_form
 _BOM: Final = b"\xef\xbb\xbf"
 _PACKED: Final = {rb"\x1f\x8b": "gzip", rb"BZh": "bz2", rb"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files begin, as expressions, with the names that Arrow has for the packing."""
-_ENDINGS: Final = re.compile(
-    r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parquet|jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$", re.DOTALL
-)
-"""What a file is, at the end of its name, and how it is packed."""
 _UTF_16: Final = "UTF-16 text"
 _FOREIGN: Final = {
     rb"PK\x03\x04": "a zip archive",
@@ -185,6 +182,43 @@ def head(path: Path, expected: str = "a file", size: int = 1 << 16) -> bytes:
         return stream.read(size).removeprefix(_BOM)
 
 
+ZIP: Final = b"PK\x03\x04"
+PARQUET: Final = b"PAR1"
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """How a file or folder begins, which tells its form.
+
+    Attributes:
+        path: where it is.
+        expected: what it should be, for messages.
+        start: its first 64 KiB, unpacked, without blanks in front; of a folder that of its Parquet parts, or b"".
+        row: its first line.
+        packing: how it is packed, as Arrow calls it; None if it is not.
+    """
+
+    path: Path
+    expected: str
+    start: bytes = b""
+    row: str = ""
+    packing: str | None = None
+
+    @classmethod
+    def of(cls, path: Path, expected: str) -> Self:
+        """Look at a file or folder."""
+        if path.is_dir():
+            return cls(path, expected, PARQUET if any(path.glob("*.parquet")) else b"")
+        if path.suffix == ".xlsx" and path.is_file():
+            check_file(path, expected)
+            with path.open("rb") as stream:
+                if stream.read(len(ZIP)) == ZIP:  # which is refused below
+                    return cls(path, expected, ZIP)
+        start = head(path, expected).lstrip()
+        row = start.split(b"\n", 1)[0].decode(errors="replace").rstrip()
+        return cls(path, expected, start, row, packing(path, expected))
+
+
 def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False) -> Iterator[Line]:
     r"""Yield the lines of a UTF-8 file; packing and byte order mark as above."""
     # Only \n ends a line, never the other separators of Unicode. A NUL character is refused with its line.
@@ -222,11 +256,6 @@ def parquet_parts(path: Path) -> list[Path]:
     if not parts:
         raise DataError("is a folder without Parquet parts (*.parquet): give a file", path)
     return parts
-
-
-def stem(path: str | Path) -> str:
-    """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
-    return _ENDINGS.sub("", Path(path).name)
 
 
 def temporary(path: Path) -> Path:

@@ -28,8 +28,8 @@ from judgekit.data.forms import records
 from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
 from judgekit.data.records import parquet_columns
 from judgekit.data.runs import Run, Ties
-from judgekit.data.sources import located, pairs, pairs_by_record
-from judgekit.data.streams import check_outputs, note_read, open_atomic, read_bytes, stem, write_atomic
+from judgekit.data.sources import located, pairs, pairs_by_record, stem
+from judgekit.data.streams import check_outputs, note_read, open_atomic, read_bytes, write_atomic
 from judgekit.data.tables import LABELS, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest, not_among
 from judgekit.spec import Spec
@@ -56,9 +56,10 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
             its document is there twice for its query (with file and line).
     """
     place = located(path, "run")
+    name = name or stem(place.path)
     rows = pairs(place, "run")
     try:
-        return Run(name or stem(place.path), *rows, ties=ties)
+        return Run(name, *rows, ties=ties)
     except DataError as error:
         pairs_by_record(place, "run")  # names the line
         raise DataError(error.reason, place.path) from None

@@ -31,7 +31,8 @@ from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.recognise import DECLARED_KINDS, Recognised, is_docs, recognise
 from judgekit.data.runs import Run, pool
-from judgekit.data.streams import stem, write_atomic
+from judgekit.data.sources import stem
+from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL, ANSWERS, RATERS, RATINGS, SAMPLE
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError

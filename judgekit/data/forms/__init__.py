@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.fields import QUERY, TABULAR, Source
-from judgekit.data.forms.beginning import Beginning
 from judgekit.data.forms.delimited import CSV, TREC, TSV
 from judgekit.data.forms.entry import ENTRY, PASSAGE, content_id, hashed
 from judgekit.data.forms.expected import EXPECTED
@@ -32,7 +31,7 @@ from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.topics import TOPICS
 from judgekit.data.records import DataRecord, kind_of
-from judgekit.data.streams import given, note_read, parquet_parts
+from judgekit.data.streams import Beginning, given, note_read, parquet_parts
 from judgekit.data.tables import RATED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm, register
@@ -83,7 +82,7 @@ def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
         raise DataError(f"is an experiment file, by its name; expected {beginning.expected}", path)
     for form in forms().values():
         possible = not form.nested and (not form.holds or wanted.intersection(form.holds))
-        if possible and form.marks(beginning):
+        if possible and beginning.start.startswith(form.begins) and form.marks(beginning):
             return form
     if path.is_dir():
         parquet_parts(path)  # says what it lacks
@@ -99,7 +98,7 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRe
     """Return the name of a file's flat form and its records."""
     path = given(path)
     note_read(path)
-    form = flat_form(Beginning(path, expected)) if spec.name == "auto" else form_named(spec.name)
+    form = flat_form(Beginning.of(path, expected)) if spec.name == "auto" else form_named(spec.name)
     return form.name, flat_records(form, path, spec)
 
 

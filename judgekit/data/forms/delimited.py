@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from judgekit.data.forms.beginning import Beginning
-from judgekit.data.records import DataRecord, as_number, without_trailing_blanks
-from judgekit.data.streams import head, lines
+from judgekit.data.records import NUMBER, DataRecord, without_trailing_blanks
+from judgekit.data.streams import Beginning, head, lines
 from judgekit.errors import DataError, UsageError
 from judgekit.registry import DataForm
 from judgekit.spec import Value
@@ -35,16 +33,27 @@ def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 _PLACES: Final = {6: 4, 4: 3}
 """Where in a row of a TREC run (six columns) and of qrels (four) its number stands."""
+_LOOKED_AT: Final = 20
+_CUT_OFF: Final = 60_000
+"""Bytes of a beginning from which its last row may be cut off."""
 
 
 def _is_trec(beginning: Beginning) -> bool:
     """Return whether the first row, no header, and most rows are those of a TREC run or of qrels."""
-    rows = beginning.rows
+    rows = _first_rows(beginning)
     place = _PLACES.get(len(rows[0])) if rows else None
     if place is None:
         return False
-    fitting = [len(row) == len(rows[0]) and not math.isnan(as_number(row[place])) for row in rows]
+    fitting = [len(row) == len(rows[0]) and NUMBER.fullmatch(row[place]) is not None for row in rows]
     return fitting[0] and 2 * sum(fitting) > len(rows)
+
+
+def _first_rows(beginning: Beginning) -> list[list[str]]:
+    """Return the cells of the first rows: between tabs if there is one in a row, else between white space."""
+    rows = beginning.start.decode(errors="replace").splitlines()
+    if len(rows) > 1 and len(beginning.start) > _CUT_OFF:
+        rows.pop()
+    return [row.split("\t") if "\t" in row else row.split() for row in rows[:_LOOKED_AT] if row.strip()]
 
 
 class PlainQuotes(DataError):
@@ -54,9 +63,13 @@ class PlainQuotes(DataError):
 
 
 def delimiter_of(syntax: str, start: bytes) -> str:
-    """Return what separates the cells of a table that begins so: the first line decides between ``,`` and ``;``."""
-    row = start.lstrip().split(b"\n", 1)[0]
-    return "\t" if syntax == "tsv" else ";" if b";" in row and b"," not in row else ","
+    """Return what separates the cells of a table that begins so: the first line decides where there is a choice."""
+    row = start.strip().split(b"\n", 1)[0]
+    if syntax == "tsv":
+        return "\t"
+    if syntax == "trec":
+        return "\t" if b"\t" in row else " "
+    return ";" if b";" in row and b"," not in row else ","
 
 
 def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
@@ -121,7 +134,7 @@ TREC: Final = DataForm(
     trec_records,
     ("run", "qrels"),
     marks=_is_trec,
-    narrows=lambda beginning: ("run",) if len(beginning.rows[0]) == 6 else ("qrels",),
+    narrows=lambda beginning: ("run",) if len(_first_rows(beginning)[0]) == 6 else ("qrels",),
     example="q1 Q0 d1 1 12.5 bm25\n",
 )
 TSV: Final = DataForm(

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from judgekit.data.forms.beginning import Beginning
 from judgekit.data.records import (
     DECODER,
     DataRecord,
@@ -18,15 +17,14 @@ from judgekit.data.records import (
     parse_object,
     without_trailing_blanks,
 )
-from judgekit.data.streams import lines
+from judgekit.data.streams import Beginning, lines
 from judgekit.errors import DataError
 from judgekit.registry import DataForm
 
 
 def _is_lines(beginning: Beginning) -> bool:
     # An object that goes on in the next line is not a line of JSON lines.
-    start = beginning.start
-    return start[:1] == b"{" and (b"\n" not in start or beginning.row.endswith("}"))
+    return b"\n" not in beginning.start or beginning.row.endswith("}")
 
 
 def _jsonl(path: Path) -> Iterator[DataRecord]:
@@ -90,10 +88,17 @@ _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 
 
-JSONL: Final = DataForm("jsonl", _jsonl, marks=_is_lines, example='{"query_id": "q1", "text": "Who?"}\n')
+JSONL: Final = DataForm(
+    "jsonl",
+    _jsonl,
+    begins=(b"{",),
+    marks=_is_lines,
+    example='{"query_id": "q1", "text": "Who?"}\n',
+)
 JSON: Final = DataForm(
     "json",
     _json,
-    marks=lambda beginning: beginning.start[:1] in (b"{", b"["),
+    begins=(b"{", b"["),
+    marks=lambda _: True,
     example='[\n{"query_id": "q1", "text": "Who?"}\n]\n',
 )

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile
 
-from judgekit.data.forms.beginning import ZIP
 from judgekit.data.records import DataRecord, row_groups
-from judgekit.data.streams import note_read
+from judgekit.data.streams import PARQUET as PAR1, ZIP, note_read
 from judgekit.errors import DataError, UsageError, install, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Value
@@ -67,9 +66,5 @@ def _cell(value: Any) -> str:
     return str(value).strip()
 
 
-PARQUET: Final = DataForm(
-    "parquet",
-    _parquet,
-    marks=lambda beginning: beginning.start.startswith(b"PAR1") or any(beginning.path.glob("*.parquet")),
-)
-XLSX: Final = DataForm("xlsx", _xlsx, marks=lambda beginning: beginning.start == ZIP, options=("sheet",))
+PARQUET: Final = DataForm("parquet", _parquet, begins=(PAR1,), marks=lambda _: True)
+XLSX: Final = DataForm("xlsx", _xlsx, begins=(ZIP,), marks=lambda _: True, options=("sheet",))

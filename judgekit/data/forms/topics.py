@@ -39,6 +39,7 @@ def _topics(path: Path) -> Iterator[DataRecord]:
 TOPICS: Final = DataForm(
     "topics",
     _topics,
+    begins=(b"<",),
     marks=lambda beginning: beginning.row.lower().startswith("<top>"),
     example="<top>\n<num> Number: q1\n<title> Who?\n</top>\n",
 )
