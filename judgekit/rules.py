@@ -115,7 +115,8 @@ class DeclaredOutcome:
 
     Attributes:
         outcome: the metric, the rating or the column of imported answers that the decision is about; by default the
-            ratings, else the first metric.
+            ratings, else the first metric. In an experiment without answers: the name of a labeler with existing labels
+            that you trust; the order of the runs under its labels is then the outcome.
         scale: scale of the ratings: ``stars`` (1 to 5), ``points`` (0 to 100), or its ends, ``1..7``. Words such as up
             and down, and values from 0 to 1, need none.
         assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then

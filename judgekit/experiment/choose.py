@@ -177,13 +177,13 @@ def contest(
     analysis, answers = prepared.config.analysis, prepared.config.answers
     if len(prepared.collection.runs) < 2:
         raise UsageError("choose needs two runs or more: there is nothing to choose between")
-    if not prepared.answering or answers.outcome not in answers.metrics:
+    if not prepared.answering or answers.declared.outcome not in answers.metrics:
         raise UsageError(
-            f"choose asks for answers, and {answers.outcome!r} is rated elsewhere: play it on results of"
+            f"choose asks for answers, and {answers.declared.outcome!r} is rated elsewhere: play it on results of"
             " `judgekit run` with --replay"
         )
     first = next(iter(prepared.answering.values()))
-    metric = first.metrics[answers.metrics.index(str(answers.outcome))]
+    metric = first.metrics[answers.metrics.index(str(answers.declared.outcome))]
     made = RunContest(
         prepared=prepared,
         answering=replace(first, metrics=(metric,)),
@@ -404,11 +404,11 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
     """
     prepared, _, quality = read_results(Path(folder))
     analysis, answers = prepared.config.analysis, prepared.config.answers
-    if answers.assigned is not None:
+    if answers.declared.assigned is not None:
         raise UsageError("choose compares runs on the same questions, and each rating is about one run drawn at random")
     depth = Measure(str(analysis.primary)).cutoff or max(answers.depths)
-    first = next(iter(prepared.answering.values())) if answers.outcome in answers.metrics else None
-    rows = quality[(quality["metric"] == answers.outcome) & (quality["depth"] == depth)]
+    first = next(iter(prepared.answering.values())) if answers.declared.outcome in answers.metrics else None
+    rows = quality[(quality["metric"] == answers.declared.outcome) & (quality["depth"] == depth)]
     rows = rows[rows["model"] == (first.model if first is not None else rows["model"].max())]
     wide = rows.pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin, get_type_hints
 
 import tomli_w
 from pydantic import (
@@ -38,7 +38,7 @@ from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment import trust
 from judgekit.registry import register
 from judgekit.rules import DeclaredOutcome, Rules
-from judgekit.settings import Bounds, bounds_of
+from judgekit.settings import Bounds, bounds_of, settings_of
 from judgekit.spec import slug, split_file, with_options
 from judgekit.wire.types import Endpoint
 
@@ -72,7 +72,7 @@ class DataConfig(_Section):
     limit: Positive | None = None
 
 
-def _form_of(cls: type[Any], name: str) -> type[_Section]:
+def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> type[BaseModel]:
     """Return the form of a table that holds a dataclass's fields without its name; the class checks what they hold."""
     hints = get_type_hints(cls)
     form: dict[str, Any] = {}
@@ -86,17 +86,19 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
         default = {} if one.default_factory is dict else ... if one.default is MISSING else one.default
         if one.init and one.name != "name":
             form[one.name] = (hint, default)
-    return create_model(name, __base__=_Section, __doc__=cls.__doc__, **form)
+    return create_model(name, __base__=base, __doc__=cls.__doc__, **form)
 
 
 if TYPE_CHECKING:
     EndpointConfig = _Section
     MoneyConfig = _Section
     AnalysisConfig = Rules
+    OutcomeConfig = BaseModel
 else:
     EndpointConfig = _form_of(Endpoint, "EndpointConfig")
     MoneyConfig = _form_of(Money, "MoneyConfig")
     AnalysisConfig = _form_of(Rules, "AnalysisConfig")
+    OutcomeConfig = _form_of(DeclaredOutcome, "OutcomeConfig", BaseModel)
 
 
 class _Endpoints(BaseModel):
@@ -171,7 +173,7 @@ class LabelerConfig(BaseModel):
         return self
 
 
-class AnswersConfig(_Section):
+class AnswersConfig(_Section, OutcomeConfig):
     """``[answers]``: end-to-end answering from the top k documents of each run.
 
     Attributes:
@@ -187,14 +189,6 @@ class AnswersConfig(_Section):
         ratings: files of ratings by people or another tool; the decision is then about them. Nothing is answered,
             unless the table names an endpoint, a prompt, metrics or imported answers. Ratings may also be columns of
             imported answers.
-        outcome: the metric, the rating or the column of imported answers that the decision is about; by default the
-            ratings, else the first metric. Without answers the name of a labeler with existing labels that you trust:
-            then the order of the runs under its labels is the outcome.
-        scale: scale of the ratings: ``stars`` (1 to 5), ``points`` (0 to 100), or its ends, ``1..7``. Words such as up
-            and down, and values from 0 to 1, need none.
-        assigned: ``random`` if each rating is about the one run that a user was shown, drawn at random: runs are then
-            compared by the difference of their means.
-        cluster: column of the ratings with the user or session that gave them; a user's ratings go together.
         grades: people's grades of answers, written by `judgekit annotate read`: they correct the outcome.
         modes: modes of answering, see below: the decision is about the first, and a table compares them.
         options: the table ``[answers.options]``, see below.
@@ -208,10 +202,6 @@ class AnswersConfig(_Section):
     metrics: list[str] = ["em", "f1"]
     closed_book: bool = True
     ratings: list[str] = []
-    outcome: str | None = None
-    scale: str | None = None
-    assigned: Literal["random"] | None = None
-    cluster: str | None = None
     grades: str | None = None
     options: dict[str, bool | int | float | str] = {}
     modes: list[str] = []
@@ -224,7 +214,7 @@ class AnswersConfig(_Section):
     @property
     def declared(self) -> DeclaredOutcome:
         """The outcome as the file declares it."""
-        return DeclaredOutcome(self.outcome, self.scale, self.assigned, self.cluster)
+        return DeclaredOutcome(**{key: getattr(self, key) for key in settings_of(DeclaredOutcome)})
 
     @model_validator(mode="before")
     @classmethod
@@ -238,8 +228,8 @@ class AnswersConfig(_Section):
         twice = next((metric for metric in self.metrics if self.metrics.count(metric) > 1), None)
         if twice is not None:
             raise ValueError(f"metrics names {twice!r} twice")
-        self.declared  # noqa: B018 - raises where there is no such scale
-        if not (self.metrics or self.ratings or self.imported or self.outcome):
+        outcome = self.declared.outcome  # raises where the scale is unknown, whatever else the table holds
+        if not (self.metrics or self.ratings or self.imported or outcome):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")
         return self
 

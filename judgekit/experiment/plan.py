@@ -301,7 +301,7 @@ def plan(
     own = None if config.data.sample is None else config.resolve(config.data.sample)
     config = config.updated(data={"sample": None, "limit": None})
     prepared = _prepared(config, cache)
-    collection, money, outcome = prepared.collection, config.costs(), prepared.config.answers.outcome
+    collection, money, outcome = prepared.collection, config.costs(), prepared.config.answers.declared.outcome
     primary, ids = config.analysis.primary, list(collection.queries)
     with located(config.path, "analysis.primary"):
         cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff

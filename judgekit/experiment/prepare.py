@@ -68,7 +68,7 @@ class Prepared:
     @property
     def trusted(self) -> str:
         """The labeler whose labels stand in the place of answers; "" where there are answers or ratings."""
-        return str(self.config.answers.outcome) if self.outcome.source == "trusted" else ""
+        return str(self.config.answers.declared.outcome) if self.outcome.source == "trusted" else ""
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -106,7 +106,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         config.costs()
     rated = QUALITY.empty() if ratings is None else ratings
     config = _with_primary(config, measures, rated, [*answering.values()], trusted(labelers))
-    if config.answers.outcome in config.answers.metrics:
+    if config.answers.declared.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             check_references(collection.queries, next(iter(answering.values())))
     sampled = None if data.sample is None else weights
@@ -151,7 +151,7 @@ def _with_outcome(
 ) -> Config:
     """Fix what the outcome is where there are no references: ratings, else labels that are there already."""
     answers = config.answers
-    if answers.outcome in trusted(labelers):
+    if answers.declared.outcome in trusted(labelers):
         return config.updated(answers={"metrics": []})
     referenced = any(query.answers for query in queries.values())
     # Nobody asked for the default metrics, which could rate nothing.
@@ -190,7 +190,7 @@ def _outcome(config: Config, answering: Answering | None, by_labels: Sequence[st
 def primary_answers(prepared: Prepared, quality: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a quality table by the model that the decision is about: the first of those that answer."""
     first = next(iter(prepared.answering.values()), None)
-    if first is None or prepared.config.answers.outcome not in prepared.config.answers.metrics:
+    if first is None or prepared.config.answers.declared.outcome not in prepared.config.answers.metrics:
         return quality
     return quality[quality["model"] == first.model]
 
@@ -232,7 +232,7 @@ def programs(
     if ratings is not None or not (config.answers.ratings or config.answers.imported):
         # Before anything is built for it: a misspelt outcome would ask for an LLM.
         rated = () if ratings is None else ratings["metric"]
-        _check_outcome(config, config.answers.outcome, rated, trusted(labelers))
+        _check_outcome(config, config.answers.declared.outcome, rated, trusted(labelers))
     with located(config.path, "answers"):
         return config, labelers, _answering(config, resources, collection)
 
@@ -313,11 +313,11 @@ def _with_primary(
     rated = sorted(set(ratings["metric"]))
     own = ratings["metric"][ratings["model"].isin([one.model for one in answering])]
     with located(config.path, "answers.ratings"):
-        if not (answers.metrics or rated or answers.outcome in by_labels):
+        if not (answers.metrics or rated or answers.declared.outcome in by_labels):
             raise UsageError("hold no rating of these queries, and there is no other outcome")
         if twice := next((metric for metric in answers.metrics if metric in set(own)), None):
             raise UsageError(f"they hold {twice!r}, which the experiment computes itself: rename the metric")
-    metric = answers.outcome or [*rated, *answers.metrics][0]
+    metric = answers.declared.outcome or [*rated, *answers.metrics][0]
     _check_outcome(config, metric, rated, by_labels)
     depths, runs = list(answers.depths), set(config.runs)
     if metric in by_labels:

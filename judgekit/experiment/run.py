@@ -204,7 +204,7 @@ def _compared(state: State) -> Comparison:
     collection, rules = prepared.collection, prepared.config.rules()
     primary, mix = str(rules.primary), state.mix
     first = next(iter(prepared.answering.values()), None)
-    metric, names = str(prepared.config.answers.outcome), prepared.config.answers.metrics
+    metric, names = str(prepared.config.answers.declared.outcome), prepared.config.answers.metrics
     own = dict(zip(names, first.metrics, strict=True)).get(metric) if first else None  # rated here, if it is
     several = modes_of(quality)
     # Labels that stand in the place of answers do not take part: they are the outcome.

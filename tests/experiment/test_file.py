@@ -118,5 +118,5 @@ def test_results_of_an_older_version_are_read_without_the_keys_that_are_gone(jud
     old = re.sub(r"(?m)^outcome = .*\n", "", old).replace("[analysis]", '[analysis]\nprimary_metric = "em"')
     path.write_text(old + "\n[canary]\npairs = 50\n[prompts]\n")
     config = config_of(folder / "results")
-    assert config.answers.outcome == "em"
+    assert config.answers.declared.outcome == "em"
     assert config.servers()["local"].model == "mock"

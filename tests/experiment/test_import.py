@@ -129,7 +129,7 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     assert said.err == ""
     experiment = company / "experiment.toml"
     config = load(experiment)
-    assert (config.data.depth, config.answers.depths, config.answers.outcome) == (3, [3], "rating")
+    assert (config.data.depth, config.answers.depths, config.answers.declared.outcome) == (3, [3], "rating")
     text = experiment.read_text()
     assert "# [prices.my-model]" in text
     journey.edit(experiment, **{"primary": '"P@3"'})
@@ -151,7 +151,7 @@ def test_questions_with_answers_in_a_table_are_those_of_results_without_ids(
     assert "fragen.xlsx                questions: 10, 10 with reference answers" in said.out
     assert "not used: a sample of questions, as `judgekit plan` writes it" in said.out
     config = load(company / "experiment.toml")
-    assert (config.data.queries, config.answers.outcome) == ("fragen.xlsx", "em")
+    assert (config.data.queries, config.answers.declared.outcome) == ("fragen.xlsx", "em")
     assert config.answers.imported == ["imported/langchain.jsonl", "imported/llamaindex.jsonl"]
     judgekit("run", company / "experiment.toml", "--dry-run", code=0)
 
@@ -183,7 +183,11 @@ def test_a_beir_folder_becomes_final_qrels(beir: Path, journey: Journey) -> None
     assert "Fill in base_url and model of your server. Then plan, which asks no model:" in said.out
     experiment = beir / "experiment.toml"
     config = load(experiment)
-    assert (config.data.queries, config.data.depth, config.answers.outcome) == ("beir(split=test):.", 4, "test")
+    assert (config.data.queries, config.data.depth, config.answers.declared.outcome) == (
+        "beir(split=test):.",
+        4,
+        "test",
+    )
     journey.server(experiment)
     journey("plan", experiment)
     journey("run", experiment, "--out", "beir/results")
@@ -233,7 +237,7 @@ def test_one_quote_in_a_collection_of_ms_marco_takes_nothing_away(deep: Path, ju
 def test_a_researcher_s_qrels_and_runs_become_final_qrels_without_any_answer(deep: Path, journey: Journey) -> None:
     journey("init", "dl")
     experiment = deep / "experiment.toml"
-    assert (load(experiment).answers.outcome, load(experiment).data.depth) == ("qrels", 5)
+    assert (load(experiment).answers.declared.outcome, load(experiment).data.depth) == ("qrels", 5)
     journey.server(experiment)
     assert "the order of the runs under qrels" in journey("plan", experiment).out
     journey("run", experiment, "--out", "dl/results")
