@@ -22,7 +22,7 @@ from judgekit.analysis.follow import MIN_TELLING, flatters, misordered, slanted
 from judgekit.analysis.gain import Gain, common_level, decision_gain
 from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
-from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, better_than
+from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_leads
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
 from judgekit.analysis.money import ANSWERING, Money, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
@@ -88,6 +88,28 @@ class Follower:
     def useful(self) -> bool:
         """Whether it is shown to follow the answers at all."""
         return self.r.low > 0
+
+
+@dataclass(frozen=True)
+class Leads:
+    """By how much labelings lead each other in a coefficient, by one bound for all pairs (max-t).
+
+    Attributes:
+        least: the smallest lead of the first over the second, by pair of names; none where too little is known.
+    """
+
+    least: Mapping[tuple[str, str], float]
+
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """The pairs of which the first is shown to be ahead, by name."""
+        return sorted(pair for pair, lead in self.least.items() if lead > 0)
+
+    def of(self, first: Follower, second: Follower) -> Ranged:
+        """Return the lead in r of a labeling over another with its interval."""
+        low, high = self.least.get((first.name, second.name)), self.least.get((second.name, first.name))
+        lead = first.r.value - second.r.value
+        return Ranged(lead) if low is None or high is None else Ranged(lead, low, -high)
 
 
 @dataclass(frozen=True)
@@ -320,38 +342,38 @@ class Case:
         low, high = bounds
         return gain.within(of(low, panel.bounded, high), of(high, panel.bounded, low))
 
-    def closer(self, series: Sequence[Series]) -> set[tuple[str, str]]:
-        """Return which labeling is shown to follow the answers more closely, question by question, than which."""
+    def leads_in_r(self, series: Sequence[Series]) -> Leads:
+        """Return by how much labelings follow the answers more closely than others, question by question."""
         telling = np.array([min(each.worst.telling, each.best.telling) for each in series])
         # A labeling that is constant within every query has r = 0 exactly: only the other's queries count.
         telling = np.where(telling > 0, telling, telling.max())
         least = np.minimum(telling[:, None], telling)
-        return self._told_apart(series, POOLED, least, least >= MIN_TELLING, max(int(telling.max()), 2))
+        return self._leads(series, POOLED, least, least >= MIN_TELLING, max(int(telling.max()), 2))
 
-    def oftener(self, series: Sequence[Series]) -> set[tuple[str, str]]:
-        """Return which labeling is shown to find the questions that fail better than which."""
+    def leads_in_concordance(self, series: Sequence[Series]) -> Leads:
+        """Return by how much labelings find the questions that fail more often than others."""
         units = series[0].worst.units
         # The queries of the rarer outcome tell, and all series have the same ones.
         minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))
         shape = (len(series), len(series))
         freedom, enough = np.full(shape, min(minority, units)), np.full(shape, minority >= MIN_EACH_SIDE)
-        return self._told_apart(series, "concordance", freedom, enough, units)
+        return self._leads(series, "concordance", freedom, enough, units)
 
-    def _told_apart(
+    def _leads(
         self, series: Sequence[Series], name: str, units: npt.NDArray[np.int64], enough: Bools, n: int
-    ) -> set[tuple[str, str]]:
-        """Return which series is ahead of which in a coefficient, by the largest t over all pairs (max-t)."""
+    ) -> Leads:
         # Where one lacks labels that nothing bounds, its queries are gone for all, perhaps those on which it was ahead.
         if not self.claimable or self.panel.unbounded:
-            return set()
+            return Leads({})
         worst, best = (
             (np.array([each.value(name) for each in side]), np.stack([each.drawn(name) for each in side]))
             for side in ([each.worst for each in series], [each.best for each in series])
         )
         # Groups are uneven: with a degree of freedom for each, .060 to .065 of claims are false at 40 groups.
         freedom = (units if self.resamples.groups is None else units // 2) - 1
-        claims = better_than(*worst, confidence=self.rules.of(), n=n, freedom=freedom, enough=enough, best=best)
-        return {(series[a].name, series[b].name) for a, b in np.argwhere(claims)}
+        leads = least_leads(*worst, confidence=self.rules.of(), n=n, freedom=freedom, enough=enough, best=best)
+        known = np.argwhere(np.isfinite(leads)).tolist()
+        return Leads({(series[a].name, series[b].name): float(leads[a, b]) for a, b in known})
 
     def within_one_error(self, leader: Series, other: Series) -> bool:
         """Return whether the r of a labeling lies within one paired standard error of the leader's."""

@@ -50,7 +50,7 @@ def failing(case: Case) -> Iterator[Claim]:
         said = f"Of two questions, {each.name} finds the worse answered one {ranged(value, times)} times in 100."
         low = each.ranged("concordance", alone, case.resamples).low
         yield Claim(FINDS, said, each.name, "chance", *value, shown=low > _CHANCE)
-    for one, other in sorted(case.oftener(ranked)) if len(ranked) > 1 else ():
+    for one, other in case.leads_in_concordance(ranked).shown:
         yield Claim(
             "finds more",
             f"{one} is shown to find more of the questions that fail than {other}.",
@@ -83,7 +83,7 @@ def beside_failing(case: Case) -> Iterator[Claim]:
         for each in series:
             # Another labeling's twin is not held against it.
             mine = twin_of in (control.name, each.name)
-            if mine and (each.name, control.name) not in case.oftener([each, control]):
+            if mine and (each.name, control.name) not in case.leads_in_concordance([each, control]).shown:
                 against = what if twin_of == control.name else "one score per question"
                 unbeaten.setdefault(each.name, []).append(against)
     for name, beside in unbeaten.items():

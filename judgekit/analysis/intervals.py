@@ -141,7 +141,7 @@ def within_query_interval(values: Floats, confidence: float, groups: Ints | None
     return float(np.clip(centre - half, 0, share)), float(np.clip(centre + half, share, 1))
 
 
-def better_than(
+def least_leads(
     values: Floats,
     draws: Floats,
     *,
@@ -150,15 +150,25 @@ def better_than(
     freedom: npt.NDArray[np.int64],
     enough: npt.NDArray[np.bool_],
     best: tuple[Floats, Floats] | None = None,
-) -> npt.NDArray[np.bool_]:
-    """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t)."""
+) -> Floats:
+    """Return by how much each labeling leads each other at least: one bound for all pairs, from the largest t (max-t).
+
+    NaN where too little is known of a pair; ``leads[a, b] > 0`` shows that a is better than b.
+    """
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
     rivals, moved_rivals = best or (values, draws)
     gap, moved = values[first] - rivals[second], draws[first] - moved_rivals[second]
     moved = moved[:, np.isfinite(moved).all(axis=0)]
-    better = np.zeros(enough.shape, np.bool_)
+    leads = np.full(enough.shape, np.nan)
     if not moved.size:
-        return better
+        return leads
+    error = moved.std(axis=1, ddof=1)
+    # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
+    first, second, gap, moved, error = (each[error > 1e-12] for each in (first, second, gap, moved, error))
+    if len(first):
+        bound = max_t(moved - gap[:, None], error, confidence, freedom[first, second])
+        leads[first, second] = gap - bound * error * np.sqrt(n / (n - 1))
+    return np.where(enough, leads, np.nan)
     error = moved.std(axis=1, ddof=1)
     # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
     first, second, gap, moved, error = (each[error > 1e-12] for each in (first, second, gap, moved, error))

@@ -7,6 +7,7 @@ labelings that follow equally well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -20,7 +21,7 @@ from judgekit.analysis.leakage import MARKS_ITSELF, kinship, shared
 from judgekit.analysis.levels import POOLED
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.analysis.resampling import interval
-from judgekit.analysis.wording import names_of, plural, points, ranged, some_of, times, with_r
+from judgekit.analysis.wording import correlation, names_of, plural, points, ranged, some_of, times, with_r
 
 KEEP: Final = "keep"
 LEFT_OUT: Final = "left out"
@@ -120,20 +121,40 @@ def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[C
         if other is not kept and other.useful and other.name in prices and prices[other.name].below(mine, questions)
     ]
     close = [other for other in cheaper if case.within_one_error(kept.series, other.series)]
-    for other in close or cheaper:
-        if any(prices[rival.name].below(prices[other.name], questions) for rival in close or cheaper):
-            continue
-        costs = "needs no requests" if prices[other.name].requests == 0 else "costs less"
-        if close:
-            said = f"{other.name} {costs} and follows about as closely ({with_r(other.r)}): keep it to save money."
-        else:
-            shown = (kept.name, other.name) in case.closer([follower.series for follower in case.followers])
-            less = "is shown to be lower" if shown else "is lower by more than a standard error, which may be chance"
-            said = f"{other.name} {costs}, but its r {less} ({with_r(other.r)})."
-        yield Claim(
-            "cheaper", said, other.name, kept.name, **other.r._asdict(), shown=bool(close), qualifies=KEEP, rank=2
-        )
+    offered = close or cheaper
+    least = [
+        other
+        for other in offered
+        if not any(prices[rival.name].below(prices[other.name], questions) for rival in offered)
+    ]
+    if not least:
         return
+    other = least[0]
+    costs = "needs no requests" if prices[other.name].requests == 0 else "costs less"
+    lead = case.leads_in_r([follower.series for follower in case.followers]).of(kept, other)
+    figures = f"{with_r(other.r)}; {correlation(lead.value)} lower"
+    if math.isfinite(lead.low):
+        figures += f", {correlation(lead.low)} to {correlation(lead.high)}"
+    if close:
+        said = f"{other.name} {costs} and follows about as closely ({figures}): keep it to save money."
+    elif lead.low > 0:
+        said = f"{other.name} {costs}, but its r is shown to be lower ({figures})."
+    else:
+        said = (
+            f"{other.name} {costs}, but its r is lower by more than a standard error, which may be chance ({figures})."
+        )
+    yield Claim(
+        kind="cheaper",
+        sentence=said,
+        subject=other.name,
+        against=kept.name,
+        value=-lead.value,
+        low=-lead.high,
+        high=-lead.low,
+        shown=bool(close),
+        qualifies=KEEP,
+        rank=2,
+    )
 
 
 def left_out(case: Case) -> Iterator[Claim]:
@@ -255,7 +276,7 @@ def controls(case: Case) -> Iterator[Claim]:
         said = f"A control, {what}, follows {case.target} with {with_r(r)}."
         yield Claim("control", said, control.name, CHOOSE_RUNS, **r._asdict())
         for follower in case.followers:
-            if (follower.name, control.name) not in case.closer([follower.series, control]):
+            if (follower.name, control.name) not in case.leads_in_r([follower.series, control]).shown:
                 unbeaten.setdefault(follower.name, []).append(f"{what} ({with_r(r)})")
     for name, beside in unbeaten.items():
         said = f"{name} is not shown to follow more closely than {names_of(beside, 'or')}."
@@ -286,7 +307,7 @@ def each_labeling(case: Case) -> Iterator[Claim]:
             said = f"{name} {'flatters' if flattered else 'undervalues'} {run}."
             yield Claim("flatters", said, name, run, value=1 if flattered else -1, shown=True)
     series = [follower.series for follower in followers]
-    for one, other in sorted(case.closer(series)) if len(series) > 1 else ():
+    for one, other in case.leads_in_r(series).shown if series else ():
         said = f"{one} is shown to follow {case.target} more closely than {other}, question by question."
         yield Claim("closer", said, one, other, shown=True)
 

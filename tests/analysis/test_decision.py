@@ -14,7 +14,7 @@ import pytest
 import judgekit as jk
 from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare, decide
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.intervals import better_than
+from judgekit.analysis.intervals import least_leads
 from judgekit.analysis.leakage import AnsweredBy
 from judgekit.analysis.money import StrategyCost, check_costs
 from judgekit.errors import DataError, UsageError
@@ -332,8 +332,8 @@ def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_no
 
 def test_groups_of_queries_leave_half_of_the_degrees_of_freedom(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    spy = lambda *values, **how: seen.append(how["freedom"]) or better_than(*values, **how)  # noqa: E731
-    monkeypatch.setattr("judgekit.analysis.case.better_than", spy)
+    spy = lambda *values, **how: seen.append(how["freedom"]) or least_leads(*values, **how)  # noqa: E731
+    monkeypatch.setattr("judgekit.analysis.case.least_leads", spy)
     scores, quality = world({"own": (0.0, 1.0), "other": (1.0, 0.3)}, n=60)
     for groups in (None, dict(zip(*[scores["query_id"].unique()] * 2, strict=True))):
         compare(scores, quality, Rules(resamples=100), background=Background(groups=groups))

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import somersd, zscore
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.intervals import better_than, margins, mean_concordance_interval, within_query_interval
+from judgekit.analysis.intervals import least_leads, margins, mean_concordance_interval, within_query_interval
 
 
 def one_run(scores: Floats, quality: Floats, confidence: float = 0.95) -> tuple[float, float]:
@@ -63,7 +63,7 @@ def test_an_interval_within_queries_holds_the_mean_and_has_a_width(values: list[
 def claims(values: Floats, draws: Floats, n: int = 100, enough: bool = True) -> Floats:
     size = len(values)
     freedom, may = np.full((size, size), 99), np.full((size, size), enough)
-    return better_than(values, draws, confidence=0.95, n=n, freedom=freedom, enough=may)
+    return least_leads(values, draws, confidence=0.95, n=n, freedom=freedom, enough=may) > 0
 
 
 def test_a_large_difference_is_claimed_and_a_small_one_is_not() -> None:
