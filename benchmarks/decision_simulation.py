@@ -1,6 +1,6 @@
 """Follows decisions as they are printed, in worlds whose truth is known, beside other ways to spend the same money.
 
-    python benchmarks/decision_simulation.py      # writes decision.csv and the tables of the page, about ten minutes
+    python benchmarks/decision_simulation.py      # writes decision.csv and the tables of the page, about an hour
 
 Each replicate draws a world: runs with true quality, labelings with noise and biases. A pilot of questions is answered
 and labelled, and the product decides on it (`judgekit.analysis.decision.decide_on`). Two things are followed:
@@ -8,16 +8,22 @@ and labelled, and the product decides on it (`judgekit.analysis.decision.decide_
 * *Choose*: the run that it says leads, its bound, and which runs it says may be the best.
 * *Keep*: the labeling that it says to keep chooses among six later runs; where it keeps none, answers do. The pilot is
   paid from the same money as everything else, or was paid for the choice before. The other ways need no pilot, but for
-  the leader by r.
+  the leader by r. Whoever *saves* takes the less expensive labeling where the decision offers one.
 
-Prices of labelings are in the order of their accuracy, and permuted.
+Prices of labelings are in the order of their accuracy, and permuted. That any run will do is only said of many
+questions; these answers are simulated alone, and the product's bounds are taken of them.
+
+Rows are written as they come, a replicate of all cells after the other, and a second call goes on where the first one
+ended. Stop it at any time: after Control-C it writes the tables of the replicates so far.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Iterator
+import itertools
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,11 +34,13 @@ import pandas as pd
 from scipy.special import ndtr
 
 from judgekit.analysis.background import Background
+from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.case import Case
 from judgekit.analysis.decision import Decision, decide_on
+from judgekit.analysis.follow import pooled_correlation
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.levels import Resamples, estimates
-from judgekit.analysis.money import Money
+from judgekit.analysis.levels import Estimate, Resamples, estimates
+from judgekit.analysis.money import Money, Pool
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.rules import Rules
@@ -42,6 +50,7 @@ Floats = npt.NDArray[np.float64]
 HERE: Final = Path(__file__).resolve().parent
 TABLE: Final = HERE / "decision.csv"
 PAGE: Final = HERE.parent / "docs" / "statistics.md"
+ROWS: Final = HERE / "build" / "decision_rows.csv"
 LABELINGS: Final = ("words", "judge", "own", "strong")
 NOISE: Final = (2.5, 1.5, 1.1, 0.8)
 PRICES: Final = (2.0, 12.0, 20.0, 40.0)
@@ -50,21 +59,24 @@ ANSWERS: Final = 60.0
 MONEY: Final = 40_000.0
 AT_HAND: Final = 2_000
 LATER: Final = 6
-RESAMPLES: Final = 300
-FAIR: Final = ("apart", "alike", "equal", "one ahead", "few right", "graded", "clusters", "rare wins")
+MANY: Final = 20_000
+"""Questions that stand for the truth of a labeling's r."""
+FAIR: Final = ("apart", "alike", "equal", "one ahead", "few right", "graded", "clusters", "rare wins", "labels alike")
 ADVERSE: Final = ("biased strong", "biased judge", "useless", "depths")
 WAYS: Final = (
     "decision",
     "decision, pilot not counted",
+    "decision, saving",
     "leader by r",
     "dearest",
     "cheapest",
     "answers only",
     "a coin",
 )
-
-
-_SHARES: Final = ("best excluded", "bound broken", "any said", "any broken")
+ORDERS: Final = ("ordered", "permuted")
+_SHARES: Final = ("best excluded", "bound broken")
+_OF_CHEAPER: Final = ("offered", "covers", "width")
+_KEY: Final = ["world", "runs", "questions", "seed"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,7 @@ class Cell:
 
 CELLS: Final = [
     *(Cell(world, 6, questions) for world in (*FAIR, *ADVERSE) for questions in (50, 200)),
+    *(Cell("labels alike", 3, questions) for questions in (50, 200)),
     *(
         Cell(world, runs, questions)
         for world in ("apart", "alike")
@@ -147,72 +160,97 @@ class World:
             quality = (latent > self.threshold).astype(float)
         if self.wins.any():
             quality = np.where(rng.random(shape) < self.wins[which, None], 1.0, quality)
-        noise = rng.normal(size=(len(LABELINGS), *shape)) * np.array(NOISE)[:, None, None]
+        size = np.full(len(LABELINGS), 1.1) if self.kind == "labels alike" else np.array(NOISE)
+        noise = rng.normal(size=(len(LABELINGS), *shape)) * size[:, None, None]
         known = 0.0 if self.kind == "useless" else use + 0.3 * ease
         return known + self.bias[:, which, None] + noise, np.asarray(quality)
 
 
-def decided(scores: Floats, quality: Floats, groups: npt.NDArray[np.intp] | None, seed: int) -> tuple[Case, Decision]:
-    """Return what the product decides on a pilot."""
-    runs, questions = quality.shape
-    names = tuple(f"r{run:02d}" for run in range(runs))
-    panel = Panel(
-        measure="nDCG@10",
-        depth=10,
-        metric="em",
-        model="m",
-        labelings=LABELINGS,
-        runs=names,
-        queries=tuple(f"q{question:04d}" for question in range(questions)),
-        scores=scores,
-        quality=quality,
-        asked=np.ones((runs, questions), np.bool_),
-    )
-    resamples = Resamples(resample_matrix(questions, RESAMPLES, seed, groups), groups)
-    case = Case(
-        primary=Primary("nDCG@10", "em", "m", 10, CHOOSE_RUNS),
-        panel=panel,
-        found={"within-query": list(estimates(panel, "within-query", resamples, ("concordance",)))},
-        resamples=resamples,
-        rules=Rules(),
-        background=Background(),
-        money=Money(),
-    )
-    return case, decide_on(case)
+@dataclass(frozen=True)
+class Pilot:
+    """The answers and labels of a pilot, with what the product has of them.
+
+    Attributes:
+        panel, resamples, found: as a comparison makes them; found are the estimates of all labelings.
+    """
+
+    panel: Panel
+    resamples: Resamples
+    found: list[Estimate]
+
+    @classmethod
+    def of(cls, cell: Cell, scores: Floats, quality: Floats, resamples: int, seed: int) -> Pilot:
+        """Return the pilot with a matrix of resamples."""
+        panel = Panel(
+            measure="nDCG@10",
+            depth=10,
+            metric="em",
+            model="m",
+            labelings=LABELINGS,
+            runs=tuple(f"r{run:02d}" for run in range(cell.runs)),
+            queries=tuple(f"q{question:04d}" for question in range(cell.questions)),
+            scores=scores,
+            quality=quality,
+            asked=np.ones(quality.shape, np.bool_),
+        )
+        groups = np.arange(cell.questions) // 5 if cell.world == "clusters" else None
+        drawn = Resamples(resample_matrix(cell.questions, resamples, seed, groups), groups)
+        return cls(panel, drawn, list(estimates(panel, "within-query", drawn, ("concordance",))))
+
+    def decided(self, prices: Mapping[str, float]) -> tuple[Case, Decision]:
+        """Return what the product decides at prices of a question by labeling."""
+        questions = len(self.panel.queries)
+        taken = {**prices, "answers": ANSWERS}
+        costs = pd.DataFrame({"labeling": list(taken), "money": [questions * price for price in taken.values()]})
+        pairs = 10 * questions
+        case = Case(
+            primary=Primary("nDCG@10", "em", "m", 10, CHOOSE_RUNS),
+            panel=self.panel,
+            found={"within-query": self.found},
+            resamples=self.resamples,
+            rules=Rules(),
+            background=Background(costs=costs, pool=Pool(questions, pairs, pairs, questions, AT_HAND)),
+            money=Money("EUR"),
+        )
+        return case, decide_on(case)
 
 
-def followed(cell: Cell, seed: int) -> dict[str, Any]:
+def followed(cell: Cell, seed: int, resamples: int) -> dict[str, Any]:
     """Return what comes of following the decision in one world, and of the other ways to spend the money."""
     rng = np.random.default_rng([seed, CELLS.index(cell)])
     world = World.draw(cell, rng)
-    scores, quality = world.ask(slice(cell.runs), cell.questions, rng)
-    groups = np.arange(cell.questions) // 5 if cell.world == "clusters" else None
-    case, decision = decided(scores, quality, groups, seed)
-    truth = world.quality[: cell.runs]
-    claims = {claim.kind for claim in decision.claims}
-    runs = {claim.subject: claim for claim in decision.claims if claim.kind == "run"}
-    leader = int(decision.leader[1:])
-    best = f"r{int(np.argmax(truth)):02d}"
-    loss = 100 * (truth.max() - truth)
-    row: dict[str, Any] = {
-        "world": cell.world,
-        "runs": cell.runs,
-        "questions": cell.questions,
-        "best excluded": runs[best].shown,
-        "bound broken": loss[leader] > -runs[decision.leader].low + 1e-9,
-        "any said": "any" in claims,
-        "any broken": "any" in claims and loss.max() > Rules().margin_points,
-        "loss of the leader": loss[leader],
-        "kept": decision.kept,
-    }
-    leading = case.followers[0].name
-    for order in ("ordered", "permuted"):
-        prices = dict(zip(LABELINGS, PRICES if order == "ordered" else rng.permutation(PRICES), strict=True))
-        pilot = cell.questions * (sum(prices.values()) + ANSWERS)
+    pilot = Pilot.of(cell, *world.ask(slice(cell.runs), cell.questions, rng), resamples, seed)
+    loss = 100 * (world.quality[: cell.runs].max() - world.quality[: cell.runs])
+    row: dict[str, Any] = {"world": cell.world, "runs": cell.runs, "questions": cell.questions, "seed": seed}
+    for order in ORDERS:
+        values = PRICES if order == "ordered" else rng.permutation(PRICES).tolist()
+        prices = dict(zip(LABELINGS, values, strict=True))
+        case, decision = pilot.decided(prices)
+        if order == "ordered":
+            runs = {claim.subject: claim for claim in decision.claims if claim.kind == "run"}
+            leader = int(decision.leader[1:])
+            row |= {
+                "best excluded": float(runs[f"r{int(np.argmin(loss)):02d}"].shown),
+                "bound broken": float(loss[leader] > -runs[decision.leader].low + 1e-9),
+                "loss of the leader": loss[leader],
+                "kept": decision.kept,
+            }
+        cheaper = next((claim for claim in decision.claims if claim.kind == "cheaper"), None)
+        saving = decision.kept or "answers"
+        row |= {f"{name}, {order}": np.nan for name in _OF_CHEAPER}
+        if cheaper is not None:
+            gap = _true_r(world, cell, seed, cheaper.subject) - _true_r(world, cell, seed, cheaper.against)
+            row[f"offered, {order}"] = float(cheaper.shown)
+            if np.isfinite(cheaper.low):
+                row[f"covers, {order}"] = float(cheaper.low <= gap <= cheaper.high)
+            row[f"width, {order}"] = cheaper.high - cheaper.low
+            saving = cheaper.subject if cheaper.shown else saving
+        left = MONEY - cell.questions * (sum(values) + ANSWERS)
         chosen = {
-            "decision": (decision.kept or "answers", MONEY - pilot),
+            "decision": (decision.kept or "answers", left),
             "decision, pilot not counted": (decision.kept or "answers", MONEY),
-            "leader by r": (leading, MONEY - pilot),
+            "decision, saving": (saving, left),
+            "leader by r": (case.followers[0].name, left),
             "dearest": (max(prices, key=lambda name: prices[name]), MONEY),
             "cheapest": (min(prices, key=lambda name: prices[name]), MONEY),
             "answers only": ("answers", MONEY),
@@ -220,6 +258,12 @@ def followed(cell: Cell, seed: int) -> dict[str, Any]:
         }
         row |= {f"{way}, {order}": regret for way, regret in _regrets(world, cell, chosen, prices, seed)}
     return row
+
+
+def _true_r(world: World, cell: Cell, seed: int, labeling: str) -> float:
+    """Return the r of a labeling for the runs of the pilot, over very many questions."""
+    scores, quality = world.ask(slice(cell.runs), MANY, np.random.default_rng([seed, 11]))
+    return pooled_correlation(scores[LABELINGS.index(labeling)], quality, np.ones((MANY, 1))).value
 
 
 def _regrets(
@@ -239,10 +283,52 @@ def _regrets(
             yield way, float(loss.mean())
 
 
+def near(runs: int, questions: int, differ: float, gap: float, rng: np.random.Generator) -> Floats:
+    """Return answers of runs of which two differ on a share of the questions; the first leads, or lags, by a gap."""
+    own = rng.random(questions) < 2 * differ
+    quality = np.where(own, rng.random((runs, questions)) < 0.5, rng.random(questions) < 0.5)
+    moved = rng.random(questions) < 2 * gap
+    quality[0] = quality[0] | moved if rng.random() < 0.5 else quality[0] & ~moved
+    return quality.astype(np.float64)
+
+
 @one_thread
-def simulate(replicates: int) -> pd.DataFrame:
-    """Return a row for each cell and replicate."""
-    return pd.DataFrame([followed(cell, seed) for cell in CELLS for seed in range(replicates)])
+def any_will_do(replicates: int) -> pd.DataFrame:
+    """Return how often any run is said to do, and how often that is false, by how far apart runs are."""
+    margin, rows = Rules().margin_points, []
+    for questions in (500, 1500, 4000):
+        weights = resample_matrix(questions, 300, 1)
+        for runs, differ in itertools.product((2, 3, 6, 12), (0.02, 0.1)):
+            for apart in ("equal", "up to twice the margin", "just above the margin"):
+                rng = np.random.default_rng([questions, runs, int(100 * differ), len(apart)])
+                said = broken = 0
+                for _ in range(replicates):
+                    gap = {"equal": 0.0, "just above the margin": 1.02 * margin}.get(apart, 2 * margin * rng.random())
+                    quality = near(runs, questions, differ, gap / 100, rng)
+                    enough = 100 * compared_with_best(quality, weights).cost.max() <= margin
+                    said += enough
+                    broken += enough and gap > margin
+                rows.append((apart, runs, questions, differ, said / replicates, broken / replicates, replicates))
+    names = ["runs apart", "runs", "questions", "differ", "said", "false", "n"]
+    return pd.DataFrame(rows, columns=names)
+
+
+@one_thread
+def simulate(replicates: int, resamples: int, rows: Path) -> pd.DataFrame:
+    """Return a row for each cell and replicate, the replicates that are whole; rows are written as they come."""
+    rows.parent.mkdir(exist_ok=True)
+    done = set(zip(*(pd.read_csv(rows)[name] for name in _KEY), strict=True)) if rows.exists() else set()
+    with suppress(KeyboardInterrupt):
+        for seed, cell in itertools.product(range(replicates), CELLS):
+            if (cell.world, cell.runs, cell.questions, seed) in done:
+                continue
+            row = pd.DataFrame([followed(cell, seed, resamples)])
+            row.to_csv(rows, mode="a", header=not rows.exists(), index=False)
+            if cell == CELLS[-1]:
+                print(f"{seed + 1} of {replicates}", file=sys.stderr, flush=True)
+    table = pd.read_csv(rows, keep_default_na=False, na_values=[""]).fillna({"kept": ""})
+    table = table[table.groupby("seed")["world"].transform("size") == len(CELLS)]
+    return table.sort_values("seed", kind="stable")
 
 
 def _mean(values: pd.Series, digits: int = 2) -> str:
@@ -257,16 +343,40 @@ def claims_table(table: pd.DataFrame) -> str:
         parts[f"{runs} runs"] = part
     for questions, part in table.groupby("questions"):
         parts[f"{questions} questions"] = part
-    titles = "best run left out | leader's bound broken | any will do: said | and false | leader's loss"
-    rows = [f"| experiments | n | {titles} |",
-            "| --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    rows = ["| experiments | n | best run left out | leader's bound broken | leader's loss |",
+            "| --- | --- | --- | --- | --- |"]  # fmt: skip
     for title, part in parts.items():
-        shares = [_mean(part[name].astype(float), 3) for name in _SHARES]
+        shares = [_mean(part[name], 3) for name in _SHARES]
         rows.append(f"| {title} | {len(part):,} | {' | '.join(shares)} | {_mean(part['loss of the leader'])} |")
-    by_world = table.groupby("world")[["best excluded", "bound broken"]].mean()
-    worst = by_world.max()
-    rows += ["", f"Worst world: {worst.iloc[0]:.3f} ({by_world.iloc[:, 0].idxmax()}) and {worst.iloc[1]:.3f}"
-             f" ({by_world.iloc[:, 1].idxmax()})."]  # fmt: skip
+    for name in _SHARES:
+        world = str(table.groupby("world")[name].mean().idxmax())
+        rows += ["", f"Worst world, {name}: {_mean(table[table['world'] == world][name], 3)} ({world})."]
+    return "\n".join(rows)
+
+
+def any_table(table: pd.DataFrame) -> str:
+    """Return how often any run is said to do, and how often that is false."""
+    rows = ["| runs apart | n | said | said and false |", "| --- | --- | --- | --- |"]
+    parts = {"all": table, **dict(iter(table.groupby("runs apart", sort=False)))}
+    for title, part in parts.items():
+        rows.append(f"| {title} | {part['n'].sum():,} | {part['said'].mean():.3f} | {part['false'].mean():.3f} |")
+    worst = table.sort_values("false", kind="stable").iloc[-1]
+    where = f"{worst['runs']} runs, {worst['questions']:,} questions, {worst['differ']:.0%} answered differently"
+    rows += ["", f"Worst cell: false in {worst['false']:.3f} of {worst['n']} ({where}, {worst['runs apart']})."]
+    return "\n".join(rows).replace("0.", ".")
+
+
+def cheaper_table(table: pd.DataFrame) -> str:
+    """Return how often the interval of the difference in r holds the truth, where one is printed."""
+    rows = [
+        "| a less expensive labeling is | prices | n | interval holds | its width |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for offered, title in ((1.0, "offered"), (0.0, "described")):
+        for order in ORDERS:
+            part = table[(table[f"offered, {order}"] == offered) & table[f"covers, {order}"].notna()]
+            holds, width = _mean(part[f"covers, {order}"], 3), _mean(part[f"width, {order}"])
+            rows.append(f"| {title} | {order} | {len(part):,} | {holds} | {width} |")
     return "\n".join(rows)
 
 
@@ -275,13 +385,13 @@ def regret_table(table: pd.DataFrame) -> str:
     adverse = table["world"].isin(ADVERSE)
     parts = {"all": table, "labels fair": table[~adverse], "adverse": table[adverse]}
     rows = [f"| worlds, prices | n | {' | '.join(WAYS)} |", f"| --- | --- |{' --- |' * len(WAYS)}"]
-    for order in ("ordered", "permuted"):
+    for order in ORDERS:
         for title, part in parts.items():
             means = " | ".join(_mean(part[f"{way}, {order}"]) for way in WAYS)
             rows.append(f"| {title}, {order} | {len(part):,} | {means} |")
     rows += ["", "Paired differences, decision minus the other way:", ""]
     rows += [f"| prices | {' | '.join(WAYS[2:-1])} |", f"| --- |{' --- |' * len(WAYS[2:-1])}"]
-    for order in ("ordered", "permuted"):
+    for order in ORDERS:
         gaps = (table[f"decision, {order}"] - table[f"{way}, {order}"] for way in WAYS[2:-1])
         rows.append(f"| {order} | {' | '.join(_mean(gap) for gap in gaps)} |")
     kept = table["kept"].replace("", "none").value_counts(normalize=True)
@@ -289,11 +399,18 @@ def regret_table(table: pd.DataFrame) -> str:
     return "\n".join([*rows, "", f"Kept: {listed}."])
 
 
-def page(text: str, table: pd.DataFrame) -> str:
+def page(text: str, table: pd.DataFrame, near_runs: pd.DataFrame) -> str:
     """Return the page with the tables of the simulation."""
-    for name, made in (("choose", claims_table(table)), ("keep", regret_table(table))):
-        marks = f"<!-- simulated: {name} -->", f"<!-- /simulated: {name} -->"
-        text = re.sub(f"{marks[0]}.*?{marks[1]}", lambda _, m=marks, t=made: f"{m[0]}\n{t}\n{m[1]}", text, flags=re.S)
+    tables = {
+        "choose": claims_table(table),
+        "any": any_table(near_runs),
+        "keep": regret_table(table),
+        "cheaper": cheaper_table(table),
+    }
+    for name, made in tables.items():
+        first, last = f"<!-- simulated: {name} -->\n", f"\n<!-- /simulated: {name} -->"
+        before, _, rest = text.partition(first)
+        text = before + first + made + last + rest.partition(last)[2]
     return text
 
 
@@ -301,10 +418,14 @@ def main() -> None:
     """Simulate, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=300)
-    table = simulate(parser.parse_args().replicates)
-    cells = table.drop(columns="kept").astype(dict.fromkeys(_SHARES, float)).groupby(["world", "runs", "questions"])
+    parser.add_argument("--resamples", type=int, default=Rules().resamples)
+    parser.add_argument("--rows", type=Path, default=ROWS, help="where rows are kept until all are there")
+    given = parser.parse_args()
+    table = simulate(given.replicates, given.resamples, given.rows)
+    near_runs = any_will_do(given.replicates)
+    cells = table.drop(columns=["kept", "seed"]).groupby(["world", "runs", "questions"])
     cells.mean().assign(replicates=cells.size()).round(4).reset_index().to_csv(TABLE, index=False)
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), table, near_runs), encoding="utf-8")
 
 
 if __name__ == "__main__":
