@@ -359,9 +359,7 @@ class Case:
         freedom, enough = np.full(shape, min(minority, units)), np.full(shape, minority >= MIN_EACH_SIDE)
         return self._leads(series, "concordance", freedom, enough, units)
 
-    def _leads(
-        self, series: Sequence[Series], name: str, units: npt.NDArray[np.int64], enough: Bools, n: int
-    ) -> Leads:
+    def _leads(self, series: Sequence[Series], name: str, units: npt.NDArray[np.int64], enough: Bools, n: int) -> Leads:
         # Where one lacks labels that nothing bounds, its queries are gone for all, perhaps those on which it was ahead.
         if not self.claimable or self.panel.unbounded:
             return Leads({})

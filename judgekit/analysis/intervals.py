@@ -169,10 +169,3 @@ def least_leads(
         bound = max_t(moved - gap[:, None], error, confidence, freedom[first, second])
         leads[first, second] = gap - bound * error * np.sqrt(n / (n - 1))
     return np.where(enough, leads, np.nan)
-    error = moved.std(axis=1, ddof=1)
-    # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
-    first, second, gap, moved, error = (each[error > 1e-12] for each in (first, second, gap, moved, error))
-    if len(first):
-        bound = max_t(moved - gap[:, None], error, confidence, freedom[first, second])
-        better[first, second] = enough[first, second] & (gap / (error * np.sqrt(n / (n - 1))) > bound)
-    return better
