@@ -144,10 +144,10 @@ def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(fau
     token = "abcdefghij0123456789"
     monkeypatch.setenv("MY_TOKEN", f"Bearer {token}")
     headers = {"Authorization": "env:MY_TOKEN", "X-Team": "search"}
-    fault_server.answer = lambda body, seen: f"I was sent {token}."
+    fault_server.answer = lambda body, seen: f"I was sent {token}, as Bearer {token}."
     found = Run(fault_server.base_url, ["one"], tmp_path, headers=headers)
     assert {(h["authorization"], h["x-team"]) for h in fault_server.headers} == {(f"Bearer {token}", "search")}
-    assert found.texts == ["I was sent ***."]
+    assert found.texts == ["I was sent ***, as ***."]
     assert token not in everything(found, tmp_path)
     monkeypatch.delenv("MY_TOKEN")
     with pytest.raises(ConfigError, match="MY_TOKEN is not set or empty"):

@@ -192,7 +192,7 @@ def test_a_recovery_that_was_interrupted_is_finished_by_the_next_process(tmp_pat
         return real(self, *args, **kwargs)
 
     monkeypatch.setattr(Store, "written", full)
-    with pytest.raises(StoreError, match="is full"):
+    with pytest.raises(StoreError, match=r"the disk of the store .* is full\. All replies stored so far are kept"):
         list(Store(tmp_path).texts())
     monkeypatch.undo()
     notes: list[str] = []

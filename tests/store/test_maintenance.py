@@ -205,11 +205,17 @@ def test_all_conditions_must_hold(empty):
 
 def test_what_is_forgotten_leaves_no_trace_in_the_files_and_all_else_stays(empty):
     secret = "Where does Ms Kowalczyk live?"
-    mine = [record(f"<question>\n{secret}\n</question>\n" + f"passage {n} " * 500) for n in range(20)]
+    # Requests are compressed, so that only what the reply repeats of the question stands in the files as it is.
+    reply = json.dumps({"choices": [{"message": {"content": secret}}]})
+    mine = [
+        replace(record(f"<question>\n{secret}\n</question>\n" + f"passage {n} " * 500), reply=reply) for n in range(20)
+    ]
     others = [record(f"<question>\nWhere does the Nile end?\n</question>\n{n}") for n in range(20)]
     waits = replace(record(f"{secret} again"), reply=None)
     empty.put_many([*mine, *others, waits])
     assert len(empty.waiting([waits.key])) == 1
+    # Some builds of SQLite overwrite what is deleted, others leave it in the file.
+    empty.written(lambda rows: rows.connection.execute("PRAGMA secure_delete = OFF"))
     forget(empty, find(empty, query=secret))
     assert set(empty.get_many([r.key for r in (*mine, *others)])) == {r.key for r in others}
     assert empty.waiting([waits.key]) == {}

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from judgekit.errors import ConfigError, DataError
 from judgekit.wire.jsontext import canonical
-from judgekit.wire.types import Endpoint, Reply, chat, identity
+from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -66,7 +66,10 @@ def test_what_belongs_to_the_identity_and_what_does_not():
         return chat(Endpoint(name, base_url, fields.pop("model", "m"), **fields), [], sample=sample).key
 
     apart = {"headers": {"X-Team": "search"}, "transport": "openai"}
-    assert key() == key(name="f", concurrency=3, timeout_s=9, max_retries=0, api_key_env="K", **apart)
+    assert key() == key(name="f", concurrency=1, timeout_s=9, max_retries=0, api_key_env="K", **apart)
+    plain = chat(Endpoint("e", "http://h/v1", "m"), [])
+    held = Request(plain.endpoint, plain.body, again=True, constraint={"regex": "Yes|No"})
+    assert (held, held.key) == (plain, plain.key)
     assert key(namespace="n") == key(namespace="n", base_url="http://other:99/v1")
     assert key() == key(revision=None) == key(revision="")
     assert len({key(), key(revision="1"), key(revision="2"), key(namespace="n"), key(namespace="n", revision="1")}) == 5
