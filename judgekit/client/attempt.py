@@ -12,7 +12,7 @@ import random
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
@@ -63,6 +63,9 @@ _LONGEST: Final = 60
 _REJECTION_STATUSES: Final = frozenset({400, 422, 500, 501})
 _REJECTED_ALIKE: Final = 50
 _REJECTED_LATER: Final = 200
+_PAID_IN_VAIN: Final[Mapping[type[OSError], str]] = {MalformedHeadError: MALFORMED, TooLargeError: OVERSIZED}
+"""Replies that came and cannot be read."""
+
 _NO_KEY: Final = "no key was sent: name the variable that holds it with api_key_env"
 _VARYING: Final = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
@@ -239,12 +242,12 @@ class Client:
 
     def given_up(self, request: Request, patience: Patience) -> Failure:
         """Return the failure of a request that was tried as often as it may be."""
-        refused = Refused(patience.last.reason + patience.told)
-        if self.proven:
-            enough = max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
-            return self._failure(request, refused, patience.last.reason, enough)
-        # Nothing was ever answered: whatever the server says each time, it does not answer.
-        return self._failure(request, refused, "", _FIRST_ALIKE)
+        reason = patience.last.reason
+        signature, enough = reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
+        if not self.proven:
+            # Nothing was ever answered, so that all failures are alike, whatever the server says each time.
+            signature, enough = "", _FIRST_ALIKE
+        return self._failure(request, Refused(reason + patience.told), signature, enough)
 
     def rejected(self, request: Request, refused: Refused) -> Failure:
         """Return the failure of a request that is rejected: that costs nothing, and a re-run asks only those again."""
@@ -440,19 +443,10 @@ class Attempt:
             client.limiter.overloaded(started)
             return _Exchange(Retry(f"no answer within {endpoint.timeout_s:g} s", DOWN), worked=True)
         except NotConnectedError as problem:
-            if not client.connected and self._patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
-                said = (
-                    f"no connection was made: {problem}. Is the server running, and is the address right?"
-                    f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
-                )
-                return _Exchange(Fatal(said))
-            return _Exchange(Retry(f"no connection: {problem}", DOWN))
-        except MalformedHeadError as problem:
-            return _Exchange(Retry(str(problem), MALFORMED), worked=True)
-        except TooLargeError as problem:
-            return _Exchange(Retry(str(problem), OVERSIZED), worked=True)
+            return _Exchange(self._not_connected(problem))
         except OSError as problem:
-            return _Exchange(Retry(str(problem) or type(problem).__name__, DOWN))
+            kind = _PAID_IN_VAIN.get(type(problem))
+            return _Exchange(Retry(str(problem) or type(problem).__name__, kind or DOWN), worked=kind is not None)
         finally:
             del client.sending[self]
         client.connected = True
@@ -471,6 +465,17 @@ class Attempt:
         if isinstance(response, Fatal) and status == 401 and client.keyless:
             response = Fatal(f"{response.reason} ({_NO_KEY})")
         return _Exchange(response, status, worked=status < 300)
+
+    def _not_connected(self, problem: NotConnectedError) -> Retry | Fatal:
+        endpoint = self._client.endpoint
+        tries = min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
+        if self._client.connected or self._patience.attempts < tries:
+            return Retry(f"no connection: {problem}", DOWN)
+        address = endpoint.base_url.rstrip("/") + ("" if endpoint.application else "/models")
+        return Fatal(
+            f"no connection was made: {problem}. Is the server running, and is the address right?"
+            f" Check with: curl {address}"
+        )
 
 
 def _room(body: bytes) -> int:

@@ -30,14 +30,16 @@ from judgekit.store.replies import Store
 from judgekit.wire.quirks import ServerQuirks
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
-_TELL_S: Final = 0.1
-_LEAST: Final = 64
+_EVENT_S: Final = 0.1
+"""Seconds between two events of progress."""
+
+_LEAST_WAITING: Final = 64
 _SHARE_S: Final = 0.2
-"""How often is looked for what other processes ask."""
+"""Seconds between looks for replies that other processes stored."""
 
 _GATHER_S: Final = 0.02
-_AT_ONCE: Final = 8
-_GATHERED: Final = 3
+_STORED_ALONE: Final = 8
+_GATHERED_SHARE: Final = 3
 """Replies wait for others to be stored with: so long, or until they are a third of what is being sent beyond the first
 eight. So a killed process pays again for little more than it had in flight, and for no more where that was little."""
 
@@ -50,7 +52,7 @@ U = TypeVar("U")
 
 @dataclass
 class _Stage:
-    """What one stage took so far by endpoint, without remembering every request, and how far it is."""
+    """How far one stage is, and what it took by endpoint; requests are counted without being kept."""
 
     name: str
     total: int | None = 0
@@ -59,11 +61,11 @@ class _Stage:
     usages: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
     seen: set[int] = field(default_factory=set)
     origins: defaultdict[Endpoint, Counter[Origin]] = field(default_factory=lambda: defaultdict(Counter))
-    told_at: float = float("-inf")
+    event_at: float = float("-inf")
 
     @property
     def usage(self) -> Usage:
-        """What it took from all endpoints."""
+        """The usage of all endpoints."""
         return sum(self.usages.values(), Usage(wall_s=self.wall_s))
 
 
@@ -72,8 +74,8 @@ class Session:
 
     Attributes:
         notes: the messages for the user so far.
-        doubts: those of them that cast doubt on what was learned, not only on the way there.
-        shared: what its clients share: spending, retries and what was learned of servers.
+        doubts: those notes that cast doubt on the results, not only on how they were obtained.
+        shared: what its clients share: spending, retries and what was learned about servers.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """Where replies are kept, or what is kept for this session only."""
+        """The folder of the store, or of what is kept for this session only."""
         return self._store.sink.path
 
     def __enter__(self) -> Self:
@@ -151,22 +153,22 @@ class Session:
                 for job in ended:
                     state.done += size(job.unit)
                     yield job.unit, job.outcomes
-                if time.monotonic() - state.told_at > _TELL_S:
-                    self._tell(state)
-            self._tell(state)
+                if time.monotonic() - state.event_at > _EVENT_S:
+                    self._report(state)
+            self._report(state)
             before = [other.origins for other in self._stages.values() if other is not state]
             for text in (*mixed(state.origins), *changes(before, state.origins)):
                 self.note(f"{stage}: {text}", doubt=True)
 
     def plan(self, units: Iterable[U], program: Program[U]) -> Plan:
-        """Count what `resolve` would take, sending nothing; see `missing`."""
+        """Count what `resolve` would send; see `missing`."""
         plan = Plan()
         for _ in missing(units, program, self.lookup, plan):
             pass
         return plan
 
     def book(self, part: str, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
-        """Count an endpoint's replies also under the name of a part of a stage, each once: what it takes standalone."""
+        """Count replies, each once, also for a part of a stage: what that part takes standalone."""
         stage = self._parts.setdefault(part, _Stage(part))
         replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
         price, usage = self.shared.spending.price(endpoint), stage.usages[endpoint.name]
@@ -175,7 +177,7 @@ class Session:
                 usage.standalone.add(reply.usage, price, reply.seconds)
 
     def allow(self, budget: Budget) -> None:
-        """Let a budget be spent from here on, in place of what was left of the session's."""
+        """Replace what is left of the budget by another budget."""
         self.shared.spending.allow(budget)
 
     def usage(self, stage: str) -> Usage:
@@ -184,7 +186,7 @@ class Session:
         return sum(named, Usage())
 
     def totals(self) -> dict[str, Usage]:
-        """Return what was taken from each endpoint, by its name; a reply that stages share counts in each."""
+        """Return the usage by endpoint name; a reply that several stages share counts in each."""
         totals: defaultdict[str, Usage] = defaultdict(Usage)
         for stage in self._stages.values():
             for name, usage in stage.usages.items():
@@ -196,11 +198,11 @@ class Session:
         return [f"{name}: {text}" for name, stage in self._stages.items() for text in mixed(stage.origins)]
 
     def learned(self, endpoint: Endpoint) -> ServerQuirks:
-        """Return what is known of the model behind an endpoint."""
+        """Return what is known about the model behind an endpoint."""
         return self.shared.learned(endpoint)[0]
 
     def _count(self, stage: _Stage, answered: Collection[tuple[Request, Outcome]]) -> None:
-        """Count outcomes, each once a stage."""
+        """Count outcomes, each once per stage."""
         last: Endpoint | None = None
         fresh = add_new(stage.seen, [request.key for request, _ in answered])
         for (request, outcome), new in zip(answered, fresh, strict=True):
@@ -223,26 +225,27 @@ class Session:
                 usage.sent += 1
 
     def note(self, text: str, doubt: bool = False, once: bool = False) -> None:
-        """Tell the user something, and whether it casts doubt on what replies say; ``once`` however often it comes."""
+        """Pass a message to the user, and keep it; ``doubt`` if it casts doubt on what replies say."""
         if once and text in self.notes:
             return
         self.notes.append(text)
-        self.doubts += [text] * doubt
-        running = next((s for s in reversed(self._stages.values()) if s.total is None or s.done < s.total), None)
-        if running is None:
-            self._progress(Event("endpoint", 0, None, note=text))
-        else:
-            self._tell(running, text)
+        if doubt:
+            self.doubts.append(text)
+        for stage in reversed(self._stages.values()):
+            if stage.total is None or stage.done < stage.total:
+                self._report(stage, text)
+                return
+        self._progress(Event("endpoint", 0, None, note=text))
 
-    def _tell(self, stage: _Stage, note: str = "") -> None:
-        stage.told_at = time.monotonic()
+    def _report(self, stage: _Stage, note: str = "") -> None:
+        stage.event_at = time.monotonic()
         usage, spending = stage.usage, self.shared.spending
         counts = stage.done, stage.total, usage.sent, usage.cached, usage.failed
         self._progress(Event(stage.name, *counts, note, spending.money, spending.budget.max_cost))
 
     @asynccontextmanager
     async def _entered(self, stage: _Stage) -> AsyncIterator[_InFlight]:
-        """Give what is in flight in the running event loop, which lives until as many left as entered."""
+        """Yield this loop's requests in flight; the last user closes them."""
         running, begun = asyncio.get_running_loop(), time.perf_counter()
         in_flight = self._in_flight.get(running)
         if in_flight is None or in_flight.error is not None:
@@ -260,11 +263,11 @@ class Session:
 
 
 class _Resolve(Generic[U]):
-    """The work of one `Session.resolve`: which jobs wait for which request, and what has arrived for them.
+    """The work of one `Session.resolve`: its jobs, and the outcomes that arrived for them.
 
     Attributes:
-        open: how many jobs have not ended.
-        usages: what is charged for attempts, by the name of the endpoint.
+        open: the number of jobs that have not ended.
+        usages: what attempts are charged to, by endpoint name.
         arrived: (request, outcome) of what came.
         wake: set when something came, or nothing more will.
     """
@@ -278,7 +281,7 @@ class _Resolve(Generic[U]):
         self._lookup = session.lookup
         self._in_flight = in_flight
         self._program = program
-        self._waiting: dict[str, list[Job[U]]] = {}
+        self._ready: list[Job[U]] = []
 
     def start(self, units: Iterable[U]) -> list[Job[U]]:
         """Begin with further units; return the jobs that ended at once."""
@@ -287,58 +290,66 @@ class _Resolve(Generic[U]):
         return self._advance(jobs)
 
     async def proceed(self) -> list[Job[U]]:
-        """Wait for something to arrive and take it in; return the jobs that ended by it."""
+        """Wait until outcomes arrive; return the jobs that they end."""
         while not self.arrived:
             if self._in_flight.ended and self._in_flight.error is not None:
                 raise self._in_flight.error
             self.wake.clear()
             await self.wake.wait()
-        answered, self.arrived, ready = self.arrived, [], list[Job[U]]()
-        self._count(answered)
-        for request, outcome in answered:
-            for job in self._waiting.pop(request.key):
-                job.got[request.key] = outcome
-                del job.lacking[request.key]
-                if not job.lacking:
-                    job.next_wave(self._program)
-                    ready.append(job)
+        self._count(self.arrived)
+        ready = self._ready
+        self.arrived, self._ready = [], []
+        for job in ready:
+            job.next_wave(self._program)
         return self._advance(ready)
+
+    def arrive(self, job: Job[U], request: Request, outcome: Outcome) -> None:
+        """Take in the outcome of a request that a job waits for."""
+        self.arrived.append((request, outcome))
+        job.got[request.key] = outcome
+        del job.lacking[request.key]
+        if not job.lacking:
+            self._ready.append(job)
+        self.wake.set()
 
     def _advance(self, jobs: list[Job[U]]) -> list[Job[U]]:
         """Follow the waves in the store and submit what it lacks; return the jobs that ended."""
         followed = follow(jobs, self._program, self._lookup)
         if followed.replies:
             self._count([(followed.wanted[key], reply) for key, reply in followed.replies.items()])
-        unsent: dict[str, Request] = {}
-        for job in followed.waiting:
-            for key, request in job.lacking.items():
-                self._waiting.setdefault(key, []).append(job)
-                unsent[key] = request
-        if unsent:
-            self._in_flight.submit(unsent, self)
+        if followed.waiting:
+            self._in_flight.submit(followed.waiting, self)
         self.open -= len(followed.ended)
         return followed.ended
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A request that is asked, and the jobs that wait for it; the work of the first one pays."""
+
+    request: Request
+    waiting: list[tuple[_Resolve[Any], Job[Any]]] = field(default_factory=list)
 
 
 class _InFlight:
     """The attempts of one event loop while a session is used in it.
 
-    Everything that is resolved in the loop shares them, so that nothing is sent twice. It lives while it has users, and
-    closes its connections with the last, so that none outlives its loop.
+    Everything that is resolved in the loop shares them, so that nothing is sent twice. The last user closes the
+    connections, so that none outlives the loop.
 
     Attributes:
-        users: how many use it.
-        error: why nothing more is sent, if so; whoever comes then needs another one.
+        users: the number of `Session.resolve` that use it.
+        error: why nothing more is sent, if so; later users need another object.
         clients: by endpoint.
-        flights: what is asked, by its identity, and who waits for it; the first pays.
+        flights: by the identity of the request.
     """
 
     def __init__(self, shared: Shared, store: SessionStore) -> None:
-        """Keep what comes in ``store``."""
+        """Keep replies in ``store``."""
         self.users = 0
         self.error: Exception | None = None
         self.clients: dict[Endpoint, Client] = {}
-        self.flights: dict[str, tuple[Request, list[_Resolve[Any]]]] = {}
+        self.flights: dict[str, _Flight] = {}
         self._shared = shared
         self._store = store
         self._elsewhere: dict[str, Request] = {}
@@ -353,23 +364,22 @@ class _InFlight:
     @property
     def max_waiting(self) -> int:
         """The most units that may wait for replies: enough that no endpoint has to wait for units."""
-        return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self.clients) // 2
+        return _LEAST_WAITING + 3 * sum(endpoint.concurrency for endpoint in self.clients) // 2
 
     @property
     def ended(self) -> bool:
         """Whether nothing more will come."""
         return self.error is not None and not (self._running or self._pending)
 
-    def submit(self, requests: Mapping[str, Request], waiter: _Resolve[Any]) -> None:
-        """Have requests answered, unless nothing more is sent."""
+    def submit(self, jobs: Iterable[Job[Any]], work: _Resolve[Any]) -> None:
+        """Have the requests that jobs lack answered, unless nothing more is sent."""
         new: dict[str, Request] = {}
-        for key, request in requests.items():
-            flight = self.flights.get(key)
-            if flight is None:
-                new[key] = request
-                self.flights[key] = (request, [waiter])
-            elif waiter not in flight[1]:
-                flight[1].append(waiter)
+        for job in jobs:
+            for key, request in job.lacking.items():
+                if key not in self.flights:
+                    new[key] = request
+                    self.flights[key] = _Flight(request)
+                self.flights[key].waiting.append((work, job))
         if new and self.error is None:
             try:
                 self._ask(new)
@@ -377,13 +387,13 @@ class _InFlight:
                 self._fail(problem)
 
     def _ask(self, requests: Mapping[str, Request]) -> None:
-        """Ask what no other process asks; the rest is waited for."""
+        """Send the requests that no other process sends, and wait for its replies to the rest."""
         mine: Collection[str] = requests
         if self._claims is not None:
             mine = self._claims.take(requests)
             if self._sharing is None or self._sharing.done():
                 self._sharing = asyncio.create_task(self._share())
-        # What another process has had answered since it was looked for is not asked again.
+        # Another process may have stored replies since the look-up that found none.
         stored = self._store.lookup(list(mine)) if self._claims is not None and self._claims.others else {}
         for key, request in requests.items():
             if key in stored:
@@ -395,8 +405,8 @@ class _InFlight:
                 client = self.clients.get(request.endpoint)
                 if client is None:
                     client = self.clients[request.endpoint] = Client(request.endpoint, self._shared, self._start)
-                usage = self.flights[key][1][0].usages[request.endpoint.name]
-                client.add(Attempt(client, request, usage.incurred))
+                payer, _ = self.flights[key].waiting[0]
+                client.add(Attempt(client, request, payer.usages[request.endpoint.name].incurred))
         for client in self.clients.values():
             client.begin()
         if self._elsewhere:
@@ -406,7 +416,7 @@ class _InFlight:
         self._running[attempt] = asyncio.create_task(self._work(client, attempt))
 
     async def _work(self, client: Client, attempt: Attempt) -> None:
-        """Carry out an attempt that has a slot, and then others with the same slot: a task for each takes longer."""
+        """Carry out an attempt that has a slot, and then others: a task for each would take longer."""
         task = self._running[attempt]
         try:
             with self._failing():
@@ -422,7 +432,7 @@ class _InFlight:
             client.limiter.release()
 
     async def _run(self, client: Client, attempt: Attempt) -> None:
-        """Carry out an attempt, and have stored what came of it."""
+        """Carry out an attempt, and have its reply stored."""
         outcome: Outcome | None = None
         try:
             outcome = await attempt.run()
@@ -430,16 +440,16 @@ class _InFlight:
             del self._running[attempt]
             if attempt.record is not None:
                 self._pending.append((attempt, outcome))
-                if self._stored.is_set():  # else it is stored in a moment
+                if self._stored.is_set():  # otherwise `_flush` is due, and takes this reply with it
                     self._schedule_flush()
             elif outcome is not None:
                 self._deliver(attempt.request, outcome)
             client.unsettled -= outcome is not None
 
     def _schedule_flush(self) -> None:
-        """Have what came stored before more is sent, if it is much of what is in flight; else with what comes soon."""
+        """Have replies stored: before more is sent if they are many, otherwise with those that come soon."""
         loop, sending = asyncio.get_running_loop(), sum(len(client.sending) for client in self.clients.values())
-        if len(self._pending) >= (sending - _AT_ONCE) // _GATHERED:
+        if len(self._pending) >= (sending - _STORED_ALONE) // _GATHERED_SHARE:
             self._stored.clear()
             loop.call_soon(self._flush)
         elif self._flushing is None:
@@ -451,7 +461,7 @@ class _InFlight:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Send nothing more once something goes wrong."""
+        """Send nothing more after an error."""
         try:
             yield
         except Exception as problem:  # noqa: BLE001  # every resolve that waits raises it
@@ -460,19 +470,19 @@ class _InFlight:
             self._wake()
 
     def flush(self) -> None:
-        """Store what came, all at once, and then hand it to those who wait."""
+        """Store what came in one transaction, and then hand it to those who wait."""
         self._stored.set()
         pending, self._pending = self._pending, []
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
-        there = self._store.keep([attempt.record for attempt, _ in pending if attempt.record is not None])
+        earlier = self._store.keep([attempt.record for attempt, _ in pending if attempt.record is not None])
         for attempt, outcome in pending:
             if outcome is not None:
-                self._deliver(attempt.request, there.get(attempt.request.key, outcome))
+                self._deliver(attempt.request, earlier.get(attempt.request.key, outcome))
 
     async def _share(self) -> None:
-        """Keep the claims while something is asked, and look for what other processes ask."""
+        """Keep the claims alive while requests are open, and look for replies to those of other processes."""
         assert self._claims is not None
         try:
             while self.flights and self.error is None:
@@ -489,30 +499,29 @@ class _InFlight:
         self._elsewhere.pop(request.key, None)
         if self._claims is not None:
             self._claims.end(request.key)
-        for waiter in self.flights.pop(request.key)[1]:
-            waiter.arrived.append((request, outcome))
-            waiter.wake.set()
+        for work, job in self.flights.pop(request.key).waiting:
+            work.arrive(job, request, outcome)
 
     def _fail(self, problem: Exception) -> None:
-        """Send nothing more; what is in flight is paid for, and waited for."""
+        """Send nothing more; wait for what is in flight, since it is paid for."""
         if self.error is None:
             self.error = problem
             self._stop(paid=False)
         self._wake()
 
     def _stop(self, paid: bool) -> None:
-        """Begin no attempt any more, and stop those that are begun."""
+        """Begin no further attempt, and stop those that were begun."""
         for client in self.clients.values():
             client.stop()
         for attempt in self._running:
             attempt.stop(paid)
 
     def _wake(self) -> None:
-        """Tell all that wait, once nothing more will come."""
+        """Wake all who wait, once nothing more will come."""
         if self.ended:
-            for _, waiting in self.flights.values():
-                for waiter in waiting:
-                    waiter.wake.set()
+            for flight in self.flights.values():
+                for work, _ in flight.waiting:
+                    work.wake.set()
 
     async def aclose(self) -> None:
         """Stop what runs, store what came, close all connections."""
@@ -521,7 +530,7 @@ class _InFlight:
         while self._running:
             self._stop(paid=True)
             await asyncio.gather(*self._running.values(), return_exceptions=True)
-        with suppress(StoppedError):  # they are written beside the store, and whoever waited was told why
+        with suppress(StoppedError):  # the replies are written beside the store, and those who waited know why
             self.flush()
         if self._sharing is not None and self._claims is not None:
             with suppress(StoppedError):  # the claims of a process that has ended are void

@@ -221,7 +221,7 @@ def test_leaving_a_loop_before_its_end_closes_everything_and_keeps_what_came(tmp
 
 
 def test_progress_is_told_with_what_was_sent_and_cached(tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.client.session._TELL_S", 0.0)
+    monkeypatch.setattr("judgekit.client.session._EVENT_S", 0.0)
     events: list[Event] = []
     with Session(tmp_path, transports=lambda _: ScriptedTransport("yes"), progress=events.append) as session:
         run_sync(collect(session, UNITS[:300], Ask(HERE), "one"))
