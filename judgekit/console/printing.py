@@ -331,9 +331,10 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
 
     width = max(len(file.name) for file in made.files)
     there = next((path for path in made.files_written if path.exists()), None)
-    kept = there is not None and not overwrite
+    if there is not None and not overwrite and not made.lacking:
+        raise UsageError(f"{there} already exists: replace it with --overwrite, or name another folder with --out")
     # Written before anything is shown: whoever reads the output may close it after the first line.
-    if not made.lacking and not kept:
+    if not made.lacking:
         check_outputs(*made.files_written)
         made.write()
         own(made.files_written[0])
@@ -344,8 +345,6 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     note(*made.cautions)
     if made.lacking:
         raise DataError(made.lacking)
-    if kept:
-        raise UsageError(f"{there} already exists: replace it with --overwrite, or name another folder with --out")
     experiment = made.files_written[0]
     needs = "Fill in base_url and model of your server" if made.asks else "It needs no server"
     say("", f"Wrote {experiment}.", f"{needs}. Then plan, which asks no model:")

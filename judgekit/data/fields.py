@@ -5,7 +5,7 @@ judgekit's own names come first, those of BEIR and other common collections next
 * Ids are strings, without white space (TREC files could not hold them); a JSON number is refused, because ``7`` may
   once have been ``"007"``. The query id ``all`` is reserved.
 * Reference answers are a list of strings under ``answers`` (or ``references``). A bare string is read as one answer
-  only under the singular name ``answer``. In CSV and TSV a cell holds one answer, or a JSON list of them.
+  only under a singular name, ``answer`` or ``reference``. In CSV and TSV a cell holds one answer, or a JSON list.
 * A null title, page id, language or list of answers counts as absent. The text of a doc may be empty, that of a
   query not.
 * Empty lines are errors, except at the end of the file.
@@ -78,7 +78,7 @@ DECLARED: Final = {
         {
             "id": _IDS,
             "text": ("text", "question", "query"),
-            "answers": ("answers", "answer", "references"),
+            "answers": ("answers", "answer", "references", "reference"),
             "language": ("language",),
             "messages": ("messages",),
         },
@@ -90,7 +90,18 @@ DECLARED: Final = {
         one="query",
         needs=(("id",), ("text",)),
         marks=frozenset(
-            ("answers", "answer", "references", "question", "query", "messages", "query_id", "qid", "question_id")
+            (
+                "answers",
+                "answer",
+                "references",
+                "reference",
+                "question",
+                "query",
+                "messages",
+                "query_id",
+                "qid",
+                "question_id",
+            )
         ),
         adds={"answers": "reference answers, which containment, erag, em and f1 need"},
     ),
@@ -296,7 +307,7 @@ class Source:
         value = record.fields[name]
         if isinstance(value, str) and (key == "messages" or (key == "answers" and self.format in TABULAR)):
             value = self.cell(record, name, value)
-        elif isinstance(value, str) and name == "answer" and key == "answers":
+        elif isinstance(value, str) and name in ("answer", "reference") and key == "answers":
             value = [value]
         elif value == "" and self.format in TABULAR and key in ("page", "start", "end"):
             return None

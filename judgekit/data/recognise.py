@@ -44,8 +44,11 @@ _RATING: Final = Declaration(
 _ANSWER: Final = DECLARED["answer"]._replace(
     names={**DECLARED["answer"].names, **{name: (name,) for name in ANSWERS.optional}}
 )
-DECLARED_KINDS: Final = {**DECLARED, "answer": _ANSWER, "ratings": _RATING}
-"""Everything that a file may hold: records, and ratings of answers."""
+_REFERENCES: Final = Declaration(
+    {key: DECLARED["query"].names[key] for key in ("id", "answers")}, "reference answers", "reference answers"
+)
+DECLARED_KINDS: Final = {**DECLARED, "answer": _ANSWER, "ratings": _RATING, "references": _REFERENCES}
+"""Everything that a file may hold: records, ratings of answers, and reference answers without their questions."""
 _TELLS_QUALITY: Final = {"measure", "labeling"}
 
 
@@ -54,7 +57,7 @@ class Recognised:
     """What a file holds.
 
     Attributes:
-        kinds: what it may be: query, doc, run, qrels, answer, ratings; the first is the likeliest.
+        kinds: what it may be: query, doc, run, qrels, answer, ratings, references; the first is the likeliest.
         form: the form that it is in.
         flat: the form of its records.
         fields: the names of its columns; () where it has none.
@@ -161,8 +164,10 @@ def _told_by_names(held: list[str], found: Recognised) -> list[str]:
     """Leave of the kinds that a table without pairs may be those that the names of its columns speak for."""
     fields = {*found.fields}
     ratings = bool(fields & {*_RATING.names["query_id"]}) and not fields & _TELLS_QUALITY
-    if ("query" in held and {"run", "value"} <= fields) or "value" in found.named:
+    if ("query" in held and "run" in fields and fields & {*RATED}) or "value" in found.named:
         return ["ratings"]
+    if "query" not in held and _only_references(found):
+        held = [*held, "references"]
     if {"query_id", "answer"} <= {*found.named}:
         return ["answer"]
     asks, tells, answers = (bool(DECLARED[kind].marks & fields) for kind in ("query", "doc", "answer"))
@@ -171,6 +176,13 @@ def _told_by_names(held: list[str], found: Recognised) -> list[str]:
     if "query" in held and "answer" in held and answers:
         held = ["answer"]
     return held or (["ratings"] if ratings and fields & {*RATED, "score"} else [])
+
+
+def _only_references(found: Recognised) -> bool:
+    """Return whether a table has ids and answers, and no column that only answers of an application have."""
+    names = {**_REFERENCES.names, **{key: (name,) for key, name in found.named.items()}}
+    has_both = all({*names[key]}.intersection(found.fields) for key in ("id", "answers"))
+    return has_both and not {"run", "depth", "model", *RATED}.intersection(found.fields)
 
 
 def _judges(source: str | Path, found: Recognised) -> bool:

@@ -281,7 +281,7 @@ RATINGS: Final = Table(
     {"run": "name", "depth": "int", "model": "str", "metric": "str", "scale": "str", **QUALITY.optional},
 )
 """A quality table as people keep one: what there is only one of need not stand in every row."""
-RATED: Final = ("value", "rating", "stars", "thumbs", "vote", "feedback")
+RATED: Final = ("value", "rating", "stars", "thumb", "thumbs", "vote", "feedback")
 """Columns of a table of answers that hold people's ratings of them."""
 RATERS: Final = ("user", "user_id", "session", "session_id")
 """Columns of ratings that say who gave them."""

@@ -49,10 +49,9 @@ class Columns:
 def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     """Return what becomes of the columns of a file that is taken for a kind."""
     if found.form is TREC:
-        used, places = (1, 3, 5) if kind == "run" else (1, 3, 4), range(1, 7 if kind == "run" else 5)
+        places = (1, 3, 5) if kind == "run" else (1, 3, 4)
         keys = ("query", "doc", DECLARED[kind].number)
-        left = tuple(f"column {place}" for place in places if place not in used)
-        return Columns({f"column {place}": key for place, key in zip(used, keys, strict=True)}, left, {})
+        return Columns({f"column {place}": key for place, key in zip(places, keys, strict=True)}, (), {})
     if found.form is None or found.flat is None or not found.fields:
         return Columns({}, (), {})
     if found.nested:
@@ -61,7 +60,7 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     declared = DECLARED_KINDS[kind]
     names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
     origin, fields = Source(None, found.form.name, names, declared.one), found.fields
-    if kind not in ("answer", "ratings"):
+    if kind in DECLARED and kind != "answer":
         origin, rows = opened(source, kind)
         first = next(rows, None)
         fields = tuple(map(str, first.fields)) if first is not None else fields

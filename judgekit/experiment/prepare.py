@@ -345,8 +345,8 @@ def _with_primary(
             )
     if metric in by_labels and len(config.labelers) < 2:
         reason = (
-            f"the outcome is the order of the runs under {metric}, and there is no other labeling to hold against it:"
-            " add a labeler, such as a judge"
+            f"the outcome is the order of the runs under {metric}, and no other labeling is there: add a"
+            " labeler to compare with it, such as a judge"
         )
         raise ConfigError(reason, config.path, "labelers")
     with located(config.path, "analysis.use"):

@@ -85,7 +85,7 @@ CASES: dict[str, tuple[Change, list[str], list[str]]] = {
     "an address": (_nothing, ["score", "--run", "https://example.org/bm25.trec", "--qrels", "gold.qrels"], ["Download it first: curl -LO https://example.org/bm25.trec"]),
     "an address of Hugging Face": (_nothing, ["init", "hf://datasets/BeIR/scifact/corpus.jsonl"], ["hf download --repo-type dataset BeIR/scifact corpus.jsonl"]),
     "a name that is too long": (_edit("experiment.toml", '"docs.jsonl"', f'"{"docs" * 100}.jsonl"'), DRY, ["docsdocs.jsonl: cannot be used: File name too long"]),
-    "an outcome as the only labeling": (_trusted(), RUN, ["[labelers] the outcome is the order of the runs under gold", "add a labeler, such as a judge"]),
+    "an outcome as the only labeling": (_trusted(), RUN, ["[labelers] the outcome is the order of the runs under gold", "add a labeler to compare with it, such as a judge"]),
     "a misspelt measure beside an outcome as the only labeling": (_trusted(analysis={"primary": "nDGC@3"}), RUN, ["[analysis.primary] unknown measure 'nDGC'", "Did you mean 'nDCG'?"]),
     "a misspelt measure in a choice": (_trusted(analysis={"primary": "nDGC@3"}), ["choose", "experiment.toml", "--margin", "2"], ["[analysis.primary] unknown measure 'nDGC'"]),
     "a misspelt measure in a plan": (_trusted(analysis={"primary": "nDGC@3"}), ["plan", "experiment.toml"], ["experiment.toml: [analysis.primary] unknown measure 'nDGC'"]),

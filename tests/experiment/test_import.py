@@ -226,7 +226,7 @@ def test_one_quote_in_a_collection_of_ms_marco_takes_nothing_away(deep: Path, ju
     assert "collection.tsv  passages: 80\n" in said.out
     assert "queries.tsv     questions: 10, none with reference answers\n" in said.out
     assert said.out.count(": 10 questions, up to 8 documents each") == 8
-    assert "column 1 → query, column 3 → doc, column 5 → score\n                  not used: column 2, " in said.out
+    assert "column 1 → query, column 3 → doc, column 5 → score\nrun1.trec " in said.out
     assert "judgments: 10 of 10 questions, 10 with a judged passage" in said.out
     assert load(deep / "experiment.toml").data.docs == ["tsv(quote=none):collection.tsv"]
     (deep / "experiment.toml").unlink()

@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from judgekit.data.readers import read_queries
 from judgekit.data.trec import read_run
 from judgekit.experiment.file import load
 from judgekit.experiment.init import draft
 from tests.plugins.traces.test_reading import lines, spans
-from tests.small import RUNS, edited
+from tests.small import RUNS, YEARS, edited
 
 
 @pytest.fixture
@@ -130,6 +131,12 @@ def test_init_writes_an_experiment_whose_dry_run_counts(make, taken, data, judge
             "em",
         ),
         ("stars", [5, 2], "ratings of answers\n                 qid → query_id, stars → value, run → run", "rating"),
+        (
+            "thumb",
+            ["up", "down"],
+            "ratings of answers\n                 qid → query_id, thumb → value, run → run",
+            "rating",
+        ),
     ],
 )
 def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
@@ -158,6 +165,80 @@ def application(data: Path, name: str, right: int, **more: str) -> list[dict[str
         }
         for i, q in enumerate(rows(data / "queries.jsonl"))
     ]
+
+
+def _in_two_files(folder: Path) -> None:
+    asked = rows(folder / "queries.jsonl")
+    lines(folder / "queries.jsonl", [{"query_id": q["query_id"], "text": q["text"]} for q in asked])
+    table(folder / "gold.csv", ["query_id", "answer"], [(q["query_id"], q["answers"][0]) for q in asked])
+
+
+def _in_two_files_by_text(folder: Path) -> None:
+    asked = rows(folder / "queries.jsonl")
+    _in_two_files(folder)
+    (folder / "gold.csv").unlink()
+    told = [(q["text"].upper(), q["answers"][0]) for q in asked]
+    table(folder / "gold.csv", ["question", "reference"], [*told, ("And then?", "Nothing")])
+
+
+def _in_two_halves(folder: Path) -> None:
+    asked = rows(folder / "queries.jsonl")
+    lines(folder / "queries.jsonl", asked[:4])
+    lines(folder / "rest.jsonl", asked[4:])
+    lines(folder / "others.jsonl", [{"query_id": "x1", "text": "And then?"}])
+
+
+def _thumbs_by_text(folder: Path) -> None:
+    asked = rows(folder / "queries.jsonl")
+    told = [(q["text"], run, thumb) for q in asked for run, thumb in (("good", "up"), ("poor", "down"))]
+    table(folder / "thumbs.csv", ["question", "run", "thumbs"], told)
+
+
+@pytest.mark.parametrize(
+    ("make", "taken", "files"),
+    [
+        (
+            _in_two_files,
+            ["gold.csv       reference answers to 6 questions, written to imported/questions.jsonl"],
+            ["imported/questions.jsonl"],
+        ),
+        (
+            _in_two_files_by_text,
+            [
+                "gold.csv           6 rows whose questions were found by their text: written to imported/gold.csv",
+                "imported/gold.csv  reference answers to 6 questions, written to imported/questions.jsonl",
+                "gold.csv: 1 of its 7 rows are left out, since no other file holds their questions",
+            ],
+            ["imported/gold.csv", "imported/questions.jsonl"],
+        ),
+        (
+            _in_two_halves,
+            [
+                "rest.jsonl     more questions: 2, 2 with reference answers; all are written to",
+                "others.jsonl   not used: no run holds a question that only this file has",
+            ],
+            ["imported/questions.jsonl"],
+        ),
+        (
+            _thumbs_by_text,
+            ["thumbs.csv           12 rows whose questions were found by", "imported/thumbs.csv  ratings of answers"],
+            ["imported/thumbs.csv"],
+        ),
+    ],
+    ids=["references by id", "references by text", "halves", "thumbs by text"],
+)
+def test_what_stands_in_several_files_comes_together(make, taken, files, data, judgekit):
+    make(data)
+    said = judgekit("init", code=0)
+    assert all(piece in said.out + said.err for piece in taken), said.out + said.err
+    assert sorted(str(path.relative_to(data)) for path in (data / "imported").iterdir()) == files
+    queries, _, _ = load(data / "experiment.toml").collection()
+    assert [query.answers for query in read_queries(queries).values()] == [(year,) for year in YEARS]
+    outcome = "rating" if make is _thumbs_by_text else "em"
+    assert load(data / "experiment.toml").answers.outcome == outcome
+    judgekit("run", "experiment.toml", "--dry-run", code=0)
+    again = judgekit("init", code=2)
+    assert (again.out, "experiment.toml already exists" in again.err) == ("", True)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -289,7 +370,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
         (["csv(id=Nr,txt=Frage):fragen.csv"], ["unknown option 'txt': choose from answer, answers, "]),
         (
             ["fragen.csv"],
-            ["name its columns, csv(id=…,text=…,answers=…):fragen.csv", "init . 'csv(id=…,text=…):fragen.csv'"],
+            ["name its columns, csv(id=…,text=…,answers=…):fragen.csv", "init . 'csv(id=Nr, text=Frage):fragen.csv'"],
         ),
     ],
 )

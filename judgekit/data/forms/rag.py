@@ -59,11 +59,16 @@ def _passage(context: Any) -> dict[str, Any]:
     return {"text": held["text"], "title": held.get("title")}
 
 
+def _marks(fields: Mapping[str, Any]) -> bool:
+    # An answer beside a reference is the application's; on its own it is the reference.
+    return bool(_TELLING & {*fields}) or ("reference" in fields and bool({"response", "answer"} & {*fields}))
+
+
 RAG: Final = DataForm(
     "rag",
     _rag,
     ("query", "doc", "run", "qrels", "answer"),
-    marks=lambda fields: bool(_TELLING & set(fields)) or {"response", "reference"} <= set(fields),
+    marks=_marks,
     nested=True,
     lists=(*_FOUND, *_GOLD, *_RIGHT),
     example='{"user_input": "Who?", "retrieved_contexts": ["by Ann"], "response": "Ann", "reference": "Ann"}\n',

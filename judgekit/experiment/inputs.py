@@ -1,0 +1,258 @@
+"""The files that `judgekit init` is given: what the readers make of each, what it is used for, or why it is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from judgekit.data.fields import QUERY, TABULAR
+from judgekit.data.folders import walk
+from judgekit.data.forms import flat_records
+from judgekit.data.outputs import is_results_folder
+from judgekit.data.recognise import Recognised, recognise
+from judgekit.data.records import DataRecord
+from judgekit.data.tables import SAMPLE
+from judgekit.errors import DataError, UsageError
+from judgekit.experiment.columns import columns_of
+from judgekit.registry import register
+from judgekit.spec import Spec, form_of, split_form
+
+IMPORTED: Final = "imported"
+"""The folder for what `init` writes again with the ids of the questions."""
+LISTED: Final = 5
+"""Files of one kind in a folder that are listed one by one where they are not used."""
+_NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
+_PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
+_NO_TEXT: Final = "save its text as .txt or .md"
+KINDS: Final = {
+    "query": "questions",
+    "doc": "passages",
+    "run": "a run",
+    "qrels": "judgments",
+    "answer": "answers",
+    "ratings": "ratings",
+    "references": "reference answers",
+}
+_UNKNOWN: Final = (
+    "name its columns, {0}(id=…,text=…,answers=…):{1} for questions, (id=…,text=…,title=…) for passages,"
+    " (query=…,doc=…,score=…) for a run, (query_id=…,run=…,value=…) for ratings"
+)
+
+
+@dataclass
+class Input:
+    """A file, what the readers can make of it, and what it is taken for.
+
+    Attributes:
+        path: the file, or the folder that is one collection.
+        name: how it is shown.
+        source: its path in an experiment file.
+        form: what stands in front of its path.
+        content: what it holds.
+        kinds: what it may still be.
+        taken: what it is used for.
+        columns: what becomes of its columns, a line each.
+        why: why it is not used.
+    """
+
+    path: Path
+    name: str
+    source: str
+    form: str = ""
+    content: Recognised = field(default_factory=Recognised)
+    kinds: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    why: str = ""
+
+    @classmethod
+    def at(cls, path: Path, root: Path, folder: Path, form: str = "") -> Input:
+        """Return a file that nobody has looked at, shown below a folder and named from that of the experiment."""
+        inside = path.absolute()
+        below = inside.is_relative_to(root.absolute())
+        shown = inside.relative_to(root.absolute()).as_posix() if below else str(path)
+        return cls(path, shown, Path(os.path.relpath(inside, folder.absolute())).as_posix(), form)
+
+    @property
+    def given(self) -> str:
+        """The file as readers take it."""
+        return f"{self.form}:{self.path}" if self.form else str(self.path)
+
+    @property
+    def written(self) -> str:
+        """The file as the experiment names it."""
+        return f"{self.form}:{self.source}" if self.form else self.source
+
+    @property
+    def nested(self) -> bool:
+        """Whether it holds several tables."""
+        return self.content.nested
+
+    @property
+    def unknown_table(self) -> str:
+        """The form of a table that nothing is known to make of; "" of another file."""
+        flat = self.content.flat
+        return flat.name if flat is not None and flat.name in TABULAR and not self.kinds and not self.form else ""
+
+    def look(self) -> None:
+        """Find out what the readers can make of the file."""
+        if not self.form and not self.path.is_file():
+            self.why = "not used: it cannot be read as a file"
+            return
+        self.content = recognise(self.given)
+        if self.content.cure and not self.form:
+            self.form = self.content.cure
+            self.content = recognise(self.given)
+        self.kinds = [*self.content.kinds]
+        fields = self.content.fields
+        if {*fields} == {*SAMPLE.columns}:
+            self.why = "not used: a sample of questions, as `judgekit plan` writes it ([data] sample)"
+            return
+        may_be_traces = self.kinds == ["answer"] and "input" in fields  # Langfuse names both so
+        if (may_be_traces or (not self.kinds and fields)) and _holds_traces(self.path):
+            self.kinds, self.why = ["traces"], "traces, which `judgekit traces` makes data of"
+        elif self.path.suffix in _PAGES:
+            self.why = f"not used: {_NO_TEXT}"
+        elif self.content.why:
+            hint = f"; {_UNKNOWN.format(self.unknown_table, self.source)}" if self.unknown_table else ""
+            self.why = f"not used: {self.content.why}{hint}"
+
+    def take(self, kind: str, what: str) -> None:
+        """Use the file for a kind of data, which ``what`` describes."""
+        if self.nested and self.content.form is not None and not self.taken:
+            what += f" (the form {self.content.form.name!r})"
+        self.taken.append(what)
+        if not self.nested or not self.columns:
+            self.tell_columns(kind)
+
+    def tell_columns(self, kind: str) -> None:
+        """Note what becomes of the columns of a file that is taken for a kind."""
+        columns = columns_of(self.given, self.content, kind)
+        if columns.taken:
+            self.columns.append(", ".join(f"{name} → {what}" for name, what in columns.taken.items()))
+        if columns.left:
+            use = "not used"
+            if kind in ("query", "doc"):
+                use = f"kept for prompts as {{{kind}.NAME}}"
+            if kind == "query":
+                use += " and for [analysis] by"
+            self.columns.append(f"{use}: {', '.join(columns.left)}")
+        if columns.lacks:
+            further = "; ".join(f"{name} ({what})" for name, what in columns.lacks.items())
+            self.columns.append(f"further columns that it may have: {further}")
+
+    def leave(self, why: str) -> None:
+        """Note why a file is left aside, unless it is used or a reason is known."""
+        if self.taken or self.why:
+            return
+        looks = " or ".join(KINDS.get(kind, kind) for kind in self.kinds)
+        self.why = f"not used: it looks like {looks}, but {why}" if looks else "not used"
+
+
+def _holds_traces(path: Path) -> bool:
+    home = register.load().homes.get("read_traces")
+    if home is None:
+        return False
+    try:
+        import_module(home).read_traces(path)
+    except (DataError, TypeError, ValueError, KeyError, AttributeError):
+        return False
+    return True
+
+
+def files_of(paths: Sequence[str | Path]) -> dict[Path, str]:
+    """Return the files of paths with the form in front of each, in the order of their names; a form counts last."""
+    forms: dict[Path, str] = {}
+    for given in paths:
+        form, text = split_form(given)  # of an address it says how to download it
+        path = Path(text)
+        if not path.exists():
+            raise DataError("no such file or folder; give the folder that your data lies in, or its files", path)
+        if form:
+            forms |= {known: form for known in forms if known.samefile(path)} or {path: form}
+        elif not path.is_dir():
+            forms.setdefault(path, "")
+        elif is_results_folder(path):
+            raise UsageError(f"{path} holds results of judgekit: give the folder with the data")
+        else:
+            for file in walk(path):
+                if not file.name.endswith(_NO_DATA) and IMPORTED not in file.relative_to(path).parts[:1]:
+                    forms.setdefault(file, "")
+    if not forms:
+        raise DataError("holds no files of data", Path(paths[0]))
+    return forms
+
+
+def records_of(file: Input) -> Iterator[DataRecord]:
+    """Return the records of a flat file."""
+    spec, _ = form_of(file.given)
+    flat = file.content.flat
+    assert flat is not None, "the file was looked at"
+    options = tuple((key, value) for key, value in spec.params if key in flat.options)
+    return flat_records(flat, file.path, Spec(flat.name, options))
+
+
+def question_column(file: Input) -> str:
+    """Return the column with the questions of a table that names them by their texts alone; "" of another file."""
+    content = file.content
+    by_id = {*QUERY["id"]}.intersection(content.fields) or {"id", "query_id", "query"} & {*content.named}
+    if file.kinds or content.flat is None or content.nested or by_id:
+        return ""
+    return content.named.get("text") or next((name for name in QUERY["text"][1:] if name in content.fields), "")
+
+
+def likely_columns(file: Input, runs: Collection[str]) -> str:
+    """Return what the columns of an unknown table may be, as its form; "" where their cells do not show it."""
+    cells: dict[str, list[str]] = {name: [] for name in file.content.fields}
+    for record in islice(records_of(file), 20):
+        for name, values in cells.items():
+            values.append(str(record.fields.get(name, "")))
+    left = [name for name, values in cells.items() if any(values)]
+    asking = [name for name in left if 2 * sum(cell.rstrip().endswith("?") for cell in cells[name]) > len(cells[name])]
+    naming = [name for name in left if {*cells[name]} <= {*runs}]
+    names = [name for name in left if not any(" " in cell.strip() or not cell for cell in cells[name])]
+    ids = [name for name in names if name not in naming and name == left[0]]
+    roles: list[tuple[str, str]] = []
+    if naming:  # ratings
+        roles = [("query_id", ids[0])] if ids else [("text", name) for name in asking[:1]]
+        roles.append(("run", naming[0]))
+        further = [("value", name) for name in names if name not in dict(roles).values()]
+    else:
+        roles = [("id", ids[0])] if ids and asking else []
+        roles += [("text", name) for name in asking[:1]]
+        texts = [name for name in left if len({*cells[name]}) > len(cells[name]) / 2]
+        further = [("answers", name) for name in texts if asking and name not in dict(roles).values()]
+    roles += further[:1]
+    complete = len(roles) >= (3 if naming else 2)
+    return str(Spec(file.unknown_table, tuple((key, name) for key, name in roles))) if complete else ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file as `init` lists it: its name, what it is taken for and why, and what becomes of its columns."""
+
+    name: str
+    taken: str
+    columns: tuple[str, ...] = ()
+
+
+def seen(files: Sequence[Input]) -> tuple[Seen, ...]:
+    """Return the list of files; many unused ones of a kind in a folder are one line."""
+    unused: dict[tuple[Path, str], list[Input]] = {}
+    for file in files:
+        if not file.taken:
+            unused.setdefault((file.path.parent, file.path.suffix), []).append(file)
+    lines = []
+    for file in files:
+        alike = unused.get((file.path.parent, file.path.suffix), [])
+        if file.taken or len(alike) <= LISTED:
+            lines.append(Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns)))
+        elif alike[0] is file:
+            name = (Path(file.name).parent / f"*{file.path.suffix}").as_posix()
+            lines.append(Seen(name, f"{len(alike):,} files, the first {file.why}"))
+    return tuple(lines)
