@@ -47,11 +47,16 @@ class Primary:
     @property
     def answers(self) -> str:
         """The outcome, in words."""
+        return f"{self.metric} of {self.rated}"
+
+    @property
+    def rated(self) -> str:
+        """What the metric rates, in words: whose answers, and from how many documents."""
         imported = "imported " if self.model == UNDECLARED else ""
         of = f" of {self.model}" if self.model and not imported else ""
         depth = "" if self.depth == WHOLE_RUN else f" from the top {self.depth}"
         mode = f" (mode: {self.mode})" if self.mode else ""
-        return f"{self.metric} of the {imported}answers{of}{depth}{mode}"
+        return f"the {imported}answers{of}{depth}{mode}"
 
     def __str__(self) -> str:
         return f"{self.measure} against {self.answers}"

@@ -95,6 +95,11 @@ def meaning(flag: str) -> str:
     return FLAGS.get(flag, flag.replace("_", " "))
 
 
+def in_words(name: str) -> str:
+    """Return what an answer metric is in words where its name is an abbreviation, else its name."""
+    return {"em": "exact match", "f1": "token F1"}.get(name, name)
+
+
 def rewards(measure: str) -> str:
     """Return what a measure rewards in a line, or "" for one that is not in judgekit's catalogue."""
     definition = DEFINITIONS.get(re.split(r"[(@]", measure, maxsplit=1)[0])

@@ -27,6 +27,7 @@ from judgekit.report.drawing import COEFFICIENTS
 from judgekit.report.formatting import (
     UNDEFINED,
     count,
+    in_words,
     interval,
     marks,
     meaning,
@@ -103,7 +104,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=shown,
     )
-    filters = (count, number, interval, money, seconds, marks, meaning, rewards, times, percent, spark_range)
+    filters = (count, number, interval, money, seconds, marks, meaning, in_words, rewards, times, percent, spark_range)
     environment.filters |= {function.__name__: function for function in filters}
     return environment
 

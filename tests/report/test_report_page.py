@@ -132,7 +132,7 @@ def test_a_flag_stands_beside_the_name_of_its_labeling_or_beside_its_own_coeffic
 
 
 def test_the_page_goes_from_the_note_and_the_decision_down_to_replies(text, page):
-    compared = "em of the answers of reader-small from the top 5"
+    compared = "exact match of the answers of reader-small from the top 5"
     said = ("No LLM was involved.", "erag finds the worse answered one 83", compared)
     places = [page.whole.index(one) for one in said]
     assert places == sorted(places)
