@@ -52,8 +52,9 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> F
     """Return how results, by the name of each, compare, and Figures 1 to 3 of the eRAG paper over all of them."""
     drawn: list[Figure | None] = []
     for use, level in USES.items():
-        each = _by_use({name: (results, level) for name, results in found.items()}, HEADLINE)
-        drawn.append(each and replace(each, name=f"{each.name}-{use}", title=f"{IN_WORDS[use]}: {each.title}"))
+        figure = _by_use({name: (results, level) for name, results in found.items()}, HEADLINE)
+        if figure is not None:
+            drawn.append(replace(figure, name=f"{figure.name}-{use}", title=f"{IN_WORDS[use]}: {figure.title}"))
     views = {name: (results, USES[FIND_QUESTIONS]) for name, results in found.items()}
     drawn += _against_each(views, coefficient)
     return Figures(drawn)
@@ -61,25 +62,42 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> F
 
 def _places(views: Iterable[Results]) -> dict[str, int]:
     """Return the number of each labeling, which gives it its colour and shape in every figure."""
-    names = (name for one in views for name in (*(info.name for info in one.labelings), *one.comparison["labeling"]))
-    return {str(name): place for place, name in enumerate(dict.fromkeys(names))}
+    names: dict[str, int] = {}
+    for results in views:
+        for name in (*(info.name for info in results.labelings), *results.comparison["labeling"]):
+            names.setdefault(str(name), len(names))
+    return names
 
 
 def _dots(frame: pd.DataFrame, across: str = "", word: str = "", names: Sequence[str] = ()) -> list[Dot]:
     """Return a dot for each row of a comparison; ``across`` is the column of where it stands, or of its name there."""
-    made = []
+    dots = []
     for row in records(frame):
-        at = math.nan if not across else names.index(row[across]) if names else row[across]
-        look = "off" if "by_construction" in split_flags(row["flags"]) else ""
-        ends = row["value"], row["ci_low"], row["ci_high"], row["n"]
-        made.append(Dot(row["labeling"], at, *ends, row[word] if word else "", look))
-    return made
+        at = math.nan
+        if across:
+            at = names.index(row[across]) if names else row[across]
+        dots.append(
+            Dot(
+                row["labeling"],
+                at,
+                row["value"],
+                low=row["ci_low"],
+                high=row["ci_high"],
+                n=row["n"],
+                word=row[word] if word else "",
+                look="off" if "by_construction" in split_flags(row["flags"]) else "",
+            )
+        )
+    return dots
 
 
 def _panels(views: Views, coefficient: str, dots: Mapping[str, Sequence[Dot]]) -> Panels:
     """Return the panels of those views that have any number."""
-    value = COEFFICIENTS[coefficient]
-    return {name: (value, dots[name]) for name in views if any(math.isfinite(d.value) for d in dots[name])}
+    panels = {}
+    for name in views:
+        if any(math.isfinite(dot.value) for dot in dots[name]):
+            panels[name] = COEFFICIENTS[coefficient], dots[name]
+    return panels
 
 
 def _headline(results: Results, level: str, coefficient: str, column: str = "") -> pd.DataFrame:
@@ -107,15 +125,21 @@ def _by_use(views: Views, coefficient: str) -> Figure | None:
     panels = _panels(views, coefficient, dots)
     if not panels:
         return None
-    measures = " or ".join(dict.fromkeys(results.primary.measure for results, _ in views.values()))
-    said = "of two cases whose answers differ in quality, how often the score favours the better one (0.5 is chance)"
-    said = said if coefficient == HEADLINE else COEFFICIENTS[coefficient].title
-    confidence = percent(next(iter(views.values()))[0].facts.confidence)
-    caption = f"{measures} by labeling: {said}, with {confidence} interval."
-    caption += " The small strokes are the single runs." * any(d.look == "single" for one in dots.values() for d in one)
-    return rows(
-        "by-use", f"How closely {measures} follows the answers", caption, panels, _places(r for r, _ in views.values())
-    )
+    compared = [results for results, _ in views.values()]
+    measures = " or ".join(dict.fromkeys(results.primary.measure for results in compared))
+    words = COEFFICIENTS[coefficient].title
+    if coefficient == HEADLINE:
+        words = "of two cases whose answers differ in quality, how often the score favours the better one"
+        words += " (0.5 is chance)"
+    caption = f"{measures} by labeling: {words}, with {percent(compared[0].facts.confidence)} interval."
+    if _any_look(dots, "single"):
+        caption += " The small strokes are the single runs."
+    title = f"How closely {measures} follows the answers"
+    return rows("by-use", title, caption=caption, panels=panels, order=_places(compared))
+
+
+def _any_look(dots: Mapping[str, Sequence[Dot]], look: str) -> bool:
+    return any(dot.look == look for panel in dots.values() for dot in panel)
 
 
 def _against_k(views: Views, coefficient: str) -> Figure | None:
@@ -124,15 +148,19 @@ def _against_k(views: Views, coefficient: str) -> Figure | None:
     for name, (results, level) in views.items():
         measure, frame = results.primary.measure, _headline(results, level, coefficient)
         frame = where(frame, model=results.primary.model, run=results.primary.run)
-        cut = [k > 0 and name == at_depth(measure, k) for name, k in zip(frame["measure"], frame["depth"], strict=True)]
-        dots[name] = _dots(frame.loc[cut].sort_values("depth", kind="stable"), "depth")
-    panels, every = _panels(views, coefficient, dots), [d for one in dots.values() for d in one]
-    if len({d.at for d in every if math.isfinite(d.value)}) < 2:
+        at_its_depth = []
+        for measured, depth in zip(frame["measure"], frame["depth"], strict=True):
+            at_its_depth.append(depth > 0 and measured == at_depth(measure, depth))
+        dots[name] = _dots(frame.loc[at_its_depth].sort_values("depth", kind="stable"), "depth")
+    depths = {dot.at for panel in dots.values() for dot in panel if math.isfinite(dot.value)}
+    if len(depths) < 2:
         return None
     caption = "The primary measure at each k: the questions are answered again from the top k."
-    caption += " Hollow grey points are the outcome by construction." * any(d.look == "off" for d in every)
+    if _any_look(dots, "off"):
+        caption += " Hollow grey points are the outcome by construction."
     title = f"{COEFFICIENTS[coefficient].title} against the number of documents"
-    return lines("against-k", title, caption, panels, _places(r for r, _ in views.values()), _K)
+    panels, order = _panels(views, coefficient, dots), _places(results for results, _ in views.values())
+    return lines("against-k", title, caption=caption, panels=panels, order=order, across=_K)
 
 
 _K: Final = "k, documents that the answer is given"
@@ -145,19 +173,21 @@ def _best_at_k(views: Views, coefficient: str) -> Figure | None:
         here = where(_headline(results, level, coefficient), model=results.primary.model, run=results.primary.run)
         tables[name] = best_measures(here[here["depth"] > 0], results.primary.measure)
     parts = [table.assign(panel=name) for name, table in tables.items() if len(table)]
-    data = pd.concat(parts, ignore_index=True) if parts else None
-    if data is None or len(set(data["k"])) < 2 or (data["measures"] < 2).all():
+    if not parts:
         return None
-    dots = {
-        name: [Dot(r["labeling"], r["k"], r["value"], word=r["measure"]) for r in records(table)]
-        for name, table in tables.items()
-    }
+    data = pd.concat(parts, ignore_index=True)
+    if len(set(data["k"])) < 2 or (data["measures"] < 2).all():
+        return None
+    dots: dict[str, list[Dot]] = {}
+    for name, table in tables.items():
+        dots[name] = [Dot(row["labeling"], row["k"], row["value"], word=row["measure"]) for row in records(table)]
     caption = (
         f"For each labeling and k, whichever of {data['measures'].max():.0f} measures follows the answers best. It was"
         " chosen after looking, so that it flatters; it has no interval, and no decision rests on it."
     )
     panels, order = _panels(views, coefficient, dots), _places(results for results, _ in views.values())
-    drawn = lines("best-against-k", "Each labeling's best measure at each k", caption, panels, order, _K)
+    title = "Each labeling's best measure at each k"
+    drawn = lines("best-against-k", title, caption=caption, panels=panels, order=order, across=_K)
     return replace(drawn, data=data)
 
 
@@ -165,8 +195,10 @@ def _against(views: Views, coefficient: str, column: str, what: str) -> Figure |
     """Return the paper's Figures 2 and 3: the primary measure against the model, or the mode, that answered."""
     frames = {name: _headline(results, level, coefficient, column) for name, (results, level) in views.items()}
     names = [str(name) for name in dict.fromkeys(name for frame in frames.values() for name in frame[column])]
-    dots: dict[str, list[Dot]] = {name: [] for name in views}
-    for name, frame in frames.items() if len(names) > 1 else ():
+    if len(names) < 2:
+        return None
+    dots = {}
+    for name, frame in frames.items():
         primary = views[name][0].primary
         frame = where(frame, run=primary.run, depth=primary.depth, measure=primary.measure)
         dots[name] = _dots(frame, column, column, names)
@@ -174,8 +206,9 @@ def _against(views: Views, coefficient: str, column: str, what: str) -> Figure |
     if not panels:
         return None
     caption = f"The primary measure: the same labels against the answers of each {what}."
-    title, order = f"{COEFFICIENTS[coefficient].title} against the {what}", _places(r for r, _ in views.values())
-    return lines(f"against-{column}", title, caption, panels, order, what, names=names)
+    title = f"{COEFFICIENTS[coefficient].title} against the {what}"
+    order = _places(results for results, _ in views.values())
+    return lines(f"against-{column}", title, caption=caption, panels=panels, order=order, across=what, names=names)
 
 
 def _against_each(views: Views, coefficient: str) -> list[Figure | None]:
@@ -219,7 +252,8 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
     if not panels:
         return None
     caption = f"{caption.strip()} Lines are {confidence} intervals."
-    return rows("decision", "The runs and the labelings", caption, panels, order, "run or labeling", shared=False)
+    title = "The runs and the labelings"
+    return rows("decision", title, caption=caption, panels=panels, order=order, across="run or labeling", shared=False)
 
 
 def _cases(results: Results) -> Figure | None:
@@ -231,19 +265,31 @@ def _cases(results: Results) -> Figure | None:
     panels: dict[str, tuple[Value, list[Dot]]] = {}
     for name in order:
         part = where(frame, labeling=name)
+        if part.empty:
+            continue
         sums = part.assign(sum=part["quality"] * part["n"]).groupby("score")[["sum", "n"]].sum().reset_index()
-        dots = [Dot(name, r["score"], r["sum"] / r["n"], n=r["n"], look="mean") for r in records(sums)]
-        for r in records(part):
-            size = max(1.0, 11 * math.sqrt(r["n"] / most))
-            word = f"score {number(r['score'])}, quality"
-            dots.append(Dot(name, r["score"], r["quality"], n=r["n"], word=word, look="circle", size=size))
-        panels |= {name: (value, dots)} if dots else {}
+        dots = [Dot(name, row["score"], row["sum"] / row["n"], n=row["n"], look="mean") for row in records(sums)]
+        for row in records(part):
+            size = max(1.0, 11 * math.sqrt(row["n"] / most))
+            word = f"score {number(row['score'])}, quality"
+            dots.append(Dot(name, row["score"], row["quality"], n=row["n"], word=word, look="circle", size=size))
+        panels[name] = value, dots
     caption = (
         f"Each circle stands for the questions and runs with this score and this {results.primary.metric}; the larger,"
         " the more. The line is their mean quality: a labeling that follows the answers rises from left to right."
     )
     title = f"Score against quality, per question and run: {results.primary.measure}"
-    drawn = lines("score-quality", title, caption, panels, order, "score", straight=True, high=110.0, columns=3)
+    drawn = lines(
+        "score-quality",
+        title,
+        caption=caption,
+        panels=panels,
+        order=order,
+        across="score",
+        straight=True,
+        high=110.0,
+        columns=3,
+    )
     return replace(drawn, data=frame)
 
 
@@ -259,14 +305,27 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure |
             share = 100 * n / total
             look, size = "lost" if label == "missing" else "share", 0.1 + 0.4 * turn / max(len(given) - 1, 1)
             text = f"{n:,} of {total:,} ({share:.1f} %)"
-            dots.append(Dot(name, math.nan, share, at, at + share, n, str(label), look, text, size))
+            dots.append(
+                Dot(
+                    name,
+                    math.nan,
+                    value=share,
+                    low=at,
+                    high=at + share,
+                    n=n,
+                    word=str(label),
+                    look=look,
+                    text=text,
+                    size=size,
+                )
+            )
             at += share
     caption = (
         "The share of each label among all pairs of the pool; the darker, the more relevant."
         " Missing labels count for nothing."
     )
     panels = {"": (Value("share of the labels, %", held=(0.0, 100.0), floor=0.0, ceiling=100.0), dots)}
-    drawn = rows("labels", "Which labels were given", caption, panels, {}, "label")
+    drawn = rows("labels", "Which labels were given", caption=caption, panels=panels, order={}, across="label")
     return replace(drawn, data=drawn.data.drop(columns=["low", "high"]).rename(columns={"n": "count"}))
 
 
@@ -275,9 +334,11 @@ def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:
     order = {str(name): place for place, name in enumerate(dict.fromkeys(means["labeling"]))}
     runs = [str(run) for run in dict.fromkeys(means["run"])]
     for measure in dict.fromkeys(means["measure"]):
-        part = records(where(means, measure=measure))
-        dots = [Dot(r["labeling"], runs.index(r["run"]), r["value"], word=r["run"]) for r in part]
+        dots = []
+        for row in records(where(means, measure=measure)):
+            dots.append(Dot(row["labeling"], runs.index(row["run"]), row["value"], word=row["run"]))
         if any(math.isfinite(dot.value) for dot in dots):
             caption = f"Mean {measure} over the questions, of each run under each labeling."
             title, panels = f"Mean {measure} of the runs", {"": (Value(measure), dots)}
-            yield lines(slug(f"scores-{measure}"), title, caption, panels, order, "run", names=runs)
+            name = slug(f"scores-{measure}")
+            yield lines(name, title, caption=caption, panels=panels, order=order, across="run", names=runs)

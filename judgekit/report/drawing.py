@@ -125,7 +125,7 @@ class Sheet:
         for place, (title, (value, dots)) in enumerate(panels.items()):
             row, column = divmod(place, columns)
             start = left + column * (wide + BETWEEN)
-            yield Frame(title, value, dots, start, start + wide, row * high)
+            yield Frame(title, value, dots=dots, start=start, end=start + wide, top=row * high)
 
     def room(self, names: Sequence[str]) -> float:
         """Return how much room the names of rows need on their left."""
@@ -191,7 +191,7 @@ def rows(
                 body += _in_row(dot, x, places[dot.series], frame.end, order.get(dot.series, 0))
         return bottom + 44, body
 
-    return _figure(name, title, caption, panels, draw, across)
+    return _figure(name, title, caption=caption, panels=panels, draw=draw, across=across)
 
 
 def _across(frame: Frame, start: float) -> Axis:
@@ -263,7 +263,7 @@ def lines(
             return _legend(body, series, bottom + 60, sheet.width)
         return bottom + (50 if straight else 74), body
 
-    return _figure(name, title, caption, panels, draw, across)
+    return _figure(name, title, caption=caption, panels=panels, draw=draw, across=across)
 
 
 def _series(dots: Sequence[Dot], x: Axis, y: Axis, shift: float, index: int, joined: bool) -> Iterator[Markup]:

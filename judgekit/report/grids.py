@@ -135,7 +135,7 @@ def grids(results: Results) -> list[Grid]:
         labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
         measures = tuple(sorted(dict.fromkeys(measure for _, measure in cells), key=lambda m: ranks.get(m, len(ranks))))
         verdict = (level, model) == (primary.level, primary.model)
-        made.append(Grid(level, model, verdict, labelings, measures, cells))
+        made.append(Grid(level, model, primary=verdict, labelings=labelings, measures=measures, cells=cells))
     return sorted(made, key=lambda g: not g.primary)
 
 
@@ -197,7 +197,7 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequen
     grouped = [(name, list(some)) for name, some in groupby(rows, itemgetter(0))]
     datasets = [(name, len(list(some))) for name, some in groupby(columns, itemgetter(0))]
     reasons = list(dict.fromkeys(why for _, why in cells.values() if why))
-    return PerRun(grouped, datasets, columns, cells, reasons, COEFFICIENTS)
+    return PerRun(grouped, datasets, columns=columns, cells=cells, reasons=reasons, coefficients=COEFFICIENTS)
 
 
 def per_run_rows(results: Results) -> pd.DataFrame:

@@ -126,7 +126,9 @@ def logarithmic(values: Sequence[float], start: float, end: float) -> Axis:
     low, high = math.log10(values[0]), math.log10(values[-1])
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return Axis(low, high, start, end, tuple((value, f"{value:,.10g}") for value in values), math.log10)
+    return Axis(
+        low, high, start=start, end=end, ticks=tuple((value, f"{value:,.10g}") for value in values), scale=math.log10
+    )
 
 
 def bands(names: Sequence[str], start: float, end: float) -> Axis:
