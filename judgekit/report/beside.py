@@ -18,7 +18,7 @@ from judgekit.report.formatting import count, number
 from judgekit.report.grids import per_run_rows, records, table_1, where
 from judgekit.report.model import Results
 from judgekit.report.page import generic, shell
-from judgekit.report.queries import Backing
+from judgekit.report.queries import Backing, scales_of
 
 MOST = 10
 """Questions that are named as won, and as lost."""
@@ -38,27 +38,27 @@ class Changes:
 def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> Changes:
     """Return what changed from one result, and what lies behind it, to another."""
     old, new = (dict(results.decision) for results, _ in (before, after))
-    lines = ((title, old.get(title, ""), new.get(title, "")) for title in dict.fromkeys([*old, *new]))
-    decision = tuple(line for line in lines if line[1] != line[2])
+    decision = []
+    for title in dict.fromkeys([*old, *new]):
+        if old.get(title, "") != new.get(title, ""):
+            decision.append((title, old.get(title, ""), new.get(title, "")))
+    same = "The decision is the same."
+    if decision:
+        same = f"The decision differs in {', '.join(title for title, _, _ in decision)}."
     labels = pd.DataFrame([*_labels(before, after)])
-    said = [
-        f"The decision differs in {', '.join(line[0] for line in decision)}."
-        if decision
-        else "The decision is the same."
-    ]
-    moved = [
-        f"{r['labeling']} {count(r['changed'])} of {count(r['pairs in both'])}" for r in records(labels) if r["changed"]
-    ]
-    said.append(f"Labels that changed: {', '.join(moved) or 'none'}.")
+    moved = []
+    for row in records(labels):
+        if row["changed"]:
+            moved.append(f"{row['labeling']} {count(row['changed'])} of {count(row['pairs in both'])}")
+    labels_changed = f"Labels that changed: {', '.join(moved) or 'none'}."
     pairs, problem = _answers(before, after)
     by_run = pairs.groupby("run", sort=False)
     runs = by_run.agg(questions=("before", "size"), before=("before", "mean"), after=("after", "mean"),
                       won=("won", "sum"), lost=("lost", "sum")).reset_index()  # fmt: skip
     means = pairs.groupby("query_id", sort=False)[["before", "after"]].mean().reset_index()
     means["change"] = means["after"] - means["before"]
-    won, lost = (
-        means[means["change"] * sign > 0].sort_values("change", ascending=sign < 0, kind="stable") for sign in (1, -1)
-    )
+    won = means[means["change"] > 0].sort_values("change", ascending=False, kind="stable")
+    lost = means[means["change"] < 0].sort_values("change", kind="stable")
     if not problem:
         ends = f"{number(means['before'].mean())} to {number(means['after'].mean())}"
         problem = (
@@ -68,23 +68,22 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
     queries = {**before[1].queries, **after[1].queries}
     some = pd.concat([lost.head(MOST), won.head(MOST)])
     some.insert(1, "question", [queries[q].text if q in queries else "" for q in some["query_id"]])
-    return Changes((*said, problem), decision, labels, runs, some.rename(columns={"query_id": "query"}))
+    questions = some.rename(columns={"query_id": "query"})
+    return Changes((same, labels_changed, problem), tuple(decision), labels, runs, questions)
 
 
 def _labels(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> Iterator[Mapping[str, object]]:
     """Yield for each labeling of both how many labels of the same pairs are others now."""
     (results, was), (_, now) = before, after
-    scales = {info.name: Scale.parse(info.scale) for info in results.labelings if info.scale}
+    scales = scales_of(results)
     key = ["query_id", "doc_id"]
     for name in was.labels:
         if name not in now.labels:
             continue
         old, new = was.labels[name], now.labels[name]
         there = old.merge(new, on=key, suffixes=("", "_now"))
-        first, second = (
-            there["relevance"].where(there["status"] == Status.OK.value),
-            there["relevance_now"].where(there["status_now"] == Status.OK.value),
-        )
+        first = there["relevance"].where(there["status"] == Status.OK.value)
+        second = there["relevance_now"].where(there["status_now"] == Status.OK.value)
         least = scales.get(name, Scale("binary")).threshold
         yield {
             "labeling": name,
@@ -130,12 +129,14 @@ def beside(found: Mapping[str, Results], changed: Mapping[str, Changes]) -> str:
     table = pd.concat(rows, ignore_index=True)
     labelings = dict.fromkeys(info.name for results in found.values() for info in results.labelings)
     measures = dict.fromkeys(measure for results in found.values() for measure in results.scores["measure"])
+    primaries = [results.primary for results in found.values()]
+    cells = {(primary.measure, primary.metric, primary.depth) for primary in primaries}
     context: dict[str, Any] = {
         "found": found,
         "changed": changed,
         "generic": partial(generic, confidence=0.95),
         "figures": paper_figures(found),
         "table": None if table.empty else table_1(table, list(labelings), list(measures)),
-        "differ": len({(one.primary.measure, one.primary.metric, one.primary.depth) for one in found.values()}) > 1,
+        "differ": len(cells) > 1,
     }
     return shell("beside.html", **context)

@@ -226,15 +226,17 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
     prices = {claim.subject: claim.against for claim in claims if claim.kind == "cost"}
     runs, labelings, finds = list[Dot](), list[Dot](), list[Dot]()
     for claim in claims:
-        ends = claim.value, claim.low, claim.high
+        dot = Dot(claim.subject, math.nan, claim.value, claim.low, claim.high, digits=2)
         if claim.kind == "run":
-            text = f"at most {-claim.low:.1f}"
-            runs.append(Dot(claim.subject, math.nan, *ends, look="off" if claim.shown else "", text=text, digits=1))
+            look = "off" if claim.shown else ""
+            runs.append(replace(dot, look=look, text=f"at most {-claim.low:.1f}", digits=1))
         elif claim.kind in ("follows", "finds") and claim.subject:
-            price = prices.get(claim.subject, "")
-            text = f"{number(claim.value, 2)}{', ' if price else ''}{price}"
-            dot = Dot(claim.subject, math.nan, *ends, text=text, digits=2)
-            (labelings if claim.kind == "follows" else finds).append(dot)
+            words = [number(claim.value, 2), prices.get(claim.subject, "")]
+            dot = replace(dot, text=", ".join(filter(None, words)))
+            if claim.kind == "follows":
+                labelings.append(dot)
+            else:
+                finds.append(dot)
     panels: dict[str, tuple[Value, list[Dot]]] = {}
     caption = ""
     if runs:
@@ -300,10 +302,10 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure |
     dots = []
     for name, (given, missing) in known.items():
         parts = {**given, "missing": missing}
-        total, at = max(sum(parts.values()), 1), 0.0
+        total = max(sum(parts.values()), 1)
+        at = 0.0
         for turn, (label, n) in enumerate(parts.items()):
             share = 100 * n / total
-            look, size = "lost" if label == "missing" else "share", 0.1 + 0.4 * turn / max(len(given) - 1, 1)
             text = f"{n:,} of {total:,} ({share:.1f} %)"
             dots.append(
                 Dot(
@@ -314,9 +316,9 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure |
                     high=at + share,
                     n=n,
                     word=str(label),
-                    look=look,
+                    look="lost" if label == "missing" else "share",
                     text=text,
-                    size=size,
+                    size=0.1 + 0.4 * turn / max(len(given) - 1, 1),
                 )
             )
             at += share

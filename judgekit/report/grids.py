@@ -6,7 +6,7 @@ Salemi and Zamani, SIGIR 2024.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from operator import itemgetter
@@ -84,12 +84,14 @@ class Grid:
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
         """For each flag its mark and what it says in words, and of which labelings; those of all cells have no mark."""
-        found = []
+        notes = []
         for flag in self.flags:
+            if flag in self.everywhere:
+                notes.append(("", meaning(flag)))
+                continue
             names = dict.fromkeys(cell.labeling for cell in self.cells.values() if flag in cell.flags)
-            marked = flag not in self.everywhere
-            found.append((marks([flag]) * marked, meaning(flag) + f" ({', '.join(names)})" * marked))
-        return tuple(found)
+            notes.append((marks([flag]), f"{meaning(flag)} ({', '.join(names)})"))
+        return tuple(notes)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -99,8 +101,10 @@ class Grid:
     @property
     def sizes(self) -> str:
         """How many queries (or runs) the defined cells rest on: ``300`` or ``280 to 300``; "" where none is defined."""
-        sizes = sorted({c.n for c in self.cells.values() if c.defined})
-        return f"{sizes[0]:,} to {sizes[-1]:,}" if len(sizes) > 1 else "".join(f"{n:,}" for n in sizes)
+        sizes = sorted({cell.n for cell in self.cells.values() if cell.defined})
+        if not sizes:
+            return ""
+        return f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -110,8 +114,11 @@ class Grid:
 
 def _common(cells: Iterable[Cell]) -> tuple[str, ...]:
     """Return the flags that all of several cells have."""
-    first, *others = [cell.flags for cell in cells] or [()]
-    return tuple(f for f in first if others and all(f in flags for flags in others))
+    every = [cell.flags for cell in cells]
+    if len(every) < 2:
+        return ()
+    common = set(every[0]).intersection(*every[1:])
+    return tuple(flag for flag in every[0] if flag in common)
 
 
 def grids(results: Results) -> list[Grid]:
@@ -120,23 +127,39 @@ def grids(results: Results) -> list[Grid]:
     # of appearance.
     primary, rows = results.primary, records(at_primary(results.comparison, results.primary))
     keys = ("level", "model", "labeling", "measure")
-    taus = {tuple(r[k] for k in keys): r["value"] for r in rows if r["coefficient"] == "tau_b"}
+    taus = {tuple(row[name] for name in keys): row["value"] for row in rows if row["coefficient"] == "tau_b"}
     parts: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
-    for r in (r for r in rows if r["coefficient"] == HEADLINE):
-        level, model, labeling, measure = key = tuple(r[k] for k in keys)
-        found = r["value"], r["ci_low"], r["ci_high"], r["ci_method"], r["n"], r["undefined_reason"]
-        cell = Cell(labeling, measure, *found, tuple(split_flags(r["flags"])), taus.get(key, math.nan))
+    for row in rows:
+        if row["coefficient"] != HEADLINE:
+            continue
+        level, model, labeling, measure = key = tuple(row[name] for name in keys)
+        cell = Cell(
+            labeling,
+            measure,
+            value=row["value"],
+            low=row["ci_low"],
+            high=row["ci_high"],
+            method=row["ci_method"],
+            n=row["n"],
+            reason=row["undefined_reason"],
+            flags=tuple(split_flags(row["flags"])),
+            tau_b=taus.get(key, math.nan),
+        )
         parts.setdefault((level, model), {})[labeling, measure] = cell
-    order = [info.name for info in results.labelings]
-    ranks = {m: i for i, m in enumerate(dict.fromkeys(results.scores["measure"]))}
     made = []
     for (level, model), cells in parts.items():
-        present = dict.fromkeys(labeling for labeling, _ in cells)
-        labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
-        measures = tuple(sorted(dict.fromkeys(measure for _, measure in cells), key=lambda m: ranks.get(m, len(ranks))))
+        labelings = _in_order((labeling for labeling, _ in cells), [info.name for info in results.labelings])
+        measures = _in_order((measure for _, measure in cells), results.scores["measure"])
         verdict = (level, model) == (primary.level, primary.model)
         made.append(Grid(level, model, primary=verdict, labelings=labelings, measures=measures, cells=cells))
     return sorted(made, key=lambda g: not g.primary)
+
+
+def _in_order(names: Iterable[str], order: Iterable[str]) -> tuple[str, ...]:
+    """Return names, each once, in a given order; those that it does not have follow in order of appearance."""
+    present = dict.fromkeys(names)
+    known = [name for name in dict.fromkeys(order) if name in present]
+    return tuple(dict.fromkeys([*known, *present]))
 
 
 def where(frame: pd.DataFrame, **fixed: object) -> pd.DataFrame:
@@ -184,20 +207,24 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequen
     """Shape comparison rows as Table 1: labelings x measures against runs x data sets, tau and rho."""
     frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
     frame = frame.assign(**{c: "" for c in ("dataset", "undefined_reason") if c not in frame.columns})
-    order = [[*dict.fromkeys([*first, *frame[c]])] for c, first in (("labeling", labelings), ("measure", measures))]
-    present = set(zip(frame["labeling"], frame["measure"], strict=True))
-    rows = tuple(row for row in product(*order) if row in present)
-    held = set(zip(frame["dataset"], frame["run"], strict=True))
-    columns = tuple(c for c in product(dict.fromkeys(frame["dataset"]), dict.fromkeys(frame["run"])) if c in held)
-    keys = ("labeling", "measure", "dataset", "run", "coefficient")
-    cells = {
-        tuple(r[k] for k in keys): ("not applicable" if why.startswith("not applicable") else number(r["value"]), why)
-        for r, why in zip(records(frame), frame["undefined_reason"], strict=True)
-    }
+    rows = _held(frame, {"labeling": labelings, "measure": measures})
+    columns = _held(frame, {"dataset": (), "run": ()})
+    cells: dict[tuple[str, ...], tuple[str, str]] = {}
+    for row in records(frame):
+        why = row["undefined_reason"]
+        text = "not applicable" if why.startswith("not applicable") else number(row["value"])
+        cells[row["labeling"], row["measure"], row["dataset"], row["run"], row["coefficient"]] = text, why
     grouped = [(name, list(some)) for name, some in groupby(rows, itemgetter(0))]
     datasets = [(name, len(list(some))) for name, some in groupby(columns, itemgetter(0))]
     reasons = list(dict.fromkeys(why for _, why in cells.values() if why))
     return PerRun(grouped, datasets, columns=columns, cells=cells, reasons=reasons, coefficients=COEFFICIENTS)
+
+
+def _held(frame: pd.DataFrame, first: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of values that two columns hold, ordered by each; values given for a column come first."""
+    left, right = ([*dict.fromkeys([*values, *frame[column]])] for column, values in first.items())
+    held = set(zip(*(frame[column] for column in first), strict=True))
+    return tuple(pair for pair in product(left, right) if pair in held)
 
 
 def per_run_rows(results: Results) -> pd.DataFrame:

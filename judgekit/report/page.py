@@ -121,7 +121,8 @@ def _context(results: Results) -> dict[str, Any]:
     every = grids(results)
     infos: list[LabelingInfo | Answers] = [*results.labelings, *results.answers]
     primary = [g for g in every if g.primary]
-    names = (str(m).rpartition("@")[0] or str(m) for m in results.comparison["measure"].unique())
+    # nDCG@5 and nDCG@10 reward the same.
+    names = (str(measure).rpartition("@")[0] or str(measure) for measure in results.comparison["measure"].unique())
     timed = partial(speed_up, results)
     return {
         "found": _found(results),
@@ -146,13 +147,15 @@ def _context(results: Results) -> dict[str, Any]:
 
 def _found(results: Results) -> pd.DataFrame | None:
     """Return what was found of each run and labeling, with its figures: the claims that have any."""
-    rows = [
-        (FIGURES[claim.kind], claim.subject, claim.against, claim.value, claim.low, claim.high, claim.shown)
-        for claim in results.claims
-        if claim.kind in FIGURES and claim.subject
-    ]
-    names = ["figure", "of", "against", "value", "value_low", "value_high", "shown"]
-    return pd.DataFrame(rows, columns=names) if rows else None
+    rows = []
+    for claim in results.claims:
+        if claim.kind not in FIGURES or not claim.subject:
+            continue
+        row: dict[str, Any] = {"figure": FIGURES[claim.kind], "of": claim.subject, "against": claim.against}
+        rows.append(
+            row | {"value": claim.value, "value_low": claim.low, "value_high": claim.high, "shown": claim.shown}
+        )
+    return pd.DataFrame(rows) if rows else None
 
 
 def _coefficients(results: Results) -> pd.DataFrame:
@@ -170,15 +173,17 @@ def _coefficients(results: Results) -> pd.DataFrame:
 
 def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Per model and metric: runs x depths."""
-    out = []
+    tables = []
     mode = frame["mode"] if "mode" in frame.columns else pd.Series("", frame.index)
     whose = frame["model"].where(mode == "", frame["model"] + " (" + mode + ")")
     for (model, metric), rows in frame.groupby([whose, frame["metric"]], sort=False):
-        cells = {(r["run"], r["depth"]): r for r in records(rows)}
+        cells = {(row["run"], row["depth"]): row for row in records(rows)}
         closed = cells.pop((ALL, 0), None)
-        depths, runs = sorted({depth for _, depth in cells}), list(dict.fromkeys(run for run, _ in cells))
-        out.append({"model": model, "metric": metric, "depths": depths, "runs": runs, "cells": cells, "closed": closed})
-    return out
+        table = {"model": model, "metric": metric, "cells": cells, "closed": closed}
+        table["depths"] = sorted({depth for _, depth in cells})
+        table["runs"] = list(dict.fromkeys(run for run, _ in cells))
+        tables.append(table)
+    return tables
 
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame | None:
@@ -202,19 +207,28 @@ def _differences(results: Results) -> pd.DataFrame | None:
 
 def generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
     """Return a table with any columns as texts; what has a ``_low`` and ``_high`` is one column with its interval."""
-    frame = frame.loc[:, [bool((frame[c].notna() & (frame[c] != "")).any()) for c in frame.columns]]
-    numeric = {str(c): pd.api.types.is_numeric_dtype(frame[c].dtype) for c in frame.columns}
-    lows = [c for c in numeric if c.endswith("_low") and numeric.get(f"{c[:-3]}high")]
-    home = {c: c[:-4] if c[:-4] in numeric else c for c in lows}
-    shown = [c for c in numeric if home.get(c, c) == c and f"{c[:-4]}low" not in lows]
-    rows = []
-    for row in records(frame.head(MOST_ROWS)):
-        said = {c: "" if c in lows else _text(c, row[c]) for c in shown}
-        for low in lows:
-            said[home[low]] = f"{said[home[low]]} {interval(row[low], row[f'{low[:-3]}high'])}".strip()
-        rows.append([*said.values()])
-    titles = {c: f"{percent(confidence)} interval" if c in lows else c.replace("_", " ") for c in shown}
-    columns = {title: numeric[c] for c, title in titles.items()}
+    shown = frame.head(MOST_ROWS)
+    numeric: dict[str, bool] = {}
+    texts: dict[str, list[str]] = {}
+    for name in map(str, frame.columns):
+        if (frame[name].notna() & (frame[name] != "")).any():
+            numeric[name] = pd.api.types.is_numeric_dtype(frame[name].dtype)
+            texts[name] = [_text(name, value) for value in shown[name].tolist()]
+    titles = {name: name.replace("_", " ") for name in texts}
+    for low in [name for name in texts if name.endswith("_low")]:
+        value = low.removesuffix("_low")
+        high = f"{value}_high"
+        if not numeric.get(high):
+            continue
+        intervals = [interval(*ends) for ends in zip(shown[low].tolist(), shown[high].tolist(), strict=True)]
+        if value in texts:
+            texts[value] = [f"{text} {ends}".strip() for text, ends in zip(texts[value], intervals, strict=True)]
+            del texts[low]
+        else:
+            texts[low], titles[low] = intervals, f"{percent(confidence)} interval"
+        del texts[high]
+    columns = {titles[name]: numeric[name] for name in texts}
+    rows = [list(row) for row in zip(*texts.values(), strict=True)]
     return {"columns": columns, "rows": rows, "left_out": max(0, len(frame) - MOST_ROWS)}
 
 

@@ -8,6 +8,7 @@ from disk may not read files, but may run scripts.
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -89,15 +90,18 @@ class Packed:
 
 def pack(results: Results, backing: Backing) -> Packed | None:
     """Return what the page needs to show queries; None where no query is known, and no reason either."""
-    tables = [*backing.labels.values(), *([] if backing.quality is None else [backing.quality])]
-    there = dict.fromkeys(q for table in tables for q in table["query_id"])
-    ids = [q for q in backing.queries if q in there] or list(there)
+    tables = list(backing.labels.values())
+    if backing.quality is not None:
+        tables.append(backing.quality)
+    known = dict.fromkeys(query_id for table in tables for query_id in table["query_id"])
+    ids = [query_id for query_id in backing.queries if query_id in known] or list(known)
     if not ids:
         return Packed("", (), absent=backing.absent) if backing.absent else None
     columns = _Columns(results, backing, ids[:MOST_QUERIES])
     blocks = tuple(_squeezed(rows) for rows in columns.blocks())
     left_out = max(0, len(ids) - MOST_QUERIES)
-    return Packed(_squeezed(columns.index()), blocks, sum(map(len, blocks)) > IN_PAGE, left_out, backing.absent)
+    beside = sum(map(len, blocks)) > IN_PAGE
+    return Packed(_squeezed(columns.index()), blocks, beside, left_out, backing.absent)
 
 
 def _squeezed(value: Any) -> str:
@@ -113,13 +117,16 @@ class _Columns:
         self.place = pd.Index(ids)
         self.runs = list(backing.lists) or [run.name for run in results.facts.runs]
         self.names = list(backing.labels)
-        scales = {info.name: Scale.parse(info.scale) for info in results.labelings if info.scale}
+        scales = scales_of(results)
         self.scales = {name: scales.get(name, Scale("binary")) for name in self.names}
         self.labels = {name: self._by_query(table, ("raw", "reason")) for name, table in backing.labels.items()}
-        told = ("answer", "status", "reason")
-        self.quality = [] if backing.quality is None else self._by_query(backing.quality, told)
+        self.quality: list[dict[str, list[Any]]] = []
+        if backing.quality is not None:
+            self.quality = self._by_query(backing.quality, ("answer", "status", "reason"))
         self.metrics = list(dict.fromkeys(metric for table in self.quality for metric in table["metric"]))
-        self.relevant = {name: {run: [0] * len(ids) for run in self.runs} for name in self.names}
+        self.relevant: dict[str, dict[str, list[int]]] = {}
+        for name in self.names:
+            self.relevant[name] = {run: [0] * len(ids) for run in self.runs}
         self.split = [0.0] * len(ids)
         self.lost: dict[str, dict[str, list[int]]] = {name: {} for name in self.names}
 
@@ -141,7 +148,10 @@ class _Columns:
         """Return what the page searches, filters and sorts by."""
         primary, queries = self.primary, self.backing.queries
         values, missing = self._values()
-        seen = [v for column in values for v in column if v is not None]
+        known = [value for column in values for value in column if value is not None]
+        right = _RIGHT
+        if known and not 0 <= min(known) <= max(known) <= 1:  # ratings on a scale of their own
+            right = (min(known) + max(known)) / 2
         return {
             "ids": self.ids,
             "questions": [self._text(queries[q].text) if q in queries else "" for q in self.ids],
@@ -151,7 +161,7 @@ class _Columns:
             "metrics": self.metrics,
             "k": primary.depth,
             "depth": "all" if primary.depth == WHOLE_RUN else f"top {primary.depth}",
-            "right": (min(seen) + max(seen)) / 2 if seen and not 0 <= min(seen) <= max(seen) <= 1 else _RIGHT,
+            "right": right,
             "quality": values,
             "unanswered": missing,
             "relevant": [[self.relevant[name][run] for run in self.runs] for name in self.names],
@@ -162,7 +172,7 @@ class _Columns:
 
     def _values(self) -> tuple[list[list[float | None]], list[list[int]]]:
         """Return by run the answer quality of each query in the cell of the decision, and whose answer is missing."""
-        found: dict[str, list[float | None]] = {run: [None] * len(self.ids) for run in self.runs}
+        values: dict[str, list[float | None]] = {run: [None] * len(self.ids) for run in self.runs}
         missing: dict[str, list[int]] = {run: [] for run in self.runs}
         table, primary = self.backing.quality, self.primary
         if table is not None:
@@ -170,45 +180,53 @@ class _Columns:
             rows = rows[rows["run"].isin(self.runs)]
             places = self.place.get_indexer(pd.Index(rows["query_id"].to_numpy())).tolist()
             status = rows["status"] if "status" in rows else rows["value"].map(lambda _: Status.OK.value)
-            for run, at, value, said in zip(rows["run"], places, rows["value"].tolist(), status, strict=True):
-                if at >= 0 and value == value:
-                    found[run][at] = round(value, 4)
-                elif at >= 0 and said not in NOT_MISSING:
+            for run, at, value, how in zip(rows["run"], places, rows["value"].tolist(), status, strict=True):
+                if at < 0:
+                    continue
+                if not math.isnan(value):
+                    values[run][at] = round(value, 4)
+                elif how not in NOT_MISSING:
                     missing[run].append(at)
-        return list(found.values()), list(missing.values())
+        return list(values.values()), list(missing.values())
 
     def _text(self, text: object) -> str:
         return clean(text) if self.backing.texts and isinstance(text, str) else ""  # ratings come without a text
 
     def _query(self, at: int) -> dict[str, Any]:
         query_id, backing = self.ids[at], self.backing
-        lists = {run: list(found.get(query_id, ())) for run, found in backing.lists.items()}
-        tables = {name: found[at] for name, found in self.labels.items()}
-        ranked = (d for docs in lists.values() for d in docs)
-        labelled = (d for table in tables.values() for d in table["doc_id"])
-        docs = {d: i for i, d in enumerate(dict.fromkeys([*ranked, *labelled]))}
+        lists = {run: list(ranked.get(query_id, ())) for run, ranked in backing.lists.items()}
+        tables = {name: by_query[at] for name, by_query in self.labels.items()}
+        docs: dict[str, int] = {}
+        for doc_ids in (*lists.values(), *(table["doc_id"] for table in tables.values())):
+            for doc_id in doc_ids:
+                docs.setdefault(doc_id, len(docs))
         votes = np.full((len(self.names), len(docs)), np.nan)
         labels = []
         for row, (name, table) in enumerate(tables.items()):
-            places = [docs[d] for d in table["doc_id"]]
-            least, status = self.scales[name].threshold, table["status"]
-            said = [r >= least if s == "ok" else np.nan for r, s in zip(table["relevance"], status, strict=True)]
-            votes[row, places] = said
+            places = [docs[doc_id] for doc_id in table["doc_id"]]
+            relevance, status = np.asarray(table["relevance"], dtype=float), np.asarray(table["status"])
+            votes[row, places] = np.where(status == Status.OK.value, relevance >= self.scales[name].threshold, np.nan)
             labels.append(self._labels(table, places, len(docs)))
-            for lost in set(status) - set(NOT_MISSING):
+            for lost in set(table["status"]) - set(NOT_MISSING):
                 self.lost[name].setdefault(lost, []).append(at)
             for run in self.runs:
-                shown = [docs[d] for d in lists[run][: self.primary.depth]] if lists else slice(None)
-                self.relevant[name][run][at] = int(np.nansum(votes[row, shown]))
+                shown = votes[row]
+                if lists:
+                    shown = shown[[docs[doc_id] for doc_id in lists[run][: self.primary.depth]]]
+                self.relevant[name][run][at] = int(np.nansum(shown))
         self.split[at] = _split(votes)
         query = backing.queries.get(query_id)
-        texts: list[Doc] = backing.docs.get(list(docs)) if backing.docs is not None and backing.texts else []
+        texts: list[Doc] = []
+        answers: list[str] = []
+        if backing.texts:
+            texts = [] if backing.docs is None else backing.docs.get(list(docs))
+            answers = [clean(answer) for answer in query.answers] if query else []
         return {
-            "answers": [clean(answer) for answer in query.answers] if query and backing.texts else [],
+            "answers": answers,
             "docs": list(docs),
             "titles": [clean(doc.title) for doc in texts],
             "texts": [clean(doc.text) for doc in texts],
-            "lists": {run: [docs[d] for d in found] for run, found in lists.items()},
+            "lists": {run: [docs[doc_id] for doc_id in doc_ids] for run, doc_ids in lists.items()},
             "labels": labels,
             "prompts": [_prompt(backing.labelers.get(name), query, texts) for name in self.names],
             "given": self._given(at),
@@ -216,15 +234,17 @@ class _Columns:
 
     def _labels(self, table: Mapping[str, list[Any]], places: Sequence[int], docs: int) -> dict[str, list[Any]]:
         """Return the labels of one labeling as columns, in the order of the documents."""
-        more = {c.replace("_", " "): column for c, column in table.items() if c not in _TOLD}
-        columns: dict[str, list[Any]] = {c: [None] * docs for c in ("relevance", "status", "raw", "reason", "more")}
+        more = {name.replace("_", " "): column for name, column in table.items() if name not in _TOLD}
+        columns: dict[str, list[Any]] = {}
+        for name in ("relevance", "status", "raw", "reason", "more"):
+            columns[name] = [None] * docs
         for row, (place, status) in enumerate(zip(places, table["status"], strict=True)):
-            there = {c: f"{v:g}" if isinstance(v, float) else str(v) for c, col in more.items() if (v := col[row]) == v}
-            columns["relevance"][place] = round(table["relevance"][row], 4) if status == Status.OK.value else None
+            if status == Status.OK.value:
+                columns["relevance"][place] = round(table["relevance"][row], 4)
             columns["status"][place] = status
             columns["raw"][place] = self._text(table["raw"][row])
             columns["reason"][place] = self._text(table["reason"][row])
-            columns["more"][place] = self._text("; ".join(f"{c} {v}" for c, v in there.items() if v))
+            columns["more"][place] = self._text("; ".join(_named(more, row)))
         return columns
 
     def _given(self, at: int) -> list[list[Any]]:
@@ -235,11 +255,27 @@ class _Columns:
         columns = ("run", "depth", "model", "answer", "status", "reason", "metric", "value")
         table = self.quality[at]
         for *key, answer, status, reason, metric, value in zip(*(table[c] for c in columns), strict=True):
-            told = (self._text(answer), status, self._text(reason), *[None] * len(self.metrics))
-            one = rows.setdefault((key[0], key[1], key[2]), [*key, *told])
-            if value == value:
-                one[6 + self.metrics.index(metric)] = round(value, 4)
+            empty = [None] * len(self.metrics)
+            new = [*key, self._text(answer), status, self._text(reason), *empty]
+            row = rows.setdefault((key[0], key[1], key[2]), new)
+            if not math.isnan(value):
+                row[len(new) - len(empty) + self.metrics.index(metric)] = round(value, 4)
         return list(rows.values())
+
+
+def scales_of(results: Results) -> dict[str, Scale]:
+    """Return the scale of each labeling that declares one."""
+    return {info.name: Scale.parse(info.scale) for info in results.labelings if info.scale}
+
+
+def _named(columns: Mapping[str, Sequence[Any]], row: int) -> Iterator[str]:
+    """Yield the further values of a label with their names; those that are empty or unknown are left out."""
+    for name, column in columns.items():
+        value = column[row]
+        if isinstance(value, float):
+            value = "" if math.isnan(value) else f"{value:g}"
+        if value not in ("", None):
+            yield f"{name} {value}"
 
 
 def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -> str:
@@ -247,11 +283,12 @@ def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -
     if labeler is None or query is None or not docs or not labeler.needs.asked:
         return ""
     try:
-        asked = labeler.requests(Unit(query, (replace(docs[0], title=TITLE, text=TEXT),)), [])
+        requests = labeler.requests(Unit(query, (replace(docs[0], title=TITLE, text=TEXT),)), [])
     except JudgekitError:  # what a server has changed since is not a reason to show nothing
         return ""
-    bodies = [orjson.loads(one.body) for one in asked]
-    body = next((b for b in bodies if TEXT in orjson.dumps(b).decode()), bodies[0] if bodies else {})
+    bodies = [orjson.loads(request.body) for request in requests]
+    with_text = [body for body in bodies if TEXT in orjson.dumps(body).decode()]
+    body: dict[str, Any] = next(iter([*with_text, *bodies]), {})
     turns = next((body[shown] for shown in SHOWN.values() if shown in body), None)
     if isinstance(turns, str):
         return clean(turns)
