@@ -22,6 +22,7 @@ from judgekit.answers.imported import (
     read_ratings_beside,
 )
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric as answer_metric
+from judgekit.answers.reading import Answer
 from judgekit.catalog import Context
 from judgekit.client.model_drift import origin
 from judgekit.client.stages import StageUnit
@@ -143,7 +144,7 @@ class _Rated:
         """Return the most requests that a unit takes, None where the answerer or a metric does not say."""
         total = most_requests(self.answering.answerer, unit)  # type: ignore[arg-type]  # an Answerer, see above
         for metric in self.answering.llm_metrics:
-            ratings = metric.most(unit.query)
+            ratings = metric.most(Answered(unit.query, Answer("")))
             if total is None or ratings is None:
                 return None
             total += ratings

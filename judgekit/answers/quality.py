@@ -92,8 +92,11 @@ class AnswerMetric(Spelled):
         """Return the next wave of requests; always [] for a metric that asks no LLM."""
         return []
 
-    def most(self, query: Query, /) -> int | None:
-        """Return the most requests about an answer to a query, None where that is not known; by default two."""
+    def most(self, unit: Answered, /) -> int | None:
+        """Return the most requests about an answer, None where that is not known; by default two.
+
+        Before the answer is there, ``unit`` holds an empty one.
+        """
         return 2
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:

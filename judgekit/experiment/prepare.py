@@ -183,7 +183,8 @@ def _outcome(config: Config, answering: Answering | None, by_labels: Sequence[st
     declared = replace(declared, outcome=metric.name, scale=None)
     if metric.endpoint is None:
         return replace(declared, source="references" if metric.needs_references else "")
-    source: Source = "llm" if metric.needs_references else "grounded"
+    # An LLM that sees the passages and no reference says what answers rest on. Nuggets are a reference of their own.
+    source: Source = "grounded" if metric.needs_docs and not metric.needs_references else "llm"
     return replace(declared, source=source, rater=metric.endpoint.model)
 
 

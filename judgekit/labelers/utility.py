@@ -135,7 +135,7 @@ class Utility(Labeler):
 
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
-        ratings = 0 if self._metric.endpoint is None else self._metric.most(unit.query)
+        ratings = 0 if self._metric.endpoint is None else self._metric.most(Answered(unit.query, Answer("")))
         return None if ratings is None else (2 + ratings) * len(self._asked(unit))
 
     def _rated(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[tuple[Answer, Score]]]:

@@ -123,9 +123,9 @@ class _ByNuggets(_AskedMetric):
         text = _MARK.sub("", unit.answer.text)
         return nugget_questions(self._asked.prompt, unit.query, self.nuggets(unit.query), text)
 
-    def most(self, query: Query, /) -> int:
-        """Return the most requests about an answer to a query."""
-        return 2 * -(-len(self.nuggets(query)) // AT_ONCE)
+    def most(self, unit: Answered, /) -> int:
+        """Return the most requests about an answer."""
+        return 2 * -(-len(self.nuggets(unit.query)) // AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class _Citations(_AskedMetric):
     prompt_name = "citation-support"
     needs_docs = True
 
-    def most(self, query: Query, /) -> None:
+    def most(self, unit: Answered, /) -> None:
         """Return that it is not known how many sentences an answer will have."""
         return
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
@@ -134,7 +135,7 @@ def test_more_than_ten_nuggets_take_several_requests_and_all_must_be_read(tmp_pa
     assert "1. fact 10\n2. fact 11" in waves[0][1]["messages"][-1]["content"]
     assert rated(found, Answer("x"), ten, "no", two)[0].value == pytest.approx(11 / 12), "only that one again"
     assert rated(found, Answer("x"), ten, "no", "no")[0].value is None
-    assert found.most(QUERY) == 4
+    assert found.most(Answered(QUERY, Answer("x"))) == 4
 
 
 def test_facts_and_answer_cannot_close_their_fences(tmp_path: Path) -> None:
@@ -204,7 +205,7 @@ def test_an_answer_without_marks_is_0_and_one_without_documents_has_no_value() -
         assert rated(found, Answer("It is old [7]."), docs=DOCS) == ((0.0, Status.OK, ""), [])
         assert rated(found, Answer("It is old [1]."))[0].status is Status.NOT_APPLICABLE
         assert rated(found, Answer("It is old [1]."), "x", "x", docs=DOCS)[0].status is Status.UNPARSED
-        assert found.most(QUERY) is None
+        assert found.most(Answered(QUERY, Answer("x [1]."))) is None
 
 
 # The file.
@@ -297,8 +298,8 @@ def test_nuggets_are_made_edited_and_used_by_labels_and_answers(folder: Path, ju
         .replace('kind = "utility"', 'kind = "nuggets"\nfile = "nuggets.jsonl"\nfields = "text"')
         .replace("depths = [1, 4]", 'depths = [1, 4]\nmetrics = ["nugget_recall(file=nuggets.jsonl)"]')
     )
-    judgekit("run", "experiment.toml", "--out", "out", "--cache", "store")
-    import pandas as pd
+    ran = judgekit("run", "experiment.toml", "--out", "out", "--cache", "store")
+    assert "Answers are rated by mock, not checked by people." in ran.out, "nuggets say more than what is grounded"
 
     quality = pd.concat(map(pd.read_parquet, sorted((folder / "out" / "answers").glob("*.parquet"))))
     assert set(quality["metric"]) == {"nugget_recall(file='nuggets.jsonl')"}
