@@ -147,18 +147,27 @@ def contests(text: str, values: Mapping[str, int], value: int, graded: bool, abo
 # What the second reading looks for besides, since it reads what nobody asked for.
 
 RETRACTS: Final = re.compile(
-    r"(?:^|[.!?;:,–—…] ?)(?:but |and |oh |well |or |so )*(?:actually|no|wait|rather|edit|looking again"
-    r"|on (?:second|closer|further|another)|upon|in fact|then again|after all)\b(?! more| less| other)"
+    r"(?:^|[.!?;:,–—…] ?)(?:but |and |oh |well |or |so )*(?:actually|no(?= wait|\W*$|[,.:;!?—–])|wait|rather|edit"
+    r"|looking again|on (?:second|closer|further|another)|upon|in fact|then again|after all)\b(?! more| less| other)"
     r"|\b(?:closer (?:look|reading|inspection)|come to think|thinking about|that said|mind you|contrary|p\.s|trick\w*"
     r"|would be|rounded|raised|lowered|reduced|deduct\w*|(?:up|down)graded|wrong|mistaken|incorrect|false|overlook\w*"
     r"|other way|reverse|take (?:that|it) back|let me|again|or rather|should|at first|initial\w*"
-    r"|first (?:answer|thought|impression)|changed?|though)\b"
+    r"|first (?:answer|thought|impression)|changed?|though|me to|too (?:high|low)|plus|minus"
+    r"|at (?:most|best|least)|more or less)\b"
 )
 HEDGES: Final = re.compile(
     r"\b(?:probably|perhaps|maybe|possibly|likely|not sure|unsure|uncertain|unclear|depend\w*|might|may be|somewhat"
     r"|partly|partially|technically|arguably|in a sense|either|lean\w*|almost|hardly|barely|kind of|sort of|assum\w+"
-    r"|unless|if|otherwise|doubts|generous\w*|hard to|torn|some would|lenient|strict(?:ly)?)\b|\?"
+    r"|unless|if|otherwise|doubts|reservations?|complicated|not quite|after all"
+    r"|to (?:some|a) (?:degree|extent)|generous\w*|hard to|torn|some would|lenient|strict(?:ly)?)\b|\?"
 )
+REPORTS: Final = re.compile(
+    r"(?:^|[.!?\n] ?)(?:(?:is|was|says?|said|as|in part|he|they|not)\b|(?:not|never):"
+    r"|[^.:!?\n]*\b(?:say|said|write|wrote|writes|repli(?:ed|es)|repeat|tempting|nobody|others?|option|maximum|example"
+    r"|title|confidence|number of)\b[^.:!?\n]*:)"
+)
+"""How a line begins that goes on from the verdict, or gives it to somebody else."""
+
 DENIES: Final = re.compile(
     r"\b(?:not(?! only)|\w+n['’]t|no(?! doubt)|nothing(?! else)|never|none|neither|nor|without|lack\w*|miss(?:es|ing)"
     r"|fail\w*|unrelated|irrelevant|off[- ]topic|different\w*|cannot|absent|silent|omit\w*|unanswered|insufficient"
@@ -167,25 +176,30 @@ DENIES: Final = re.compile(
 )
 """What a reason for the highest verdict does not say."""
 
-_LIMITS: Final = re.compile(rf"{DENIES.pattern}|\b(?:no|nothing|tangential\w*|but|however|yet|other|else|hardly)\b")
+UNRELATED: Final = re.compile(r"\b(?:nothing to do with|unrelated|irrelevant|off[- ]topic)\b")
+"""What a reason for a grade above the lowest does not say."""
+
+_LIMITS: Final = re.compile(
+    rf"{DENIES.pattern}|\b(?:no|nothing|tangential\w*|but|however|whereas|yet|other|else|hardly)\b"
+)
 _AFFIRMS: Final = re.compile(
     r"\b(?:relevant|useful|helpful|answers?|answered|sufficient|enough|clear(?:ly)?|direct(?:ly)?|explicit(?:ly)?"
     r"|what is asked|what the question asks|asked for|names?|gives?|provides?|includes?|contains?|found|no doubt"
-    r"|not only|nothing else|yes|full|complete)\b"
+    r"|not only|nothing else|yes|full|complete|(?:is|are) (?:stated|given|named|there))\b"
 )
 _STATES: Final = re.compile(
     r"\b(?:states?|says?|names?|mentions?|gives?|provides?|contains?|includes?|tells?|describes?|explains?|notes?|reads?"
     r"|identif\w+|confirms?|shows?|lists?|specif\w+|addresses|supports?|covers?|answers?|answered|relevant|useful|helpful"
-    r"|found|discuss\w*|refers?|stated|mentioned|follows|sufficient|noting|stating|naming|according)\b"
+    r"|found|work(?:ed)? out|discuss\w*|refers?|stated|mentioned|follows|sufficient|noting|stating|naming|according)\b"
 )
 """What a passage does that answers a question."""
 
-_PROVES: Final = re.compile(r"\b(?:the|this|it|its|that|there|both)\b")
+_PROVES: Final = re.compile(rf"\b(?:the|this|it|its|that|there|both|does|which)\b|^(?:\w+: )?(?:{MASK}\W*)+$")
 
 
 def is_reason(own: str) -> bool:
     """Whether a text in a model's own words is plainly a reason in English, the language of the lists above."""
-    return _PROVES.search(own) is not None or own.strip(EDGES + ".") == MASK
+    return _PROVES.search(own) is not None
 
 
 def supports(said: str, own: str) -> bool:
@@ -200,4 +214,4 @@ def rejects(said: str, own: str) -> bool:
 
 def affirms(said: str) -> bool:
     """Whether a sentence says that a question is answered."""
-    return any(_AFFIRMS.search(part) and not DENIES.search(part) for part in re.split(r"[.!?] ", said))
+    return any(_AFFIRMS.search(part) and not DENIES.search(part) for part in re.split(r"[.!?:;]\s|\n", said))

@@ -13,6 +13,10 @@ from judgekit.reading.doubt import MASK
 
 _WORD: Final = re.compile(r"\w+")
 _SPAN: Final = 4
+_STOP: Final = re.compile(r"[.!?]\s")
+_COMMON: Final = frozenset({"yes", "no", "the", "it", "this"})
+"""Words that make no name of a number: "No. 1", "3 The passage"."""
+
 _HUNDRED: Final = "100"
 """The one number of more than two digits that people grade by."""
 
@@ -60,10 +64,13 @@ class Shown:
         found = list(_WORD.finditer(text))
         words = [word[0].casefold() for word in found]
         for place in range(len(words) - _SPAN + 1):
-            if tuple(words[place : place + _SPAN]) in self._spans:
-                yield found[place].start(), found[place + _SPAN - 1].end()
+            start, end = found[place].start(), found[place + _SPAN - 1].end()
+            # A span over the end of a question would hide that the reply asks one.
+            if tuple(words[place : place + _SPAN]) in self._spans and not _STOP.search(text, start, end):
+                yield start, end
         for first, second in pairwise(found):
             is_name = not (first[0][0].islower() or second[0][0].islower())
+            is_name = is_name and _COMMON.isdisjoint((first[0].casefold(), second[0].casefold()))
             if is_name and self.holds(f"{first[0]} {second[0]}"):
                 yield first.start(), second.end()
         for word in found:

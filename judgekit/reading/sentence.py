@@ -1,11 +1,11 @@
 """The second reading: a verdict that a reply states plainly, though not in the form that was asked for.
 
-It is read where the reply has one of few shapes:
+Courtesies, lines that repeat the prompt, and markup go first; a verdict in an answer tag or a box becomes a line with a
+label. What is left has one of few shapes:
 
-* a first line that is the verdict or begins with it, and reasons behind it;
-* a last line that is the verdict and nothing else, and reasons above it;
-* a first or last line with a label or a sentence around the verdict: ``Answer: Yes``, "The answer is Yes.";
-* a verdict in an answer tag or a box, which counts as a line with a label;
+* a `Clause` that opens the reply, and reasons behind it;
+* reasons, and a clause that closes the reply;
+* one line with a label, among reasons;
 * a JSON object with one key of a verdict, beside keys of reasons only.
 
 What repeats the prompt is masked before (`Shown`). Two verdicts that differ, a verdict outside of the scale, a hedge, a
@@ -22,40 +22,47 @@ from functools import cached_property
 from typing import Any, Final
 
 from judgekit.reading import doubt
-from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, QUOTES, STOPS
+from judgekit.reading.clause import NOUNS, Clauses
+from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, MASK
 from judgekit.reading.own import Shown
 
-_NOUNS: Final = (
-    r"verdict|grade|score|rating|decision|judge?ment|label|relevance|relevant|conclusion|result|overall|urteil|ergebnis"
-    r"|note finale"
-)
-_ANSWERS: Final = r"answer|antwort|réponse|respuesta|risposta|resposta|antwoord|svar|odpowiedź|ответ|答案|回答"
-_OWNERS: Final = (
-    r"(?:(?:my|the|your|so|thus|hence|therefore|final|overall|correct|relevance|die|der|la|el|il)[ ,]{1,2})*"
-)
-_SAYS: Final = r"is|ist|est|es|lautet"
-_COLON: Final = re.compile(r"\s*(?:[:：=]|[-–] )\s*")
-_TAG: Final = re.compile(
-    r"(?:(?:(?:so|therefore|thus|hence),? )?(?:the|my) (?:final )?answer is:?\s*)?"
-    r"(?:<(?P<tag>(?:final_?)?(?:answer|verdict|grade|score|rating|result|judge?ment))>(?P<tagged>[^<>]{1,40})</(?P=tag)>"
-    r"|\${0,2}\\boxed\{(?:\\(?:text|textbf|mathbf|mathrm)\{)?(?P<boxed>[^{}]{1,40})\}{1,2}\${0,2}"
-    r"|\[\[(?P<doubled>[^\[\]]{1,40})\]\])",
+_SURE: Final = re.compile(
+    r"\s*(?:(?:sure|certainly|of course|okay|ok|alright|got it|happy to help|thank you for the question|let[’']s see"
+    r"|sure, i can help with that|here(?:[’']s| is) (?:my|the) (?:answer|judge?ment|grade|verdict))"
+    r"\s*(?:[.!:]|,(?! and))\s+)+",
     re.IGNORECASE,
 )
-_REASON_TAG: Final = re.compile(r"</?(?:reason|explanation|justification|rationale)>", re.IGNORECASE)
+_BYE: Final = re.compile(
+    r"\s*\b(?:(?:please )?(?:let me know|feel free to ask) if you (?:need|have|want|would like)\b[^.!?\n]*"
+    r"|i hope (?:this|that) helps)[.!]\s*$",
+    re.IGNORECASE,
+)
+_TAG: Final = re.compile(
+    r"(?:(?:(?:so|therefore|thus|hence),? )?(?:the|my) (?:final )?(?:answer|grade) is:?\s*)?"
+    r"(?:<(?P<tag>(?:final_?)?(?:answer|verdict|grade|score|rating|result|judge?ment|response|output|relevance))>"
+    r"(?P<tagged>[^<>]{1,40})</(?P=tag)>"
+    r"|\${0,2}\\boxed\{(?:\\(?:text|textbf|mathbf|mathrm)\{)?(?P<boxed>[^{}]{1,40})\}{1,2}\${0,2}"
+    r"|\[\[(?P<doubled>[^\[\]]{1,40})\]\]|(?<![^\s*])\[(?P<single>\w{2,3})\](?![^\s*]))",
+    re.IGNORECASE,
+)
+_REASON_TAG: Final = re.compile(
+    r"</?(?:reason|reasoning|explanation|justification|rationale)>|</(?:question|passage)>", re.IGNORECASE
+)
+_ECHO_TAG: Final = re.compile(r"<(question|passage)>\s*", re.IGNORECASE)
+_ECHOES: Final = re.compile(r"(?:question|query|passage|title): |.*\?", re.IGNORECASE)
+"""How a line begins or ends that may show the prompt again before it answers."""
+
+_MASKED: Final = re.compile(rf"(?:(?:question|query|passage|title): )?(?:[\W_]*{MASK})+[\W_]*", re.IGNORECASE)
+_REASON_LABEL: Final = re.compile(r"\(?(?:note|why|reason(?:ing)?|explanation)(?:: |:?$)", re.IGNORECASE)
 _FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>[^`]*)```\s*")
 _MARKUP: Final = re.compile(r"[*#]|__|^`|`$")
-_BULLET: Final = re.compile(r"^(?:[-•*→] |\d{1,2}[.)] )")
-_ODD: Final = re.compile(r"^>|```|[<>\[\]|＜＞［］｜◁▷]", re.MULTILINE)
+_BULLET: Final = re.compile(r"^(?:[-•*] |\d{1,2}[.)] )")
+_ODD: Final = re.compile(r"^>|```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MULTILINE)
 """What belongs to a quotation, to code or to a token that parts turns."""
 
-_WORD: Final = re.compile(r"[\w/]+")
-_TURN: Final = re.compile(r"\s*(?P<mark>[.,:;!(]|\s[-–—]\s|—|\bbecause\b|\bsince\b)\s*", re.IGNORECASE)
-_ELSEWHERE: Final = re.compile(r"\d|(?:as|according|says?|said|is|was|so|like)\b", re.IGNORECASE)
-"""What stands behind a word that was no verdict: "No. 1 of the list", "Yes, says the passage"."""
-
+_WORD: Final = re.compile(r"\w+")
 _BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
-_CRITERION: Final = re.compile(r"[^:?.]{2,60}: ?(?P<said>yes|no)")
+_CRITERION: Final = re.compile(r"[^:?.]{2,60}[:?] ?(?P<met>yes|no)\.?")
 _ANOTHER: Final = re.compile(r"\byes\b|\Wno\W*$")
 _PAIRS: Final = ("“”", "«»", "「」", "()")
 _FINISHED: Final = re.compile(r"[\w)][.!?。)\"”»'’]{1,3}$|: *\S")
@@ -64,7 +71,7 @@ _JSON: Final = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _VERDICT_KEY: Final = re.compile(
-    rf"(?:is_|final_|overall_)?(?:{_NOUNS}|answer)(?:_(?:grade|score))?",
+    rf"(?:is_|final_|overall_)?(?:{NOUNS}|answer)(?:_(?:grade|score))?",
 )
 _REASON_KEY: Final = re.compile(
     r"(?:short_|brief_)?(?:reasons?|reasoning|explanation|rationale|justification|analysis|thoughts?|comments?)"
@@ -72,137 +79,97 @@ _REASON_KEY: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class _Statement:
-    """A verdict in a line.
-
-    Attributes:
-        value: what it is.
-        beside: what else the line says.
-        labelled: whether a label, a tag or a sentence says that it is the verdict.
-    """
-
-    value: int
-    beside: str = ""
-    labelled: bool = False
-
-
-@dataclass(frozen=True)
 class SecondReading:
     """What is known of a reply that is read a second time.
 
     Attributes:
-        kind: yes/no or grade.
-        values: the value of each word, case-folded.
+        clauses: what states a verdict.
         steps: what the lines above the verdict begin with, if the prompt declares that, case-folded.
         shown: what the model was shown.
         filled: what of it was filled into the prompt.
     """
 
-    kind: str
-    values: Mapping[str, int]
+    clauses: Clauses
     steps: tuple[str, ...]
     shown: Shown
     filled: Shown
 
+    @cached_property
+    def _values(self) -> Mapping[str, int]:
+        return self.clauses.values
+
     def read(self, text: str) -> int | None:
         """Return the verdict that a reply without its reasoning states plainly, or None."""
+        text = _BYE.sub("", _SURE.sub("", text, count=1))
         if "{" in text.partition("\\boxed")[0]:
             found = _JSON.fullmatch(text.strip(BLANK))
             return self._of_object(found["body"]) if found else None
         lines = self._lines(text)
         if not lines:
             return None
-        first = self._stated(lines[0], is_first=True)
-        last = self._stated(lines[-1], is_first=False) if len(lines) > 1 else None
+        first = self.clauses.opening(lines[0])
+        others = [first.beside, *lines[1:]] if first else lines
+        last = self.clauses.closing(others[-1])
         stated = last or first
-        if stated is None or (first and first.value != stated.value) or self._repeats(text, stated.value):
+        if last:
+            above, below = [*others[:-1], last.beside], []
+        elif first:
+            above, below = [], others
+        else:
+            labelled = []
+            for place, line in enumerate(lines):
+                statement = self.clauses.opening(line)
+                if statement and statement.labelled:
+                    labelled.append((place, statement))
+            if len(labelled) != 1:
+                return None
+            place, stated = labelled[0]
+            above, below = lines[:place], [stated.beside, *lines[place + 1 :]]
+        above = [line for line in above if line]
+        if stated is None or (first and first.value != stated.value) or self._repeats("\n".join(lines), stated.value):
             return None
-        inner = lines[1 if first else 0 : -1 if last else None]
-        if last and inner and not self._leads_on([*lines[:-1]]):
+        if above and not self._leads_on([lines[0], *above[1:]] if first else above):
             return None
-        if last and last.labelled:
-            criteria = [line for line in inner if _CRITERION.fullmatch(line.casefold())]
+        if stated is not first and stated.labelled:
+            criteria = [line for line in above if _CRITERION.fullmatch(line.casefold())]
             if not self._allow(criteria, stated.value):
                 return None
-            inner = [line for line in inner if line not in criteria]
-        parts = (first.beside if first else "", *inner, last.beside if last else "")
-        beside = "\n".join(part for part in parts if part)
+            above = [line for line in above if line not in criteria]
+        elif not first and not self.shown.own("\n".join(above)).strip(EDGES + MASK + ".?!") and above:
+            return None  # a quotation may end in the word
+        if not all(doubt.is_reason(self.shown.own(line).casefold()) for line in below[1:]):
+            return None
+        beside = "\n".join(line for line in (*above, *below) if line)
         return None if beside and self._opposed(beside, stated.value) else stated.value
-
-    @cached_property
-    def _label(self) -> re.Pattern[str]:
-        """What announces a verdict. Where grades are asked for, an answer is one to the question."""
-        nouns = _NOUNS if self.kind == "grade" else f"{_NOUNS}|{_ANSWERS}"
-        return re.compile(rf"{_OWNERS}(?:{nouns})(?: (?:{_SAYS}))?")
-
-    @cached_property
-    def _sentence(self) -> re.Pattern[str]:
-        """A sentence at the end of a line that states a verdict."""
-        announced = rf"{self._label.pattern.removesuffix('?')} ?:?"
-        if self.kind == "grade":
-            announced += r"|(?:i|i would) grade (?:it|this passage)"
-        return re.compile(rf"(?:^|(?<=[.!?\"”)] ))(?:{announced}) (?P<said>[^.!?]+?)[.!]?$", re.IGNORECASE)
-
-    def _value(self, said: str) -> int | None:
-        """Return the verdict that a text is, alone: ``**Yes**``, ``2/3``."""
-        word = " ".join(said.casefold().split()).strip(EDGES)
-        if word.endswith(STOPS):
-            word = word[:-1].strip(EDGES)
-        if self.kind == "grade" and min(self.values.values()) == 0:
-            word = word.removesuffix(f"/{max(self.values.values())}")
-        return self.values.get(word)
 
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
         text = text.translate(dict.fromkeys(map(ord, INVISIBLE)))
-        text = _TAG.sub(lambda tag: f"\nverdict: {tag['tagged'] or tag['boxed'] or tag['doubled']}\n", text)
-        text = _REASON_TAG.sub("\n", text)
+        text = _TAG.sub(lambda tag: f"\nverdict: {next(filter(None, tag.groups()[1:]))}\n", text)
+        text = _ECHO_TAG.sub("\n\\1: ", _REASON_TAG.sub("\n", text))
         whole = _FENCED.fullmatch(text)
         text = whole["body"] if whole else text
+        text = "\n".join(self._unquoted(line) for line in text.splitlines())
         lines: list[str] = []
         for line in () if _ODD.search(text) else text.splitlines():
             plain = _BULLET.sub("", " ".join(_MARKUP.sub("", line).split()))
+            if lines:
+                plain = _without_label(plain)
+            elif _ECHOES.match(plain) and _MASKED.fullmatch(self.shown.own(plain)):
+                continue
             if not plain.strip("-_=~. $"):
                 continue
             above = lines[-1].rstrip(":.") if lines else ""
-            if self._label.fullmatch(above.casefold()) and not self._label.match(plain.casefold()):
+            if self.clauses.label.fullmatch(above) and not self.clauses.label.match(plain):
                 lines[-1] = f"{above}: {plain}"
             else:
                 lines.append(plain)
         return lines
 
-    def _stated(self, line: str, *, is_first: bool) -> _Statement | None:
-        """Return the verdict that a line states; the first one may have reasons behind it."""
-        folded = line.casefold()
-        label = re.split(r"[:：=]| [-–] ", folded, maxsplit=1)[0]
-        if len(label) < len(line) and self._label.fullmatch(label.strip()):
-            return self._begun(_COLON.sub("", line[len(label) :], count=1), labelled=True, may_go_on=True)
-        sentence = self._sentence.search(line)
-        if sentence is not None:
-            value = self._value(sentence["said"])
-            return None if value is None else _Statement(value, line[: sentence.start()].strip(), labelled=True)
-        announced = self._label.match(folded)
-        if is_first and announced and announced[0].endswith((" is", " ist")):
-            return self._begun(line[announced.end() :].strip(), labelled=True, may_go_on=True)
-        return self._begun(line, labelled=False, may_go_on=is_first)
-
-    def _begun(self, line: str, *, labelled: bool, may_go_on: bool) -> _Statement | None:
-        """Return the verdict that a line is or, if it ``may_go_on``, begins with."""
-        is_listed = self.kind == "grade" and not labelled  # "2. The passage" is the second of a list
-        value = self._value(line)
-        if value is not None and line[:1] not in QUOTES:
-            return None if is_listed and may_go_on and line.endswith(".") else _Statement(value, "", labelled)
-        word = _WORD.match(line)
-        turn = _TURN.match(line, word.end()) if word and may_go_on else None
-        value = self._value(word[0]) if word and turn else None
-        if turn is None or value is None or (is_listed and turn["mark"] in ".,;!"):
-            return None
-        beside = line[turn.end() :]
-        if _ELSEWHERE.match(beside) or (turn["mark"] == "." and beside[:1].islower()):
-            return None
-        if turn["mark"] == "(":
-            beside = beside.rstrip(".").removesuffix(")")
-        return _Statement(value, beside, labelled)
+    def _unquoted(self, line: str) -> str:
+        """Return a line of a block quotation as plain text if the prompt holds it: "> …" from anywhere else is odd."""
+        quoted = line.removeprefix("> ")
+        return quoted if _MASKED.fullmatch(self.shown.own(quoted)) else line
 
     def _leads_on(self, above: list[str]) -> bool:
         """Whether the lines above a verdict are finished: no sentence goes on in it, and no quotation is open."""
@@ -217,37 +184,58 @@ class SecondReading:
 
     def _allow(self, criteria: list[str], value: int) -> bool:
         """Whether criteria, ``States the answer: no``, allow a verdict: none is against "yes", one is for "no"."""
-        said = {line.casefold().rpartition(":")[2].strip() for line in criteria}
-        return not said or self.kind != "yes/no" or ("no" not in said if value else "no" in said)
+        met = {found["met"] for found in (_CRITERION.fullmatch(line.casefold()) for line in criteria) if found}
+        return not met or self.clauses.graded or ("no" not in met if value else "no" in met)
 
     def _repeats(self, text: str, value: int) -> bool:
-        """Whether the words of a verdict, with the word behind them, were filled into the prompt."""
-        for found in re.finditer(r"([\w/]+)[^\w\n]+\w+", text):
-            if self.values.get(found[1].casefold()) == value and self.filled.holds(found[0]):
+        """Whether the words of a verdict, with those beside them, were filled into the prompt."""
+        words = list(_WORD.finditer(text))
+        for place, word in enumerate(words):
+            if self._values.get(word[0].casefold()) != value:
+                continue
+            # "is no" is in many passages, "answer is no" in few.
+            start = place - 2 if place > 1 and words[place - 1][0] in ("is", "ist") else place - 1
+            before = " ".join(other[0] for other in words[max(start, 0) : place + 1])
+            behind = text[word.start() : words[place + 1].end()] if place + 1 < len(words) else ""
+            if place and self.filled.holds(before):
+                return True
+            if behind and "\n" not in behind and self.filled.holds(behind):
                 return True
         return False
 
     def _opposed(self, beside: str, value: int) -> bool:
         """Whether what stands beside a verdict is no reason for it, or may speak against it."""
-        graded = self.kind == "grade"
-        if graded and self.values.get(" ".join(beside.casefold().split())) == value:
+        graded = self.clauses.graded
+        if graded and self._values.get(" ".join(beside.casefold().split())) == value:
             return False  # the grade's name
-        if any(self.values.get(word[1], value) != value for word in map(_BEGUN.match, _folded(beside)) if word):
+        if graded and any(
+            self.shown.holds(f"{word} {beside}") for word, other in self._values.items() if other != value
+        ):
+            return True  # the prompt explains another grade in these words
+        if any(" " in word and word in beside.casefold() for word, other in self._values.items() if other != value):
             return True
-        own, said = (" ".join(masked.own(beside).casefold().split()) for masked in (self.shown, self.filled))
+        if any(
+            self._values.get(word[1], value) != value
+            for word in map(_BEGUN.match, beside.casefold().splitlines())
+            if word
+        ):
+            return True
+        own, said = (masked.own(beside).casefold() for masked in (self.shown, self.filled))
         if not doubt.is_reason(own):
             return True
-        if any(doubt.contests(self.shown.own(line), self.values, value, graded, True) for line in beside.splitlines()):
+        if any(doubt.contests(self.shown.own(line), self._values, value, graded, True) for line in beside.splitlines()):
             return True
-        if doubt.RETRACTS.search(own):
+        if doubt.RETRACTS.search(own) or doubt.REPORTS.search(own):
             return True
-        if self.kind == "yes/no":
+        if not graded:
             if doubt.HEDGES.search(own) or _ANOTHER.search(own):
                 return True
             return not (doubt.supports(said, own) if value else doubt.rejects(said, own))
-        if value == max(self.values.values()):
+        if value == max(self._values.values()):
             return doubt.DENIES.search(said) is not None
-        return value == min(self.values.values()) and doubt.affirms(said)
+        if value == min(self._values.values()):
+            return doubt.affirms(said)
+        return doubt.UNRELATED.search(said) is not None
 
     def _of_object(self, text: str) -> int | None:
         """Return the verdict of a JSON object: its one key of a verdict, beside reasons only."""
@@ -267,13 +255,15 @@ class SecondReading:
         if len(keys) != 1 or len(reasons) + 1 != len(entries) or not all(isinstance(text, str) for text in reasons):
             return None
         said = entries[keys[0]]
-        if not isinstance(said, (str, int)) or (isinstance(said, bool) and self.kind != "yes/no"):
+        if not isinstance(said, (str, int)) or (isinstance(said, bool) and self.clauses.graded):
             return None
-        value = self._value(str(said))
+        value = self._values.get(" ".join(str(said).casefold().split()))
         if value is None or any(self._opposed(reason, value) for reason in reasons if reason):
             return None
         return value
 
 
-def _folded(text: str) -> list[str]:
-    return text.casefold().splitlines()
+def _without_label(line: str) -> str:
+    """Return a reason without what announces it: ``(Note: …)``, ``Reason: …``."""
+    reason, labels = _REASON_LABEL.subn("", line, count=1)
+    return reason.removesuffix(")") if labels and reason.count("(") < reason.count(")") else reason

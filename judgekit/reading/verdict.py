@@ -31,6 +31,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from judgekit.data.tables import Status
+from judgekit.reading.clause import Clauses
 from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, STOPS, contests
 from judgekit.reading.own import Shown
 from judgekit.reading.sentence import SecondReading
@@ -233,6 +234,11 @@ def stated(
     return verdict
 
 
+@lru_cache
+def _clauses(graded: bool, values: tuple[tuple[str, int], ...], prompt: str) -> Clauses:
+    return Clauses(graded, dict(values), prompt)
+
+
 def _own_words(prompt: Prompt, text: str, filled: Mapping[str, str], thinks: bool) -> Verdict | None:
     """Read the model's own words: in the form that was asked for, else a verdict that they state plainly."""
     form, kind = prompt.output.form, prompt.output.type
@@ -244,7 +250,8 @@ def _own_words(prompt: Prompt, text: str, filled: Mapping[str, str], thinks: boo
     if kind not in ("yes/no", "grade"):
         return None  # the words of other choices may mean anything
     values = Shown("\n".join(filled.values()), except_for=prompt.user)
-    second = SecondReading(kind, form.values, tuple(map(_plain, form.steps)), shown, values)
+    clauses = _clauses(kind == "grade", tuple(form.values.items()), prompt.user)
+    second = SecondReading(clauses, tuple(map(_plain, form.steps)), shown, values)
     value = second.read(said)
     return None if value is None else Verdict(value, by="sentence")
 

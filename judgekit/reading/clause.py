@@ -1,0 +1,162 @@
+"""A clause that states a verdict: "Therefore, the answer is **No**", "Relevant: Yes", "The passage is not relevant".
+
+    clause  = [conclusion] [announcement] verdict, or the answer to the prompt's own yes/no question
+
+A clause that opens a line ends where reasons begin: at a stop, a dash, a bracket or "because". One that closes a line
+is its last sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+NOUNS: Final = (
+    r"verdict|grade|score|rating|decision|judge?ment|label|relevance|relevant|conclusion|result|overall|urteil|ergebnis"
+    r"|note finale|relevance (?:judge?ment|grade|score|rating)"
+)
+_ANSWERS: Final = (
+    r"answer|response|output|a|antwort|réponse|respuesta|risposta|resposta|antwoord|svar|odpowiedź|ответ|yanıt|उत्तर"
+    r"|정답|الإجابة|答案|回答|答え|relevant\?|is (?:it|(?:the|this) passage) relevant(?: to the question)?\?"
+)
+"""Where grades are asked for, an answer is one to the question."""
+
+_GRADES: Final = r"bewertung|note|nota|voto|puntuación|calificación|оценка|评分|得分|점수"
+_OWNERS: Final = r"(?:(?:my|the|your|final|overall|correct|right|relevance|die|der|la|el|il)[ ,]{1,2})*"
+_SAYS: Final = r"(?:is|would be|ist|est|es|lautet)\b:?|[是为]\s*[:：]?"
+_CONCLUDES: Final = (
+    r"(?P<concluded>(?:(?:so|thus|hence|therefore|then|consequently|accordingly|overall|in (?:conclusion|short|summary)"
+    r"|as a result|for th(?:is|ese) reasons?|based on (?:this|that|these)|根据文章"
+    r"|(?:based on|given|after reading) the (?:provided |given )?passage(?: carefully)?|[=-]>|→|⇒)\s*[,:;，]?\s*)+)?"
+)
+_ANSWERING: Final = r"i(?:['’]d| would| have to| must)? (?:say|answer):? "
+_GRADING: Final = (
+    r"(?:i(?:['’]d|['’]ll| would| will)? (?:grade|rate|give|assign|score)(?: (?:it|this|(?:the|this) passage))?(?: as)?"
+    r"|(?:the|this) passage (?:is (?:graded|rated)|gets|receives|deserves|merits|earns))"
+    r"(?: (?:an?|the))?(?: (?:relevance )?(?:grade|score|rating)(?: of)?)? "
+)
+_QUESTION: Final = re.compile(
+    r"\bis the (?P<noun>passage|document|answer) (?P<adjective>relevant|useful|helpful|correct)\b", re.IGNORECASE
+)
+"""A prompt's question whose own words state its verdict."""
+
+_TURN: Final = r"\s*(?P<mark>[.,:;!(。]|\s[-–—]{1,2}\s|—|\b(?:because|since)\b)\s*(?P<beside>.*)"
+_ASKS: Final = (":", "(", "!", *(f" {dash} " for dash in "-–—"), "—")
+_BOUNDARY: Final = r"(?:^|(?<=[.!\"”] ))"
+_ELSEWHERE: Final = re.compile(r"\d|(?:but|as|according|says?|said|is|was|so|like)\b", re.IGNORECASE)
+"""What stands behind a word that was no verdict: "No. 1 of the list", "Yes, says the passage", "Yes, but"."""
+
+_ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A verdict in a line.
+
+    Attributes:
+        value: what it is.
+        beside: what else the line says.
+        labelled: whether a label, a conclusion or a whole sentence says that it is the verdict.
+    """
+
+    value: int
+    beside: str
+    labelled: bool
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The clauses that state a verdict of one prompt.
+
+    Attributes:
+        graded: whether the verdicts are grades, or else yes and no.
+        values: the value of each word, case-folded.
+        prompt: the prompt's text.
+    """
+
+    graded: bool
+    values: Mapping[str, int]
+    prompt: str
+
+    def opening(self, line: str) -> Statement | None:
+        """Return the verdict with which a line begins; reasons may stand behind it."""
+        clause = self._opens.match(line)
+        value = self._value(clause) if clause else None
+        if clause is None or value is None:
+            return None
+        labelled, mark, beside = _is_labelled(clause), clause["mark"], clause["beside"] or ""
+        if self.graded and not labelled and (mark in (*".,;!",) if mark else line.endswith(".")):
+            return None  # "2. The passage" is the second of a list
+        if clause["said"] is None and mark in _ASKS:
+            return None  # "Irrelevant: No" asks whether it is
+        if _ELSEWHERE.match(beside) or (mark == "." and beside[:1].islower()):
+            return None
+        if mark == "(":
+            beside = beside.removesuffix(".").removesuffix(")")
+        return Statement(value, beside, labelled)
+
+    def closing(self, line: str) -> Statement | None:
+        """Return the verdict with which a line ends."""
+        clause = self._closes.search(line)
+        value = self._value(clause) if clause else None
+        if clause is None or value is None:
+            return None
+        labelled, before = _is_labelled(clause), line[: clause.start()].strip()
+        if before and not labelled and (self.graded or clause["said"] is None):
+            return None  # a number at the end of a sentence may belong to it
+        return Statement(value, before, labelled)
+
+    @cached_property
+    def label(self) -> re.Pattern[str]:
+        """A line that announces the verdict in the next one."""
+        return re.compile(rf"{_OWNERS}(?:{self._nouns})(?: (?:is|ist))?", re.IGNORECASE)
+
+    @property
+    def _nouns(self) -> str:
+        return f"{NOUNS}|{_GRADES if self.graded else _ANSWERS}"
+
+    @cached_property
+    def _opens(self) -> re.Pattern[str]:
+        return re.compile(rf"{self._clause}(?:[.!。]?$|{_TURN})", re.IGNORECASE)
+
+    @cached_property
+    def _closes(self) -> re.Pattern[str]:
+        return re.compile(rf"{_BOUNDARY}{self._clause}[.!。]?$", re.IGNORECASE)
+
+    @cached_property
+    def _clause(self) -> str:
+        words = "|".join(re.escape(word) for word in sorted(self.values, key=len, reverse=True))
+        sep = rf"(?:\s*(?:{_SAYS})|\s*[:：=]|(?<=\?)| [-–](?= ))\s*"
+        announced = rf"{_OWNERS}(?:{self._nouns})(?: to this question)?{sep}|{_GRADING if self.graded else _ANSWERING}"
+        said = rf"(?P<quote>[\"“'«]?\s*)(?:(?P<icon>[{''.join(_ICONS)}])\ufe0f?\s*)?(?P<said>{words})(?!\w)\s*[\"”'»]?"
+        of_most = ""
+        if self.graded and min(self.values.values()) == 0:
+            most = max(self.values.values())
+            of_most = rf"(?:\s*/\s*{most}| out of {most})?"
+        return rf"{_CONCLUDES}(?:(?P<announced>{announced})?{said}{of_most}|{self._answer})"
+
+    @property
+    def _answer(self) -> str:
+        """The prompt's question as a sentence: "The passage is relevant to the question", "Not relevant"."""
+        asked = None if self.graded else _QUESTION.search(self.prompt)
+        noun, adjective = (asked["noun"], asked["adjective"]) if asked else ("passage", "(?!)")
+        return (
+            rf"(?P<sentence>(?:it|(?:the|this) {noun}) is ?)?(?P<denied>n['’]t |not )?(?P<un>ir|in|un)?{adjective}"
+            r"(?: (?:to|for answering) (?:the|this) question)?"
+        )
+
+    def _value(self, clause: re.Match[str]) -> int | None:
+        """Return the verdict of a clause, unless it is quoted, denied twice or beside the opposite icon."""
+        if clause["said"] is None:
+            return None if clause["denied"] and clause["un"] else int(not (clause["denied"] or clause["un"]))
+        value = self.values[clause["said"].casefold()]
+        if clause["icon"] and (self.graded or _ICONS[clause["icon"]] != value):
+            return None
+        return None if clause["quote"].strip() and not clause["announced"] else value
+
+
+def _is_labelled(clause: re.Match[str]) -> bool:
+    return any(clause[part] is not None for part in ("concluded", "announced", "sentence"))
