@@ -45,7 +45,6 @@ class Background:
         answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
             the outcome by construction and labelings that ask the answering model.
         reranked: by run, the model that reranked it: a labeling by the same model favours that run.
-        equal: pairs of runs whose lists are equal on every question, so that their answers cannot differ.
         by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
         notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
             ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
@@ -53,8 +52,8 @@ class Background:
         incomparable: likewise, why the primary measure does not compare these runs.
         kinds: the kind of each question, in the place of the column ``by`` of the rules.
         groups: the group of each question, in the place of their column ``groups``.
-        lists: the runs themselves, where they are known: measures that only count documents are flagged where lists
-            are nested.
+        lists: the runs themselves, where they are known: answers to equal lists are equal, and measures that only count
+            documents are flagged where lists are nested.
         unanswerable: the questions that nothing answers. They are left out of all comparisons, and what runs do there
             is said apart.
         quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
@@ -71,7 +70,6 @@ class Background:
     needs: Mapping[str, Needs] = field(default_factory=dict)
     answering: Mapping[str, AnsweredBy] = field(default_factory=dict)
     reranked: Mapping[str, str] = field(default_factory=dict)
-    equal: Collection[tuple[str, str]] = ()
     by_construction: Collection[tuple[str, str, str]] = ()
     notes: pd.DataFrame | None = None
     obstacle: str = ""

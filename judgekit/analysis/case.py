@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.background import CLOSED_BOOK, TWIN, Background
-from judgekit.analysis.best import Best, compared_with_best
+from judgekit.analysis.best import Best, compared_with_best, equal_lists
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.follow import MIN_TELLING, flatters, misordered, slanted
 from judgekit.analysis.gain import Gain, common_level, decision_gain
@@ -202,15 +202,25 @@ class Case:
             return self.unpaired.best
         if self.graded is not None and self.graded.decides:
             return self.graded.best
-        names = self.panel.runs
-        equal = [[(a, b) in self.background.equal or (b, a) in self.background.equal for b in names] for a in names]
+        quality = self.panel.quality[:, self.answered]
         return compared_with_best(
-            self.panel.quality[:, self.answered],
+            quality,
             self.resamples.weights[self.answered],
             groups=self.resamples.groups_of(self.answered),
-            equal=np.array(equal, np.bool_),
+            equal=self._equal_runs(quality),
             confidence=self.rules.confidence,
         )
+
+    def _equal_runs(self, quality: Floats) -> Bools | None:
+        """Return which pairs of runs have equal lists, so that their answers cannot differ; None without lists."""
+        by_name = {run.name: run for run in self.background.lists}
+        if not by_name.keys() >= {*self.panel.runs}:
+            return None
+        runs = [by_name[name] for name in self.panel.runs]
+        equal = equal_lists(runs, self.panel.queries, self.panel.depth)
+        # Imported answers may differ where lists do not: two applications, or one that draws its answers.
+        same = [[np.array_equal(mine, other, equal_nan=True) for other in quality] for mine in quality]
+        return np.asarray(equal & np.array(same))
 
     def excluded(self, use: str) -> dict[str, str]:
         """Return the labelings that take no part, with the reason."""

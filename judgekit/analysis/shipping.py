@@ -30,7 +30,7 @@ def shipping(case: Case) -> Iterator[Claim]:
     cost, most = 100 * float(best.cost[runs.index(leader)]), 100 * float(best.cost.max())
     if most <= margin:
         sentence = (
-            f"Ship any of these {len(runs)} runs, so keep the cheapest: none costs more than {most:.1f} points against"
+            f"Ship any of these {len(runs)} runs, so keep the cheapest: none loses more than {most:.1f} points against"
             " the best."
         )
         yield Claim("any", sentence, value=most, high=most, shown=True, line="Choose")

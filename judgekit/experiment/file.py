@@ -23,6 +23,7 @@ from pydantic import (
     Strict,
     ValidationError,
     create_model,
+    field_serializer,
     field_validator,
     model_validator,
 )
@@ -70,6 +71,23 @@ class DataConfig(_Section):
     fields: Fields = "title+text"
     sample: str | None = None
     limit: Positive | None = None
+
+
+class RunConfig(_Section):
+    """``[runs]``: a run by its name, with the path of its file or with these keys in braces.
+
+    Attributes:
+        file: the file of the run.
+        model: the model that reranked it; labels by the same model may favour the run, and the decision says so.
+    """
+
+    file: str
+    model: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _file_alone(cls, given: Any) -> Any:
+        return {"file": given} if isinstance(given, str) else given
 
 
 def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> type[BaseModel]:
@@ -264,13 +282,13 @@ class Config(_Section):
 
     Attributes:
         title: title of the report; by default the file's name.
-        runs: the table ``[runs]``: a name and the file of each run.
+        runs: the table ``[runs]``, see below: a name and the file of each run.
         path: the file that it was read from; paths inside are relative to its folder.
     """
 
     title: str = ""
     data: DataConfig
-    runs: Annotated[dict[str, str], Field(min_length=1)]
+    runs: Annotated[dict[str, RunConfig], Field(min_length=1)]
     endpoints: dict[str, EndpointConfig] = {}
     labelers: list[LabelerConfig] = []
     answers: AnswersConfig = AnswersConfig()
@@ -283,12 +301,19 @@ class Config(_Section):
 
     @field_validator("runs")
     @classmethod
-    def _run_names(cls, runs: dict[str, str]) -> dict[str, str]:
+    def _run_names(cls, runs: dict[str, RunConfig]) -> dict[str, RunConfig]:
         if not all(name.strip() for name in runs):
             raise ValueError("the name of a run is empty")
         if ALL in runs:
             raise ValueError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
         return runs
+
+    @field_serializer("runs")
+    def _files_alone(self, runs: dict[str, RunConfig]) -> dict[str, Any]:
+        # TOML has a table's plain keys before its tables: a mix of both would lose the order of the runs.
+        if all(run.model is None for run in runs.values()):
+            return {name: run.file for name, run in runs.items()}
+        return {name: run.model_dump() for name, run in runs.items()}
 
     @model_validator(mode="after")
     def _depth_covers_answers(self) -> Config:
@@ -331,7 +356,7 @@ class Config(_Section):
 
     def collection(self) -> tuple[Path, list[Path], dict[str, Path]]:
         """Return the files of queries, of docs, and of runs by name."""
-        runs = {name: self.resolve(file) for name, file in self.runs.items()}
+        runs = {name: self.resolve(run.file) for name, run in self.runs.items()}
         return self.resolve(self.data.queries), [self.resolve(file) for file in self.data.docs], runs
 
     def updated(self, **sections: Mapping[str, Any]) -> Config:
@@ -443,6 +468,7 @@ def located(path: Path, key: str | None = None) -> Iterator[None]:
 
 _CORE: Final[dict[str, type[BaseModel]]] = {
     "data": DataConfig,
+    "runs": RunConfig,
     "endpoints": EndpointConfig,
     "labelers": LabelerConfig,
     "answers": AnswersConfig,

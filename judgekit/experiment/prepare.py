@@ -142,7 +142,7 @@ def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> 
 
 def _imported(config: Config) -> list[tuple[Path, str | None]]:
     """Return the files of imported answers, each with the run that is the same file."""
-    of_run = {config.resolve(file): name for name, file in config.runs.items()}
+    of_run = {config.resolve(run.file): name for name, run in config.runs.items()}
     return [(path, of_run.get(path)) for path in map(config.resolve, config.answers.imported)]
 
 

@@ -224,6 +224,7 @@ def _compared(state: State) -> Comparison:
             pool=pool_size(collection, Measure(primary).cutoff),
             needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
             answering=shown.answering(prepared),
+            reranked={name: run.model for name, run in prepared.config.runs.items() if run.model is not None},
             notes=state.evaluation.notes.rename(columns={"ties_across": "ties"}),
             obstacle=f"{mix}. {shown.MIXED}" if mix else "",
             quality=f"{primary} by {prepared.trusted}" if prepared.trusted else "",

@@ -81,7 +81,7 @@ def test_keep_the_cheapest_is_said_only_if_every_runs_bound_is_below_the_margin(
     quality = np.stack([np.where(rng.random(3000) < 0.01, 1 - right, right) for _ in range(3)])
     data = tables({"own": quality + rng.normal(size=quality.shape)}, quality, ("a", "b", "c"))
     decision, lines = decided(data)
-    assert lines["Choose"].startswith("Ship any of these 3 runs, so keep the cheapest: none costs more than ")
+    assert lines["Choose"].startswith("Ship any of these 3 runs, so keep the cheapest: none loses more than ")
     worst = max(-claim.low for claim in claims(decision, "run").values())
     assert claims(decision, "any")[""].value == worst <= 2
     _, strict = decided(data, rules=Rules(resamples=300, margin_points=worst - 0.01))

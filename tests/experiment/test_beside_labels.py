@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
+from judgekit.experiment.file import config_of
+from tests.analysis.worlds import claims
+from tests.small import RUNS
 
 
 @pytest.fixture
@@ -71,3 +74,21 @@ def test_the_decision_says_what_nesting_and_questions_without_an_answer_do(folde
     assert not gains["flags"].fillna("").str.contains("nested").any()
     assert table["n"].max() == 40, "questions that nothing answers are compared nowhere"
     assert "one list contains the other" in (folder / "out" / "report.html").read_text()
+
+
+def test_a_judge_that_reranked_a_run_is_said_to_favour_it(finish, tmp_path: Path) -> None:
+    reranked = {"good": {"file": RUNS["good"], "model": "mock"}, "poor": RUNS["poor"]}
+    decision = finish(["judge(prompt=binary)", "containment"], runs=reranked).comparison.decision
+    (claim,) = (claim for claim in decision.claims if claim.kind == "reranked")
+    assert claim.sentence == "judge(prompt=binary) asks the model that reranked good, and may favour it."
+    assert claim.qualifies == "keep: judge(prompt=binary)"
+    assert not claims(finish(["judge(prompt=binary)"], "plain", runs=RUNS).comparison.decision, "reranked")
+    kept = config_of(tmp_path / "out")
+    assert [(run.file, run.model) for run in kept.runs.values()] == [("good.trec", "mock"), ("poor.trec", None)]
+    assert 'poor = "poor.trec"' in (tmp_path / "plain" / "resolved.toml").read_text()
+
+
+def test_runs_of_equal_lists_have_the_same_answers_and_neither_can_lose_against_the_other(finish) -> None:
+    decision = finish(["containment"], runs={"good": RUNS["good"], "again": RUNS["good"]}).comparison.decision
+    assert dict(decision.lines)["Choose"].startswith("Ship any of these 2 runs, so keep the cheapest: none loses more")
+    assert {claim.low for claim in claims(decision, "run").values()} == {0}

@@ -59,6 +59,8 @@ NAME = 'name = "judge"'
         ('docs = "docs.jsonl"', "", ["[data.docs] is missing"]),
         ('good = "good.trec"', '"" = "good.trec"', ["[runs]", "name of a run is empty"]),
         ('good = "good.trec"', 'all = "good.trec"', ["[runs]", "a run cannot be named 'all'"]),
+        ('"good.trec"', '{ file = "good.trec", modle = "m" }', ["[runs.good.modle]", "Did you mean 'model'?"]),
+        ('"good.trec"', "3", ["[runs.good]", "must be"]),
         (*in_endpoint('api_key_env = "NO_SUCH_KEY"'), ["variable NO_SUCH_KEY is not set"]),
         (*in_endpoint("concurency = 4"), ["[endpoints.local.concurency]", "Did you mean 'concurrency'?"]),
         (JUDGE, 'kind = "jugde"', ["labelers.1", "jugde", "Did you mean 'judge'?"]),
