@@ -90,7 +90,7 @@ def _references(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Clai
     if free and len(free) < len(need):
         said = f"All but {names_of(free)} need reference answers{price}."
     else:
-        verb = "needs" if len(need) == 1 else "need"
+        verb = "need" if len(need) > 1 or need == [ANSWERING] else "needs"
         said = f"{names_of(need)} {verb} reference answers{price}."
     yield Claim("references", said, names_of(need), line="Cost", rank=2)
 

@@ -59,6 +59,8 @@ class Primary:
         return f"the {imported}answers{of}{depth}{mode}"
 
     def __str__(self) -> str:
+        if self.metric == self.measure:  # without answers, by existing labels
+            return f"{self.measure} of each labeling against {self.measure} by {self.model}"
         return f"{self.measure} against {self.answers}"
 
 

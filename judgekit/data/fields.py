@@ -354,15 +354,16 @@ class Source:
         read: Callable[[Self, DataRecord], tuple[str, T]],
         many: str,
         *,
-        again: bool = False,
+        same: Callable[[T, T], bool] | None = None,
     ) -> dict[str, T]:
-        """Return what records hold by id, in their order; with ``again`` the same may be there more than once."""
+        """Return what records hold by id, in their order; what is the ``same`` may be there more than once."""
         items: dict[str, T] = {}
         lines: dict[str, int] = {}
         for record in records:
             identifier, item = read(self, record)
             if identifier in items:
-                self.again(record, identifier, lines[identifier], same=items[identifier] == item if again else None)
+                self.again(record, identifier, lines[identifier], same=same(items[identifier], item) if same else None)
+                continue
             items[identifier], lines[identifier] = item, record.line
         if not items:
             raise self.nothing(many)
@@ -413,9 +414,14 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
     return doc_id, Doc(doc_id, source.get(record, "text"), title, page, start, end, source.columns(record))
 
 
+def same_text(doc: Doc, other: Doc) -> bool:
+    """Return whether two docs read alike; the results of one pipeline may know the page of a passage, others not."""
+    return (doc.title, doc.text) == (other.title, other.text)
+
+
 def docs_of(source: Source, records: Iterable[DataRecord], *, again: bool = False) -> MemoryDocs:
     """Return the docs that records hold; with ``again`` the same doc may be there more than once."""
-    return MemoryDocs(source.each(records, doc_of, "docs", again=again).values())
+    return MemoryDocs(source.each(records, doc_of, "docs", same=same_text if again else None).values())
 
 
 def rows_of(

@@ -332,7 +332,7 @@ def found_in(item: Any, id_field: str | None = None) -> tuple[str, Doc | None]:
     if not isinstance(text, str):
         return str(own or ""), None
     doc_id = content_id(title, text) if own is None or id_field == "text" else str(own)
-    return doc_id, Doc(doc_id, text, title)
+    return doc_id, Doc(doc_id, text, title, passage.get("page_id"))
 
 
 def run_from(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
-from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of
+from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of, same_text
 from judgekit.data.folders import files_of
 from judgekit.data.forms.datasets import fetched, ir_dataset, item_fields
 from judgekit.data.outputs import cache_folder
@@ -88,7 +88,10 @@ def read_docs(files: Files, *, memory_limit: int | None = None, index: str | Pat
         if not isinstance(some, MemoryDocs):
             raise DataError("is too large to be one of several collections: put all docs into one file", file)
         for doc in some:
-            if docs.setdefault(doc.doc_id, doc) != doc:
+            known = docs.setdefault(doc.doc_id, doc)
+            if doc.page_id and not known.page_id:
+                docs[doc.doc_id] = doc
+            if not same_text(known, doc):
                 raise DataError(f"doc {doc.doc_id!r} has a different title or text than in an earlier file", file)
     return MemoryDocs(docs.values())
 
@@ -247,7 +250,8 @@ def _build(source: Source, records: Iterable[DataRecord], file: Path, made_from:
                 row = (doc_id, record.line, json.dumps(asdict(doc)))
                 if not index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
                     first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", row[:1]).fetchone()
-                    source.again(record, doc_id, first, same=before == row[2] if source.form else None)
+                    same = same_text(Doc(**json.loads(before)), doc) if source.form else None
+                    source.again(record, doc_id, first, same=same)
             index.execute("INSERT INTO made SELECT ?, count(*) FROM docs", (made_from,))
             if not index.execute("SELECT docs FROM made").fetchone()[0]:
                 raise source.nothing("docs")

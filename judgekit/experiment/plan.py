@@ -174,9 +174,11 @@ class PilotPlan:
             yield f"Outcome   the order of the runs under {self.trusted}: there are no answers and no references."
         if len(self.power):
             first, twice = (dict(row) for _, row in self.power.iterrows())
+            followed = "judgments" if self.trusted else "answers"
             shown = (
-                f"an r of {_r(first['r'])} ({_r(first['variants'])} for variants of one retriever); the best of {runs}"
-                f" runs, if it leads by {_by_share(first, 'lead')} points, where 10, 20 or 40 % of the answers of equal"
+                f"labels that follow the {followed} within a question with a correlation r of {_r(first['r'])}"
+                f" ({_r(first['variants'])} for variants of one retriever); the best of {runs} runs, if it"
+                f" leads by {_by_share(first, 'lead')} points, where 10, 20 or 40 % of the answers of equal"
                 f" runs differ. With {twice['questions']:,.0f} questions: {_r(twice['r'])} ({_r(twice['variants'])});"
                 f" {_by_share(twice, 'lead')} points. How much a labeling gains cannot be planned."
             )

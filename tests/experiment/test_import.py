@@ -147,9 +147,11 @@ def test_questions_with_answers_in_a_table_are_those_of_results_without_ids(
     sheet(company / "fragen.xlsx", rows)
     (company / "daumen.csv").unlink()
     (company / "pilot.csv").write_text("query_id,weight\n1,1\n")
+    (company / "gold.qrels").write_text("1 0 page.md 1\n")  # what LangChain calls the source
     said = judgekit("init", "company", code=0)
     assert "fragen.xlsx                questions: 10, 10 with reference answers" in said.out
     assert "not used: a sample of questions, as `judgekit plan` writes it" in said.out
+    assert "judgments: 1 of 10 questions, 1 with a judged passage among those that runs found, by the page" in said.out
     config = load(company / "experiment.toml")
     assert (config.data.queries, config.answers.declared.outcome) == ("fragen.xlsx", "em")
     assert config.answers.imported == ["imported/langchain.jsonl", "imported/llamaindex.jsonl"]
@@ -308,5 +310,7 @@ def test_judgments_that_nothing_else_follows_are_what_to_keep(folder: Path, judg
     (folder / "experiment.toml").write_text(toml(**tables))
     edited(folder / "queries.jsonl", ', "answers": ["1412"]', "")
     said = judgekit("run", "experiment.toml", "--out", "results", code=0)
+    about = "nDCG@3 of each labeling against nDCG@3 by gold"
+    assert about in " ".join(said.out.split()), said.out
     kept = "Keep the judgments that you have: no other labeling follows nDCG@3 by gold."
     assert kept in " ".join(said.out.split()), said.out

@@ -12,6 +12,8 @@ ENTRY: Final[Names] = {**QUERY, "text": ("question", "query", "text")}
 PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 _INNER: Final = ("node", "document", "kwargs")
 _TEXTS: Final = ("page_content", "content", "text", "contents", "segment", "passage", "body")
+_SOURCES: Final = ("source", "file_path")
+"""Where loaders of LangChain and LlamaIndex write the path of the file that a passage is of."""
 _IDS: Final = ("doc_id", "id", "node_id", "id_", "_id", "docid")
 
 
@@ -56,4 +58,7 @@ def passage_of(item: Any, id_field: str | None = None) -> dict[str, Any]:
         text = resource.get("text")
     meta = meta if isinstance(meta, Mapping) else {}
     own = meta.get(id_field, "") if id_field else get(*_IDS)
-    return {"id": own, "title": get("title") or meta.get("title"), "text": text, "score": get("score")}
+    passage = {"id": own, "title": get("title") or meta.get("title"), "text": text, "score": get("score")}
+    page = get("page_id") or next((meta[name] for name in _SOURCES if isinstance(meta.get(name), str)), "")
+    # An id has no white space: as folders of texts name their files.
+    return {**passage, "page_id": "_".join(page.split())} if isinstance(page, str) and page.strip() else passage
