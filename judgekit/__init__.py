@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judgekit.analysis import (
-        Background as Background,
         Comparison as Comparison,
         Decision as Decision,
-        Money as Money,
         Rules as Rules,
         compare as compare,
         decide as decide,
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from judgekit.analysis.baseline_test import against as against
     from judgekit.answers.quality import AnswerMetric as AnswerMetric
     from judgekit.api import agree as agree, answer as answer, label as label, score as score
-    from judgekit.client.budget import Budget as Budget
+    from judgekit.client.asking import Asking as Asking
     from judgekit.data.documents import Doc as Doc, Docs as Docs, MemoryDocs as MemoryDocs, Query as Query
     from judgekit.data.files import read_table as read_table, write_table as write_table
     from judgekit.data.frames import run_from as run_from
@@ -61,11 +59,11 @@ __version__ = "0.3.0"
 _HOMES = {
     name: home
     for home, names in {
-        "analysis": "Background Comparison Decision Money Rules compare decide model_matrix",
+        "analysis": "Comparison Decision Rules compare decide model_matrix",
         "analysis.baseline_test": "against",
         "answers.quality": "AnswerMetric",
         "api": "agree answer label score",
-        "client.budget": "Budget",
+        "client.asking": "Asking",
         "data.documents": "Doc Docs MemoryDocs Query",
         "data.files": "read_table write_table",
         "data.labelings": "Labeling Scale",

@@ -16,6 +16,7 @@ import pandas as pd
 from judgekit.answering import answer_modes, build_answerings, import_answers
 from judgekit.answers.quality import AnswerMetric
 from judgekit.catalog import context_of
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.sync import with_session
 from judgekit.collection import Collection
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
@@ -23,12 +24,10 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Labeler
 from judgekit.labelling import PoolLabeler
-from judgekit.progress import Progress, silent
 from judgekit.wire.types import Endpoint
 
 if TYPE_CHECKING:
     from judgekit.analysis.agreement import Agreement
-    from judgekit.client.budget import Budget
     from judgekit.metrics import Evaluation
     from judgekit.metrics.evaluation import Missing, Unjudged
 
@@ -42,9 +41,7 @@ def label(
     depth: int = 10,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     name: str | None = None,
-    cache: str | Path | None = None,
-    budget: Budget | None = None,
-    progress: Progress = silent,
+    asking: Asking = UNLIMITED,
 ) -> Labeling:
     """Label the pool of all runs once.
 
@@ -62,9 +59,7 @@ def label(
         depth: how many documents per run and query are pooled.
         endpoints: the LLM, or several that the spelling names.
         name: of the labeling; the canonical spelling by default.
-        cache: folder of the reply store; the user's cache folder by default.
-        budget: where to stop.
-        progress: called with events.
+        asking: up to what cost models are asked, and where replies are kept.
 
     Returns:
         The labeling; ``.table`` is a DataFrame ``query_id, doc_id, relevance, status, raw, reason``.
@@ -73,8 +68,8 @@ def label(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, name=name, cache=cache)
-    return with_session(pool.label, cache=cache, budget=budget, progress=progress)
+    pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, name=name, cache=asking.cache)
+    return with_session(pool.label, asking)
 
 
 def answer(
@@ -88,9 +83,7 @@ def answer(
     metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
     modes: str | Sequence[str] = (),
     imported: str | Path | pd.DataFrame | None = None,
-    cache: str | Path | None = None,
-    budget: Budget | None = None,
-    progress: Progress = silent,
+    asking: Asking = UNLIMITED,
 ) -> pd.DataFrame:
     """Answer every query from the top k documents of every run, or take what answered them, and say how good that is.
 
@@ -109,9 +102,7 @@ def answer(
             several, ``run, depth``; nothing else is answered then. A column ``model`` says which model answered, so
             that labels of the same one are marked. A column ``context`` with the ids of the documents that an answer
             was made from is held against the run.
-        cache: folder of the reply store; the user's cache folder by default.
-        budget: where to stop.
-        progress: called with events.
+        asking: up to what cost models are asked, and where replies are kept.
 
     Returns:
         The quality table: ``run, depth, model, query_id, metric, value, answer, status, …``; of imported answers
@@ -131,7 +122,7 @@ def answer(
     else:
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, the answers of your application")
-        collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
+        collection = Collection.make(queries, docs, runs, wanted[-1], cache=asking.cache)
         resources = context_of(endpoints, "title+text", collection.docs)
         ways = build_answerings(
             resources,
@@ -141,7 +132,7 @@ def answer(
             modes=[modes] if isinstance(modes, str) else modes,
         )
     work = partial(answer_modes, ways, collection, wanted, closed_book=0 in named_depths)
-    return with_session(work, cache=cache, budget=budget, progress=progress)
+    return with_session(work, asking)
 
 
 def score(

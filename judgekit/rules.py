@@ -42,8 +42,8 @@ class Rules:
     by: str | None = None
     groups: str | None = None
     resamples: int = setting(1000, least=100, most=100_000)
-    seed: int = setting(1, least=0)
-    accept_mixed_models: bool = False
+    seed: int = setting(1, least=0, option=False)
+    accept_mixed_models: bool = setting(False, option=False)
 
     def __post_init__(self) -> None:
         check_settings(self)

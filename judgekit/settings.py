@@ -21,6 +21,9 @@ from judgekit.spec import Spec
 
 _SECTION: Final = re.compile(r"^(Scale|Needs|Costs|Attributes):\s+(.+?)(?=\n\n|\n\S|\Z)", re.M | re.S)
 _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
+ANY_OBJECT: Final[Mapping[str, Any]] = {"any_object": True}
+"""The metadata of a field that holds what no spelling and no file can, such as a function."""
+
 _PLAIN: Final = (bool, int, float, str)
 
 
@@ -62,13 +65,15 @@ def setting(
     above: float | None = None,
     name: str = "",
     short: str = "",
+    option: bool = True,
 ) -> Any:
     """Return a dataclass field that can be set and has more to say than its type and its default.
 
     ``name`` is what spellings call it, if not as the field; ``short`` is the short form of its option, ``-m``.
+    With ``option`` false no command has an option for it.
     """
     bounds = Bounds(least=least, most=most, below=below, above=above)
-    return field(default=default, metadata={"bounds": bounds, "name": name, "short": short})
+    return field(default=default, metadata={"bounds": bounds, "name": name, "short": short, "option": option})
 
 
 def bounds_of(declared: Any) -> Bounds:
@@ -131,7 +136,7 @@ def _found_settings(kind: type) -> dict[str, Setting]:
         raise UsageError(f"{kind.__name__}: {error}") from None
     found: dict[str, Setting] = {}
     for declared in fields(kind):
-        if declared.init:
+        if declared.init and declared.metadata != ANY_OBJECT:
             name = declared.metadata.get("name") or declared.name
             found[name] = _setting(kind, declared, hints[declared.name])
     return found

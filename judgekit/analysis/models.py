@@ -19,6 +19,7 @@ from judgekit.analysis.levels import LEVELS, Estimate, Resamples, estimates
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError, not_among
+from judgekit.rules import Rules
 from judgekit.spec import parse
 
 _COEFFICIENT: Final = "concordance"
@@ -47,6 +48,7 @@ class ModelMatrix:
 def model_matrix(
     scores: pd.DataFrame,
     quality: pd.DataFrame,
+    rules: Rules | None = None,
     *,
     label_models: Mapping[str, str | Sequence[str]],
     measure: str,
@@ -54,9 +56,6 @@ def model_matrix(
     depth: int,
     methods: Mapping[str, str] | None = None,
     level: str = "query",
-    resamples: int = 1000,
-    seed: int = 1,
-    confidence: float = 0.95,
 ) -> ModelMatrix:
     """Return how well the labels of each model predict the answers of each model, and which differ.
 
@@ -65,6 +64,7 @@ def model_matrix(
     Args:
         scores: per-query scores.
         quality: answer quality of several models.
+        rules: the confidence of the intervals, and the resampling.
         label_models: the model that was asked for each labeling, or those of a jury; labelings that are not named
             stay out.
         measure: the measure that is compared.
@@ -72,14 +72,12 @@ def model_matrix(
         depth: the answer depth.
         methods: what each labeling is, apart from its model; its spelling's kind by default.
         level: query, within-query or system.
-        resamples: of the queries.
-        seed: of the resamples.
-        confidence: of the intervals.
 
     Raises:
         UsageError: the measure or metric is not in the tables, or there is no such level.
         DataError: there is no quality at that depth.
     """
+    rules = rules or Rules()
     inputs = Inputs.read(scores, quality, {"labelings": list(label_models), "measures": [measure], "metrics": [metric]})
     if level not in LEVELS:
         raise UsageError(not_among("level", level, LEVELS))
@@ -87,7 +85,7 @@ def model_matrix(
     if not panels:
         raise DataError(f"the quality table has no {metric!r} at depth {depth}")
     asked = np.logical_and.reduce([panel.asked for panel in panels.values()])
-    sample = Resamples(resample_matrix(len(inputs.queries), resamples, seed))
+    sample = Resamples(resample_matrix(len(inputs.queries), rules.resamples, rules.seed))
     run = inputs.runs[0] if len(inputs.runs) == 1 and level == "query" else ALL
     kinds = {name: (methods or {}).get(name, _kind(name)) for name in inputs.labelings}
     models = {name: (given,) if isinstance(given, str) else tuple(given) for name, given in label_models.items()}
@@ -109,7 +107,7 @@ def model_matrix(
             *key,
             key[2] in members[key[1]],
             found.value(_COEFFICIENT),
-            *found.interval(_COEFFICIENT, confidence, sample),
+            *found.interval(_COEFFICIENT, rules.confidence, sample),
             found.n,
             found.reason,
         )
@@ -118,7 +116,7 @@ def model_matrix(
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
         ["labeling", "label_model", "answer_model"], ignore_index=True
     )
-    return ModelMatrix(table, _differences(cells, confidence))
+    return ModelMatrix(table, _differences(cells, rules.confidence))
 
 
 def _differences(cells: Mapping[tuple[str, str, str], Estimate], confidence: float) -> pd.DataFrame:

@@ -46,21 +46,17 @@ class Money:
     Attributes:
         currency: currency of all money, e.g. ``USD``.
         reference: cost of writing one reference answer.
-        judgment: cost of one judgment of a (query, doc) by people; or give wage and minutes.
-        wage: people's wage per hour.
-        minutes: minutes per judgment.
+        judgment: cost of one judgment of a (query, doc) by people.
         price: cost of one label, by labeling, for labelers that are neither people nor tokens.
         budget: money for further questions.
 
     Raises:
-        UsageError: an amount is negative, or a judgment is priced twice.
+        UsageError: an amount is negative.
     """
 
     currency: str = ""
     reference: float | None = None
     judgment: float | None = None
-    wage: float | None = None
-    minutes: float | None = None
     price: dict[str, float] = field(default_factory=dict)
     budget: float | None = None
 
@@ -69,17 +65,6 @@ class Money:
         for name, amount in {**amounts, **{f"price of {name}": price for name, price in self.price.items()}}.items():
             if amount is not None and not 0 <= amount < float("inf"):
                 raise UsageError(f"[money] {name} must be at least 0, not {amount:g}")
-        if (self.wage is None) != (self.minutes is None) or (self.judgment is not None and self.wage is not None):
-            raise UsageError(
-                "[money] prices a judgment either by judgment, or by wage (per hour) and minutes: use one of the two"
-            )
-
-    @property
-    def by_people(self) -> float | None:
-        """The price of one judgment by people; None where it is unknown."""
-        if self.wage is not None and self.minutes is not None:
-            return self.wage * self.minutes / 60
-        return self.judgment
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +153,7 @@ def price_of(
         return None
     pairs = pool.pairs / pool.queries
     if strategy == PEOPLE:
-        return StrategyCost(0, pairs, 0, pairs * (np.nan if money.by_people is None else money.by_people))
+        return StrategyCost(0, pairs, 0, pairs * (np.nan if money.judgment is None else money.judgment))
     known = {column: float(costs[column].get(strategy, np.nan)) for column in ("requests", "money")}
     share = (1 if strategy == ANSWERING else pool.pairs / max(pool.pooled, 1)) / pool.queries
     spent = known["money"] * share

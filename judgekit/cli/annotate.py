@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.flow import Overwrite
 from judgekit.console.options import RunOptions, expanded
 from judgekit.console.printing import group, leave, note, progress, say, show, show_plan
 from judgekit.data.streams import write_atomic
@@ -52,10 +51,10 @@ def sample(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="SAMPLE", help="File to write (JSON lines).")],
     design: Annotated[
-        Literal["queries", "pairs", "stratified", "doubtful", "decision"],
+        Literal["queries", "pairs", "stratified", "doubtful", "decision", "answers"],
         typer.Option(
-            help="Sample whole queries, random pairs, pairs by label or disagreement, pairs that a judge doubts, or"
-            " the pairs that decide which run is best."
+            help="Sample whole queries, random pairs, pairs by label or disagreement, pairs that a judge doubts, the"
+            " pairs that decide which run is best, or all runs' answers to random questions."
         ),
     ] = "queries",
     form: Annotated[
@@ -68,13 +67,7 @@ def sample(
         Path | None,
         typer.Option(metavar="FILE", help="Labels collected so far with the design decision; draws the next look."),
     ] = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Grade all runs' answers to random questions, instead of passages.")
-    ] = False,
     prompt: Annotated[str, typer.Option(help="Judge prompt that defines the grades.")] = "graded",
-    sheet: Annotated[
-        Literal["html", "csv"], typer.Option(help="Form for assessors: a page for each, or a spreadsheet.")
-    ] = "html",
     *,
     tasks: TaskOptions,
 ) -> None:
@@ -96,12 +89,12 @@ def sample(
     drawn |= {"n": tasks.n or 100, "seed": config.analysis.seed}
     about: dict[str, Any] = {"form": form, "prompt": prompt}
     if design == "decision" or people is not None:
-        if tasks.n is not None or answers:
-            raise UsageError("design 'decision' plans its own number of pairs of the pool: leave out --n and --answers")
+        if tasks.n is not None or design == "answers":
+            raise UsageError("the design 'decision' plans its own number of pairs of the pool: leave out --n")
         made = _next_look(opened, by, people, drawn | about)
         if made is None:
             return
-    elif answers:
+    elif design == "answers":
         if opened.quality.empty:
             raise UsageError(f"{source} holds no answers yet: name the results folder of a run")
         depth = Measure(str(config.analysis.primary)).cutoff or max(config.answers.depths)
@@ -116,11 +109,11 @@ def sample(
     queries = len({task.query_id for task in made.tasks})
     each = sum(len(task.assessors) for task in made.tasks)
     say(f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}")
-    if answers:
+    if design == "answers":
         say("From 50 graded questions on, the quality corrected by people decides between the runs.")
     elif not made.design.startswith("decision"):
         say(_precision(made, opened, by))
-    say(*map(str, _sheets(made, out, sheet)))
+    say(*map(str, _sheets(made, out)))
 
 
 def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[str, Any]) -> Sample | None:
@@ -150,15 +143,14 @@ def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[st
     return replace(made, before=found.before(people), name="")
 
 
-def _sheets(made: Sample, out: Path, sheet: str) -> list[Path]:
-    """Write what people fill in, beside the sample, and return where."""
+def _sheets(made: Sample, out: Path) -> list[Path]:
+    """Write what people fill in, beside the sample, and return where: a page for each assessor, and a spreadsheet."""
     from judgekit.people.reading import write_csv
     from judgekit.people.sheet import make_sheets
 
-    if sheet == "html":
-        return make_sheets(made, out.with_suffix(".html"))
-    write_atomic(out.with_suffix(".csv"), write_csv(made))
-    return [out.with_suffix(".csv")]
+    spreadsheet = out.with_suffix(".csv")
+    write_atomic(spreadsheet, write_csv(made))
+    return [*make_sheets(made, out.with_suffix(".html")), spreadsheet]
 
 
 def _precision(made: Sample, opened: Opened, by: str | None) -> str:
@@ -339,7 +331,6 @@ def build(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the final labels to.")] = Path(
         "ground-truth"
     ),
-    overwrite: Overwrite = False,
     *,
     asked: RunOptions,
 ) -> None:
@@ -362,10 +353,7 @@ def build(
             labeling,
             people=people,
             out=out,
-            overwrite=overwrite,
-            cache=asked.cache,
-            budget=asked.budget(),
-            progress=draw,
+            asking=asked.asking(draw),
         )
     counts = built.labels["source"].value_counts().to_dict()
     told = [f"{counts[name]:,} by {name}" for name in ("people", labeling) if name in counts]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.options import ENDPOINT, AsJson, Cache, Limit, RunOptions, Wait
+from judgekit.console.options import AsJson, Cache, Limit, MaxRequests, RunOptions, Wait
 from judgekit.console.printing import (
     advice,
     console,
@@ -27,7 +27,7 @@ from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Budget
+    from judgekit.client.asking import Asking
     from judgekit.experiment.file import Config
     from judgekit.experiment.run import Finished
     from judgekit.report.svg import Figures
@@ -75,11 +75,13 @@ def demo(
     Examples:
         judgekit demo
     """
+    from judgekit.client.asking import Asking
     from judgekit.experiment.run import run as run_experiment
     from judgekit.sample import EXPERIMENT, write_tutorial
 
     with progress() as draw:
-        outcome = run_experiment(EXPERIMENT, out=out, cache=out / "cache", overwrite=overwrite, progress=draw)
+        asking = Asking(cache=out / "cache", progress=draw)
+        outcome = run_experiment(EXPERIMENT, out=out, overwrite=overwrite, asking=asking)
     write_tutorial(out / "tutorial")
     _show(outcome)
 
@@ -128,9 +130,11 @@ def plan(
         judgekit plan experiment.toml --budget 200
         judgekit plan experiment.toml --results pilot --more 50
     """
+    from judgekit.client.asking import Asking
     from judgekit.experiment.plan import plan as planned
 
-    made = planned(experiment, questions=questions, results=results, budget=budget, query_log=query_log, cache=cache)
+    asking = Asking(cache=cache)
+    made = planned(experiment, questions=questions, results=results, budget=budget, query_log=query_log, asking=asking)
     out = out or made.own or experiment.parent / "pilot.csv"
     check_outputs(out)
     made = made.write(out)
@@ -169,10 +173,8 @@ def run(
             " HOST:PORT; see docs/scale.md.",
         ),
     ] = None,
-    max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Stop after this many requests.", rich_help_panel=ENDPOINT)
-    ] = None,
     limit: Limit = None,
+    max_requests: MaxRequests = None,
     wait: Wait = 0.0,
     flow: RunOptions,
     as_json: AsJson = False,
@@ -193,9 +195,9 @@ def run(
         config = config.updated(data={"limit": limit})
     if (part or ray) and (flow.dry_run or (part and ray)):
         raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
-    budget = replace(flow.budget(), max_requests=max_requests)
     if part is not None:
-        _part(config, part_of(part), flow.cache, budget, wait, as_json=as_json)
+        asking = replace(flow.asking(), max_requests=max_requests, wait_s=wait)
+        _part(config, part_of(part), asking, as_json=as_json)
         return
     if flow.dry_run:
         prepared = prepare(config, cache=flow.cache)
@@ -204,33 +206,24 @@ def run(
         return
     out = out or Path("judgekit-out") / experiment.stem
     with progress() as draw:
+        asking = replace(flow.asking(draw), max_requests=max_requests, wait_s=wait)
         if ray is not None:
             from judgekit.experiment.cluster import warm_on_ray
 
-            parts = out.absolute() / "parts"
-            budget = budget.less(warm_on_ray(config, parts, flow.cache, ray, budget, draw, wait))
-        outcome = run_experiment(
-            config,
-            out=out,
-            cache=flow.cache,
-            overwrite=overwrite,
-            budget=budget,
-            progress=draw,
-            wait_s=wait,
-        )
+            spent = warm_on_ray(config, out.absolute() / "parts", ray, asking)
+            asking = asking.within(asking.budget.less(spent))
+        outcome = run_experiment(config, out=out, overwrite=overwrite, asking=asking)
     _show(outcome, as_json=as_json)
 
 
-def _part(
-    config: Config, part: tuple[int, int], cache: Path | None, budget: Budget, wait: float, *, as_json: bool
-) -> None:
+def _part(config: Config, part: tuple[int, int], asking: Asking, *, as_json: bool) -> None:
     """Fetch the replies of a part of an experiment into the store, and print the usage."""
     from judgekit.experiment.run import budget_of, warm
 
     number, of = part
     with progress() as draw:
-        own = budget_of(budget, number, of)
-        taken = warm(config, number, of, cache=cache, budget=own, progress=draw, wait_s=wait)
+        share = budget_of(asking.budget, number, of)
+        taken = warm(config, number, of, replace(asking.within(share), progress=draw))
     failed = sum(usage.failed for usage in taken.values())
     if as_json:
         emit("run", part=f"{number}/{of}", usage=usage_of(taken))
@@ -244,7 +237,6 @@ def _part(
 def choose(
     experiment: Annotated[Path | None, typer.Argument(help="Experiment file (TOML).")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the choice (default: choice).")] = None,
-    overwrite: Overwrite = False,
     *,
     margin: Annotated[
         float | None,
@@ -290,16 +282,8 @@ def choose(
         return
     out = out or Path("choice")
     with progress() as draw:
-        chosen = choose_run(
-            config,
-            margin=margin,
-            max_cost=flow.max_cost,
-            cache=flow.cache,
-            out=out,
-            overwrite=overwrite,
-            progress=draw,
-            wait_s=wait,
-        )
+        asking = replace(flow.asking(draw), wait_s=wait)
+        chosen = choose_run(config, margin=margin, out=out, asking=asking)
     if as_json:
         emit("choose", folder=out, run=chosen.run, claims=list(plain(chosen.claims)))
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -82,7 +81,6 @@ def label(
             runs,
             depth,
             endpoints=servers.endpoints.values(),
-            limit=asked.limit,
             cache=asked.cache,
         )
     labeler = pool.labeler
@@ -134,17 +132,10 @@ def answer(
             " depth, model.",
         ),
     ] = None,
-    answered_by: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Model that wrote the imported answers.")
-    ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat (default: em, f1).")] = None,
     prompt: Annotated[
         str, typer.Option(help="Name or file of a prompt (see `judgekit list prompts`).")
     ] = "answer-short",
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(help="together, reversed, shuffled, vote or merge; repeat to compare (the first is primary)."),
-    ] = None,
     asked: AskOptions,
 ) -> None:
     r"""Answer every query from the top k documents of every run, and rate the answers.
@@ -154,7 +145,7 @@ def answer(
     Examples:
         judgekit answer --queries queries.jsonl --docs docs.jsonl --run bm25.trec --depth 5 \
             --endpoint http://localhost:8000/v1 --model my-model --out quality.csv
-        judgekit answer --queries queries.jsonl --import app.csv --metric em --answered-by gpt-x --out quality.csv
+        judgekit answer --queries queries.jsonl --import app.csv --metric em --out quality.csv
     """
     from judgekit.answering import answer_modes, answer_stage, answers_asked, build_answerings, import_answers
     from judgekit.catalog import Context
@@ -173,24 +164,21 @@ def answer(
         raise UsageError(
             f"answering needs {', '.join(lacking)}; or --import FILE, with the answers of your application"
         )
-    if imported is None and answered_by is not None:
-        raise UsageError("--answered-by describes imported answers: add --import FILE")
-    if imported is not None and mode:
-        raise UsageError("--mode sets how an LLM is asked; for imported answers use a column 'mode'")
     servers = asked.servers()
     resources = Context(servers.endpoints)
     metrics = metric or ["em", "f1"]
     collection = None
     with noting_reads() as read:
         if imported is not None:
-            known = dict(islice(read_queries(queries).items(), asked.limit))
-            ways = import_answers(
-                imported, known, resources, metrics, runs=as_runs(runs), depths=depths, answered_by=answered_by,
-                limited=asked.limit is not None,
-            )  # fmt: skip
+            known = read_queries(queries)
+            ways = import_answers(imported, known, resources, metrics, runs=as_runs(runs), depths=depths)
         else:
-            ways = build_answerings(resources, prompt=prompt, metrics=metrics, modes=mode or ())
-            collection = Collection.make(queries, docs, runs, max(depths), asked.limit, cache=asked.cache)
+            ways = build_answerings(
+                resources,
+                prompt=prompt,
+                metrics=metrics,
+            )
+            collection = Collection.make(queries, docs, runs, max(depths), cache=asked.cache)
             note(*collection.notes)
     check_outputs(out, manifest_path(out))
     if asked.dry_run:
@@ -398,7 +386,6 @@ def compare(
     *,
     rules: Rules,
     outcome: DeclaredOutcome,
-    mode: Annotated[str | None, typer.Option(help="Mode of answering to use, if the table has several.")] = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -457,7 +444,6 @@ def compare(
         answers,
         rules,
         outcome=outcome,
-        mode=mode,
         background=Background(by_construction=_outcomes(by_construction or [], found, answers), grades=graded),
     )
     if out is not None and decision_only:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.console.options import Cache, EndpointOptions, Wait
+from judgekit.console.options import EndpointOptions, Wait
 from judgekit.console.printing import grid, group, note, opened_store, say
 from judgekit.data.streams import check_outputs, note_read
 from judgekit.errors import UsageError, not_among
@@ -95,10 +95,7 @@ def _prompts(name: str | None) -> None:
     typer.echo((shipped if shipped.is_file() else Path(name)).read_text(encoding="utf-8"), nl=False)
 
 
-def check_endpoint(
-    server: EndpointOptions,
-    wait: Wait = 0.0,
-) -> None:
+def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
     """Check what a server supports, with one call for each feature that judgekit may need.
 
     Examples:
@@ -151,7 +148,6 @@ def convert(
         float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing OUT.")] = False,
 ) -> None:
     """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file; docs and queries to JSON lines.
 
@@ -167,8 +163,8 @@ def convert(
     note_read(Path(split_form(source)[1]))
     check_outputs(out)
     device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
-    if out.is_file() and not (device or overwrite):
-        raise UsageError(f"{out} already exists: choose another name, or replace it with --overwrite")
+    if out.is_file() and not device:
+        raise UsageError(f"{out} already exists: choose another name, or delete it first")
     written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
     if kind_of(out, kind) == "run":
         note(*contradictions({stem(split_form(source)[1]): source}))
@@ -176,13 +172,14 @@ def convert(
 
 
 cache = group(
-    "Inspect and maintain the reply cache.\n\nThe cache holds your prompts with their passages. Only you can read it.",
+    "Inspect and maintain the reply cache.\n\nThe cache holds your prompts with their passages. Only you can read it."
+    " JUDGEKIT_CACHE names its folder; without it, it lies in your cache folder.",
     name="cache",
 )
 
 
 @cache.command("stats")
-def stats(cache: Cache = None) -> None:
+def stats() -> None:
     """Show the contents of the store: size, damage, and replies and tokens by endpoint and model.
 
     Examples:
@@ -190,7 +187,7 @@ def stats(cache: Cache = None) -> None:
     """
     from judgekit.store.maintenance import find
 
-    with opened_store(cache, readonly=True) as store:
+    with opened_store(readonly=True) as store:
         size = sum(path.stat().st_size for path in store.path.iterdir() if path.is_file())
         found = find(store)
     say(f"store:   {store.path}", f"size:    {size / 1e6:,.1f} MB", f"replies: {len(found.replies):,}")
@@ -216,7 +213,6 @@ def stats(cache: Cache = None) -> None:
 
 @cache.command("verify")
 def verify(
-    cache: Cache = None,
     repair: Annotated[
         bool, typer.Option("--repair", help="Delete damaged replies; the next run asks for them again.")
     ] = False,
@@ -228,7 +224,7 @@ def verify(
     """
     from judgekit.store.maintenance import verify as check
 
-    with opened_store(cache, readonly=not repair) as store:
+    with opened_store(readonly=not repair) as store:
         found = check(store, repair=repair)
     say(f"checked {found.checked:,} replies; file structure: {found.structure}")
     for key, problem in found.damaged:
@@ -238,9 +234,7 @@ def verify(
 
 
 @cache.command("export")
-def export(
-    out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz compresses it).")], cache: Cache = None
-) -> None:
+def export(out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz compresses it).")]) -> None:
     """Write all replies as JSON lines.
 
     Examples:
@@ -251,7 +245,7 @@ def export(
     device = Path("/dev") in out.parents
     if out.is_file() and not device:
         raise UsageError(f"{out} already exists: choose another name, or delete it first")
-    with opened_store(cache, readonly=True) as store:
+    with opened_store(readonly=True) as store:
         count = export_store(store, out)
         if lost := store.count() - count:
             note(f"{lost:,} damaged replies are left out; `judgekit cache verify` names them")
@@ -259,7 +253,7 @@ def export(
 
 
 @cache.command("import")
-def import_(file: Annotated[Path, typer.Argument(help="File written by `cache export`.")], cache: Cache = None) -> None:
+def import_(file: Annotated[Path, typer.Argument(help="File written by `cache export`.")]) -> None:
     """Add replies from JSON lines; existing replies stay.
 
     Examples:
@@ -267,7 +261,7 @@ def import_(file: Annotated[Path, typer.Argument(help="File written by `cache ex
     """
     from judgekit.store.maintenance import import_store
 
-    with opened_store(cache, readonly=False) as store:
+    with opened_store(readonly=False) as store:
         added, there = import_store(store, file)
     say(f"{added:,} replies added, {there:,} were there already")
 
@@ -282,7 +276,6 @@ def forget(
         str | None, typer.Option(help="Replies of this model, under its requested or its reported name.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete them; without this option they are only counted.")] = False,
-    cache: Cache = None,
 ) -> None:
     """Delete replies and waiting requests that meet all conditions. A run that needs them pays for them again.
 
@@ -299,7 +292,7 @@ def forget(
     if query is None and older_than is None and model is None:
         raise UsageError("name the replies to forget by --query, --older-than or --model")
     before = None if older_than is None else time.time() - 86_400 * older_than
-    with opened_store(cache, readonly=not yes) as store:
+    with opened_store(readonly=not yes) as store:
         found = find(store, query=query and neutral(query), before=before, model=model)
         if yes and found.parts:
             delete(store, found)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.errors import BudgetError, UsageError
-from judgekit.wire.types import Endpoint
+
+if TYPE_CHECKING:
+    from judgekit.wire.types import Endpoint
 
 Amounts = tuple[float, float, float]
 """Requests, tokens, money."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from judgekit.progress import Progress, silent
+from judgekit.client.asking import UNLIMITED, Asking
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Budget, Prices
+    from judgekit.client.budget import Prices
     from judgekit.client.session import Session
-    from judgekit.store.modes import Mode
 
 T = TypeVar("T")
 
@@ -56,22 +54,17 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def with_session(
-    work: Callable[[Session], Awaitable[T]],
-    *,
-    cache: str | Path | None = None,
-    mode: Mode = "on",
-    budget: Budget | None = None,
-    prices: Prices | None = None,
-    progress: Progress = silent,
-    wait_s: float = 0.0,
+    work: Callable[[Session], Awaitable[T]], asking: Asking = UNLIMITED, prices: Prices | None = None
 ) -> T:
     """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too."""
     from judgekit.client.session import Session
     from judgekit.store.replies import default_store_path
 
     async def inside() -> T:
-        store = default_store_path() if cache is None else cache
-        async with Session(store, mode, budget, prices, progress, wait_s=wait_s) as session:
+        store = default_store_path() if asking.cache is None else asking.cache
+        async with Session(
+            store, budget=asking.budget, prices=prices, progress=asking.progress, wait_s=asking.wait_s
+        ) as session:
             return await work(session)
 
     return run_sync(inside())

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_
 import typer
 from typer.models import OptionInfo
 
+from judgekit.client.asking import Asking
 from judgekit.console.printing import progress, show_plan
 from judgekit.errors import UsageError, not_among
-from judgekit.settings import Bounds, attributes, settings_of
+from judgekit.progress import Progress, silent
+from judgekit.settings import Bounds, attributes, bounds_of
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Budget, Usage
+    from judgekit.client.budget import Usage
     from judgekit.client.session import Session
     from judgekit.experiment.servers import Servers
 
@@ -29,6 +31,22 @@ T = TypeVar("T")
 
 ENDPOINT: Final = "Endpoint and store"
 """The heading of the options that say whom to ask, up to where, and where replies are kept."""
+
+
+def declared_option(kind: type, name: str, *names: str, **display: Any) -> Any:
+    """Return the option that a dataclass's field declares: its range, its short form and its help."""
+    (field,) = (field for field in fields(kind) if field.name == name)
+    text = attributes(kind)[name].replace("``", "")
+    text = f"{text[:1].upper()}{text[1:]}"
+    bounds = bounds_of(field)
+    if bounds.below is None and bounds.above is None:
+        display |= {"min": bounds.least, "max": bounds.most}
+    else:
+        # typer knows closed ranges only; the class checks this one.
+        text = f"{text.removesuffix('.')} ({str(bounds).strip()})."
+    long = names or (f"--{name.replace('_', '-')}",)
+    return typer.Option(*long, *filter(None, [field.metadata.get("short")]), help=text, **display)
+
 
 QueriesFile = Annotated[
     Path, typer.Option("--queries", metavar="[FORM:]FILE", help="Queries: query_id, text, answers; docs/formats.md.")
@@ -39,22 +57,11 @@ DocsFile = Annotated[
 ]
 Runs = Annotated[list[str] | None, typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N queries.")]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache",
-        envvar="JUDGEKIT_CACHE",
-        help="Folder of the reply store (default: your cache folder).",
-        rich_help_panel=ENDPOINT,
-    ),
-]
+Cache = Annotated[Path | None, declared_option(Asking, "cache", envvar="JUDGEKIT_CACHE", rich_help_panel=ENDPOINT)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the requests and estimate their price; ask no model.")]
-Wait = Annotated[
-    float,
-    typer.Option(
-        min=0, metavar="SECONDS", help="How long to wait for a server that is not ready.", rich_help_panel=ENDPOINT
-    ),
-]
+MaxCost = Annotated[float | None, declared_option(Asking, "max_cost", rich_help_panel=ENDPOINT)]
+MaxRequests = Annotated[int | None, declared_option(Asking, "max_requests", rich_help_panel=ENDPOINT)]
+Wait = Annotated[float, declared_option(Asking, "wait_s", "--wait", metavar="SECONDS", rich_help_panel=ENDPOINT)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; see docs/cli.md.")]
 ScaleOption = Annotated[
     list[str] | None,
@@ -84,7 +91,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         for name, bounds in ranges.items():
             _check_range(f"--{name.replace('_', '-')}", given[name], bounds)
         for name, kind in groups.items():
-            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind) if one.name in given})
         command(**given)
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
@@ -118,17 +125,12 @@ def _parameters(group: type) -> list[inspect.Parameter]:
     parameters = list(inspect.signature(group, eval_str=True).parameters.values())
     if any(get_origin(one.annotation) is Annotated for one in parameters):
         return parameters
-    told, known = attributes(group), {one.field: one for one in settings_of(group).values()}
-    found = []
-    for one in parameters:
-        bounds = known[one.name].bounds
-        text = told[one.name].replace("``", "")
-        if bounds != Bounds():
-            text = f"{text.removesuffix('.')} ({str(bounds).removeprefix(' of').strip()})."
-        names = [f"--{one.name.replace('_', '-')}", *filter(None, [known[one.name].short])]
-        option = typer.Option(*names, help=f"{text[:1].upper()}{text[1:]}")
-        found.append(one.replace(annotation=Annotated[one.annotation, option]))
-    return found
+    shown = {field.name for field in fields(group) if field.metadata.get("option", True)}
+    return [
+        parameter.replace(annotation=Annotated[parameter.annotation, declared_option(group, parameter.name)])
+        for parameter in parameters
+        if parameter.name in shown
+    ]
 
 
 @dataclass(frozen=True)
@@ -170,18 +172,13 @@ class EndpointOptions:
 class RunOptions:
     """How a command that asks an LLM about many things goes about it."""
 
-    max_cost: Annotated[
-        float | None,
-        typer.Option(min=0, help="Stop before spending more than this (needs prices).", rich_help_panel=ENDPOINT),
-    ] = None
+    max_cost: MaxCost = None
     cache: Cache = None
     dry_run: DryRun = False
 
-    def budget(self) -> Budget:
-        """Return the budget that the options describe."""
-        from judgekit.client.budget import Budget
-
-        return Budget(max_cost=self.max_cost)
+    def asking(self, progress: Progress = silent) -> Asking:
+        """Return how models are asked."""
+        return Asking(max_cost=self.max_cost, cache=self.cache, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -192,7 +189,6 @@ class AskOptions(RunOptions, EndpointOptions):
         int | None,
         typer.Option(min=1, help="Largest number of requests in flight (default: 16).", rich_help_panel=ENDPOINT),
     ] = None
-    limit: Limit = None
     as_json: AsJson = False
 
     def count(self, servers: Servers, command: str, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
@@ -211,7 +207,7 @@ class AskOptions(RunOptions, EndpointOptions):
             return await work(session), session.totals()
 
         with progress() as draw:
-            return with_session(inside, cache=self.cache, budget=self.budget(), prices=servers.prices, progress=draw)
+            return with_session(inside, self.asking(draw), servers.prices)
 
 
 def named(items: list[str] | None, what: str) -> dict[str, Path]:

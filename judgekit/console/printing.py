@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Callable[..., Any]")
 
 _KINDS: Final = {
+    "int": "N",
     "int range": "N",
     "list[int]": "N",
     "float range": "X",
@@ -276,13 +277,13 @@ def usage_of(totals: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def opened_store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
-    """Open the reply store in a folder, and close it afterwards."""
+def opened_store(*, readonly: bool) -> Iterator[Store]:
+    """Open the user's reply store, and close it afterwards."""
     from judgekit.store.replies import Store, default_store_path, has_store
 
-    path = folder or default_store_path()
+    path = default_store_path()
     if readonly and not has_store(path):
-        raise UsageError(f"{path} holds no store")
+        raise UsageError(f"{path} holds no store: set JUDGEKIT_CACHE to the folder of yours")
     with closing(Store(path, readonly=readonly, note=note)) as store:
         yield store
 

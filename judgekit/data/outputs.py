@@ -24,17 +24,20 @@ _MARKS: Final = {
 """How the files begin that make a folder one of ours."""
 
 
-def check_folder(folder: Path, names: Iterable[str], *, overwrite: bool = False) -> None:
-    """Refuse a folder for results that is a file, or that would lose files which are not results of judgekit."""
+def check_folder(folder: Path, names: Iterable[str], overwrite: bool | None = None) -> None:
+    """Refuse a folder for results that is a file, or that would lose files which are not results of judgekit.
+
+    ``overwrite`` is what the user says of that; None where the command does not ask.
+    """
     if any(exists(part) and not part.is_dir() for part in (folder, *folder.parents)):
         raise UsageError(f"--out {folder} is a file; the results need a folder")
     there = [path for path in (folder / name for name in names) if exists(path)]
     check_outputs(*there)
     if there and not overwrite and not is_results_folder(folder):
         more = f" and {len(there) - 1:,} more" if len(there) > 1 else ""
+        advice = "choose another --out" + (", or add --overwrite" if overwrite is not None else "")
         raise UsageError(
-            f"{there[0]}{more} would be replaced, and {folder} does not hold results of judgekit: choose another --out,"
-            " or add --overwrite"
+            f"{there[0]}{more} would be replaced, and {folder} does not hold results of judgekit: {advice}"
         )
 
 

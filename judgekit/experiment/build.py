@@ -16,7 +16,8 @@ import pandas as pd
 
 from judgekit import __version__, labelling
 from judgekit.analysis.decision import biases as known_biases
-from judgekit.client.budget import Amount, Budget, Prices
+from judgekit.client.asking import UNLIMITED, Asking
+from judgekit.client.budget import Amount, Prices
 from judgekit.client.session import Session
 from judgekit.client.stages import StageUnit
 from judgekit.client.sync import with_session
@@ -37,7 +38,6 @@ from judgekit.experiment.run import count
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels
 from judgekit.people.reading import People, read_people
-from judgekit.progress import Progress, silent
 from judgekit.report import load as load_results
 
 QRELS: Final = "final.qrels"
@@ -134,10 +134,7 @@ def build(
     *,
     people: str | Path | None = None,
     out: str | Path = "ground-truth",
-    overwrite: bool = False,
-    cache: str | Path | None = None,
-    budget: Budget | None = None,
-    progress: Progress = silent,
+    asking: Asking = UNLIMITED,
     trust: bool = False,
 ) -> Built:
     """Write the final qrels of an experiment: people's labels where there are some, else those of one labeling.
@@ -152,10 +149,7 @@ def build(
         labeling: the name of one of its labelers.
         people: labels that `judgekit annotate read` wrote.
         out: folder for ``final.qrels``, ``labels.parquet`` and ``card.md``.
-        overwrite: replace files of these names also where judgekit did not write them.
-        cache: folder of the reply store; the user's cache folder by default.
-        budget: where to stop.
-        progress: called with events.
+        asking: up to what cost models are asked, and where replies are kept.
         trust: as for `judgekit.run`, of an experiment file.
 
     Raises:
@@ -164,16 +158,15 @@ def build(
     """
     folder = Path(out)
     with noting_reads() as read:
-        job = _prepared(experiment, labeling, people, cache, trust=trust)
-        check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD], overwrite=overwrite)
+        job = _prepared(experiment, labeling, people, asking.cache, trust=trust)
+        check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD])
         inputs = sources(job.config.files(), read)
 
     async def labelled(session: Session) -> tuple[Labeling, Amount]:
         made = await labelling.label_pool(job.labeler, job.collection, session, labeling)
         return made, session.usage(f"label {labeling}").standalone
 
-    prices = job.config.price_list()
-    machine, cost = with_session(labelled, cache=cache, budget=budget, prices=prices, progress=progress)
+    machine, cost = with_session(labelled, asking, job.config.price_list())
     final = final_labels(machine, job.people, seed=job.config.analysis.seed)
     table = _table(job, final, cost)
     missing = int((table["status"] != Status.OK.value).sum())
@@ -193,17 +186,16 @@ def build(
 
 
 def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
-    """Return a row for each pair, with its texts unless the experiment leaves texts out of its report."""
+    """Return a row for each pair, with its texts."""
     table = final.table
     machines = int((table["status"] != Status.UNASKED.value).sum())
     each = np.nan if cost.money is None and cost.requests else (cost.money or 0.0) / max(machines, 1)
-    texts = pd.DataFrame({"query": "", "passage": ""}, index=table.index)
-    if job.config.report.texts:
-        texts["query"] = [job.collection.queries[query].text for query in table["query_id"]]
-        passages = [render(doc, job.collection.fields) for doc in job.collection.docs.get(table["doc_id"].tolist())]
-        texts["passage"] = passages
-    columns = ["relevance", "status", "source", "machine", "confidence"]
-    out = pd.concat([table[["query_id", "doc_id"]], texts, table[columns]], axis=1)
+    out = table[["query_id", "doc_id"]].assign(
+        query=[job.collection.queries[query_id].text for query_id in table["query_id"]],
+        passage=[render(doc, job.collection.fields) for doc in job.collection.docs.get(table["doc_id"].tolist())],
+    )
+    labels = ["relevance", "status", "source", "machine", "confidence"]
+    out[labels] = table[labels]
     return out.assign(cost=np.where(out["source"] == job.name, each, np.nan))
 
 

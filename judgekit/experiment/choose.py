@@ -36,6 +36,7 @@ from judgekit.analysis.race import (
 )
 from judgekit.answering import Answering, answer_runs, answer_units, answers_asked, rating_stage
 from judgekit.answers.imported import Imported
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Amount, Budget
 from judgekit.client.session import Session
 from judgekit.client.stages import StageUnit
@@ -50,7 +51,7 @@ from judgekit.experiment.file import Config, kept_of, load
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.metrics import Measure
-from judgekit.progress import Event, Progress, silent
+from judgekit.progress import Event, Progress
 
 _FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv", "choice.html")
 _STAGE = "answer"
@@ -324,14 +325,9 @@ def choose(
     experiment: Config | str | Path,
     *,
     margin: float | None = None,
-    max_cost: float | None = None,
-    max_requests: int | None = None,
     out: str | Path | None = None,
-    cache: str | Path | None = None,
-    overwrite: bool = False,
-    progress: Progress = silent,
-    wait_s: float = 0.0,
     trust: bool = False,
+    asking: Asking = UNLIMITED,
 ) -> Chosen:
     """Choose the run to ship: ask until the choice is sure enough, and no longer. Works in a notebook too.
 
@@ -339,14 +335,10 @@ def choose(
         experiment: the experiment file, or what `load` returned.
         margin: the most points that the chosen run may lose against the best; by default the experiment's
             ``margin_points``.
-        max_cost: the most money that the choice may take, replies that are in the store included.
-        max_requests: the same in requests.
         out: folder for the claims, the table of blocks and the page; nothing is written without it.
-        cache: folder of the reply store; `default_store_path` by default.
-        overwrite: replace another choice, or files that judgekit did not write.
-        progress: called with events, one with a line for each block.
-        wait_s: how long a server that is not ready is waited for.
         trust: as for `judgekit.run`, of an experiment file.
+        asking: as for `judgekit.run`. Its limits count all that the choice needs, replies that are in the store
+            included.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
@@ -354,29 +346,26 @@ def choose(
     """
     folder = None if out is None else Path(out)
     with noting_reads() as read:
-        made = contest(experiment, margin, cache, trust=trust)
-    config, budget = made.prepared.config, Budget(max_requests, max_cost=max_cost)
+        made = contest(experiment, margin, asking.cache, trust=trust)
+    config = made.prepared.config
     if folder is not None:
-        check_folder(folder, _FILES, overwrite=overwrite)
+        check_folder(folder, _FILES)
         inputs = sources(config.files(), read)
         about = made.about(inputs)
-        if not overwrite:
-            _check_same(folder, about)
+        _check_same(folder, about)
         # First: it makes the folder ours, and says which choice it is, also if we are killed.
         write_manifest(folder / MANIFEST, inputs)
         write_atomic(folder / "resolved.toml", kept_of(config))
         write_atomic(folder / "choice.json", json.dumps({"choice": about}, indent=1) + "\n")
     for line in made.prepared.collection.notes:
-        progress(Event("inputs", 0, 0, note=line))
+        asking.progress(Event("inputs", 0, 0, note=line))
 
     async def walked(session: Session) -> Chosen:
-        course = _Course(made, budget, session, progress)
+        course = _Course(made, asking.budget, session, asking.progress)
         await course.run()
         return course.chosen()
 
-    chosen = with_session(
-        walked, cache=cache, budget=budget, prices=config.price_list(), progress=progress, wait_s=wait_s
-    )
+    chosen = with_session(walked, asking, config.price_list())
     if folder is not None:
         chosen.write(folder, about)
         write_manifest(folder / MANIFEST, inputs, [folder / name for name in _FILES[1:]])
@@ -392,7 +381,7 @@ def _check_same(folder: Path, about: Mapping[str, object]) -> None:
         if before.get(name) != about.get(name):
             raise UsageError(
                 f"{folder} holds another choice ({name} was {before.get(name)!r}, is {about.get(name)!r}). Its promise"
-                " does not hold for this one: choose another --out, or add --overwrite"
+                " does not hold for this one: choose another --out"
             )
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from judgekit.client.asking import Asking
 from judgekit.client.budget import Amount, Budget, Spending
 from judgekit.client.stages import AllStages
 from judgekit.client.sync import run_sync
@@ -23,17 +24,15 @@ from judgekit.errors import JudgekitError, StoppedError, UsageError, install
 from judgekit.experiment.file import Config, parse_config
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.run import budget_of, part, warm
-from judgekit.progress import Event, Progress
+from judgekit.progress import Event
 from judgekit.store.maintenance import records_of
 from judgekit.store.records import member
 from judgekit.store.replies import Store, default_store_path
 
 
-def warm_on_ray(
-    config: Config, parts: Path, cache: Path | None, address: str, budget: Budget, progress: Progress, wait_s: float
-) -> Amount:
+def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Amount:
     """Have all that the steps ask answered into the store, in as many parts as there are CPUs; return what it took."""
-    prepared = prepare(config, cache=cache)
+    prepared = prepare(config, cache=asking.cache)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -52,14 +51,14 @@ def warm_on_ray(
         try:
             _gather(parts, store)
             for number in range(1, of + 1):
-                folder, share = parts / f"{number}-of-{of}", budget_of(budget, number, of)
+                folder, share = parts / f"{number}-of-{of}", budget_of(asking.budget, number, of)
                 if _seed(prepared, number, of, store, folder):
-                    tasks.append(run.remote(*file, number, of, str(folder), share, time.time(), wait_s))
+                    tasks.append(run.remote(*file, number, of, str(folder), share, time.time(), asking.wait_s))
             waiting = asyncio.as_completed([asyncio.wrap_future(task.future()) for task in tasks])
             for done, ended in enumerate(waiting, 1):
                 took, problem = await ended
                 spent, stopped = spent + took, stopped or problem
-                progress(Event("parts", done, len(tasks)))
+                asking.progress(Event("parts", done, len(tasks)))
         finally:
             for task in tasks:
                 ray.cancel(task, force=True)
@@ -69,7 +68,7 @@ def warm_on_ray(
         return spent
 
     try:
-        with closing(Store(default_store_path() if cache is None else cache)) as store:
+        with closing(Store(default_store_path() if asking.cache is None else asking.cache)) as store:
             return run_sync(work(store))
     finally:
         ray.shutdown()
@@ -112,7 +111,8 @@ def _part(
             if record is not None and record.time >= since:
                 earlier.add(record.usage, prices.get((record.endpoint, member(record.body, "model"))), record.seconds)
     try:
-        taken = warm(config, number, of, cache=folder, budget=share.less(earlier), wait_s=wait_s)
+        asking = Asking(cache=folder, wait_s=wait_s).within(share.less(earlier))
+        taken = warm(config, number, of, asking)
     except JudgekitError as problem:
         return earlier, str(problem)
     return sum((usage.incurred for usage in taken.values()), earlier), ""

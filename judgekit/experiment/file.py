@@ -267,16 +267,6 @@ class MetricsConfig(_Section):
     measures: Annotated[list[str], Field(min_length=1)] = ["nDCG", "P", "R", "AP", "RR", "Success"]
 
 
-class ReportConfig(_Section):
-    """``[report]``: the report.
-
-    Attributes:
-        texts: show questions, passages, answers and replies.
-    """
-
-    texts: bool = True
-
-
 class Config(_Section):
     """A whole experiment file.
 
@@ -294,7 +284,6 @@ class Config(_Section):
     answers: AnswersConfig = AnswersConfig()
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
-    report: ReportConfig = ReportConfig()
     prices: dict[str, PriceConfig] = {}
     money: MoneyConfig = MoneyConfig()
     path: Path = Field(default=Path("experiment.toml"), exclude=True)
@@ -474,7 +463,6 @@ _CORE: Final[dict[str, type[BaseModel]]] = {
     "answers": AnswersConfig,
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,  # type: ignore[dict-item]  # a form with the fields of Rules
-    "report": ReportConfig,
     "prices": PriceConfig,
     "money": MoneyConfig,
 }
@@ -567,11 +555,15 @@ def config_of(folder: Path) -> Config:
 
 def _without_retired(content: dict[str, Any]) -> None:
     """Bring the experiment of an older version's results into today's form."""
-    for table in ("prompts", "canary"):
+    for table in ("prompts", "canary", "report"):
         content.pop(table, None)
     for endpoint in content.get("endpoints", {}).values():
         for key in ("family", "patience_s", "max_reply_mb"):
             endpoint.pop(key, None)
+    money = content.get("money", {})
+    wage, minutes = money.pop("wage", None), money.pop("minutes", None)
+    if wage is not None and minutes is not None:
+        money["judgment"] = wage * minutes / 60
     outcome = content.get("analysis", {}).pop("primary_metric", None)
     if outcome is not None:
         content.setdefault("answers", {}).setdefault("outcome", outcome)

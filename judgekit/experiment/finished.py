@@ -100,14 +100,10 @@ def draw(folder: Path, *, texts: bool = True, results: Results | None = None) ->
 def backing_of(folder: Path, results: Results, texts: bool = True) -> Backing:
     """Return what a results folder still knows of each query: labels and answers at least, unless they are gone."""
     try:
-        wanted = texts and config_of(folder).report.texts
-    except JudgekitError:
-        wanted = texts
-    try:
         with noting_reads() as read:
             whole = backing(*read_results(folder))
     except JudgekitError as problem:
-        return _tables_left(folder, results, wanted, str(problem))
+        return _tables_left(folder, results, texts, str(problem))
     # What else was read must not have changed, and a prompt may have.
     made = {one["sha256"] for one in json.loads((folder / MANIFEST).read_bytes())["inputs"].values()}
     prompts = {path.name: path for path in read if path.suffix == ".toml" and path.parent != folder}
@@ -115,7 +111,7 @@ def backing_of(folder: Path, results: Results, texts: bool = True) -> Backing:
     if changed:
         told = f"Prompts are not shown: {', '.join(changed)} changed after the run."
         whole = replace(whole, labelers={}, absent=told)
-    return replace(whole, texts=wanted)
+    return replace(whole, texts=texts)
 
 
 def _tables_left(folder: Path, results: Results, texts: bool, problem: str) -> Backing:

@@ -22,6 +22,7 @@ from judgekit.analysis.claims import wrapped
 from judgekit.analysis.foresight import bound_of, questions_for, race_length, shown_lead
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget, Prices, Spending
 from judgekit.client.estimates import Foreseen, rounded
 from judgekit.client.waves import Plan
@@ -277,8 +278,8 @@ def plan(
     results: str | Path | None = None,
     budget: float | None = None,
     query_log: str | Path | None = None,
-    cache: str | Path | None = None,
     trust: bool = False,
+    asking: Asking = UNLIMITED,
 ) -> PilotPlan:
     """Plan a pilot: which questions, what they take, what they can show. Nothing is asked, nothing is written.
 
@@ -289,8 +290,8 @@ def plan(
         results: the folder of a run: the questions that it asked are part of the sample and are not proposed again.
         budget: money for pilot and labels; without ``questions`` the pilot takes at most half of it.
         query_log: a file of queries, or of lines (``.txt``), that the questions should look like.
-        cache: folder of the reply store: what it holds need not be asked.
         trust: as for `judgekit.run`.
+        asking: as for `judgekit.run`: what its store holds need not be asked.
 
     Returns:
         The plan; ``print(plan)`` says it, ``plan.write("pilot.csv")`` writes the sample for ``[data] sample``.
@@ -302,7 +303,7 @@ def plan(
     config = experiment if isinstance(experiment, Config) else load(experiment, whole=False, trusted=trust)
     own = None if config.data.sample is None else config.resolve(config.data.sample)
     config = config.updated(data={"sample": None, "limit": None})
-    prepared = _prepared(config, cache)
+    prepared = _prepared(config, asking.cache)
     collection, money, outcome = prepared.collection, config.costs(), prepared.config.answers.declared.outcome
     primary, ids = config.analysis.primary, list(collection.queries)
     with located(config.path, "analysis.primary"):
@@ -316,7 +317,7 @@ def plan(
 
     def drawn(n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
         sample = _draw(ids, far, n, asked, config.analysis.seed)
-        return sample, _costs(prepared, list(sample["query_id"]), money, config.price_list(), cache)
+        return sample, _costs(prepared, list(sample["query_id"]), money, config.price_list(), asking.cache)
 
     at_most = int(sum(d > 0 and query_id not in asked for query_id, d in zip(ids, far, strict=True)))
     if not at_most:
@@ -421,7 +422,7 @@ def _strategies(
         asked: Plan | None, references: bool = False, judgments: int = 0, labels: float = 0.0
     ) -> dict[str, float]:
         written, sent, tokens = lacking * references, 0, 0.0
-        known = labels + _times(written, money.reference) + _times(judgments, money.by_people)
+        known = labels + _times(written, money.reference) + _times(judgments, money.judgment)
         spent = Foreseen(known, known, known)
         if asked is not None and (sent := asked.requests - asked.cached):
             # Without documents nobody knows how long the prompts will be.

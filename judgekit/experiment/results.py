@@ -310,15 +310,13 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
     return model_matrix(
         scores,
         quality,
+        prepared.config.rules(),
         label_models=asked,
         measure=primary.measure,
         metric=primary.metric,
         depth=primary.depth,
         level=primary.level,
         methods=methods,
-        resamples=prepared.config.analysis.resamples,
-        seed=prepared.config.analysis.seed,
-        confidence=prepared.config.analysis.confidence,
     )
 
 
@@ -415,7 +413,6 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
         collection.docs,
         {run.name: {q: run.top(q) for q in collection.queries} for run in collection.runs},
         prepared.labelers,
-        prepared.config.report.texts,
     )
 
 

@@ -39,6 +39,7 @@ from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answering import answer_runs, answer_units, answers_asked, rating_stage
 from judgekit.answers.imported import Imported
 from judgekit.answers.unanswerable import unanswerable
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget, Usage
 from judgekit.client.session import Session
 from judgekit.client.stages import AllStages, StageUnit
@@ -61,12 +62,11 @@ from judgekit.experiment.step import State, Step
 from judgekit.metrics import Measure, incomparable
 from judgekit.notebook import NotebookRepr
 from judgekit.people.grades import grades_of, read_grades
-from judgekit.progress import Event, Progress, silent
+from judgekit.progress import Event
 from judgekit.registry import register
 from judgekit.report import Results, save as save_results, write_html
 from judgekit.report.model import Section
 from judgekit.spec import slug
-from judgekit.store.modes import Mode
 from judgekit.store.replies import default_store_path, has_store
 
 
@@ -373,22 +373,18 @@ def warm(
     experiment: Config | str | Path,
     number: int,
     of: int,
-    *,
-    cache: str | Path | None = None,
-    budget: Budget | None = None,
-    progress: Progress = silent,
-    wait_s: float = 0.0,
+    asking: Asking = UNLIMITED,
 ) -> dict[str, Usage]:
     """Have a part of what the steps ask answered into the store, with its share of rates and concurrency."""
     config = _share(experiment if isinstance(experiment, Config) else load(experiment), number, of)
-    prepared, prices = prepare(config, cache=cache), config.price_list()
+    prepared = prepare(config, cache=asking.cache)
 
     async def answered(session: Session) -> dict[str, Usage]:
         async for _ in session.resolve(part(prepared, number, of), AllStages(), f"part {number} of {of}"):
             pass
         return session.totals()
 
-    return with_session(answered, cache=cache, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
+    return with_session(answered, asking, config.price_list())
 
 
 def result_files(prepared: Prepared) -> list[str]:
@@ -453,28 +449,20 @@ def run(
     experiment: Config | str | Path,
     *,
     out: str | Path,
-    cache: str | Path | None = None,
     overwrite: bool = False,
-    mode: Mode = "on",
-    budget: Budget | None = None,
-    progress: Progress = silent,
-    wait_s: float = 0.0,
     trust: bool = False,
+    asking: Asking = UNLIMITED,
 ) -> Finished:
     """Run an experiment from top to bottom, in a notebook too.
 
     Args:
         experiment: the experiment file, or what `load` returned.
         out: folder for the results; what is there of an earlier run is replaced file by file.
-        cache: folder of the reply store; `default_store_path` by default.
         overwrite: replace files of the results' names also where the folder does not hold results of judgekit; an
             input is never replaced.
-        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
-        budget: where to stop.
-        progress: called with events.
-        wait_s: how long a server that is not ready is waited for.
         trust: whether the code, keys and servers that the file names are yours; without it they have to be confirmed
             by `judgekit trust`.
+        asking: up to what cost models are asked, where replies are kept, and who is told how far it is.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
@@ -483,26 +471,25 @@ def run(
     folder = Path(out)
     with noting_reads() as read:
         config = experiment if isinstance(experiment, Config) else load(experiment, trusted=trust)
-        prepared = prepare(config, cache=cache)
+        prepared = prepare(config, cache=asking.cache)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
         if not overwrite:
             _check_kept(folder, prepared)
     config, inputs = prepared.config, sources(prepared.config.files(), read)
     warnings = [*mismatches(inputs), *prepared.collection.notes]
     for line in warnings:
-        progress(Event("inputs", len(inputs), len(inputs), note=line))
-    state = State(prepared, folder, inputs, progress, warnings)
+        asking.progress(Event("inputs", len(inputs), len(inputs), note=line))
+    state = State(prepared, folder, inputs, asking.progress, warnings)
 
     async def walked(session: Session) -> None:
         state.session = session
         write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
         write_atomic(folder / "resolved.toml", kept_of(config))
-        progress(Event("run", 0, None, ahead=_ahead(prepared)))
+        asking.progress(Event("run", 0, None, ahead=_ahead(prepared)))
         for step in steps():
             await step.do(state)
 
-    prices = config.price_list()
-    with_session(walked, cache=cache, mode=mode, budget=budget, prices=prices, progress=progress, wait_s=wait_s)
+    with_session(walked, asking, config.price_list())
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report.", "queries"))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])

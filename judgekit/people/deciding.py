@@ -245,7 +245,7 @@ class RunChoice:
             yield f"By {self.by} alone {best} is best in {self.measure}, by {ahead:.3f} (of at most 1)."
             yield f"Ask first whether people matter here: only if {self.by} favours a run by more than that."
         n = max(round(it.share * self.pool), len(self.chance))
-        price = "" if money.by_people is None else f", {n * money.by_people:,.2f} {money.currency}".rstrip()
+        price = "" if money.judgment is None else f", {n * money.judgment:,.2f} {money.currency}".rstrip()
         nearly = "The runs are nearly equal: expect" if n > _NEARLY * self.pool else "Expect"
         yield (
             f"{nearly} to judge about {n:,} of the {self.pool:,} pairs in all ({n / self.pool:.0%}{price}) until a run"

@@ -51,8 +51,8 @@ def test_every_interval_of_a_comparison_and_a_matrix_at_80_lies_within_that_at_9
         if few.kind == many.kind == "follows":
             assert few.low <= many.low <= many.high <= few.high
     given = {"label_models": {"near": "one", "far": "two"}, "methods": {"near": "judge", "far": "judge"}}
-    given |= {"measure": "nDCG@5", "metric": "em", "depth": 5, "resamples": 200}
-    narrow, wide = (model_matrix(scores, quality, confidence=c, **given) for c in (0.8, 0.95))
+    given |= {"measure": "nDCG@5", "metric": "em", "depth": 5}
+    narrow, wide = (model_matrix(scores, quality, Rules(resamples=200, confidence=c), **given) for c in (0.8, 0.95))
     check_inside(narrow.table, wide.table)
     check_inside(narrow.differences, wide.differences)
 

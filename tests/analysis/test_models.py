@@ -17,7 +17,7 @@ QUALITY = pd.concat([SMALL.assign(model="small"), LARGE.assign(model="large")], 
 
 def matrix(quality=QUALITY, **change):
     given = {"label_models": MODELS, "methods": METHODS, "measure": "nDCG@5", "metric": "em", "depth": 5}
-    return model_matrix(SCORES, quality, **{**given, "resamples": 200, **change})
+    return model_matrix(SCORES, quality, Rules(resamples=200), **{**given, **change})
 
 
 def test_the_matrix_has_every_label_model_against_every_answer_model():

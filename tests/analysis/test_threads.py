@@ -19,7 +19,7 @@ def hashes_of_what_blas_shares_out() -> list[str]:
     quality = pd.concat([quality, quality.assign(model="n")])
     given = {"label_models": {"a": ["m"], "b": ["n"]}, "measure": "nDCG@5", "metric": "em", "depth": 5}
     compared = compare(scores, quality, rules=Rules(resamples=100), model="m")
-    matrix = model_matrix(scores, quality, resamples=100, **given)
+    matrix = model_matrix(scores, quality, Rules(resamples=100), **given)
     tables = (compared.table, compared.differences, compared.decision.table, matrix.table, matrix.differences)
     return [hashlib.sha256(table.to_csv(index=False).encode()).hexdigest() for table in tables]
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.client.asking import Asking
 from judgekit.experiment.run import run
 from tests.small import edited, make_experiment
 
@@ -11,7 +12,7 @@ from tests.small import edited, make_experiment
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of the small experiment, made once for all tests."""
     made = make_experiment(tmp_path_factory.mktemp("made"))
-    run(made / "experiment.toml", out=made / "out", cache=made / "store")
+    run(made / "experiment.toml", out=made / "out", asking=Asking(cache=made / "store"))
     return made
 
 

@@ -11,7 +11,7 @@ from judgekit.data.trec import read_qrels
 from judgekit.people.tasks import Sample
 from tests.small import edited
 
-BINARY = ("--prompt", "binary", "--sheet", "csv")
+BINARY = ("--prompt", "binary")
 TWO = (*BINARY, "--assessors", "ann,bob", "--overlap", "2")
 
 
@@ -33,10 +33,9 @@ def rated(path: Path, rating: Callable[[dict[str, str]], str] = own_town) -> Pat
 
 def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     sample = ["annotate", "sample", "out", "--n", "5", *TWO, "-o", "s.jsonl"]
-    made = judgekit(*sample, "--sheet", "html", code=0)
+    made = judgekit(*sample, code=0)
     assert "5 of 6 queries" in made.out
-    assert [Path(line).name for line in made.out.split()[-2:]] == ["s-ann.html", "s-bob.html"]
-    judgekit(*sample, code=0)
+    assert [Path(line).name for line in made.out.split()[-3:]] == ["s-ann.html", "s-bob.html", "s.csv"]
     read = ["annotate", "read", "s.jsonl", rated(finished / "s.csv"), "-o"]
     assert "Agreement between assessors" in judgekit(*read, "people.qrels", code=0).out
     refused = judgekit(*read, "people.csv", code=2)
@@ -84,7 +83,7 @@ def test_people_decide_which_run_is_best(finished, judgekit):
     [
         ("sample experiment.toml --design stratified -o s.jsonl --n 3", "needs the labels of a finished run"),
         ("sample experiment.toml --n 7 -o s.jsonl", "7 queries were asked for, but only 6 exist"),
-        ("sample experiment.toml --answers -o s.jsonl", "holds no answers yet"),
+        ("sample experiment.toml --design answers -o s.jsonl", "holds no answers yet"),
         ("sample nowhere -o s.jsonl", "nowhere"),
         ("sample out --design decision --n 3 -o s.jsonl", "leave out --n"),
         ("read experiment.toml x.csv -o x.qrels", "experiment.toml, line 1"),

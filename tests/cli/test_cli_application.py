@@ -23,7 +23,9 @@ def answered(judgekit: Judgekit, folder: Path) -> Path:
 
 def test_answer_rates_imported_answers_as_it_rates_its_own(judgekit, answered):
     common = ["answer", "--queries", "queries.jsonl", "--import", "app.csv"]
-    judgekit(*common, "--depth", 4, "--answered-by", "mock", "--out", "imported.csv", code=0)
+    named = (answered / "app.csv").read_text().replace("\n", ",mock\n").replace("answer,mock", "answer,model", 1)
+    (answered / "app.csv").write_text(named)
+    judgekit(*common, "--depth", 4, "--out", "imported.csv", code=0)
     own, imported = (read_table(QUALITY, answered / name) for name in ("own.csv", "imported.csv"))
     columns = ["run", "depth", "model", "query_id", "metric", "value", "answer", "status"]
     assert imported[columns].equals(own[columns])

@@ -42,11 +42,9 @@ def test_convert_says_what_it_wrote_and_replaces_nothing_in_silence(judgekit, fo
     assert "is an input of this command" in judgekit("convert", "near.trec", "near.trec", code=2).err
     assert "no such file" in judgekit("convert", "nowhere.csv", "x.trec").err
     refused = judgekit("convert", "near.csv", "near.trec", code=2)
-    assert "already exists: choose another name, or replace it with --overwrite" in refused.err
-    assert judgekit("convert", "beir:beir", "near.trec", "--kind", "qrels", "--overwrite", code=0).out.startswith(
-        "4 labels"
-    )
-    assert "q1 0 d1 1\n" in (folder / "near.trec").read_text()
+    assert "already exists: choose another name, or delete it first" in refused.err
+    assert judgekit("convert", "beir:beir", "beir.trec", "--kind", "qrels", code=0).out.startswith("4 labels")
+    assert "q1 0 d1 1\n" in (folder / "beir.trec").read_text()
 
 
 def test_convert_cuts_a_folder_of_texts_into_passages_to_retrieve_from(judgekit, folder):

@@ -54,8 +54,3 @@ def test_a_report_without_texts_holds_none(judgekit, folder, run):
     assert leaks(folder) == set()
     assert judgekit("report", "out").code == 0
     assert leaks(folder)
-
-    with (folder / "models.toml").open("a") as file:
-        file.write("[report]\ntexts = false\n")
-    assert judgekit(*run).code == 1
-    assert leaks(folder) == set()

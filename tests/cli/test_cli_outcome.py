@@ -167,9 +167,7 @@ def grade(folder):
 
 
 def test_people_grade_answers_and_show_which_run_the_metric_flatters(graded, judgekit):
-    made = judgekit(
-        "annotate", "sample", "results", "--answers", "--n", "50", "--sheet", "csv", "-o", "sheet.jsonl", code=0
-    )
+    made = judgekit("annotate", "sample", "results", "--design", "answers", "--n", "50", "-o", "sheet.jsonl", code=0)
     assert "150 tasks about 50 of 60 queries" in made.out
     rows, shown = grade(graded)
     assert all(row["question"].endswith("?\n\nReference answer: right " + row["query_id"][1:]) for row in rows)
@@ -183,7 +181,7 @@ def test_people_grade_answers_and_show_which_run_the_metric_flatters(graded, jud
 
 
 def test_grades_of_other_answers_are_refused(graded, judgekit):
-    judgekit("annotate", "sample", "results", "--answers", "--n", "5", "--sheet", "csv", "-o", "sheet.jsonl", code=0)
+    judgekit("annotate", "sample", "results", "--design", "answers", "--n", "5", "-o", "sheet.jsonl", code=0)
     grade(graded)
     judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
     edited(graded / "app.csv", " says ", " tells ")
@@ -267,7 +265,7 @@ def test_from_50_graded_questions_on_the_corrected_quality_decides(graded, judge
     rated = ["--quality", "results/answers/answer-short.parquet", "--outcome", "rating", "--primary", "nDCG@1"]
     before = " ".join(judgekit("compare", "--scores", "results/scores.parquet", *rated, code=0).out.split())
     assert "Ship flattered" in before
-    judgekit("annotate", "sample", "results", "--answers", "--n", "50", "--sheet", "csv", "-o", "sheet.jsonl", code=0)
+    judgekit("annotate", "sample", "results", "--design", "answers", "--n", "50", "-o", "sheet.jsonl", code=0)
     grade(graded)
     judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
     said = " ".join(judgekit("compare", "--scores", "results", "--people", "grades.qrels", code=0).out.split())

@@ -38,7 +38,7 @@ COMMANDS = {
         "scores.csv",
     ),
     "a batch over the queries": (
-        ["batch", "export", "experiment.toml", "--cache", "store", "--out", "queries.jsonl"],
+        ["batch", "export", "experiment.toml", "--out", "queries.jsonl"],
         "queries.jsonl",
     ),
 }

@@ -2,6 +2,8 @@ import asyncio
 import json
 import re
 
+import pytest
+
 from judgekit.wire.types import Endpoint
 from tests.mock import URL, MockTransport
 from tests.plugins.batch.batch_service import serving
@@ -9,24 +11,31 @@ from tests.plugins.batch.batch_service import serving
 RUN = ["run", "experiment.toml", "--out", "results"]
 
 
+@pytest.fixture(autouse=True)
+def _store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGEKIT_CACHE", "store")
+
+
 def test_the_store_says_what_it_holds_and_is_whole(judgekit, finished):
-    assert f"mock at {URL}" in judgekit("cache", "stats", "--cache", "store", code=0).out
-    assert "structure: ok" in judgekit("cache", "verify", "--cache", "store", code=0).out
+    assert f"mock at {URL}" in judgekit("cache", "stats", code=0).out
+    assert "structure: ok" in judgekit("cache", "verify", code=0).out
 
 
-def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit, finished):
-    judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store", code=0)
-    again = judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store", code=2)
+def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit, finished, monkeypatch):
+    judgekit("cache", "export", "replies.jsonl.gz", code=0)
+    again = judgekit("cache", "export", "replies.jsonl.gz", code=2)
     assert "replies.jsonl.gz already exists" in again.err
-    assert "folder of the store" in judgekit("cache", "export", "store/all.jsonl", "--cache", "store", code=2).err
-    assert "0 were there already" in judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other", code=0).out
-    plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "other")
+    assert "folder of the store" in judgekit("cache", "export", "store/all.jsonl", code=2).err
+    monkeypatch.setenv("JUDGEKIT_CACHE", "other")
+    assert "0 were there already" in judgekit("cache", "import", "replies.jsonl.gz", code=0).out
+    plan = judgekit("run", "experiment.toml", "--dry-run")
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
 
 
-def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit, finished):
-    folder, cache = finished, ("--cache", "new")
-    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", *cache, code=0)
+def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit, finished, monkeypatch):
+    folder = finished
+    monkeypatch.setenv("JUDGEKIT_CACHE", "new")
+    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", code=0)
     transport, endpoint = MockTransport(), Endpoint("x", URL, "mock")
     lines = []
     for line in reversed((folder / "batch.jsonl").read_text().splitlines()):
@@ -35,45 +44,45 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit, fin
         response = {"status_code": 200, "request_id": "r", "body": json.loads(reply)}
         lines.append(json.dumps({"custom_id": request["custom_id"], "response": response, "error": None}))
     (folder / "result.jsonl").write_text("\n".join(lines) + "\n")
-    judgekit("batch", "import", "result.jsonl", *cache, code=0)
-    assert set(re.findall(r"(\d+) sent", judgekit(*RUN, *cache, code=0).err)) == {"0"}
+    judgekit("batch", "import", "result.jsonl", code=0)
+    assert set(re.findall(r"(\d+) sent", judgekit(*RUN, code=0).err)) == {"0"}
     for name in ("containment", "judge", "erag"):
         labels = (folder / place / "labels" / f"{name}.qrels" for place in ("out", "results"))
         assert len({path.read_bytes() for path in labels}) == 1
 
 
 def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(judgekit, folder):
-    batch, rest = ("batch", "submit", "experiment.toml"), ("experiment.toml", "--cache", "store")
+    batch, rest = ("batch", "submit", "experiment.toml"), ("experiment.toml",)
     with serving() as service:
         service.answer = lambda body: "Yes"
         text = (folder / "experiment.toml").read_text().replace(URL, f"{service.url}/v1")
         (folder / "experiment.toml").write_text(text)
-        said = judgekit(*batch, "--cache", "store", code=0)
+        said = judgekit(*batch, code=0)
         assert "in 1 batches, 0 are in the store, 0 were submitted before" in said.out
-        assert judgekit(*batch, "--cache", "store").out.startswith("0 requests submitted")
+        assert judgekit(*batch).out.startswith("0 requests submitted")
         assert "batch-0 (mock at local): in_progress, 0 of" in judgekit("batch", "fetch", *rest).out
         for _ in range(3):  # answers lead to further requests
             service.finish()
             said = judgekit("batch", "fetch", *rest)
             assert said.code == 0, said.out + said.err
-            judgekit(*batch, "--cache", "store")
+            judgekit(*batch)
         assert "no submitted batch" in judgekit("batch", "fetch", *rest).out
-    assert "0 sent" in judgekit(*RUN, "--cache", "store").err
+    assert "0 sent" in judgekit(*RUN).err
 
 
 def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit, finished):
     question = json.loads((finished / "queries.jsonl").read_text().splitlines()[0])["text"]
-    lost = ["cache", "forget", "--query", question, "--cache", "store"]
+    lost = ["cache", "forget", "--query", question]
     said = judgekit(*lost, code=0)
     assert "Nothing was deleted" in said.out
     assert judgekit(*lost).out == said.out
     assert "deleted" in judgekit(*lost, "--yes").out
     assert judgekit(*lost).out.startswith("0 replies and 0 waiting requests found")
-    plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "store").out
+    plan = judgekit("run", "experiment.toml", "--dry-run").out
     (to_send,) = re.findall(r"^all +\d+ +\d+ +\d+ +\D*(\d+)", plan, re.MULTILINE)
     assert int(to_send) == int(said.out.split()[0]) > 0
 
 
 def test_forgetting_needs_a_condition(judgekit, finished):
-    judgekit("cache", "forget", "--yes", "--cache", "store", code=2)
-    assert judgekit("cache", "forget", "--model", "nobody", "--cache", "store").out.startswith("0 replies")
+    judgekit("cache", "forget", "--yes", code=2)
+    assert judgekit("cache", "forget", "--model", "nobody").out.startswith("0 replies")

@@ -20,7 +20,7 @@ DATA: dict[str, Any] = {
 
 
 def asked(endpoint: jk.Endpoint, tmp_path: Path, **more: Any) -> dict[str, tuple[str, str]]:
-    table = jk.answer(**DATA | more, endpoints=endpoint, cache=tmp_path / "cache")
+    table = jk.answer(**DATA | more, endpoints=endpoint, asking=jk.Asking(cache=tmp_path / "cache"))
     return {row["query_id"]: (row["answer"], row["status"]) for row in table.to_dict("records")}
 
 
@@ -77,7 +77,7 @@ def leaves(question: str, documents: list[dict[str, str]]) -> Any:
 )
 def test_a_function_that_ends_the_program_or_returns_no_text_fails_its_question(function, reason, tmp_path):
     endpoint = jk.Endpoint("app", kind="callable", target=function, revision="1", max_retries=0)
-    table = jk.answer(**DATA, endpoints=endpoint, cache=tmp_path)
+    table = jk.answer(**DATA, endpoints=endpoint, asking=jk.Asking(cache=tmp_path))
     assert set(table["status"]) == {"failed"}
     assert reason in table["reason"][0]
 

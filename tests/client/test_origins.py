@@ -77,7 +77,14 @@ def labels(script: Any, spelling: str, *named: Endpoint) -> tuple[pd.DataFrame, 
     """Return the labels of three documents, and what the user was told."""
     docs, runs = {f"d{i}": f"passage {i}" for i in range(3)}, {"a": {"q": {f"d{i}": 3.0 - i for i in range(3)}}}
     endpoints, events = [replace(one, transport=ScriptedTransport(script)) for one in named], list[Event]()
-    made = jk.label(spelling, queries={"q": "When?"}, docs=docs, runs=runs, endpoints=endpoints, progress=events.append)
+    made = jk.label(
+        spelling,
+        queries={"q": "When?"},
+        docs=docs,
+        runs=runs,
+        endpoints=endpoints,
+        asking=jk.Asking(progress=events.append),
+    )
     return made.table, [event.note for event in events if event.note]
 
 

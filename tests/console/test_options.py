@@ -153,7 +153,10 @@ def test_a_command_waits_for_its_server(judgekit, fault_server):
         (["run", "experiment.toml", "--limit", 0], "--limit must be a whole number of at least 1, not 0"),
         (["run", "experiment.toml", "--max-cost", -0.5], "--max-cost must be a number of at least 0, not -0.5"),
         ([*ANSWER, "--depth", -1], "--depth must be a whole number of at least 0, not -1"),
-        (["compare", "--scores", "s", "--quality", "q", "--seed", -1], "seed must be a whole number of at least 0"),
+        (
+            ["compare", "--scores", "s", "--quality", "q", "--resamples", 9],
+            "--resamples must be a whole number from 100 to 100,000",
+        ),
     ],
 )
 def test_a_number_out_of_its_range_is_told_in_the_words_of_the_file(judgekit, command, told):

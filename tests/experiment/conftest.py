@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.asking import Asking
 from judgekit.experiment.file import parse_config
 from judgekit.experiment.run import Finished, run
 from judgekit.spec import parse
@@ -52,7 +53,7 @@ def finish(data: Path, tmp_path: Path) -> Finish:
         for table, change in changes.items():
             content[table] = change if table == "runs" else content[table] | change
         config = parse_config(content, data / "experiment.toml")
-        finished = run(config, out=tmp_path / out, cache=data / "store")
+        finished = run(config, out=tmp_path / out, asking=Asking(cache=data / "store"))
         assert (tmp_path / out / "report.html").read_text().rstrip().endswith("</html>")
         assert finished.comparison.decision.text
         assert set(finished.comparison.table["labeling"]) == {str(spec) for spec in specs}

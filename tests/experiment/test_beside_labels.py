@@ -64,7 +64,7 @@ resamples = 200
 
 
 def test_the_decision_says_what_nesting_and_questions_without_an_answer_do(folder: Path) -> None:
-    finished = jk.run(folder / "experiment.toml", out=folder / "out", cache=folder / "store")
+    finished = jk.run(folder / "experiment.toml", out=folder / "out", asking=jk.Asking(cache=folder / "store"))
     text = " ".join(finished.comparison.decision.text.split())
     assert "On 100 % of the questions one list contains the other (top1 within top3)." in text
     assert "20 questions that nothing answers are looked at apart: top1 abstains on 90 % of them, top3 on 30 %" in text

@@ -38,7 +38,7 @@ def test_all_queries_are_labelled_after_a_pilot_and_nothing_twice(piloted, judge
 
 def test_the_card_of_an_experiment_file_tells_the_biases_of_the_results_beside_it(folder, judgekit):
     def biases() -> str:
-        judgekit("build", "experiment.toml", "-l", "judge", "--overwrite", code=0)
+        judgekit("build", "experiment.toml", "-l", "judge", code=0)
         card = (folder / "ground-truth" / "card.md").read_text()
         return card.split("## Known biases\n\n")[1].split("\n")[0]
 
@@ -54,7 +54,7 @@ def test_the_card_of_an_experiment_file_tells_the_biases_of_the_results_beside_i
 
 
 def test_people_s_labels_come_first_and_the_card_says_what_it_is_made_of(piloted, judgekit):
-    judgekit("annotate", "sample", "out", "--n", 4, "--prompt", "binary", "-o", "s.jsonl", "--sheet", "csv")
+    judgekit("annotate", "sample", "out", "--n", 4, "--prompt", "binary", "-o", "s.jsonl")
     rated(piloted / "s.csv")
     judgekit("annotate", "read", "s.jsonl", "s.csv", "-o", "people.qrels", code=0)
     judgekit("build", "out", "-l", "judge", "--people", "people.qrels", code=0)

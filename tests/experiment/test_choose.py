@@ -95,7 +95,9 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_it_asks_what_a_run_asks_but_of_runs_that_are_left_only(experiment, fault_server, tmp_path):
     lines: list[str] = []
     out, store = tmp_path / "choice", tmp_path / "store"
-    chosen = jk.choose(experiment, out=out, cache=store, progress=lambda event: lines.append(event.note))
+    chosen = jk.choose(
+        experiment, out=out, asking=jk.Asking(cache=store, progress=lambda event: lines.append(event.note))
+    )
     assert chosen.run == "good"
     assert chosen.choice.stopped
     assert 0 < chosen.bound <= 10
@@ -110,7 +112,7 @@ def test_it_asks_what_a_run_asks_but_of_runs_that_are_left_only(experiment, faul
         last = blocks[blocks["run"] == gone].iloc[-1]
         assert (last["left"], last["behind_low"] > 0) == (0, True)
     results = tmp_path / "results"
-    finished = run(experiment, out=results, cache=store)
+    finished = run(experiment, out=results, asking=jk.Asking(cache=store))
     assert not finished.missing
     assert set(asked(fault_server).values()) == {1}, "a run finds what the choice has paid for"
     replayed, names, rules = replay_results(results)
@@ -120,7 +122,7 @@ def test_it_asks_what_a_run_asks_but_of_runs_that_are_left_only(experiment, faul
 
 
 def test_what_it_says(experiment, tmp_path):
-    chosen = jk.choose(experiment, out=tmp_path / "choice", cache=tmp_path / "store")
+    chosen = jk.choose(experiment, out=tmp_path / "choice", asking=jk.Asking(cache=tmp_path / "store"))
     said = " ".join(str(chosen).split())
     questions = chosen.choice.last.questions
     assert re.search(r"Ship good\. It is at most \d+\.\d points below the best of all 4 runs\.", said)
@@ -142,61 +144,61 @@ def test_what_it_says(experiment, tmp_path):
 
 def test_another_margin_or_other_runs_are_another_choice(experiment, tmp_path):
     out, store = tmp_path / "choice", tmp_path / "store"
-    jk.choose(experiment, out=out, cache=store)
+    jk.choose(experiment, out=out, asking=jk.Asking(cache=store))
     before = files(out)
-    jk.choose(experiment, margin=10, out=out, cache=store)
+    jk.choose(experiment, margin=10, out=out, asking=jk.Asking(cache=store))
     assert files(out) == before
     with pytest.raises(UsageError, match=r"another choice \(margin_points was 10\.0, is 3\.0\)"):
-        jk.choose(experiment, margin=3, out=out, cache=store)
+        jk.choose(experiment, margin=3, out=out, asking=jk.Asking(cache=store))
     edited(experiment.parent / "docs.jsonl", "was built in 1007", "was begun in 1007")
     with pytest.raises(UsageError, match=r"another choice \(docs was"):
-        jk.choose(experiment, out=out, cache=store)
+        jk.choose(experiment, out=out, asking=jk.Asking(cache=store))
     edited(experiment.parent / "docs.jsonl", "was begun in 1007", "was built in 1007")
     edited(experiment, 'poor = "poor.trec"\n', "")
     with pytest.raises(UsageError, match="run poor was"):
-        jk.choose(experiment, out=out, cache=store)
+        jk.choose(experiment, out=out, asking=jk.Asking(cache=store))
     assert files(out) == before
-    three = jk.choose(experiment, out=out, cache=store, overwrite=True)
+    three = jk.choose(experiment, out=tmp_path / "three", asking=jk.Asking(cache=store))
     assert len(three.runs) == 3
 
 
 def test_the_budget_counts_what_is_in_the_store_and_may_be_raised(experiment, fault_server, tmp_path):
     out, store = tmp_path / "choice", tmp_path / "store"
-    whole = jk.choose(experiment, cache=tmp_path / "other", margin=2)
+    whole = jk.choose(experiment, asking=jk.Asking(cache=tmp_path / "other"), margin=2)
     fault_server.seen.clear()
-    poor = jk.choose(experiment, margin=2, max_requests=120, out=out, cache=store)
+    poor = jk.choose(experiment, margin=2, asking=jk.Asking(max_requests=120, cache=store), out=out)
     assert len(fault_server.seen) <= 120
     assert poor.out_of_money
     assert "The budget ended after" in " ".join(str(poor).split())
     before = files(out)
-    again = jk.choose(experiment, margin=2, max_requests=120, out=out, cache=store)
+    again = jk.choose(experiment, margin=2, asking=jk.Asking(max_requests=120, cache=store), out=out)
     assert len(fault_server.seen) <= 120
     assert files(out) == before
     assert again.spent.requests <= 120
-    further = jk.choose(experiment, margin=2, max_requests=10_000, out=out, cache=store)
+    further = jk.choose(experiment, margin=2, asking=jk.Asking(max_requests=10_000, cache=store), out=out)
     assert set(asked(fault_server).values()) == {1}
     pd.testing.assert_frame_equal(further.blocks, whole.blocks)
     pd.testing.assert_frame_equal(further.blocks.iloc[: len(poor.blocks)], poor.blocks)
     with pytest.raises(BudgetError, match="first block"):
-        jk.choose(experiment, max_requests=3, cache=tmp_path / "third")
+        jk.choose(experiment, asking=jk.Asking(max_requests=3, cache=tmp_path / "third"))
 
 
 def test_money_is_a_limit_and_prices_are_needed(experiment, fault_server, tmp_path):
-    whole = jk.choose(experiment, margin=2, cache=tmp_path / "whole").spent.money
+    whole = jk.choose(experiment, margin=2, asking=jk.Asking(cache=tmp_path / "whole")).spent.money
     fault_server.seen.clear()
-    chosen = jk.choose(experiment, margin=2, max_cost=whole / 2, cache=tmp_path / "store")
+    chosen = jk.choose(experiment, margin=2, asking=jk.Asking(max_cost=whole / 2, cache=tmp_path / "store"))
     assert chosen.out_of_money
     assert whole / 4 < chosen.spent.money <= whole / 2
     assert chosen.spent.requests <= len(fault_server.seen) <= chosen.spent.requests + 40
     edited(experiment, "[prices.m]", "[prices.another]")
     with pytest.raises(UsageError, match="price"):
-        jk.choose(experiment, max_cost=1.0, cache=tmp_path / "other")
+        jk.choose(experiment, asking=jk.Asking(max_cost=1.0, cache=tmp_path / "other"))
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(60, marks=(pytest.mark.many, pytest.mark.timeout(1800)))])
 def test_killed_at_random_blocks_it_asks_nothing_twice_and_chooses_the_same(experiment, fault_server, tmp_path, kills):
     edited(experiment, "margin_points = 10.0", "margin_points = 4.0")
-    whole = jk.choose(experiment, out=tmp_path / "whole", cache=tmp_path / "other")
+    whole = jk.choose(experiment, out=tmp_path / "whole", asking=jk.Asking(cache=tmp_path / "other"))
     total, draw = len(fault_server.seen), random.Random(kills)
     for round_ in range(max(kills // 5, 1)):
         fault_server.seen.clear()
@@ -221,7 +223,7 @@ def test_killed_at_random_blocks_it_asks_nothing_twice_and_chooses_the_same(expe
             killed.send_signal(signal.SIGKILL)
             killed.wait()
         fault_server.answer = answered()
-        jk.choose(experiment, out=out, cache=store)
+        jk.choose(experiment, out=out, asking=jk.Asking(cache=store))
         assert len(fault_server.seen) - total <= 5 * 12, "only what was in flight or not stored yet is asked again"
         assert files(out) == files(tmp_path / "whole")
         assert whole.run == json.loads((out / "choice.json").read_text())["run"]
@@ -235,7 +237,7 @@ def test_groups_are_asked_whole(tmp_path, fault_server):
     blocks = np.split(made.order.places, made.order.ends[:-1])
     pages = Counter(page for block in blocks for page in {int(made.questions[place][1:]) // 3 for place in block})
     assert set(pages.values()) == {1}
-    chosen = jk.choose(path, cache=tmp_path / "store")
+    chosen = jk.choose(path, asking=jk.Asking(cache=tmp_path / "store"))
     assert chosen.choice.looks[1].bound == np.inf, "40 groups are more than 40 questions"
     few = make(tmp_path, endpoint, questions=50, analysis={"groups": "page"})
     with pytest.raises(UsageError, match="at least 20 groups"):
@@ -287,7 +289,7 @@ def test_imported_answers_are_raced_and_ratings_are_not(tmp_path):
     ]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     edited(path, "closed_book = false", 'import = ["answers.jsonl"]')
-    chosen = jk.choose(path, cache=tmp_path / "store")
+    chosen = jk.choose(path, asking=jk.Asking(cache=tmp_path / "store"))
     assert chosen.run == "good"
     assert set(chosen.choice.dropped) == {1, 2, 3}
     assert "No model was asked." in str(chosen)
@@ -297,7 +299,7 @@ def test_imported_answers_are_raced_and_ratings_are_not(tmp_path):
     edited(path, 'import = ["answers.jsonl"]', 'ratings = ["ratings.jsonl"]')
     edited(path, "[answers]", '[answers]\noutcome = "rating"')
     with pytest.raises(UsageError, match="--replay"):
-        jk.choose(path, cache=tmp_path / "store")
+        jk.choose(path, asking=jk.Asking(cache=tmp_path / "store"))
 
 
 def test_a_function_of_ones_own_is_asked_by_the_same_loop(tmp_path):
@@ -305,7 +307,7 @@ def test_a_function_of_ones_own_is_asked_by_the_same_loop(tmp_path):
     code += "    found = re.search(r'built in (\\d+)', str(documents))\n    return found[1] if found else 'unknown'\n"
     (tmp_path / "my_app.py").write_text(code)
     path = make(tmp_path, {"kind": "callable", "target": "my_app.py:answer"})
-    chosen = jk.choose(path, cache=tmp_path / "store", trust=True)
+    chosen = jk.choose(path, asking=jk.Asking(cache=tmp_path / "store"), trust=True)
     assert chosen.run == "good"
     assert chosen.choice.stopped
     assert chosen.spent.requests > 100
@@ -317,4 +319,4 @@ def test_a_single_run_is_no_choice(experiment, tmp_path):
         text = text.replace(f'{name} = "{name}.trec"\n', "")
     experiment.write_text(text)
     with pytest.raises(UsageError, match="two runs"):
-        jk.choose(experiment, cache=tmp_path / "store")
+        jk.choose(experiment, asking=jk.Asking(cache=tmp_path / "store"))

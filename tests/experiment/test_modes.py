@@ -42,13 +42,18 @@ def experiment(folder: Path, **answers: Any) -> Path:
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("modes")
-    jk.run(experiment(folder, modes=MODES), out=folder / "out", cache=folder / "cache")
+    jk.run(experiment(folder, modes=MODES), out=folder / "out", asking=jk.Asking(cache=folder / "cache"))
     return folder
 
 
 def test_the_first_of_several_modes_gives_the_numbers_that_it_gives_alone(swept, tmp_path):
     def compared(**answers: Any) -> pd.DataFrame:
-        done = jk.run(experiment(tmp_path, **answers), out=tmp_path / "out", cache=swept / "cache", overwrite=True)
+        done = jk.run(
+            experiment(tmp_path, **answers),
+            out=tmp_path / "out",
+            asking=jk.Asking(cache=swept / "cache"),
+            overwrite=True,
+        )
         return done.comparison.table.drop(columns="mode", errors="ignore")
 
     alone = compared(modes=["reversed"])
@@ -93,7 +98,7 @@ def test_the_report_shows_the_modes_and_what_each_takes_and_decides_about_the_fi
 
 
 def test_answer_takes_modes_and_compares_nothing_twice(tmp_path):
-    asked = {"depths": [1, 3], "endpoints": MOCK, "cache": tmp_path}
+    asked = {"depths": [1, 3], "endpoints": MOCK, "asking": jk.Asking(cache=tmp_path)}
     table = jk.answer(**DATA, **asked, modes=["vote", "together"])
     assert list(dict.fromkeys(table["mode"])) == ["vote", "together"]
     plain = jk.answer(**DATA, **asked)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.asking import Asking
 from judgekit.client.budget import Budget
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import load
@@ -70,7 +71,7 @@ def asked(server: FaultServer) -> Counter[str]:
 def plain(path: Path, server: FaultServer, out: Path, store: Path) -> tuple[Finished, int]:
     """Return what a plain run finished with and how many requests it sent."""
     before = len(server.seen)
-    return run(path, out=out, cache=store), len(server.seen) - before
+    return run(path, out=out, asking=Asking(cache=store)), len(server.seen) - before
 
 
 def equal_results(one: Path, other: Path) -> None:
@@ -104,7 +105,7 @@ def test_a_plain_run_asks_nothing_after_three_parts_of_which_one_was_killed(tmp_
     flying = fault_server.active
     fault_server.answer = by_content()
     for number in (1, 2, 3):
-        warm(path, number, 3, cache=store)
+        warm(path, number, 3, asking=Asking(cache=store))
     assert asked(fault_server).keys() == alone.keys()
     assert sum(asked(fault_server).values()) - whole <= flying + 2, "what was in flight is paid for again, no more"
     _, sent = plain(path, fault_server, tmp_path / "three", store)
@@ -136,7 +137,7 @@ def test_a_dry_run_counts_the_ratings_of_answers_that_are_there(tmp_path, fault_
 
 def test_a_part_has_its_share_of_concurrency_and_rates(tmp_path, fault_server):
     fault_server.answer = by_content(0.02)
-    warm(experiment(tmp_path, fault_server), 1, 3, cache=tmp_path / "store")
+    warm(experiment(tmp_path, fault_server), 1, 3, asking=Asking(cache=tmp_path / "store"))
     assert fault_server.most_active == 2
     config = _share(load(experiment(tmp_path, fault_server, requests_per_minute=9, tokens_per_minute=90)), 2, 3)
     endpoint = config.servers()["here"]
@@ -156,7 +157,7 @@ def test_a_part_has_its_share_of_the_budget(tmp_path, fault_server, judgekit):
 def test_more_parts_than_requests_at_once_and_a_part_that_is_none_are_refused(tmp_path, fault_server):
     path = experiment(tmp_path, fault_server)
     with pytest.raises(ConfigError, match=r"\[endpoints\.here\.concurrency\] is 6, which 7 parts cannot share"):
-        warm(path, 1, 7, cache=tmp_path / "store")
+        warm(path, 1, 7, asking=Asking(cache=tmp_path / "store"))
     for said in ("3/2", "0/2", "2", "a/b", "1/", "/2", "-1/2"):
         with pytest.raises(UsageError, match=r"e\.g\. 2/8"):
             part_of(said)

@@ -44,7 +44,7 @@ def experiment(folder: Path) -> Path:
 
 
 def planned(experiment: Path, **options: Any) -> PilotPlan:
-    return jk.plan(experiment, cache=experiment.parent / "cache", **options)
+    return jk.plan(experiment, asking=jk.Asking(cache=experiment.parent / "cache"), **options)
 
 
 def costs(plan: PilotPlan, column: str, questions: str = "pilot") -> dict[str, float]:
@@ -252,7 +252,7 @@ def test_it_is_read_by_machines_and_in_notebooks(experiment, tmp_path, judgekit)
 
 def test_grades_of_answers_are_priced_where_an_llm_rates_these(experiment):
     edited(experiment, "depths = [3]", 'depths = [3]\nmetrics = ["correct"]')
-    edited(experiment, "[prices.mock]", "[money]\nwage = 30\nminutes = 0.5\n[prices.mock]")
+    edited(experiment, "[prices.mock]", "[money]\njudgment = 0.25\n[prices.mock]")
     plan = planned(experiment, questions=20)
     assert costs(plan, "judgments")["grades of answers"] == 20 * 2
     assert costs(plan, "money")["grades of answers"] == 20 * 2 * 0.25

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import judgekit
+from judgekit.client.asking import Asking
 from judgekit.client.sync import run_sync
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import asked as stages, count
@@ -45,20 +46,22 @@ def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
     path = _experiment(tmp_path, shared, server.base_url)
     plan = count(stages(prepare(path)), tmp_path / "store")["all"]
     asked = sum(server.get("/stats")["requests"].values())
-    first = judgekit.run(path, out=tmp_path / "first", cache=tmp_path / "store")
+    first = judgekit.run(path, out=tmp_path / "first", asking=Asking(cache=tmp_path / "store"))
     sent = sum(server.get("/stats")["requests"].values()) - asked
     assert first.missing == ()
     assert sent == plan.requests
     pairs = sum(map(len, prepare(path).collection.pairs.values()))
     assert {name: len(labeling) for name, labeling in first.labelings.items()} == dict.fromkeys(first.labelings, pairs)
 
-    again = judgekit.run(path, out=tmp_path / "again", cache=tmp_path / "store")
+    again = judgekit.run(path, out=tmp_path / "again", asking=Asking(cache=tmp_path / "store"))
     assert sum(server.get("/stats")["requests"].values()) - asked == sent
     assert again.comparison.table.equals(first.comparison.table)
 
     rates = {"--error-rate": "0.1", "--truncate-rate": "0.1", "--drop-rate": "0.1", "--throttle-rate": "0.02"}
     faulty = real_endpoint(*(word for rate in rates.items() for word in rate))
-    third = judgekit.run(_experiment(tmp_path, shared, faulty.base_url), out=tmp_path / "third", cache=tmp_path / "new")
+    third = judgekit.run(
+        _experiment(tmp_path, shared, faulty.base_url), out=tmp_path / "third", asking=Asking(cache=tmp_path / "new")
+    )
     assert third.missing == ()
     assert {"500", "truncated", "dropped"} <= set(faulty.get("/stats")["faults"])
     for name in ("labels/judge.parquet", "labels/erag.qrels", "scores.parquet", "comparison.csv"):

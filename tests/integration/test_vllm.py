@@ -108,7 +108,7 @@ def label(folder: Path, spec: str, server: Server, model: str = "tiny", **option
     """Label the pool of one run with an endpoint of these options."""
     endpoint = Endpoint("here", server.base_url, model, timeout_s=600, **options)
     files = {"queries": folder / "queries.jsonl", "docs": folder / "docs.jsonl", "runs": [folder / "good.trec"]}
-    return jk.label(spec, **files, endpoints=endpoint, cache=folder / "store").table
+    return jk.label(spec, **files, endpoints=endpoint, asking=jk.Asking(cache=folder / "store")).table
 
 
 def answered(server: Server) -> float:

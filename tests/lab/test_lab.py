@@ -117,7 +117,7 @@ class Lab:
         make_experiment(self.base)
         edited(self.base / "experiment.toml", f'"{URL}"', f'"{url}"\nmax_retries = 1\ntimeout_s = 2')
         made = ["annotate", "sample", "results", "--n", "6", "--prompt", "binary", "--assessors", "ann"]
-        for argv in (RUN, [*made, "-o", "sheet.jsonl", "--sheet", "csv"]):
+        for argv in (RUN, [*made, "-o", "sheet.jsonl"]):
             code, said = self.run(self.base, argv)
             assert code == 0, said
         sheet = pd.read_csv(self.base / "sheet.csv", dtype=str, keep_default_na=False)

@@ -202,6 +202,7 @@ def test_an_installed_package_adds_a_labeler_a_metric_a_step_and_a_command(site:
 import contextlib, os; os.chdir({str(tmp_path)!r})
 from judgekit.answers.quality import catalog, metric
 from judgekit.cli import main
+from judgekit.client.asking import Asking
 from judgekit.experiment.file import load
 from judgekit.experiment.run import run
 from judgekit.labelers.base import build, kinds
@@ -209,7 +210,8 @@ from judgekit.sample import EXPERIMENT
 labeler = build("longest(least=3)", None)
 assert build(str(labeler.spec), None) == labeler
 assert metric("brief(times=3)").name == "brief(times=3.0)" and "brief" in catalog() and "longest" in kinds()
-run(load(EXPERIMENT).updated(data={{"limit": 2}}, analysis={{"resamples": 100}}), out="out", cache="store")
+few = load(EXPERIMENT).updated(data={{"limit": 2}}, analysis={{"resamples": 100}})
+run(few, out="out", asking=Asking(cache="store"))
 for words in (["lengths", "out"], ["list", "labelers"]):
     with contextlib.suppress(SystemExit):
         main(words)

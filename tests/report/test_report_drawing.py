@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.asking import Asking
 from judgekit.experiment.file import load
 from judgekit.experiment.finished import draw
 from judgekit.experiment.run import run
@@ -22,7 +23,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     shutil.copytree(EXPERIMENT.parent, folder / "sample", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     config = load(folder / "sample" / EXPERIMENT.name).updated(data={"limit": 12})
-    run(config, out=folder / "out", cache=folder / "store")
+    run(config, out=folder / "out", asking=Asking(cache=folder / "store"))
     shutil.rmtree(folder / "store")  # replies are read from the labels
     return folder
 

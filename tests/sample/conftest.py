@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.client.asking import Asking
 from judgekit.experiment.run import Finished, run
 from judgekit.sample import EXPERIMENT
 
@@ -20,4 +21,4 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def demo(demo_folder: Path, demo_cache: Path) -> Finished:
-    return run(EXPERIMENT, out=demo_folder, cache=demo_cache)
+    return run(EXPERIMENT, out=demo_folder, asking=Asking(cache=demo_cache))

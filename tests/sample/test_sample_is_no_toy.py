@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from examples.sample.record import write
+from judgekit.client.asking import Asking
 from judgekit.client.transports import RECORDING, recorded
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
@@ -36,7 +37,7 @@ def test_an_edited_sample_stops_and_says_what_to_do(edited, tmp_path):
     assert new != text
     (copy / edited).write_text(new, encoding="utf-8")
     with pytest.raises(EndpointError, match=r"no reply is recorded .* set base_url to the address of a server"):
-        run(copy / "experiment.toml", out=tmp_path / "out", cache=tmp_path / "cache")
+        run(copy / "experiment.toml", out=tmp_path / "out", asking=Asking(cache=tmp_path / "cache"))
 
 
 def test_the_same_replies_are_recorded_as_the_same_bytes(tmp_path):

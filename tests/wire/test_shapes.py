@@ -105,7 +105,8 @@ def test_log_probabilities_are_read_in_the_shape_of_completions():
 def test_labels_are_the_same_through_every_api_of_the_mock(spec, tmp_path):
     columns = ["query_id", "doc_id", "relevance", "status"]
     chats, completions = (
-        jk.label(spec, **DATA, endpoints=at(api, base_url=URL), cache=tmp_path).table[columns] for api in ROUTES
+        jk.label(spec, **DATA, endpoints=at(api, base_url=URL), asking=jk.Asking(cache=tmp_path)).table[columns]
+        for api in ROUTES
     )
     assert completions.equals(chats)
     assert set(chats["status"]) == {"ok"}
@@ -121,7 +122,10 @@ def mocked(asked: Mapping[str, Any], seen: int) -> Scripted:
 def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(api, transport, fault_server, tmp_path):
     fault_server.answer = mocked
     here = at(api, fault_server.base_url, transport=transport)
-    tables = [jk.answer(**DATA, depths=[0, 2], endpoints=here, metrics="em", cache=tmp_path) for _ in range(2)]
+    tables = [
+        jk.answer(**DATA, depths=[0, 2], endpoints=here, metrics="em", asking=jk.Asking(cache=tmp_path))
+        for _ in range(2)
+    ]
     assert tables[0]["answer"].equals(tables[1]["answer"])
     assert fault_server.paths == [ROUTES[api]] * 4, "two questions, with documents and without"
     assert all(SHOWN[api] in body for body in fault_server.seen)

@@ -51,14 +51,7 @@ def audit(
         show_plan(plans, config_of(results).price_list())
         return
     with progress() as draw:
-        found = flow.audit(
-            results,
-            probes=probes,
-            reference=reference,
-            cache=asked.cache,
-            budget=asked.budget(),
-            progress=draw,
-        )
+        found = flow.audit(results, probes=probes, reference=reference, asking=asked.asking(draw))
     for one in found.cards.values():
         _show(one)
     note(*found.notes)

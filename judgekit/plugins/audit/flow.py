@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit import __version__, report as reports
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.session import Session
 from judgekit.client.stages import StageUnit
 from judgekit.client.sync import with_session
@@ -24,12 +25,10 @@ from judgekit.plugins.audit import bias, circularity, gullibility, jury
 from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Card, Number
 from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
-from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
 from judgekit.spec import slug
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Budget
     from judgekit.client.waves import Plan
     from judgekit.wire.types import Program
 
@@ -61,9 +60,7 @@ def audit(
     *,
     probes: str | Sequence[str | Callable[[str, str], str]] = (),
     reference: str | None = None,
-    cache: str | Path | None = None,
-    budget: Budget | None = None,
-    progress: Progress = silent,
+    asking: Asking = UNLIMITED,
 ) -> Audit:
     """Say what a comparison alone does not show: circularity, jury worth, bias, and gullibility where probed.
 
@@ -72,17 +69,14 @@ def audit(
         probes: what passages are tampered with to see whether labelers are fooled, which asks them: spellings or
             functions ``(question, passage) -> passage``, or ``all``; none by default, which sends nothing.
         reference: the labeling that others are compared with; by default what people said, else provenance.
-        cache: folder of the reply store; the user's cache folder by default.
-        budget: where to stop.
-        progress: called with events.
+        asking: up to what cost models are asked, and where replies are kept.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     tampering, material = _probes(probes), read(Path(results), reference)
-    prices, work = material.prepared.config.price_list(), partial(_audited, material, tampering)
-    found = with_session(work, cache=cache, budget=budget, prices=prices, progress=progress)
+    found = with_session(partial(_audited, material, tampering), asking, material.prepared.config.price_list())
     folder, table = material.folder, found.table
     write_table(table, folder / "audit.csv")
     for name, one in found.cards.items():

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.options import Cache
 from judgekit.console.printing import group, opened_store, say
 from judgekit.registry import register
 
@@ -27,16 +26,14 @@ Experiment = Annotated[Path, typer.Argument(help="Experiment file (TOML).")]
 
 
 @contextmanager
-def _opened(
-    experiment: Path, cache: Path | None, *, keys: bool
-) -> Iterator[tuple[Prepared, Store, Iterable[StageUnit], AllStages]]:
+def _opened(experiment: Path, *, keys: bool) -> Iterator[tuple[Prepared, Store, Iterable[StageUnit], AllStages]]:
     """Yield a prepared experiment, the store, and what is asked by what program."""
     from judgekit.client.stages import AllStages
     from judgekit.experiment.prepare import prepare
     from judgekit.experiment.run import everything
 
-    prepared = prepare(experiment, keys=keys, cache=cache)
-    with opened_store(cache, readonly=False) as store:
+    prepared = prepare(experiment, keys=keys)
+    with opened_store(readonly=False) as store:
         yield prepared, store, everything(prepared), AllStages()
 
 
@@ -44,7 +41,6 @@ def _opened(
 def batch_export(
     experiment: Experiment,
     out: Annotated[Path, typer.Option("--out", "-o", help="First batch file to write (.jsonl).")] = Path("batch.jsonl"),
-    cache: Cache = None,
 ) -> None:
     """Write the requests without a stored reply as OpenAI batch files. Sends nothing.
 
@@ -53,7 +49,7 @@ def batch_export(
     """
     from judgekit.plugins.batch.files import export_batch
 
-    with _opened(experiment, cache, keys=False) as (_, store, units, program):
+    with _opened(experiment, keys=False) as (_, store, units, program):
         found = export_batch(store, units, program, out)
     files = [f"  {file} ({endpoint.model} at {endpoint.name})" for file, endpoint in found.files.items()]
     say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *files)
@@ -64,10 +60,7 @@ def batch_export(
 
 
 @batch.command("submit")
-def batch_submit(
-    experiment: Experiment,
-    cache: Cache = None,
-) -> None:
+def batch_submit(experiment: Experiment) -> None:
     """Submit the requests without a stored reply to endpoints with OpenAI's batch service.
 
     This costs money. Requests in a batch that is still open are not submitted again, but a run in the meantime does ask
@@ -78,7 +71,7 @@ def batch_submit(
     """
     from judgekit.plugins.batch.service import submit
 
-    with _opened(experiment, cache, keys=True) as (prepared, store, units, program):
+    with _opened(experiment, keys=True) as (prepared, store, units, program):
         found = submit(store, units, program, prepared.config.servers().values())
     say(
         f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
@@ -89,7 +82,7 @@ def batch_submit(
 
 
 @batch.command("fetch")
-def batch_fetch(experiment: Experiment, cache: Cache = None) -> None:
+def batch_fetch(experiment: Experiment) -> None:
     """Show the progress of submitted batches, and import the replies of finished ones.
 
     Examples:
@@ -98,7 +91,7 @@ def batch_fetch(experiment: Experiment, cache: Cache = None) -> None:
     from judgekit.experiment.file import load
     from judgekit.plugins.batch.service import fetch
 
-    with opened_store(cache, readonly=False) as store:
+    with opened_store(readonly=False) as store:
         missing, fetched = 0, list(fetch(store, load(experiment).servers().values()))
     if not fetched:
         say("no submitted batch is waiting to be fetched")
@@ -133,9 +126,7 @@ def _imported(found: BatchImport) -> int:
 
 
 @batch.command("import")
-def batch_import(
-    file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")], cache: Cache = None
-) -> None:
+def batch_import(file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")]) -> None:
     """Import result files into the store; their lines may be in any order.
 
     Examples:
@@ -144,7 +135,7 @@ def batch_import(
     from judgekit.plugins.batch.files import import_batch
 
     failed = 0
-    with opened_store(cache, readonly=False) as store:
+    with opened_store(readonly=False) as store:
         for path in file:
             found = import_batch(store, path)
             say(f"{path}:")

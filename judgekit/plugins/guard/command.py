@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.options import AsJson, Cache, EndpointOptions, named
+from judgekit.console.options import AsJson, EndpointOptions, named
 from judgekit.console.printing import emit, progress, say
 from judgekit.data.manifest import by_role
 from judgekit.data.streams import check_outputs, write_atomic
@@ -66,7 +66,6 @@ def guard(
     ] = None,
     as_json: AsJson = False,
     server: EndpointOptions,
-    cache: Cache = None,
 ) -> None:
     """Test whether a new version is worse. Exit code: 0 pass, 1 fail, 5 inconclusive. See docs/guard.md.
 
@@ -75,6 +74,7 @@ def guard(
         judgekit guard main.trec branch.trec --qrels gold.qrels --suite --max-drop 3
         judgekit guard main branch --run dense --labeler judge
     """
+    from judgekit.client.asking import Asking
     from judgekit.plugins.guard import gate as gates
 
     with progress() as draw:
@@ -87,8 +87,7 @@ def guard(
             queries=by.queries,
             docs=by.docs or None,
             endpoints=list(server.servers().endpoints.values()) or None,
-            cache=cache,
-            progress=draw,
+            asking=Asking(progress=draw),
         )
     check_outputs(*([markdown] if markdown else []))
     if as_json:

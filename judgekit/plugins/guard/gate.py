@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit import labelling
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.sync import with_session
 from judgekit.data.documents import Queries
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
@@ -27,7 +28,6 @@ from judgekit.metrics import parse_measures
 from judgekit.plugins.guard.decision import GateDecision, Outcome, decide, decide_suite
 from judgekit.plugins.guard.losses import Losses, by_answers, by_labeler, by_labels, of_folders
 from judgekit.plugins.guard.passing import Gate
-from judgekit.progress import Progress, silent
 from judgekit.wire.types import Endpoint
 
 _LIMIT: Final = "max_drop"
@@ -169,8 +169,7 @@ def guard(
     queries: AsQueries | None = None,
     docs: AsDocs | None = None,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
-    cache: str | Path | None = None,
-    progress: Progress = silent,
+    asking: Asking = UNLIMITED,
 ) -> Guarded:
     """Say whether a new version is worse than the base: pass, fail or inconclusive.
 
@@ -190,9 +189,8 @@ def guard(
             results folders, the name of a labeling.
         queries: as for `judgekit.label`; without them, the questions are those of ``labels``.
         docs: as for `judgekit.label`.
-        endpoints: as for `judgekit.label`, like `cache`.
-        cache: folder of the reply store.
-        progress: called with events.
+        endpoints: as for `judgekit.label`.
+        asking: as for `judgekit.label`.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
@@ -237,10 +235,10 @@ def guard(
         if queries is None or docs is None:
             raise UsageError("a labeler needs the queries and the documents")
         depth = parsed.cutoff or 10
-        pool = labelling.PoolLabeler.make(labeler or "", asked, docs, runs, depth, endpoints=endpoints, cache=cache)
-        losses = with_session(
-            lambda session: by_labeler(pool, parsed, session, gate.unjudged, progress), cache=cache, progress=progress
+        pool = labelling.PoolLabeler.make(
+            labeler or "", asked, docs, runs, depth, endpoints=endpoints, cache=asking.cache
         )
+        losses = with_session(lambda session: by_labeler(pool, parsed, session, gate.unjudged, asking.progress), asking)
     losses = replace(losses, notes=(*notes, *losses.notes))
     return _decided(losses, (runs[0].name, runs[1].name), gate, asked, gate.groups)
 

@@ -40,9 +40,7 @@ def nuggets(
         show_plan(plans, prices, "nuggets")
         return
     with progress() as draw:
-        made = making.make_nuggets(
-            experiment, out, endpoint=endpoint, cache=asked.cache, budget=asked.budget(), progress=draw
-        )
+        made = making.make_nuggets(experiment, out, endpoint=endpoint, asking=asked.asking(draw))
     facts = [nugget for listed in made.nuggets.values() for nugget in listed]
     vital = sum(nugget.vital for nugget in facts)
     say(

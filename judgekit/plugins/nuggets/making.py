@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.catalog import Context
+from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.stages import StageUnit
 from judgekit.client.sync import with_session
 from judgekit.collection import Collection
@@ -20,13 +21,12 @@ from judgekit.experiment.prepare import check_access
 from judgekit.experiment.run import count
 from judgekit.plugins.nuggets.facts import OKAY, VITAL, Nugget, Nuggets, from_references, write_nuggets
 from judgekit.plugins.nuggets.support import ASKED_AGAIN, json_list
-from judgekit.progress import Progress, silent
 from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.reading.verdict import Unread, usable
 from judgekit.wire.types import Endpoint, Outcome, Request, chat
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Budget, Prices
+    from judgekit.client.budget import Prices
     from judgekit.client.session import Session
     from judgekit.client.waves import Plan
 
@@ -108,9 +108,7 @@ def make_nuggets(
     out: Path,
     *,
     endpoint: str | None = None,
-    cache: str | Path | None = None,
-    budget: Budget | None = None,
-    progress: Progress = silent,
+    asking: Asking = UNLIMITED,
 ) -> MadeNuggets:
     """Write a file of nuggets for the questions of an experiment.
 
@@ -120,7 +118,7 @@ def make_nuggets(
     """
     if out.exists():
         raise UsageError(f"{out} is there already and may hold your edits: remove it, or choose another --out")
-    config, collection = _read(experiment, cache)
+    config, collection = _read(experiment, asking.cache)
     nuggets = _given(collection)
     given = len(nuggets)
     missing: dict[str, str] = {}
@@ -136,7 +134,7 @@ def make_nuggets(
                 else:
                     nuggets[unit.query.query_id] = found
 
-        with_session(ask, cache=cache, budget=budget, prices=config.price_list(), progress=progress)
+        with_session(ask, asking, config.price_list())
     ordered = {query_id: nuggets[query_id] for query_id in collection.queries if query_id in nuggets}
     write_nuggets(ordered, out)
     return MadeNuggets(ordered, given, missing)

@@ -22,7 +22,6 @@ def traces(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder to write queries, docs, runs, answers and ratings to.")
     ],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
 ) -> None:
     """Convert exported traces to queries, docs, runs, answers and ratings, and write an experiment for them.
 
@@ -33,13 +32,13 @@ def traces(
     from judgekit.plugins.traces.reading import read_traces
 
     found = read_traces(exports)
-    check_folder(out, ["experiment.toml", *found.files], overwrite=overwrite)
+    check_folder(out, ["experiment.toml", *found.files])
     found.write(out)
     rated = ", ".join(sorted(set(found.ratings["metric"]))) if len(found.ratings) else ""
     made = draft([out / name for name in found.files], out)
     write_draft(
         replace(made, cautions=(*found.left_out, *made.cautions)),
-        overwrite=overwrite,
+        overwrite=False,
         first=f"{len(found.queries):,} questions, {len(found.docs):,} documents, {len(found.answers):,} answers and"
         f" {len(found.ratings):,} ratings{rated and f' ({rated})'} are in {out}",
     )

@@ -106,7 +106,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished experiment: ``out`` holds the results, ``cache`` the store. Not to be changed."""
     folder = tmp_path_factory.mktemp("audit")
     write(folder)
-    jk.run(folder / "experiment.toml", out=folder / "out", cache=folder / "cache")
+    jk.run(folder / "experiment.toml", out=folder / "out", asking=jk.Asking(cache=folder / "cache"))
     return folder
 
 
@@ -129,4 +129,4 @@ def copied(finished: Path, tmp_path: Path) -> Path:
 def audited(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> jk.Audit:
     """Everything that an audit of it finds."""
     folder = copy(finished, tmp_path_factory.mktemp("audited") / "copy")
-    return jk.audit(folder / "out", cache=folder / "cache", probes="all")
+    return jk.audit(folder / "out", asking=jk.Asking(cache=folder / "cache"), probes="all")

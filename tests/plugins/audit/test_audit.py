@@ -23,7 +23,7 @@ def test_by_default_nobody_is_asked_and_the_report_has_a_section_once(copied: Pa
     out = copied / "out"
     comparison = (out / "comparison.csv").read_bytes()
     for _ in range(2):
-        found = jk.audit(out, cache=copied / "cache", progress=events.append)
+        found = jk.audit(out, asking=jk.Asking(cache=copied / "cache", progress=events.append))
     assert not events
     assert set(found.table["check"]) == {"circularity", "jury", "surface", "overrating"}
     assert list(found.cards) == ["keyword", "oracle", "hash", "long", "jury", "gold"]
@@ -50,22 +50,22 @@ def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does
 
 
 def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
-    options = {"probes": ["inject"], "cache": copied / "cache"}
+    probes, cache = ["inject"], copied / "cache"
     before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
-    counted = plan_audit(copied / "out", **options)
+    counted = plan_audit(copied / "out", probes, cache=cache)
     assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before, "a plan writes nothing"
     to_send = counted["all"].requests - counted["all"].cached
     assert to_send > 0
     assert counted["audit keyword, control"].cached > 0, "the control was asked when the labels were made"
     assert counted["audit keyword, inject"].tokens.low > 0
     first: list = []
-    jk.audit(copied / "out", progress=first.append, **options)
+    jk.audit(copied / "out", probes=probes, asking=jk.Asking(cache=cache, progress=first.append))
     assert sent(first) == to_send
     assert {event.stage for event in first} == set(counted) - {"all"}
     again: list = []
-    jk.audit(copied / "out", progress=again.append, **options)
+    jk.audit(copied / "out", probes=probes, asking=jk.Asking(cache=cache, progress=again.append))
     assert sent(again) == 0
-    left = plan_audit(copied / "out", **options)["all"]
+    left = plan_audit(copied / "out", probes, cache=cache)["all"]
     assert left.requests == left.cached > 0
 
 
@@ -94,32 +94,32 @@ def test_data_that_are_changed_or_missing_are_named(copied: Path, path: str, say
     if says:
         (copied / path).write_bytes(content.replace(b" ", b"  "))
         with pytest.raises(DataError, match=says):
-            jk.audit(copied / "out", cache=copied / "cache")
+            jk.audit(copied / "out", asking=jk.Asking(cache=copied / "cache"))
     (copied / path).unlink()
     with pytest.raises(JudgekitError, match=f"{Path(path).name}|did not finish|run the experiment"):
-        jk.audit(copied / "out", cache=copied / "cache")
+        jk.audit(copied / "out", asking=jk.Asking(cache=copied / "cache"))
 
 
 def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> None:
     (copied / "experiment.toml").write_text(experiment("keyword", "oracle"))
     out, cache = copied / "other", copied / "cache"
-    jk.run(copied / "experiment.toml", out=out, cache=cache)
-    found = jk.audit(out, cache=cache, probes=["stuff(words=query)"])
+    jk.run(copied / "experiment.toml", out=out, asking=jk.Asking(cache=cache))
+    found = jk.audit(out, asking=jk.Asking(cache=cache), probes=["stuff(words=query)"])
     assert "--reference" in found.notes[0]
     assert not set(found.table["check"]) & {"surface", "overrating", "jury"}
     stuffed = found.table[(found.table["labeling"] == "keyword") & (found.table["statistic"] == "flips to relevant")]
     assert (stuffed["value"] == 1).all(), "of passages of other questions"
     assert "change of concordance" not in set(found.table["statistic"]), "these are not in the pool"
-    assert not jk.audit(out, reference="oracle", cache=cache).notes
+    assert not jk.audit(out, reference="oracle", asking=jk.Asking(cache=cache)).notes
     with pytest.raises(UsageError, match="Did you mean 'oracle'"):
-        jk.audit(out, reference="orcale", cache=cache)
+        jk.audit(out, reference="orcale", asking=jk.Asking(cache=cache))
 
 
 def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) -> None:
     (copied / "experiment.toml").write_text(experiment("long", "gold", metrics={"measures": ["AP", "P"]}))
     out, cache = copied / "ap", copied / "cache"
-    jk.run(copied / "experiment.toml", out=out, cache=cache)
-    table = jk.audit(out, cache=cache, probes=["claim"]).table
+    jk.run(copied / "experiment.toml", out=out, asking=jk.Asking(cache=cache))
+    table = jk.audit(out, asking=jk.Asking(cache=cache), probes=["claim"]).table
     rows = table[(table["labeling"] == "long") & (table["check"] == "circularity")]
     assert rows["value"].isna().all()
     assert rows["verdict"].str.contains(f"unknown: only 0 of {TOWNS} queries").all()
@@ -141,7 +141,7 @@ def test_groups_keep_the_queries_of_a_unit_together() -> None:
 )
 def test_a_mistake_is_a_sentence(finished: Path, options: dict, says: str) -> None:
     with pytest.raises(JudgekitError, match=says):
-        jk.audit(finished / "out", cache=finished / "cache", **options)
+        jk.audit(finished / "out", asking=jk.Asking(cache=finished / "cache"), **options)
 
 
 def test_a_folder_without_results_and_a_file_are_named(tmp_path: Path) -> None:

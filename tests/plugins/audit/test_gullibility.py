@@ -113,8 +113,8 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
     def twice(question: str, passage: str) -> str:
         return f"{passage} {question} {question}"
 
-    options = {"cache": copied / "cache"}
-    found = jk.audit(copied / "out", probes=[twice, str(copied / "mine.py") + ":shout"], **options)
+    asking = jk.Asking(cache=copied / "cache")
+    found = jk.audit(copied / "out", probes=[twice, str(copied / "mine.py") + ":shout"], asking=asking)
     rows = numbers(found, "keyword")
     assert rows.loc["twice", "value"] == 1
     assert any(subject.endswith("mine.py:shout") for subject in rows.index)

@@ -273,7 +273,7 @@ def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     judgekit: Judgekit, repository: Path, fault_server: FaultServer
 ) -> None:
     write_run(repository / "first.trec", 300, worse={0, 20})
-    asked = [*FILES, "--labeler", "judge", "--endpoint", fault_server.base_url, "--model", "judge", "--cache", "store"]
+    asked = [*FILES, "--labeler", "judge", "--endpoint", fault_server.base_url, "--model", "judge"]
     fault_server.answer = as_model("old")
     assert judgekit("guard", "base.trec", "first.trec", *asked).code == 0
     fault_server.answer = as_model("new")

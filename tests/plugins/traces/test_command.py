@@ -48,6 +48,6 @@ def test_traces_are_not_written_over_other_files(judgekit: Judgekit, tmp_path: P
     lines(tmp_path / "traces.jsonl", as_langfuse(PHOENIX))
     (tmp_path / "queries.jsonl").write_text("mine")
     assert "would be replaced" in judgekit("traces", "traces.jsonl", "--out", ".", code=2).err
-    assert judgekit("traces", "traces.jsonl", "--out", ".", "--overwrite").code == 0
+    assert judgekit("traces", "traces.jsonl", "--out", "made").code == 0
     assert judgekit("traces", "nowhere.jsonl", "--out", "x").code == 2
     assert "expected spans in OpenInference terms" in judgekit("traces", "dense.trec", "--out", "x").err
