@@ -215,7 +215,7 @@ def test_long_answers_go_from_init_to_the_decision(
     assert all(cited[metric]["dense"] > cited[metric]["bm25_title"] for metric in cited.index.levels[0])
 
     sent = len(fault_server.seen)
-    sample = ["annotate", "sample", "results", "--answers", "--n", GRADED, "--sheet", "csv", "-o", "sheet.jsonl"]
+    sample = ["annotate", "sample", "results", "--design", "answers", "--n", GRADED, "-o", "sheet.jsonl"]
     assert f"tasks about {GRADED} of 24 queries" in judgekit(*sample, code=0).out
     people(mine / "sheet.csv", mine / "done.csv")
     judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
