@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -41,11 +41,15 @@ _GONE: Final = "input"
 class Part:
     """What the store holds of one endpoint and model; ``answered`` counts replies by the model that they name."""
 
-    replies: int = 0
     waiting: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     answered: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def replies(self) -> int:
+        """The number of replies."""
+        return self.answered.total()
 
 
 @dataclass
@@ -68,6 +72,20 @@ class Found:
     times: list[float] = field(default_factory=list)
     aside: list[Path] = field(default_factory=list)
 
+    def add(self, record: Record) -> None:
+        """Count a record."""
+        part = self.parts[record.endpoint, _model(record.body)]
+        if record.reply is None:
+            self.waiting.append(record.key)
+            part.waiting += 1
+            return
+        self.replies.append(record.key)
+        self.times.append(record.time)
+        part.answered[_model(record.reply)] += 1
+        prompt, completion = record.usage or (0, 0)
+        part.prompt_tokens += prompt
+        part.completion_tokens += completion
+
 
 def find(store: Store, *, query: str | None = None, before: float | None = None, model: str | None = None) -> Found:
     """Return what meets all the conditions that are given."""
@@ -75,47 +93,52 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
         raise UsageError("the text of the question is empty")
     pattern = None if query is None else re.compile(rf"(?<!\w){re.escape(query.strip())}(?!\w)")
     found = Found(aside=sorted(filter(Path.is_dir, store.path.glob("damaged-*"))))
-    for waiting, keys in ((False, found.replies), (True, found.waiting)):
-        for key, record in records_of(store, waiting=waiting):
-            if record is None:
-                found.damaged += 1
-                continue
-            asked, answered = (str(member(text, "model") or "") for text in (record.body, record.reply or ""))
-            shown = (text for name in (*SHOWN.values(), _GONE) for text in _texts(member(record.body, name)))
-            if (
-                (before is not None and record.time >= before)
-                or (model is not None and model not in (asked, answered))
-                or (pattern is not None and not any(map(pattern.search, shown)))
-            ):
-                continue
-            keys.append(key)
-            part = found.parts[record.endpoint, asked]
-            if waiting:
-                part.waiting += 1
-                continue
-            part.replies += 1
-            part.answered[answered] += 1
-            prompt, completion = record.usage or (0, 0)
-            part.prompt_tokens += prompt
-            part.completion_tokens += completion
-            found.times.append(record.time)
+    for _, record in chain(records_of(store), records_of(store, waiting=True)):
+        if record is None:
+            found.damaged += 1
+            continue
+        meant = before is None or record.time < before
+        if meant and model is not None:
+            meant = model in (_model(record.body), _model(record.reply or ""))
+        if meant and pattern is not None:
+            meant = any(map(pattern.search, _shown(record)))
+        if meant:
+            found.add(record)
     return found
+
+
+def _model(text: str) -> str:
+    """Return the model that a request asks for, or a reply says it comes from."""
+    return str(member(text, "model") or "")
+
+
+def _shown(record: Record) -> Iterator[str]:
+    """Yield all texts that a request shows the model."""
+    for name in (*SHOWN.values(), _GONE):
+        yield from _texts(member(record.body, name))
 
 
 def holds(store: Store, endpoint: str, model: str) -> bool:
     """Whether there is a reply of a model at an endpoint (its identity), as far as a large sample shows."""
     # Keys are hashes, so that the first ones are a fair sample of all.
     sample = (record for _, record in records_of(store, _SAMPLE) if record is not None)
-    return any(r.endpoint == endpoint and member(r.body, "model") == model for r in sample)
+    return any(record.endpoint == endpoint and _model(record.body) == model for record in sample)
 
 
 def records_of(store: Store, most: int | None = None, *, waiting: bool = False) -> Iterator[tuple[str, Record | None]]:
     """Yield (key, record) of all replies (or requests that wait for one), or of the first; None for what is damaged."""
-    for key, text in islice(store.texts(waiting=waiting), most):
-        record = None
-        with suppress(ValueError):
-            record = Record.parse(text)
-        yield key, record if record is not None and record.key == key else None
+    for key, value in islice(store.texts(waiting=waiting), most):
+        try:
+            yield key, _parsed(key, value)
+        except ValueError:
+            yield key, None
+
+
+def _parsed(key: str, value: bytes) -> Record:
+    record = Record.parse(value)
+    if record.key != key:
+        raise ValueError("it is stored under another key")
+    return record
 
 
 @dataclass(frozen=True)
@@ -144,23 +167,27 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
     if repair and structure != "ok":
         store.recover(structure)
     checked, damaged = 0, []
-    for key, text in store.texts():
+    for key, value in store.texts():
         checked += 1
         try:
-            record = Record.parse(text)
-            if record.key != key:
-                raise ValueError("it is stored under another key")
-            if member(record.body, _GONE) is None:
-                body = parse_json(record.reply or "")
-                problem = unusable(body) or (NO_TEXT if chosen(body).get("finish_reason") == NO_TEXT else None)
-                if problem is not None:
-                    raise ValueError(f"its reply is not a chat completion: {problem}")
+            _check_reply(_parsed(key, value))
         except ValueError as problem:
             damaged.append((key, str(problem)))
     if repair and damaged:
         store.forget([key for key, _ in damaged])
     shown = [(key.encode("utf-8", "backslashreplace").decode(), problem) for key, problem in damaged]
     return Verification(structure, checked, shown)
+
+
+def _check_reply(record: Record) -> None:
+    if member(record.body, _GONE) is not None:
+        return
+    body = parse_json(record.reply or "")
+    problem = unusable(body)
+    if problem is None and chosen(body).get("finish_reason") == NO_TEXT:
+        problem = NO_TEXT
+    if problem is not None:
+        raise ValueError(f"its reply is not a chat completion: {problem}")
 
 
 def forget(store: Store, found: Found) -> None:

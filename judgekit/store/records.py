@@ -29,16 +29,17 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
 def looked_up(value: bytes, key: str) -> tuple[bytes, float, float | None]:
     """Return the reply that is stored for a request, when it was stored, and the seconds that it took."""
-    end = value.find(b"\n")
     if value.startswith(_TEXT):
-        row = orjson.loads(value if end < 0 else value[: end - 1] + b"}")
-        reply, mark, whole = row["reply"].encode(), 0, row["key"] == key
-    else:
-        row = orjson.loads(value[:end])
-        reply, mark, whole = value[end + 1 : end + 1 + row["reply"]], zlib.crc32(key.encode()), True
-    if not whole or zlib.crc32(reply, mark) != row["crc"]:
+        record = Record.parse(value)
+        if record.key != key or record.reply is None:
+            raise ValueError("it is stored under another key, or is no reply")
+        return record.reply.encode(), record.time, record.seconds
+    start = value.find(b"\n") + 1
+    row = orjson.loads(value[:start])
+    reply = value[start : start + row["reply"]]
+    if zlib.crc32(reply, zlib.crc32(key.encode())) != row["crc"]:
         raise ValueError("its checksum is not that of its reply")
-    return reply, row["time"], row.get("seconds")
+    return reply, row["time"], row["seconds"]
 
 
 def member(text: str, name: str) -> Any:
