@@ -49,6 +49,11 @@ class Foreseen:
         return Foreseen(self.about * other.about, self.low * other.low, self.high * other.high)
 
 
+def exactly(number: float) -> Foreseen:
+    """Return a number that is known."""
+    return Foreseen(number, number, number)
+
+
 def rounded(number: float) -> str:
     """Return a number that is foreseen as text, to three digits."""
     digits = 2 - math.floor(math.log10(number)) if number > 0 else 0

@@ -29,55 +29,67 @@ def origin(outcomes: Sequence[Outcome]) -> Origin:
     """Return the model and the fingerprint behind a label or an answer; several are joined by semicolons."""
     if len(outcomes) == 1 and isinstance(outcomes[0], Reply):
         return outcomes[0].origin
-    found = list(dict.fromkeys(outcome.origin for outcome in outcomes if isinstance(outcome, Reply)))
-    models, marks = ([one[place] for one in found if one[place]] for place in (0, 1))
-    return _BETWEEN.join(dict.fromkeys(models)), _BETWEEN.join(dict.fromkeys(marks))
+    models: dict[str, None] = {}
+    marks: dict[str, None] = {}
+    for outcome in outcomes:
+        if isinstance(outcome, Reply):
+            model, mark = outcome.origin
+            models[model] = marks[mark] = None
+    return _BETWEEN.join(filter(None, models)), _BETWEEN.join(filter(None, marks))
 
 
-def _models(counts: Mapping[Origin, int]) -> dict[str, int]:
-    models: Counter[str] = Counter()
+def _models(counts: Mapping[Origin, int]) -> Counter[str]:
+    """Return the number of replies by the model that they name."""
+    models = Counter[str]()
     for (model, _), replies in counts.items():
         if model:
             models[model] += replies
-    return dict(sorted(models.items()))
+    return models
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} ({replies:,})" for name, replies in counts.items())
+    return ", ".join(f"{name} ({replies:,})" for name, replies in sorted(counts.items()))
 
 
-def mixed(origins: Origins) -> list[str]:
-    """Return a sentence for every endpoint whose replies come from more than one model."""
-    found = {endpoint: _models(counts) for endpoint, counts in origins.items()}
-    return [
-        f"the replies of the endpoint {endpoint.name!r} come from {len(models)} models, although only"
-        f" {endpoint.model!r} was requested: {_listed(models)}"
-        for endpoint, models in found.items()
-        if len(models) > 1
-    ]
+def mixed(origins: Origins) -> Iterator[str]:
+    """Yield a sentence for every endpoint whose replies come from more than one model."""
+    for endpoint, counts in origins.items():
+        models = _models(counts)
+        if len(models) > 1:
+            yield (
+                f"the replies of the endpoint {endpoint.name!r} come from {len(models)} models, although only"
+                f" {endpoint.model!r} was requested: {_listed(models)}"
+            )
 
 
 def changes(before: Collection[Origins], now: Origins) -> Iterator[str]:
     """Yield a sentence for every endpoint that answers as one model now and as another one in earlier stages.
 
-    Another one tells of every model of an endpoint whose replies carry more than one fingerprint.
+    A further sentence names every model of an endpoint whose replies carry more than one fingerprint.
     """
     for endpoint, counts in now.items():
-        models = list(_models(counts))
-        earlier = {model for origins in before for model in _models(origins.get(endpoint, {}))}
-        if len(models) == 1 and earlier - set(models):
+        models = set(_models(counts))
+        others = set[str]().union(*(_models(origins.get(endpoint, {})) for origins in before)) - models
+        if len(models) == 1 and others:
             yield (
-                f"the replies of the endpoint {endpoint.name!r} come from {models[0]}, those of earlier stages from"
-                f" {', '.join(sorted(earlier - set(models)))}"
+                f"the replies of the endpoint {endpoint.name!r} come from {models.pop()}, those of earlier stages from"
+                f" {', '.join(sorted(others))}"
             )
-        for model in sorted({model for model, _ in counts}):
-            marks = {mark: n for (of, mark), n in sorted(counts.items()) if of == model and mark}
-            if len(marks) > 1:
-                yield (
-                    f"the replies of {model or endpoint.model} at the endpoint {endpoint.name!r} carry {len(marks)}"
-                    f" fingerprints: {_listed(marks)}. Replicas may have different fingerprints, or the"
-                    " server may have changed. Give the endpoint another `revision` to ask it everything again"
-                )
+        yield from _several_fingerprints(endpoint, counts)
+
+
+def _several_fingerprints(endpoint: Endpoint, counts: Mapping[Origin, int]) -> Iterator[str]:
+    fingerprints: dict[str, dict[str, int]] = {}
+    for (model, mark), replies in sorted(counts.items()):
+        if mark:
+            fingerprints.setdefault(model, {})[mark] = replies
+    for model, marks in fingerprints.items():
+        if len(marks) > 1:
+            yield (
+                f"the replies of {model or endpoint.model} at the endpoint {endpoint.name!r} carry {len(marks)}"
+                f" fingerprints: {_listed(marks)}. Replicas may have different fingerprints, or the"
+                " server may have changed. Give the endpoint another `revision` to ask it everything again"
+            )
 
 
 def mixed_answers(quality: pd.DataFrame) -> str:
@@ -85,11 +97,11 @@ def mixed_answers(quality: pd.DataFrame) -> str:
     if "reply_model" not in quality.columns:
         return ""
     named = quality[quality["reply_model"].fillna("") != ""]
-    # A table may leave out what is there only once.
-    named = named.drop_duplicates([key for key in ("run", "depth", "model", "query_id") if key in quality.columns])
+    # A table may leave out columns that hold only one value.
+    named = named.drop_duplicates(quality.columns.intersection(["run", "depth", "model", "query_id"]).tolist())
     for model, rows in named.groupby("model") if "model" in quality.columns else [("", named)]:
-        found = Counter(name for names in rows["reply_model"] for name in names.split(_BETWEEN))
-        if len(found) > 1:
+        replies = Counter(rows["reply_model"].str.split(_BETWEEN).explode())
+        if len(replies) > 1:
             of = f" of {model!r}" if model else ""
-            return f"The answers{of} come from {len(found)} models: {_listed(dict(sorted(found.items())))}"
+            return f"The answers{of} come from {len(replies)} models: {_listed(replies)}"
     return ""

@@ -195,7 +195,10 @@ class Session:
 
     def mixed(self) -> list[str]:
         """Return a sentence for every stage whose replies come from more than one model at one endpoint."""
-        return [f"{name}: {text}" for name, stage in self._stages.items() for text in mixed(stage.origins)]
+        texts: list[str] = []
+        for name, stage in self._stages.items():
+            texts += (f"{name}: {text}" for text in mixed(stage.origins))
+        return texts
 
     def learned(self, endpoint: Endpoint) -> ServerQuirks:
         """Return what is known about the model behind an endpoint."""

@@ -15,12 +15,11 @@ from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from judgekit.client.budget import Price
-from judgekit.client.estimates import Foreseen, Observed, by_script
+from judgekit.client.estimates import Foreseen, Observed, by_script, exactly
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
 
 CHUNK: Final = 64
-"""Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
-the requests in flight waiting."""
+"""Units that are looked up at once. More would burden the garbage collector, and keep requests in flight waiting."""
 
 _ROOM: Final = re.compile(rb'"max_(?:completion_)?tokens":(\d+)')
 _SAMPLE: Final = 32
@@ -32,7 +31,7 @@ Lookup = Callable[[Sequence[str]], dict[str, Reply]]
 
 @dataclass(slots=True, eq=False)
 class Job(Generic[U]):
-    """A unit on its way: the wave that is waited for, its outcomes so far, and what of the wave came and is lacking."""
+    """A unit on its way: its outcomes so far, and what its present wave has and lacks."""
 
     unit: U
     wave: list[Request]
@@ -41,7 +40,7 @@ class Job(Generic[U]):
     lacking: dict[str, Request] = field(default_factory=dict)
 
     def next_wave(self, program: Program[U]) -> None:
-        """Go on to the next wave, since nothing of this one is lacking any more."""
+        """Go on to the next wave, once this one lacks nothing."""
         self.go_on([self.got[request.key] for request in self.wave], program)
 
     def go_on(self, outcomes: Sequence[Outcome], program: Program[U]) -> None:
@@ -156,9 +155,12 @@ class Plan:
 
     @property
     def tokens(self) -> Foreseen:
-        """Of the requests that the store lacks and of their replies."""
-        both = (sum(self._tokens(endpoint), Foreseen()) for endpoint in self.lacking)
-        return sum(both, Foreseen())
+        """The tokens of the requests that the store lacks, and of their replies."""
+        total = Foreseen()
+        for endpoint in self.lacking:
+            prompts, replies = self._tokens(endpoint)
+            total += prompts + replies
+        return total
 
     @property
     def is_reported(self) -> bool:
@@ -169,37 +171,40 @@ class Plan:
         """Return what these requests and their replies cost; None where a price is not known."""
         spent = Foreseen()
         for endpoint in self.lacking:
-            paid, (prompts, replies) = price(endpoint), self._tokens(endpoint)
-            if paid is None:
+            known = price(endpoint)
+            if known is None:
                 return None
-            for tokens, each in ((prompts, paid.of(1, 0)), (replies, paid.of(0, 1))):
-                spent += tokens.times(Foreseen(each, each, each))
+            prompts, replies = self._tokens(endpoint)
+            spent += prompts.times(exactly(known.of(1, 0))) + replies.times(exactly(known.of(0, 1)))
         return spent
 
     def _share(self, endpoint: Endpoint, requests: int) -> Foreseen:
         """Return the tokens of prompts as a share of those expected from their script."""
-        known = (plan.get(endpoint) for plan in (self.observed, self.elsewhere))
-        return max(filter(None, known), key=lambda one: one.prompts.count, default=Observed()).prompt_share(requests)
+        observed, elsewhere = (plan.get(endpoint, Observed()) for plan in (self.observed, self.elsewhere))
+        richer = observed if observed.prompts.count >= elsewhere.prompts.count else elsewhere
+        return richer.prompt_share(requests)
 
     def _tokens(self, endpoint: Endpoint) -> tuple[Foreseen, Foreseen]:
         """Return the tokens of prompts and of replies."""
         unsent, observed = self.lacking[endpoint], self.observed.get(endpoint, Observed())
-        many = unsent.requests
-        room = None if unsent.room is None else unsent.room / many
-        again = observed.asked_again(many, self.further)
-        one = Foreseen(1, 1, 1)
-        expected = Foreseen(unsent.expected, unsent.expected, unsent.expected)
-        # What is asked again repeats the prompt, and quotes it with the reply.
-        prompts = expected.times(self._share(endpoint, many)).times(one + again + again)
-        replies = Foreseen(many, many, many).times(observed.reply(many, room)).times(one + again)
-        return prompts, replies
+        requests = unsent.requests
+        room = None if unsent.room is None else unsent.room / requests
+        again = observed.asked_again(requests, self.further)
+        prompts = exactly(unsent.expected).times(self._share(endpoint, requests))
+        replies = exactly(requests).times(observed.reply(requests, room))
+        # A request that is asked again repeats its prompt, and quotes it with the reply.
+        return prompts.times(exactly(1) + again + again), replies.times(exactly(1) + again)
 
     def too_long(self, endpoint: Endpoint, most: int) -> tuple[int, int]:
         """Return how many requests need more tokens than a server takes, reply included, and what the longest needs."""
-        found = self.lacking[endpoint].sizes if endpoint in self.lacking else Counter[tuple[int, int]]()
         share = self._share(endpoint, 1).about
-        needs = {round(expected * share) + room: count for (expected, room), count in sorted(found.items())}
-        return sum(count for tokens, count in needs.items() if tokens > most), max(needs, default=0)
+        requests = longest = 0
+        for (expected, room), count in self.lacking.get(endpoint, Unsent()).sizes.items():
+            tokens = round(expected * share) + room
+            longest = max(longest, tokens)
+            if tokens > most:
+                requests += count
+        return requests, longest
 
     @property
     def up_to(self) -> int | None:
