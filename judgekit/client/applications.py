@@ -30,20 +30,20 @@ Sent = tuple[int, Mapping[str, str], bytes]
 def function_of(endpoint: Endpoint) -> Callable[..., Any]:
     """Return the function of an endpoint of kind ``callable``; its file is run if it was not yet."""
     if callable(endpoint.target):
-        found: Any = endpoint.target
+        function: Any = endpoint.target
     else:
         file, _, name = str(endpoint.target).rpartition(":")
-        found = run_file(Path(file)).__dict__.get(name)
-        if not callable(found):
+        function = run_file(Path(file)).__dict__.get(name)
+        if not callable(function):
             raise UsageError(f"endpoint {endpoint.name!r}: {file} has no function {name!r}")
     try:
-        inspect.signature(found).bind("question", [])
+        inspect.signature(function).bind("question", [])
     except TypeError as problem:
         what = f"endpoint {endpoint.name!r}: the function must take (question, documents): {problem}"
         raise UsageError(what) from None
     except ValueError:  # of some built-in functions nobody knows
         pass
-    return found  # type: ignore[no-any-return]  # checked above
+    return function  # type: ignore[no-any-return]  # checked above
 
 
 class FunctionTransport(Transport):
@@ -58,21 +58,21 @@ class FunctionTransport(Transport):
 
     async def send(self, endpoint: Endpoint, body: bytes) -> Sent:
         """Return the answer, or as an error of a server what the function raised."""
-        asked = parse_json(body)
-        call = partial(self._function, asked.pop("question"), asked.pop("documents"), **asked)
+        fields = parse_json(body)
+        call = partial(self._function, fields.pop("question"), fields.pop("documents"), **fields)
         where = partial(user_code, lambda: endpoint.base_url, self._file or "")
         try:
-            said = await _in_thread(call, where)
-            if inspect.isawaitable(said):
+            answer = await _in_thread(call, where)
+            if inspect.isawaitable(answer):
                 with where():
-                    said = await said
+                    answer = await answer
         except JudgekitError as problem:
             cause = problem.__cause__
             status = getattr(cause, "status_code", None) or getattr(getattr(cause, "response", None), "status_code", 0)
             if status not in (408, 429, 503):
                 status = 422 if isinstance(cause, _MISTAKES) else 500
             return _error(status, str(problem))
-        return _answer(said)
+        return _answer(answer)
 
 
 class OwnTransport:
@@ -128,13 +128,13 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
     return await asyncio.wrap_future(future)
 
 
-def _answer(said: Any) -> Sent:
-    fields = said if isinstance(said, Mapping) else {"answer": said}
-    answer = fields.get("answer", said)
+def _answer(answered: Any) -> Sent:
+    fields = answered if isinstance(answered, Mapping) else {"answer": answered}
+    answer = fields.get("answer", answered)
     if answer is not None and not isinstance(answer, str):
-        return _error(422, f'an answer is a text, or {{"answer": "…"}}, not {said!r:.80}')
+        return _error(422, f'an answer is a text, or {{"answer": "…"}}, not {answered!r:.80}')
     choice = {"index": 0, "message": {"role": "assistant", "content": answer or ""}, "finish_reason": "stop"}
-    known = {key: fields[key] for key in ("model", "usage") if isinstance(said, Mapping) and fields.get(key)}
+    known = {key: fields[key] for key in ("model", "usage") if isinstance(answered, Mapping) and fields.get(key)}
     return 200, {}, json.dumps({**known, "choices": [choice]}).encode()
 
 

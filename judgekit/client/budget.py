@@ -22,8 +22,8 @@ Amounts = tuple[float, float, float]
 
 _BEYOND: Final = (
     "the budget of {most} requests is used up",
-    "the next request (about {one} tokens) would exceed the budget of {most} tokens; {spent} are used",
-    "the next request (about {one:.6g}) would exceed the budget of {most:g}; {spent:.6g} is spent",
+    "the next request (about {needed} tokens) would exceed the budget of {most} tokens; {spent} are used",
+    "the next request (about {needed:.6g}) would exceed the budget of {most:g}; {spent:.6g} is spent",
 )
 
 
@@ -83,7 +83,7 @@ class Amount:
         return self.requests, self.prompt_tokens + self.completion_tokens, self.money or 0.0
 
     def __add__(self, other: Amount) -> Amount:
-        names = [one.name for one in fields(Amount) if one.name != "money"]
+        names = [added.name for added in fields(Amount) if added.name != "money"]
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return Amount(**sums, money=None if self.money is None or other.money is None else self.money + other.money)
 
@@ -113,7 +113,7 @@ class Usage:
     again: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Usage)))
+        return Usage(*(getattr(self, added.name) + getattr(other, added.name) for added in fields(Usage)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Budget:
     def less(self, spent: Amount) -> Budget:
         """Return what is left of it; it never falls below 0."""
         limits: Iterable[tuple[Any, Any]] = zip(self.limits, spent.taken, strict=True)
-        return Budget(*(None if most is None else max(0, most - one) for most, one in limits))
+        return Budget(*(None if most is None else max(0, most - taken) for most, taken in limits))
 
     def __str__(self) -> str:
         limits = zip(self.limits, ("requests", "tokens", "money"), strict=True)
@@ -191,11 +191,16 @@ class Spending:
     async def reserve(self, need: Amounts) -> None:
         """Set aside what the next request may take."""
         while self._limited:
-            limits = list(zip(self.budget.limits, self.spent, self._in_flight, need, _BEYOND, strict=True))
-            for most, spent, _, one, beyond in limits:
-                if most is not None and spent + one > most:
-                    raise BudgetError(beyond.format(most=most, one=one, spent=spent))
-            if all(most is None or spent + flying + one <= most for most, spent, flying, one, _ in limits):
+            fits = True
+            for most, spent, in_flight, needed, beyond in zip(
+                self.budget.limits, self.spent, self._in_flight, need, _BEYOND, strict=True
+            ):
+                if most is None:
+                    continue
+                if spent + needed > most:
+                    raise BudgetError(beyond.format(most=most, needed=needed, spent=spent))
+                fits = fits and spent + in_flight + needed <= most
+            if fits:
                 self._in_flight = _sum(self._in_flight, need)
                 return
             await self._settled.wait()
@@ -209,5 +214,5 @@ class Spending:
             self._settled = asyncio.Event()
 
 
-def _sum(some: Amounts, others: Amounts, times: int = 1) -> Amounts:
-    return some[0] + times * others[0], some[1] + times * others[1], some[2] + times * others[2]
+def _sum(total: Amounts, more: Amounts, times: int = 1) -> Amounts:
+    return total[0] + times * more[0], total[1] + times * more[1], total[2] + times * more[2]

@@ -80,15 +80,18 @@ async def _not_ready(server: Server) -> str:
         return str(problem) or "no answer"
     if status >= 500 or status in (408, 429):
         return f"it answers {status}"
-    # llama.cpp lists a model without what is known of it until it is loaded.
-    unknown = [one.get("meta", 0) is None for one in _models(body)]
-    return "it is loading the model" if unknown and all(unknown) else ""
+    models = _models(body)
+    # llama.cpp lists a model without what is known about it until it is loaded.
+    loading = bool(models) and all(model.get("meta", 0) is None for model in models)
+    return "it is loading the model" if loading else ""
 
 
 def _models(body: Any) -> list[dict[str, Any]]:
     """Return what a server lists of its models."""
     models = at(body, "data")
-    return [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
+    if not isinstance(models, list):
+        return []
+    return [model for model in models if isinstance(model, dict)]
 
 
 async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | None:
@@ -99,25 +102,35 @@ async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | N
         async with open_server(endpoint) as server:
             if await _counted(server, endpoint, {"prompt": "one", "content": "one"}) is None:
                 return None  # no prompt goes to a server that cannot count
-            found = [await _count(server, endpoint, orjson.loads(body)) for body in bodies]
+            counts: list[int] = []
+            for body in bodies:
+                count = await _count(server, endpoint, orjson.loads(body))
+                if count is None:
+                    return None
+                counts.append(count)
+            return counts
     except OSError:
         return None
-    return None if None in found else [count for count in found if count is not None]
 
 
 async def _count(server: Server, endpoint: Endpoint, body: dict[str, Any]) -> int | None:
+    if "messages" in body:
+        count = await _counted(server, endpoint, {"messages": body["messages"]})
+        if count is not None:
+            return count
     text = shown_text(body)
-    asked = {"prompt": text, "content": text}  # vLLM's and SGLang's; llama.cpp's
-    whole = await _counted(server, endpoint, {"messages": body["messages"]}) if "messages" in body else None
-    return await _counted(server, endpoint, asked) if whole is None else whole
+    return await _counted(server, endpoint, {"prompt": text, "content": text})  # vLLM's and SGLang's; llama.cpp's
 
 
-async def _counted(server: Server, endpoint: Endpoint, asked: Mapping[str, Any]) -> int | None:
-    body = orjson.dumps({"model": endpoint.model, **asked})
-    status, said = await server("/../tokenize", body)
-    tokens, count = at(said, "tokens"), at(said, "count")
-    count = len(tokens) if count is None and isinstance(tokens, list) else count
-    return count if status == 200 and type(count) is int and 0 < count <= len(body) / _LEAST_BYTES else None
+async def _counted(server: Server, endpoint: Endpoint, shown: Mapping[str, Any]) -> int | None:
+    body = orjson.dumps({"model": endpoint.model, **shown})
+    status, answer = await server("/../tokenize", body)
+    tokens, count = at(answer, "tokens"), at(answer, "count")
+    if count is None and isinstance(tokens, list):
+        count = len(tokens)
+    if status != 200 or type(count) is not int or not 0 < count <= len(body) / _LEAST_BYTES:
+        return None
+    return count
 
 
 @asynccontextmanager
@@ -162,24 +175,25 @@ def _root(problem: BaseException, handled: BaseException | None) -> str:
 
 async def observed_by(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, Observed]:
     """Return what the servers that count tokens say of prompts that were not sent yet."""
-    found = {}
-    for endpoint, one in lacking.items():
+    observations = {}
+    for endpoint, unsent in lacking.items():
         with suppress(JudgekitError):
-            counts = await count_tokens(endpoint, one.sample)
-            found[endpoint] = Observed()
-            for body, tokens in zip(one.sample, counts or (), strict=False):
-                found[endpoint].prompts.add(tokens / by_script(body))
-    return {endpoint: observed for endpoint, observed in found.items() if observed.prompts.count}
+            counts = await count_tokens(endpoint, unsent.sample)
+            observations[endpoint] = Observed()
+            for body, tokens in zip(unsent.sample, counts or (), strict=False):
+                observations[endpoint].prompts.add(tokens / by_script(body))
+    return {endpoint: observed for endpoint, observed in observations.items() if observed.prompts.count}
 
 
 async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
     """Return how many tokens a prompt and its reply may have together, where a server says so (vLLM, SGLang)."""
-    found = {}
+    lengths = {}
     for endpoint in filter(has_routes, endpoints):
         with suppress(OSError, JudgekitError):
             async with open_server(endpoint) as server:
                 _, body = await server("/models")
-            length = next((one.get("max_model_len") for one in _models(body) if one.get("id") == endpoint.model), None)
-            if type(length) is int and length > 0:
-                found[endpoint] = length
-    return found
+            for model in _models(body):
+                length = model.get("max_model_len")
+                if model.get("id") == endpoint.model and type(length) is int and length > 0:
+                    lengths[endpoint] = length
+    return lengths

@@ -87,7 +87,7 @@ class Cuts:
         if size <= least or (exact and (size := exact()) <= least):
             return False
         self.lengths.add(size)
-        long = [one for one in self.lengths if one > least]
+        long = [length for length in self.lengths if length > least]
         return len(long) >= _ALIKE and max(long) >= _FACTOR * min(long)
 
 

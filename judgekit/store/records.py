@@ -119,7 +119,7 @@ class Record:
             version, crc, usage = row.pop("version"), row.pop("crc"), row.pop("usage")
             record = cls(**row, usage=None if usage is None else (int(usage[0]), int(usage[1])))
             key = identity(record.endpoint, record.sample, record.body.encode())
-            found = zlib.crc32((record.reply or "").encode(), mark)
+            computed = zlib.crc32((record.reply or "").encode(), mark)
             if not (record.seconds is None or record.seconds >= 0):
                 raise TypeError(f"{record.seconds} seconds")
         except KeyError as lacking:
@@ -130,7 +130,7 @@ class Record:
             raise ValueError(f"its version is {version}; this judgekit reads {_TEXT_VERSION} and {_VERSION}")
         if key != record.key:
             raise ValueError("its key is not the identity of its request")
-        if found != crc:
+        if computed != crc:
             raise ValueError("its checksum is not that of its reply")
         return record
 

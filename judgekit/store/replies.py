@@ -228,7 +228,7 @@ class Store:
 
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
-        found: dict[str, Reply] = {}
+        replies: dict[str, Reply] = {}
         for key, value in self._select(keys):
             try:
                 raw, stored, seconds = looked_up(value, key)
@@ -240,10 +240,10 @@ class Store:
                     whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
                     if not whole and unusable(body) is not None:
                         raise ValueError
-                    found[key] = reply
+                    replies[key] = reply
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                 self._unreadable()
-        return found
+        return replies
 
     def _select(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for start in range(0, len(names), _PART):
@@ -292,7 +292,7 @@ class Store:
 
     def records(self, keys: Sequence[str], before: str = "") -> dict[str, Record]:
         """Return the whole records of these requests; ``before`` stands before the keys of those that wait."""
-        found = {}
+        records = {}
         for name, value in self._select([before + key for key in keys]):
             try:
                 record = Record.parse(value)
@@ -300,8 +300,8 @@ class Store:
                 self._unreadable()
                 continue
             if name == before + record.key:
-                found[record.key] = record
-        return found
+                records[record.key] = record
+        return records
 
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
         """Delete records: replies, or those that wait for one."""

@@ -119,14 +119,14 @@ def proxy_for(base_url: str) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.netloc) or _reached_directly(host, proxies.get("no", "")):
         return None
-    found = _split(proxy if "://" in proxy else f"http://{proxy}")
-    if found is None:
+    address = _split(proxy if "://" in proxy else f"http://{proxy}")
+    if address is None:
         variable = f"{parts.scheme.upper()}_PROXY" if proxies.get(parts.scheme) else "ALL_PROXY"
         raise ConfigError(
             f"the proxy that {variable} names for {host} must be an address like http://proxy:3128 (proxies of other"
             f" kinds, SOCKS among them, are not supported); NO_PROXY={host} goes without one"
         )
-    return urlunsplit(found)
+    return urlunsplit(address)
 
 
 def _split(url: str) -> SplitResult | None:

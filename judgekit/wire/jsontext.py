@@ -74,13 +74,13 @@ def _flattened(text: str | bytes) -> str:
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     parts: list[str] = []
     level = done = 0
-    for found in _BRACKET.finditer(text):
-        if found[0] in "[{":
+    for bracket in _BRACKET.finditer(text):
+        if bracket[0] in "[{":
             level += 1
             if level == _FEW_LEVELS + 1:
-                parts += (text[done : found.start()], "null")
-        elif found[0] in "]}":
+                parts += (text[done : bracket.start()], "null")
+        elif bracket[0] in "]}":
             if level == _FEW_LEVELS + 1:
-                done = found.end()
+                done = bracket.end()
             level -= 1
     return "".join((*parts, text[done:]))

@@ -456,17 +456,17 @@ class ServerQuirks:
         self.dropped.difference_update(self.swapped.get(name, name) for name in constraint)
 
     def ignored(
-        self, asked: bytes, sent: bytes, said: str, constraint: Mapping[str, Any] = MappingProxyType({})
+        self, body: bytes, sent: bytes, reply: str, constraint: Mapping[str, Any] = MappingProxyType({})
     ) -> str | None:
         """Note a reply that is none of the words that the body allows; return what is done about it, if anything."""
         form = self.swapped.get("structured_outputs", "structured_outputs")
         own = constraint.get("structured_outputs")
-        if (own is None and b'"structured_outputs":' not in asked) or form in self._ignored or form in self.dropped:
+        if (own is None and b'"structured_outputs":' not in body) or form in self._ignored or form in self.dropped:
             return None
-        words = at(own or orjson.loads(asked).get("structured_outputs"), "choice")
-        if not words or said in words:
+        words = at(own or orjson.loads(body).get("structured_outputs"), "choice")
+        if not words or reply in words:
             return None
-        text = without_reasoning(said).strip()
+        text = without_reasoning(reply).strip()
         if not text or text in words or form not in orjson.loads(sent):
             return None
         self._ignored.add(form)

@@ -186,15 +186,19 @@ class Endpoint:
             ("timeout_s", self.timeout_s > 0, f"must be positive, not {self.timeout_s}"),
             ("model", self.application or bool(self.model.strip()), "model is empty"),
         ]
-        yield from ((name, said) for name, holds, said in rules if not holds)
+        for name, holds, problem in rules:
+            if not holds:
+                yield name, problem
         unfit = {f"headers.{name}": header_problem(name, value) for name, value in self.headers.items()}
         unfit["api_key_env"] = None if self.api_key_env is None else variable_problem(self.api_key_env)
         unfit["base_url"] = address_problem(self.base_url) if llm and not self.built_in else None
-        yield from ((name, said) for name, said in unfit.items() if said is not None)
+        for name, unfitness in unfit.items():
+            if unfitness is not None:
+                yield name, unfitness
         try:
             canonical(params)
-        except (TypeError, ValueError) as problem:
-            yield "params", f"cannot be sent as JSON: {problem}"
+        except (TypeError, ValueError) as error:
+            yield "params", f"cannot be sent as JSON: {error}"
 
     def _code(self) -> str:
         """Name the callable's address, and return what tells its code from any other."""
@@ -317,8 +321,8 @@ def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: 
     body: dict[str, Any] = {"model": model, SHOWN[api]: list(messages), **fields}
     if api == "completions":
         # What a base model goes on with is what follows the cue.
-        said = [f"{_CUE} {m['content']}" if m["role"] == "assistant" else str(m["content"]) for m in messages]
-        body["prompt"] = "\n\n".join([*said, _CUE])
+        parts = [f"{_CUE} {m['content']}" if m["role"] == "assistant" else str(m["content"]) for m in messages]
+        body["prompt"] = "\n\n".join([*parts, _CUE])
         top = body.pop("top_logprobs", None)
         if body.pop("logprobs", None) is not None and top is not None:
             body["logprobs"] = min(top, _MOST)
@@ -400,7 +404,7 @@ def chosen(body: Mapping[str, Any]) -> Any:
     choices = body["choices"]
     choice = choices[0]
     if len(choices) > 1:
-        choice = next((one for one in choices if isinstance(one, dict) and one.get("index") == 0), choice)
+        choice = next((listed for listed in choices if isinstance(listed, dict) and listed.get("index") == 0), choice)
     completed = isinstance(choice, dict) and "message" not in choice and "finish_reason" in choice
     if completed and isinstance(choice.get("text"), str):
         return {**choice, "message": {"content": choice["text"]}, "logprobs": _paired(choice.get("logprobs"))}
@@ -477,8 +481,8 @@ class Program(Protocol[U]):
 
 def most_requests(program: Program[U], unit: U) -> int | None:
     """Return the most requests that a unit may take in all waves, or None where its program does not say."""
-    told: Callable[[U], int | None] | None = getattr(program, "most", None)
-    return None if told is None else told(unit)
+    most: Callable[[U], int | None] | None = getattr(program, "most", None)
+    return None if most is None else most(unit)
 
 
 class Transport(Protocol):
