@@ -1,11 +1,12 @@
 """Does a plan keep its promises? A simulation of what `judgekit plan` says that a pilot can show.
 
-    python benchmarks/pilot_simulation.py      # writes pilot.csv beside this file, about two minutes
+    python benchmarks/pilot_simulation.py      # writes pilot.csv beside this file, about four minutes
 
 First: questions have 12 documents of different use; runs rank them by what they know of it, with noise that they share
 in part, so that some lists are equal; the same list gives the same answer. Of labelings with the smallest correlation
 that a plan says a pilot can show, how many pilots show it? Second: of runs of which one leads by as much as a plan
 says, how often is it shown to be the only one that may be the best, and after how many questions does a choice end?
+Third: does a further run need no more labels and answers than is said once some runs are known?
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import pandas as pd
 from scipy import stats
 
 from judgekit.analysis.best import compared_with_best
-from judgekit.analysis.foresight import race_length, shown_lead
+from judgekit.analysis.foresight import race_length, reuse, shown_lead
 from judgekit.analysis.race import BLOCK, RaceRules, RunAnswers, race
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.experiment.plan import smallest_r
@@ -163,10 +164,48 @@ def lengths(random: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what", "runs", "questions", "smallest", "took", "replicates"])
 
 
+def lists(random: np.random.Generator, how: str, runs: int, n: int) -> npt.NDArray[np.intp]:
+    """Return the top of each run's list of each question, shape (runs, n, DEPTH), of a few dozen documents.
+
+    Runs are drawn from one population: of unlike skill, alike, or half of them variants of one retriever.
+    """
+    documents = 40
+    use, common = random.standard_normal((2, 1, n, documents))
+    skill = random.uniform(0.2, 2.0, (runs, 1, 1)) if how == "apart" else np.full((runs, 1, 1), 1.0)
+    variant = (random.random((runs, 1, 1)) < 0.5) & (how == "some variants")
+    noise = random.standard_normal((runs, n, documents))
+    noise = np.where(variant, np.sqrt(0.9) * common + np.sqrt(0.1) * noise, noise)
+    return np.argsort(-(skill * use + noise), axis=2)[:, :, :DEPTH]
+
+
+def needs_of(tops: npt.NDArray[np.intp], run: int) -> tuple[int, int]:
+    """Return how many labels and how many answers a run needs that no other run shares."""
+    rest = np.delete(tops, run, axis=0)
+    shared = (tops[run][None, :, :, None] == rest[:, :, None, :]).any(axis=(0, 3))
+    listed = (tops[run] == rest).all(axis=2).any(axis=0)
+    return int((~shared).sum()), int((~listed).sum())
+
+
+def reuses(random: np.random.Generator) -> pd.DataFrame:
+    """Return how often one more run needs at most what is said of it."""
+    rows = []
+    for how in ("apart", "alike", "some variants"):
+        for runs in (3, 4, 6, 12):
+            held: dict[str, list[bool]] = {"labels": [], "answers": []}
+            for _ in range(SHOWN):
+                tops = lists(random, how, runs + 1, 50)
+                known = [needs_of(tops[:-1], run) for run in range(runs)]
+                for kind, before, new in zip(held, zip(*known, strict=True), needs_of(tops, runs), strict=True):
+                    said = reuse(before)
+                    held[kind].append(said is not None and new <= said.most)
+            rows += [(f"reuse of {kind}, {how}", runs, 50, np.mean(each), SHOWN) for kind, each in held.items()]
+    return pd.DataFrame(rows, columns=["what", "runs", "questions", "held", "replicates"])
+
+
 def main() -> None:
     """Simulate, print and write the table."""
     random = np.random.default_rng(1)
-    found = pd.concat([smallest(random), leads(random), lengths(random)], ignore_index=True)
+    found = pd.concat([smallest(random), leads(random), lengths(random), reuses(random)], ignore_index=True)
     found.round(4).to_csv(Path(__file__).with_name("pilot.csv"), index=False)
     print(found.round(3).to_string(index=False))
 

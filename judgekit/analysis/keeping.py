@@ -32,8 +32,11 @@ _CONTROLS: Final = {RETRIEVER: "the runs' own ranks", LENGTH: "the length of doc
 
 def why_left_out(case: Case, follower: Follower) -> str:
     """Return why the rule leaves a labeling out, as a sentence; "" where it does not."""
+    if follower.name in case.panel.unbounded:
+        # Nothing is claimed of it, and it is not kept either: its pick may be another once its scores are known.
+        return ""
     worse = [run for run, may in zip(case.panel.runs, case.best.may_be_best, strict=True) if not may]
-    if follower.picks and all(run in worse for run in follower.picks):
+    if all(run in worse for run in follower.picks):
         return f"It picks {names_of(follower.picks)}, which {case.target} {case.show} to be worse."
     if follower.flattered:
         return f"It flatters {follower.flattered}, its own pick."

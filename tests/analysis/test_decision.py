@@ -97,6 +97,27 @@ def test_the_rule_leaves_out_labels_that_flatter_their_pick_and_keeps_those_that
     assert "keep own" not in decision.text
 
 
+@pytest.mark.parametrize(
+    ("n", "best", "noise", "favour", "seed", "why"),
+    [
+        (100, 0.5, 0.7, 0.8, 0, "It flatters bm25, its own pick."),
+        (300, 0.62, 1.0, 0.17, 1, "It picks bm25, which the answers show to be worse."),
+    ],
+)
+def test_each_reason_alone_leaves_out_labels_that_follow_closely(
+    n: int, best: float, noise: float, favour: float, seed: int, why: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    quality = (rng.random((4, n)) < np.array([[0.5], [0.5], [0.5], [best]])).astype(float)
+    own = quality + noise * rng.normal(size=quality.shape)
+    own[0] += favour
+    decision, lines = decided(tables({"own": own}, quality))
+    assert claims(decision, "run")["bm25"].shown == ("worse" in why)
+    assert claims(decision, "follows")["own"].low > 0
+    assert lines["Keep"].endswith(f"own is left out. {why}")
+    assert not decision.kept
+
+
 def test_a_price_says_nothing_about_accuracy(judgekit: Judgekit, tmp_path: Path) -> None:
     scores, quality = world({"own": (0.0, 1.0), "other": (0.8, 0.2)}, n=200)
     for own, other in ((900.0, 1.0), (1.0, 900.0), (208.03, 208.04), (208.04, 208.03)):
@@ -120,6 +141,19 @@ def test_a_less_expensive_labeling_is_offered_only_within_one_standard_error() -
         assert ("keep it to save money" in lines["Keep"]) == offered
         assert ("but its r is" in lines["Keep"]) != offered
         assert "; none for other." in lines["Cost"]
+        # The interval is that of the claim "closer": both say whether the difference is shown.
+        assert cheaper.low <= cheaper.value < 0
+        assert ("shown to be lower" in lines["Keep"]) == (cheaper.high < 0) == bool(claims(decision, "closer"))
+
+
+def test_a_less_expensive_labeling_that_is_not_shown_to_be_useful_is_not_even_described() -> None:
+    rng = np.random.default_rng(0)
+    quality = (rng.random((4, 300)) < 0.5).astype(float)
+    own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, 15.0))
+    decision, _ = decided(tables({"own": own, "other": other}, quality), background=Background(costs=COSTS, pool=POOL))
+    follows = claims(decision, "follows")["other"]
+    assert follows.low < 0 < follows.value
+    assert not claims(decision, "cheaper")
 
 
 @pytest.mark.parametrize("name", ["x", "judge(prompt=graded,endpoint=a-very-long-name-that-nobody-types)"])
@@ -186,6 +220,10 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
     scores, quality = world({"own": (0.0, 1.0)}, n=100)
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=POOL))[1]
     assert lines["New run"] == "A further run needs at most about 160 labels or 39 answers."
+    # Not more than all that there is.
+    many = replace(POOL, labels_again=(400, 700, 900, 999), answers_again=(99, 98, 97, 96))
+    lines = decided((scores, quality), background=Background(costs=COSTS, pool=many))[1]
+    assert lines["New run"] == "A further run needs at most about 1,000 labels or 100 answers."
     two = replace(POOL, labels_again=(5, 40), answers_again=(20, 30))
     assert "New run" not in decided((scores, quality), background=Background(costs=COSTS, pool=two))[1]
 

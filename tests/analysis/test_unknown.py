@@ -46,6 +46,25 @@ def test_a_winner_is_named_only_if_no_missing_label_could_undo_it() -> None:
     assert compare(lacking(scores, "own", 30, reach=9), quality, rules=Rules(resamples=200)).decision.kept != "own"
 
 
+def test_nothing_is_claimed_of_a_labeling_some_scores_of_which_nothing_bounds() -> None:
+    rng = np.random.default_rng(3)
+    scores, quality = world({"own": (0.0, 1.0), "other": (0.0, 1.0)}, n=200)
+    # It flatters a run by far, which would be shown.
+    scores["value"] += 2 * ((scores["labeling"] == "own") & (scores["run"] == "bm25")) + rng.normal(size=len(scores))
+    whole, open_ = (
+        compare(table, quality, rules=Rules(resamples=200)).decision
+        for table in (scores, lacking(scores, "own", 9, reach=np.inf))
+    )
+    about = ("follows", "gain", "misleads", "misorders", "flatters", "left out", "closer")
+    shown = [[c.kind for c in d.claims if c.kind in about and c.subject == "own" and c.shown] for d in (whole, open_)]
+    assert {"follows", "misleads", "misorders", "flatters", "left out"} <= {*shown[0]}
+    assert shown[1] == []
+    assert np.isnan(claims(open_, "follows")["own"].low)
+    assert open_.kept == "other"
+    said = "where nothing bounds them: nothing is claimed of it, nor in comparison with it."
+    assert said in dict(open_.lines)["Keep"]
+
+
 @pytest.mark.parametrize("level", ["query", "within-query"])
 def test_whatever_the_missing_labels_are_the_concordance_lies_between_the_worst_and_the_best(level: str) -> None:
     scores, quality = world(GOOD, n=60)
