@@ -67,44 +67,51 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
         return table.check(other, path)
     spec, text = form_of(path)
     path = given(text)
+    own = {**table.columns, **table.optional}
     options = CSV.options if spec.name == "auto" else form_named(spec.name).options
-    mapped = {str(value): key for key, value in spec.params if key not in options}
-    for key in mapped.values():
-        if key not in (*table.columns, *table.optional):
-            have = ", ".join((*table.columns, *table.optional))
-            raise UsageError(f"format '{spec}': the {table.name} table has no column {key!r} (it has: {have})")
+    renamed: dict[str, str] = {}
+    for key, value in spec.params:
+        if key not in (*own, *options):
+            raise UsageError(
+                f"format '{spec}': the {table.name} table has no column {key!r} (it has: {', '.join(own)})"
+            )
+        if key not in options:
+            renamed[str(value)] = key
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
-    name, rows = records(path, spec, expected)
-    if name == "parquet":
-        parts = [table.check(_read_part(part, expected).rename(columns=mapped), part) for part in parquet_parts(path)]
+    form, rows = records(path, spec, expected)
+    if form == "parquet":
+        parts = [table.check(_read_part(part, expected).rename(columns=renamed), part) for part in parquet_parts(path)]
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
-    delimiter = delimiter_of(name, head(path)) if name in ("csv", "tsv") else ""
-    if delimiter and not spec.params and (frame := _read_plain(table, path, delimiter, expected)) is not None:
-        # No cell is quoted, so that each row is a line, below the header's.
-        return frame.set_index(pd.RangeIndex(2, len(frame) + 2, name="line")) if numbered else frame
+    delimiter = delimiter_of(form, head(path)) if form in ("csv", "tsv") else ""
+    if delimiter and not spec.params:
+        plain = _read_plain(table, path, delimiter, expected)
+        if plain is not None:
+            # No cell is quoted, so that each row is a line, below the header's.
+            return plain.set_index(pd.RangeIndex(2, len(plain) + 2, name="line")) if numbered else plain
     columns: dict[str, list[Any]] = {}
     numbers: list[int] = []
     for record in rows:
-        fields = {mapped.get(name, name): cell for name, cell in record.fields.items()}
+        fields = {renamed.get(name, name): cell for name, cell in record.fields.items()}
         if not numbers:
-            columns = {c: [] for c in fields}
-            table.known(columns, path)
+            table.known(fields, path)
+            columns = {name: [] for name in fields}
         numbers.append(record.line)
-        for column, cell in fields.items():
-            if column not in columns:
-                raise DataError(f"has a field {column!r} that earlier records lack", path, record.line)
+        for name, cell in fields.items():
+            if name not in columns:
+                raise DataError(f"has a field {name!r} that earlier records lack", path, record.line)
             if isinstance(cell, str) and HALF.search(cell):
-                reason = f"column {column!r}: holds half of a surrogate pair, which is not a character"
+                reason = f"column {name!r}: holds half of a surrogate pair, which is not a character"
                 raise DataError(reason, path, record.line)
-        for column, cells in columns.items():
-            cells.append(of_cell(fields.get(column)) if name in TABULAR else fields.get(column))
+        for name, cells in columns.items():
+            cell = fields.get(name)
+            cells.append(of_cell(cell) if form in TABULAR else cell)
     if not numbers:
         first = next(lines(path), None)
         if first is None:
             raise DataError(f"is empty; expected {expected}", path)
-        columns = {c: [] for c in next(csv.reader([first.text], delimiter=delimiter or ","))}
+        columns = {name: [] for name in next(csv.reader([first.text], delimiter=delimiter or ","))}
     known = table.known(columns, path)
-    series = {c: pd.Series(cells, dtype="object" if c in known else None) for c, cells in columns.items()}
+    series = {name: pd.Series(cells, dtype="object" if name in known else None) for name, cells in columns.items()}
     checked = table.check(pd.DataFrame(series), path, numbers)
     return checked.set_index(pd.Index(numbers, name="line")) if numbered and numbers else checked
 
@@ -177,27 +184,27 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
     import pandas as pd
 
     path = Path(path)
-    name = path.name.removesuffix(".gz")
     check_target(path, table=True)
     if table is not None:
         frame = table.check(frame)
     if path.suffix == ".parquet":
         _write_parquet([frame], path)
-    else:
-        # csv.writer leaves a lone carriage return unquoted, and readers take it for a line end.
-        columns = frame.columns[[not pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]]
-        frame = frame.assign(**{name: frame[name].map(as_cell, na_action="ignore") for name in columns})
-        strings = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
-        returns = any(frame[c].astype("str").str.contains("\r", regex=False).any() for c in strings)
-        with open_atomic(path) as stream:
-            frame.to_csv(
-                stream,
-                mode="wb",
-                index=False,
-                sep="\t" if name.endswith(".tsv") else ",",
-                lineterminator="\n",
-                quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
-            )
+        return
+    cells, returns = frame.copy(deep=False), False
+    for name, dtype in frame.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(dtype):
+            cells[name] = frame[name].map(as_cell, na_action="ignore")
+            returns |= cells[name].astype("str").str.contains("\r", regex=False).any()
+    with open_atomic(path) as stream:
+        cells.to_csv(
+            stream,
+            mode="wb",
+            index=False,
+            sep="\t" if path.name.removesuffix(".gz").endswith(".tsv") else ",",
+            lineterminator="\n",
+            # csv.writer leaves a lone carriage return unquoted, and readers take it for a line end.
+            quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
+        )
 
 
 def _write_parquet(frames: Iterable[pd.DataFrame], path: str | Path) -> None:
@@ -229,8 +236,6 @@ LAYOUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "ranking": ("query_id", "", "run", "", "value", "measure"),
 }
 """The columns of each layout of plain text."""
-_ALIASES: Final = {"run_id": "run", "topic_id": "query_id"}
-"""What comes first in JSON, by name."""
 _COUNTS: Final = ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
 _NAMES: Final = {"map": "AP", "ndcg": "nDCG", "recip_rank": "RR", "bpref": "Bpref", "gm_map": "gm_map"}
 _CUT: Final = {"P": "P", "recall": "R", "ndcg_cut": "nDCG", "map_cut": "AP", "success": "Success"}
@@ -250,25 +255,29 @@ def other_form(table: Table, source: str | Path) -> pd.DataFrame | None:
     import pandas as pd
 
     spec, text = form_of(source)
-    nested = spec.name in forms() and form_named(spec.name).nested
-    if table.name == ANSWERS.name and (nested or spec.name == "auto"):
+    if table.name == ANSWERS.name and (spec.name == "auto" or (spec.name in forms() and form_named(spec.name).nested)):
         return _answers(source)
     path = given(text)
     if table.name not in (SCORES.name, QUALITY.name) or spec.name not in ("auto", *LAYOUTS) or not path.exists():
         return None
-    files = sorted(p for p in path.iterdir() if p.is_file() and p.name[:1] not in "._") if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
     if any(file.suffix == ".parquet" for file in files):
         return None
-    layouts = [_layout(file, spec.name) for file in files]
-    if not layouts or () in layouts:
+    layouts = {file: _layout(file, spec.name) for file in files}
+    if not layouts or () in layouts.values():
         return None
-    frame = pd.DataFrame([row for file, layout in zip(files, layouts, strict=True) for row in _values(file, layout)])
-    if frame.empty:
+    rows: list[dict[str, Any]] = []
+    for file, layout in layouts.items():
+        rows += _values(file, layout)
+    if not rows:
         raise DataError("holds no values of measures", path)
-    if table.name == SCORES.name:
-        named = path.is_dir() or any("run" in layout for layout in layouts)
-        return frame.assign(labeling=stem(path) if named else "scores")
-    return frame.rename(columns={"measure": "metric"})
+    frame = pd.DataFrame(rows)
+    if table.name == QUALITY.name:
+        return frame.rename(columns={"measure": "metric"})
+    named = path.is_dir() or "run" in layouts[path]
+    return frame.assign(labeling=stem(path) if named else "scores")
 
 
 def _answers(source: str | Path) -> pd.DataFrame | None:
@@ -280,10 +289,11 @@ def _answers(source: str | Path) -> pd.DataFrame | None:
         return None
     rows = []
     for record in entries:
-        answer = "" if record.fields["answer"] is None else record.fields["answer"]
+        answer = record.fields["answer"]
         if isinstance(answer, list | dict):
             raise origin.error(record, f"the answer must be a text, not {kind_of(answer)}")
-        rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})
+        row = {**record.fields, "query_id": origin.get(record, "id"), "answer": "" if answer is None else answer}
+        rows.append(row)
     further = [name for name in ("run", *RATED) if any(name in row for row in rows)]
     return pd.DataFrame(rows, columns=["query_id", "answer", *further])
 
@@ -291,37 +301,45 @@ def _answers(source: str | Path) -> pd.DataFrame | None:
 def _layout(path: Path, named: str) -> tuple[str, ...]:
     """Return the columns of a file, or () if it is not of these forms."""
     start = head(path, _EXPECTED).lstrip()
-    if start[:1] in (b"{", b"["):
+    if start.startswith((b"{", b"[")):
         first = next(records(path, Spec("auto"), _EXPECTED)[1], None)
-        keys = set(first.fields if first else ())
+        keys = {*first.fields} if first else set[str]()
         return _JSON if {"measure", "value"} <= keys and not keys & {"labeling", "run"} else ()
-    last = -1 if len(start) > 60_000 else None  # it may be cut off
-    every = map(str.split, start.decode(errors="replace").splitlines()[:last])
-    rows = [row for row in every if row and row[0] not in _COUNTS]
-    if not rows or not all(len(row) == len(rows[0]) for row in rows) or "," in rows[0][0]:
+    texts = start.decode(errors="replace").splitlines()
+    if len(start) > 60_000:
+        texts.pop()  # it may be cut off
+    rows = [words for words in map(str.split, texts) if words and words[0] not in _COUNTS]
+    if not rows or any(len(words) != len(rows[0]) for words in rows) or "," in rows[0][0]:
         return LAYOUTS.get(named, ())
-    fitting = [name for name in LAYOUTS if _fits(rows, LAYOUTS[name])] if named == "auto" else [named]
-    if len(fitting) > 1:
-        # The measure is the column whose words look like measures, or that holds fewer different ones.
-        columns = {name: {row[LAYOUTS[name].index("measure")] for row in rows} for name in fitting}
-        rank = {name: (not all(map(_MEASURE.match, words)), len(words)) for name, words in columns.items()}
-        fitting.sort(key=rank.__getitem__)
-        if rank[fitting[0]] == rank[fitting[1]]:
-            have = " or ".join(f"{n} ({' '.join(LAYOUTS[n])})" for n in fitting)
-            raise DataError(f"may be of the form {have}: put one in front of its name, {fitting[0]}:{path.name}", path)
-    return LAYOUTS[fitting[0]] if fitting else ()
+    if named != "auto":
+        return LAYOUTS[named]
+
+    def unlikely(name: str) -> tuple[bool, int]:
+        """Return less for a layout whose column of measures looks like measures, or holds fewer different words."""
+        words = {row[LAYOUTS[name].index("measure")] for row in rows}
+        return not all(map(_MEASURE.match, words)), len(words)
+
+    fitting = sorted((name for name, layout in LAYOUTS.items() if _fits(rows, layout)), key=unlikely)
+    if not fitting:
+        return ()
+    if len(fitting) > 1 and unlikely(fitting[0]) == unlikely(fitting[1]):
+        have = " or ".join(f"{name} ({' '.join(LAYOUTS[name])})" for name in fitting)
+        raise DataError(f"may be of the form {have}: put one in front of its name, {fitting[0]}:{path.name}", path)
+    return LAYOUTS[fitting[0]]
 
 
 def _fits(rows: list[list[str]], layout: tuple[str, ...]) -> bool:
     """Return whether rows are of a layout; no TREC run or qrels, which look so, is taken for a leaderboard."""
-    if len(rows[0]) != len(layout) or not all(math.isfinite(as_number(r[layout.index("value")])) for r in rows):
+    if len(rows[0]) != len(layout) or all(row[1] == "0" for row in rows):
         return False
-    ranked = layout == LAYOUTS["ranking"] and not all(row[1] == "Q0" and row[3] == "0" for row in rows)
-    if ranked or all(row[1] == "0" for row in rows):
+    if layout == LAYOUTS["ranking"] and not all(row[1] == "Q0" and row[3] == "0" for row in rows):
         return False
-    measures = {row[layout.index("measure")] for row in rows}
-    # A measure is a word, with @ and a number perhaps; the mean over queries is called all.
-    return ALL not in measures and not any(math.isfinite(as_number(name)) for name in measures)
+    value, measure = layout.index("value"), layout.index("measure")
+    for row in rows:
+        # A measure is a word, with @ and a number perhaps; the mean over queries is called all.
+        if row[measure] == ALL or math.isfinite(as_number(row[measure])) or not math.isfinite(as_number(row[value])):
+            return False
+    return True
 
 
 def _values(path: Path, layout: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -330,17 +348,19 @@ def _values(path: Path, layout: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     run = stem(path)
     if layout == _JSON:
         rows += ((record.line, record.fields) for record in records(path, Spec("auto"), _EXPECTED)[1])
-    for line in lines(path, _EXPECTED) if layout != _JSON else ():
-        words = line.text.split()
-        if words[:1] == ["runid"]:  # trec_eval's, behind the values of its queries
-            run = words[-1]
-        elif words and words[0] not in _COUNTS:
-            if len(words) != len(layout):
-                expected = " ".join(name or "-" for name in layout)
-                raise DataError(f"has {len(words)} columns, expected {expected}: {line.text[:80]!r}", path, line.number)
-            rows.append((line.number, dict(zip(layout, words, strict=True))))
+    else:
+        for line in lines(path, _EXPECTED):
+            words = line.text.split()
+            if words[:1] == ["runid"]:  # trec_eval's, behind the values of its queries
+                run = words[-1]
+            elif words and words[0] not in _COUNTS:
+                if len(words) != len(layout):
+                    expected = " ".join(name or "-" for name in layout)
+                    reason = f"has {len(words)} columns, expected {expected}: {line.text[:80]!r}"
+                    raise DataError(reason, path, line.number)
+                rows.append((line.number, dict(zip(layout, words, strict=True))))
     for number, fields in rows:
-        own, query = (fields.get(name, fields.get(column)) for name, column in _ALIASES.items())
+        own, query = fields.get("run_id", fields.get("run")), fields.get("topic_id", fields.get("query_id"))
         measure, value = fields.get("measure"), fields.get("value")
         if not isinstance(measure, str):
             reason = f"expected an object with a measure, found {measure!r} and the value {value!r}"

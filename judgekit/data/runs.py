@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import pyarrow as pa
 from judgekit.data.columns import (
     Floats,
     Ints,
+    Keys,
     Pairs,
     RunLengthIds,
     objects,
@@ -49,15 +50,7 @@ class Ties(StrEnum):
     RUN_ORDER = "run-order"
 
 
-class Moves(NamedTuple):
-    """Where rows go: the row that comes to stand at ``places[i]`` is ``rows[i]``; all other rows stay."""
-
-    places: Ints
-    """Ascending."""
-    rows: Ints
-
-
-def compared(scores: npt.NDArray[np.float64], ties: Ties) -> npt.NDArray[np.floating]:
+def compared(scores: Floats, ties: Ties) -> npt.NDArray[np.floating]:
     """Return the scores in the precision in which the tie rule compares them."""
     if ties is not Ties.DOC_DESC_32:
         return scores
@@ -65,24 +58,23 @@ def compared(scores: npt.NDArray[np.float64], ties: Ties) -> npt.NDArray[np.floa
         return scores.astype(np.float32)
 
 
-def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, ties: Ties) -> Moves:
-    """Return what puts the rows of each query in order: score descending, then by the tie rule."""
+def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Ints:
+    """Return the rows of each query in order: score descending, then by the tie rule."""
     values = compared(scores, ties)
+    rows = np.arange(len(values))
     inside = np.ones(max(len(values) - 1, 0), np.bool_)  # of rows (i, i + 1): whether they are of one query
     inside[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < len(values))] - 1] = False
-    every = _by_score(bounds, values) if (inside & (values[1:] > values[:-1])).any() else None
-    ranked = values if every is None else values[every]
-    tied = inside & (ranked[1:] == ranked[:-1]) & (ties is not Ties.RUN_ORDER)
+    if (inside & (values[1:] > values[:-1])).any():
+        rows = _by_score(bounds, values)
+        values = values[rows]
+    if ties is Ties.RUN_ORDER:
+        return rows
+    tied = inside & (values[1:] == values[:-1])
     places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    rows = places if every is None else every[places]
-    if len(places):
-        block = np.cumsum(np.append(True, ~tied)[places])
-        by_id = order_ids(take(docs, rows), descending=ties is not Ties.DOC_ASC)
-        rows = rows[by_id[np.argsort(block[by_id], kind="stable")]]
-    if every is None:
-        return Moves(places, rows)
-    every[places] = rows
-    return Moves(np.arange(len(every)), every)
+    block = np.cumsum(np.append(True, ~tied)[places])
+    by_id = order_ids(take(docs, rows[places]), descending=ties is not Ties.DOC_ASC)
+    rows[places] = rows[places][by_id[np.argsort(block[by_id], kind="stable")]]
+    return rows
 
 
 def _by_score(bounds: Ints, values: npt.NDArray[np.floating]) -> Ints:
@@ -131,7 +123,6 @@ class Run:
             raise DataError("the name of a run is empty")
         if name == ALL:
             raise DataError(f"a run cannot be named {ALL!r}: that name is reserved for the mean over runs")
-        self.name, self.ties = name, Ties(ties)
         if not coded.bounds[-1] == len(docs) == len(values):
             raise DataError(f"run {name!r}: {coded.bounds[-1]} queries, {len(docs)} docs and {len(values)} scores")
         if ALL in coded.ids:
@@ -148,21 +139,19 @@ class Run:
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
             coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
-        places, rows = self._moves = order(coded.bounds, values, docs, self.ties)
-        ascending, at = sorted_codes(coded.ids)
-        self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
-        self.starts, self.counts = np.empty((2, len(at)), np.int64)
-        self.starts[at], self.counts[at] = coded.bounds[:-1], np.diff(coded.bounds)
+        rows = order(coded.bounds, values, docs, Ties(ties))
         keys = row_keys(coded, docs)
         if twice := repeated(Pairs(coded, docs, values), keys):
             raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
-        keys[places] = keys[rows]
-        if (values[places] != values[rows]).any():
-            values = values.copy()
-            values[places] = values[rows]
+        ascending, at = sorted_codes(coded.ids)
+        self.name, self.ties = name, Ties(ties)
+        self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
+        self.starts, self.counts = np.empty((2, len(at)), np.int64)
+        self.starts[at], self.counts[at] = coded.bounds[:-1], np.diff(coded.bounds)
         self.docs_as_read: pa.StringArray = docs
-        self.ranked_scores: Floats = values
-        self.ranked_keys: npt.NDArray[np.uint64] = keys
+        self._doc_rows: Ints = rows
+        self.ranked_scores: Floats = values[rows]
+        self.ranked_keys: Keys = keys[rows]
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
@@ -171,22 +160,14 @@ class Run:
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         return cls(name, queries, docs, columns["score"].to_numpy(), ties=ties)
 
-    def _as_read(self, rows: Ints) -> Ints:
-        """Return where in `docs_as_read` the doc ids of rows are."""
-        places, sources = self._moves
-        if not len(places):
-            return rows
-        at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
-        return np.where(places[at] == rows, sources[at], rows)
-
     def docs_at(self, rows: Ints) -> pa.StringArray:
         """Return the doc ids of rows."""
-        return take(self.docs_as_read, self._as_read(rows))
+        return take(self.docs_as_read, self._doc_rows[rows])
 
     @property
     def doc_ids(self) -> npt.NDArray[np.object_]:
         """The distinct doc ids in ascending order, shape (D,)."""
-        return objects(sorted(self.docs_at(np.arange(len(self))).unique().to_pylist()))
+        return objects(sorted(take(self.docs_as_read, self._doc_rows).unique().to_pylist()))
 
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
@@ -214,10 +195,9 @@ class Run:
         index = self._query_index.get(query_id)
         if index is None:
             return []
-        count = int(self.counts[index])
-        rows = self.starts[index] + np.arange(count if k is None else min(count, k))
-        ids: list[str] = self.docs_at(rows).to_pylist()
-        return ids
+        start, count = self.starts[index], self.counts[index]
+        docs: list[str] = self.docs_at(np.arange(start, start + count)[:k]).to_pylist()
+        return docs
 
     def cut(self, depth: int) -> Run:
         """Return the run cut to its first ``depth`` documents per query."""
@@ -236,9 +216,9 @@ class Run:
         bounds = np.concatenate([[0], np.cumsum(counts)])
         rows = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])
         kept = object.__new__(Run)
-        kept.name, kept.ties = self.name, self.ties
-        kept.docs_as_read, kept.ranked_scores = self.docs_as_read, self.ranked_scores[rows]
-        kept._moves = Moves(np.arange(len(rows)), self._as_read(rows))
+        kept.name, kept.ties, kept.docs_as_read = self.name, self.ties, self.docs_as_read
+        kept._doc_rows = self._doc_rows[rows]
+        kept.ranked_scores = self.ranked_scores[rows]
         kept.ranked_keys = self.ranked_keys[rows]
         kept.query_ids, kept.starts, kept.counts = query_ids, bounds[:-1], counts
         return kept
