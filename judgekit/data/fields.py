@@ -425,7 +425,7 @@ def docs_of(source: Source, records: Iterable[DataRecord], *, again: bool = Fals
 
 
 def rows_of(
-    source: Source, records: Iterable[DataRecord], value: str, problem: Callable[[float], str | None]
+    source: Source, records: Iterable[DataRecord], value: str, problem: Callable[[float], str | None] = lambda _: None
 ) -> tuple[list[str], list[str], list[float]]:
     """Return the queries, docs and numbers that the records of a run or of qrels hold."""
     # Where no record has a score its rank counts, and in lists of passages their order.

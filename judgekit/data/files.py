@@ -194,7 +194,7 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
     for name, dtype in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(dtype):
             cells[name] = frame[name].map(as_cell, na_action="ignore")
-            returns |= cells[name].astype("str").str.contains("\r", regex=False).any()
+            returns = returns or bool(cells[name].astype("str").str.contains("\r", regex=False).any())
     with open_atomic(path) as stream:
         cells.to_csv(
             stream,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import repeat
 from numbers import Real
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -114,13 +114,13 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
 
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     """Return whether something is a file or a list of files."""
-
-    def is_file(item: object) -> bool:
-        return isinstance(item, Path) or (isinstance(item, str) and (bool(split_form(item)[0]) or Path(item).exists()))
-
-    if isinstance(source, list | tuple) and source:
-        return all(map(is_file, source))
-    return isinstance(source, str | Path)
+    if not isinstance(source, list | tuple) or not source:
+        return isinstance(source, str | Path)
+    for item in source:
+        named = isinstance(item, str) and (split_form(item)[0] or Path(item).exists())
+        if not named and not isinstance(item, Path):
+            return False
+    return True
 
 
 def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
@@ -129,19 +129,21 @@ def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
     for held, given in _several(source, Run, _RUNS):
         name = given or _name_of(held, "run")
         if isinstance(held, Run):
-            run = _named(held, name)
-        elif isinstance(held, str | Path):
+            runs.append(_named(held, name))
+            continue
+        if isinstance(held, str | Path):
             run = read_run(held, given)
         else:
             held = _rows(held, "run", _ONE_RUN, f"run {name!r}")
-            if "run" in held and held["run"].nunique() > 1:
+            several = held["run"].nunique() if "run" in held else 1
+            if several > 1:
                 raise UsageError(
-                    f"the table of run {name!r} holds {held['run'].nunique()} runs, by its column 'run': give each by"
+                    f"the table of run {name!r} holds {several} runs, by its column 'run': give each by"
                     " its name, {name: rows for name, rows in table.groupby('run')}"
                 )
             run = Run.from_frame(held, name)
         runs.append(run)
-        if notes is not None and not isinstance(held, Run):
+        if notes is not None:
             notes += contradictions({run.name: held})
     return runs
 
@@ -153,7 +155,8 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
     for held, given in _several(source, Labeling, _LABELINGS):
         name = given or _name_of(held, "qrels")
         scale = left.pop(name, None)
-        scale = Scale.parse(scale) if isinstance(scale, str) else scale
+        if isinstance(scale, str):
+            scale = Scale.parse(scale)
         if isinstance(held, Labeling):
             labelings.append(_named(held, name))
         elif isinstance(held, str | Path):
@@ -162,9 +165,9 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
             rows = _rows(held, "qrels", _ONE_LABELING, f"labeling {name!r}")
             labelings.append(Labeling(name, scale, rows))
     for name in left:
-        known = ", ".join(labeling.name for labeling in labelings)
-        hint = nearest(name, known.split(", "))
-        raise UsageError(f"scales names {name!r}, which is not a labeling (known: {known}).{hint}")
+        names = [labeling.name for labeling in labelings]
+        known = f"(known: {', '.join(names)}).{nearest(name, names)}"
+        raise UsageError(f"scales names {name!r}, which is not a labeling {known}")
     return labelings
 
 
@@ -182,9 +185,11 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[DataReco
         if fields is None:
             raise UsageError(f"{expected}; got {_kind(source)}")
         record = DataRecord(number, {name: _plain(value) for name, value in fields.items()})
-        if key is not None and record.fields.get(own, key) != key:
-            raise origin.error(record, f"its key is {key!r}, but its {own} is {record.fields[own]!r}")
-        yield record if key is None else DataRecord(number, {**record.fields, own: key})
+        if key is not None:
+            if record.fields.get(own, key) != key:
+                raise origin.error(record, f"its key is {key!r}, but its {own} is {record.fields[own]!r}")
+            record = DataRecord(number, {**record.fields, own: key})
+        yield record
 
 
 def _fields(item: object) -> dict[str, object] | None:
@@ -200,40 +205,54 @@ def _fields(item: object) -> dict[str, object] | None:
 def _plain(value: object) -> object:
     if isinstance(value, np.ndarray | tuple):
         return list(value)
-    return None if value is pd.NA or (isinstance(value, float) and math.isnan(value)) else value
+    absent = value is pd.NA or (isinstance(value, float) and math.isnan(value))
+    return None if absent else value
 
 
 def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, str | None]]:
     """Yield runs or labelings, each with its name where a dictionary names it."""
+
+    def named(item: object) -> bool:
+        """Return whether something has a name of its own; tables, which are held alone, are refused in lists."""
+        return isinstance(item, kind | str | Path) or hasattr(item, "to_dict")
+
     source = framed(source)
     if isinstance(source, Mapping) and not _by_query(source):
         if not all(isinstance(name, str) for name in source):
             raise UsageError(f"{expected}; got {_kind(source)}")
-        yield from ((framed(held), name) for name, held in source.items())
-    elif isinstance(source, kind | str | Path | pd.DataFrame | Mapping) or hasattr(source, "to_dict"):
+        for name, held in source.items():
+            yield framed(held), name
+        return
+    if isinstance(source, Mapping) or named(source):
         yield source, None
-    elif not isinstance(source, Iterable) or isinstance(source, bytes):
+        return
+    if not isinstance(source, Iterable) or isinstance(source, bytes):
         raise UsageError(f"{expected}; got {_kind(source)}")
-    else:
-        items = list(source)
-        named = [isinstance(item, kind | str | Path) or hasattr(item, "to_dict") for item in items]
-        for item, has_name in zip(items, named, strict=True) if any(named) else ():
-            if isinstance(item, pd.DataFrame) or not has_name:
-                raise UsageError(f"{expected}; got {_kind(items)}, where {_kind(item)} has no name")
-            yield item, None
-        if not any(named):
-            yield items or source, None
+    items = list(source)
+    if not any(map(named, items)):
+        yield items or source, None
+        return
+    for item in items:
+        if isinstance(item, pd.DataFrame) or not named(item):
+            raise UsageError(f"{expected}; got {_kind(items)}, where {_kind(item)} has no name")
+        yield item, None
 
 
 def _by_query(source: Mapping[Any, Any]) -> bool:
     """Return whether a dictionary holds numbers by query and doc; one of names to runs does not."""
-    docs = next((docs for docs in source.values() if not isinstance(docs, Mapping) or docs), None)
-    return isinstance(docs, Mapping) and isinstance(next(iter(docs.values())), Real)
+    for docs in source.values():
+        if not isinstance(docs, Mapping):
+            return False
+        for number in docs.values():
+            return isinstance(number, Real)
+    return False
 
 
 def _named(held: T, name: str) -> T:
     """Return a run or labeling under a name."""
-    named = held if held.name == name else copy.copy(held)
+    if held.name == name:
+        return held
+    named = copy.copy(held)
     named.name = name
     return named
 
@@ -267,14 +286,16 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     if isinstance(source, list) and source and isinstance(source[0], Mapping):
         nested, records = _inside(origin, _records(source, origin, expected), kind)
         if nested.form:
-            queries, docs, numbers = rows_of(nested, records, value, lambda _: None)
-            return pd.DataFrame({"query_id": queries, "doc_id": docs, value: numbers})
+            return pd.DataFrame(dict(zip(keys.values(), rows_of(nested, records, value), strict=True)))
     held = source.to_dict() if hasattr(source, "to_dict") else source
+    rows: list[tuple[Any, Any, Any]] = []
     try:
         if isinstance(held, Mapping):
-            rows = [(query_id, doc_id, number) for query_id, docs in held.items() for doc_id, number in docs.items()]
+            for query_id, docs in held.items():
+                rows += ((query_id, doc_id, number) for doc_id, number in docs.items())
         else:
-            rows = [_row(row, at, origin, keys) for at, row in enumerate(held, 1)]
+            for place, row in enumerate(held, 1):
+                rows.append(_row(row, place, origin, keys))
     except (AttributeError, LookupError, TypeError, ValueError):
         raise UsageError(f"{expected}; got {_kind(held)}") from None
     if not rows:
@@ -284,34 +305,42 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
 
 def _named_as_own(frame: pd.DataFrame, origin: Source, keys: Mapping[str, str]) -> pd.DataFrame:
     """Return a table whose columns of query, doc and number have judgekit's own names."""
-    every = {name: name for name in frame.columns}
-    # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.
-    numbers = {name for name, dtype in frame.dtypes.items() if is_numeric_dtype(dtype)} - {*keys.values()}
-    texts = {name: name for name in every if name not in numbers}
-    found = {
-        origin.find(DataRecord(1, texts), key) or origin.find(DataRecord(1, every), key): own
-        for key, own in keys.items()
-    }
-    return frame if {*found} <= {*keys.values()} else frame.rename(columns=found)
+    every, texts = dict[Any, Any](), dict[Any, Any]()
+    for name, dtype in frame.dtypes.items():
+        every[name] = name
+        # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.
+        if name in keys.values() or not is_numeric_dtype(dtype):
+            texts[name] = name
+    renamed = {}
+    for key, own in keys.items():
+        name = origin.find(DataRecord(1, texts), key) or origin.find(DataRecord(1, every), key)
+        if name is not None and name != own:
+            renamed[name] = own
+    return frame.rename(columns=renamed) if renamed else frame
 
 
-def _row(row: Any, at: int, origin: Source, keys: Mapping[str, str]) -> tuple[Any, Any, Any]:
+def _row(row: Any, place: int, origin: Source, keys: Mapping[str, str]) -> tuple[Any, Any, Any]:
     """Return query, doc and number of a row: a dictionary, an object with these attributes, or three values."""
+    if isinstance(row, str):
+        raise ValueError("no row")
     if isinstance(row, Mapping):
-        row = [row[origin.find(DataRecord(at, row), key) or own] for key, own in keys.items()]
+        row = [row[origin.find(DataRecord(place, row), key) or own] for key, own in keys.items()]
     elif all(hasattr(row, name) for name in keys.values()):
-        row = [getattr(row, name) for name in keys.values()]
-    query_id, doc_id, number = [] if isinstance(row, str) else row
+        row = attrgetter(*keys.values())(row)
+    query_id, doc_id, number = row
     return query_id, doc_id, number
 
 
 def _kind(value: object) -> str:
     """Return what a value is, in words, for error messages."""
+    if value is None:
+        return "None"
     name = "dictionary" if isinstance(value, Mapping) else type(value).__name__
     if isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes):
-        first = next(iter(value.values() if isinstance(value, Mapping) else value), None)
-        return f"a {name} of {_kind(first)}" if value else f"an empty {name}"
-    return "None" if value is None else f"an {name}" if name[0] in "aeiou" else f"a {name}"
+        if not value:
+            return f"an empty {name}"
+        return f"a {name} of {_kind(next(iter(value.values() if isinstance(value, Mapping) else value)))}"
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
 _RETRIEVER: Final = (
@@ -353,19 +382,8 @@ def run_from(
         DataError: a list holds something else, an id that no file could hold, or a document twice.
         UsageError: it is not a retriever.
     """
-    ask = getattr(retriever, "invoke", None) or getattr(retriever, "retrieve", None)
-    if ask is None and hasattr(retriever, "run"):
-        if "query" not in inspect.signature(retriever.run).parameters:
-            raise UsageError("its run() takes no query (an embedding?): give a function of the text that calls it")
-        ask = lambda text: retriever.run(query=text, top_k=k)["documents"]  # noqa: E731 - one of four ways to ask
-    elif ask is None:
-        if not callable(retriever):
-            raise UsageError(f"{_RETRIEVER}; got {type(retriever).__name__}")
-        ask = retriever
-        with suppress(TypeError):
-            inspect.signature(retriever).bind("text", k)
-            ask = lambda text: retriever(text, k)  # noqa: E731 - likewise
-    rows: list[tuple[str, str, float]] = []
+    ask = _way_to_ask(retriever, k)
+    query_ids, doc_ids, scores = list[str](), list[str](), list[float]()
     for query in as_queries(queries).values():
         listed = ask(query.text)
         if isinstance(listed, str) or not isinstance(listed, Iterable):
@@ -377,10 +395,30 @@ def run_from(
             doc_id, doc = found_in(item, id_field)
             if problem := id_problem(doc_id):
                 raise DataError(f"query {query.query_id!r}, place {place + 1}: the doc id {problem} {_NAME_IDS}")
-            rows.append((query.query_id, doc_id, float(k - place)))
+            query_ids.append(query.query_id)
+            doc_ids.append(doc_id)
+            scores.append(k - place)
             if docs is not None and doc is not None:
                 docs[doc_id] = doc
     try:
-        return Run(name, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+        return Run(name, query_ids, doc_ids, scores)
     except DataError as error:
         raise DataError(f"{error.reason} {_NAME_IDS}") from None
+
+
+def _way_to_ask(retriever: Any, k: int) -> Callable[[str], Any]:
+    """Return a function of a query's text that returns what a retriever lists."""
+    for name in ("invoke", "retrieve"):
+        if method := getattr(retriever, name, None):
+            return cast(Callable[[str], Any], method)
+    if hasattr(retriever, "run"):
+        if "query" not in inspect.signature(retriever.run).parameters:
+            raise UsageError("its run() takes no query (an embedding?): give a function of the text that calls it")
+        return lambda text: retriever.run(query=text, top_k=k)["documents"]
+    if not callable(retriever):
+        raise UsageError(f"{_RETRIEVER}; got {type(retriever).__name__}")
+    try:
+        inspect.signature(retriever).bind("text", k)
+    except TypeError:
+        return cast(Callable[[str], Any], retriever)
+    return lambda text: retriever(text, k)
