@@ -188,7 +188,9 @@ def _id(value: Any) -> str:
 
 def _number(value: Any) -> float:
     """Return a finite number, or what a text holds as one (as in CSV, and as DPR writes scores)."""
-    number = math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else as_number(value)
+    number = math.nan
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        number = as_number(value)
     if not math.isfinite(number):
         raise ValueError(f"must be a finite number, not {value!r}")
     return number
@@ -214,11 +216,14 @@ def _answers(value: Any) -> tuple[str, ...]:
 
 
 def _messages(value: Any) -> tuple[dict[str, str], ...]:
-    keys = ("role", "content")
+    messages = []
     for message in value:
-        if not (isinstance(message, dict) and all(isinstance(message.get(key), str) for key in keys)):
+        held = message if isinstance(message, dict) else {}
+        role, content = held.get("role"), held.get("content")
+        if not (isinstance(role, str) and isinstance(content, str)):
             raise ValueError("must be a list of objects with role and content, two strings")
-    return tuple({key: _text(message[key]) for key in keys} for message in value)
+        messages.append({"role": _text(role), "content": _text(content)})
+    return tuple(messages)
 
 
 _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -260,19 +265,22 @@ class Source:
 
     def error(self, record: DataRecord, reason: str) -> DataError:
         """Return the error for a record."""
-        reason = f"{record.inside}: {reason}" if record.inside else reason
+        if record.inside:
+            reason = f"{record.inside}: {reason}"
         if self.format not in _ROWS:
             return DataError(reason, self.path, record.line)
-        table = "" if self.path else f"the {self.what} table, "
-        return DataError(f"{table}row {record.line}: {reason}", self.path)
+        if self.path is None:
+            return DataError(f"the {self.what} table, row {record.line}: {reason}")
+        return DataError(f"row {record.line}: {reason}", self.path)
 
-    def again(self, record: DataRecord, identifier: str, first: int, *, same: bool | None) -> None:
-        """Refuse an id that was there before; where it may be there again (not None), what is not the same."""
-        unit = "row" if self.format in _ROWS else "line"
-        twice = f"{self.what} {identifier!r} appears twice (first on {unit} {first})"
-        if not same:
-            other = f"doc {identifier!r} has a different title or text than before"
-            raise self.error(record, twice if same is None else other)
+    def again(self, record: DataRecord, identifier: str, first: int, before: object, item: object) -> None:
+        """Refuse an id that was there before, ``first`` on that line; passages of questions may repeat their text."""
+        if not (self.form and isinstance(before, Doc) and isinstance(item, Doc)):
+            unit = "row" if self.format in _ROWS else "line"
+            raise self.error(record, f"{self.what} {identifier!r} appears twice (first on {unit} {first})")
+        # The results of one pipeline may know the page of a passage, and others not.
+        if (before.title, before.text) != (item.title, item.text):
+            raise self.error(record, f"doc {identifier!r} has a different title or text than before")
 
     def nothing(self, what: str) -> DataError:
         """Return the error for a file or table without records."""
@@ -305,12 +313,14 @@ class Source:
                 raise self.lacks(record, key)
             return None
         value = record.fields[name]
-        if isinstance(value, str) and (key == "messages" or (key == "answers" and self.format in TABULAR)):
-            value = self.cell(record, name, value)
-        elif isinstance(value, str) and name in ("answer", "reference") and key == "answers":
-            value = [value]
-        elif value == "" and self.format in TABULAR and key in ("page", "start", "end"):
+        tabular = self.format in TABULAR
+        if tabular and value == "" and key in ("page", "start", "end"):
             return None
+        if isinstance(value, str):
+            if key == "messages" or (key == "answers" and tabular):
+                value = self.cell(record, name, value)
+            elif key == "answers" and name in ("answer", "reference"):
+                value = [value]
         return self.checked(record, name, _CELLS[key], value)
 
     def cell(self, record: DataRecord, name: str, cell: str, *, python: bool = False) -> Any:
@@ -342,27 +352,22 @@ class Source:
 
     def columns(self, record: DataRecord) -> dict[str, str]:
         """Return what else a record holds, as texts: all but lists and objects."""
-        return {
-            name: self.checked(record, name, _text, "" if value is None else str(value))
-            for name, value in record.fields.items()
-            if name not in self._known and not isinstance(value, list | dict)
-        }
+        columns = {}
+        for name, value in record.fields.items():
+            if name not in self._known and not isinstance(value, list | dict):
+                columns[name] = self.checked(record, name, _text, "" if value is None else str(value))
+        return columns
 
     def each(
-        self,
-        records: Iterable[DataRecord],
-        read: Callable[[Self, DataRecord], tuple[str, T]],
-        many: str,
-        *,
-        same: Callable[[T, T], bool] | None = None,
+        self, records: Iterable[DataRecord], read: Callable[[Self, DataRecord], tuple[str, T]], many: str
     ) -> dict[str, T]:
-        """Return what records hold by id, in their order; what is the ``same`` may be there more than once."""
+        """Return what records hold by id, in their order."""
         items: dict[str, T] = {}
         lines: dict[str, int] = {}
         for record in records:
             identifier, item = read(self, record)
             if identifier in items:
-                self.again(record, identifier, lines[identifier], same=same(items[identifier], item) if same else None)
+                self.again(record, identifier, lines[identifier], items[identifier], item)
                 continue
             items[identifier], lines[identifier] = item, record.line
         if not items:
@@ -387,9 +392,12 @@ def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:
     """Return the query that a record holds, by its id; the last message is the text of one that has no other."""
     query_id = source.get(record, "id")
     messages: tuple[dict[str, str], ...] = source.get(record, "messages") or ()
-    asked = messages and messages[-1]["role"] == "user" and source.find(record, "text") is None
-    text = messages[-1]["content"] if asked else source.get(record, "text")
-    answers, language = source.get(record, "answers") or (), (source.get(record, "language") or "").strip()
+    if messages and messages[-1]["role"] == "user" and source.find(record, "text") is None:
+        text = messages[-1]["content"]
+    else:
+        text = source.get(record, "text")
+    answers = source.get(record, "answers") or ()
+    language = (source.get(record, "language") or "").strip()
     if query_id == ALL:
         raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
     if not text.strip():
@@ -404,8 +412,10 @@ def queries_of(source: Source, records: Iterable[DataRecord]) -> dict[str, Query
 
 def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
     """Return the doc that a record holds, by its id."""
+    start = end = None
     page = source.get(record, "page")
-    start, end = (None if page is None else source.get(record, key) for key in ("start", "end"))
+    if page is not None:
+        start, end = source.get(record, "start"), source.get(record, "end")
     title, doc_id = source.get(record, "title") or "", source.get(record, "id")
     if (start is None) != (end is None):
         raise source.error(record, f"has {'an end' if start is None else 'a start'} on its page, but not the other")
@@ -414,45 +424,45 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
     return doc_id, Doc(doc_id, source.get(record, "text"), title, page, start, end, source.columns(record))
 
 
-def same_text(doc: Doc, other: Doc) -> bool:
-    """Return whether two docs read alike; the results of one pipeline may know the page of a passage, others not."""
-    return (doc.title, doc.text) == (other.title, other.text)
-
-
-def docs_of(source: Source, records: Iterable[DataRecord], *, again: bool = False) -> MemoryDocs:
-    """Return the docs that records hold; with ``again`` the same doc may be there more than once."""
-    return MemoryDocs(source.each(records, doc_of, "docs", same=same_text if again else None).values())
+def docs_of(source: Source, records: Iterable[DataRecord]) -> MemoryDocs:
+    """Return the docs that records hold."""
+    return MemoryDocs(source.each(records, doc_of, "docs").values())
 
 
 def rows_of(
     source: Source, records: Iterable[DataRecord], value: str, problem: Callable[[float], str | None] = lambda _: None
 ) -> tuple[list[str], list[str], list[float]]:
     """Return the queries, docs and numbers that the records of a run or of qrels hold."""
-    # Where no record has a score its rank counts, and in lists of passages their order.
     values: list[float] = []
     lines: dict[tuple[str, str], int] = {}
     scored: bool | None = None
-    run = None
+    run: str | None = None
     for record in records:
-        query, doc, number = (source.get(record, key) for key in ("query", "doc", value))
-        reason = problem(number) if number is not None else None
-        reason = f"the {value} {reason}" if reason else None
-        if query == ALL:
-            reason = f"the query id {ALL!r} is reserved for means over queries"
+        query, doc, number = source.get(record, "query"), source.get(record, "doc"), source.get(record, value)
+        if value == "score":
+            if scored is None:
+                scored = number is not None
+            if scored != (number is not None):
+                raise source.error(record, "some passages of this file have a 'score' and others do not")
+            other = record.fields.get("run")
+            if isinstance(other, str):
+                run = run or other
+                if run != other:
+                    reason = f"the column 'run' holds {run!r} and {other!r}: write each run into a file of its own"
+                    raise source.error(record, reason)
+            # Where no record has a score its rank counts, and in lists of passages their order.
+            rank = source.get(record, "rank") if number is None else None
+            if rank is not None:
+                number = -rank
         if (query, doc) in lines:
             reason = f"doc {doc!r} appears twice for query {query!r} (first on line {lines[query, doc]})"
-        if value == "score":
-            if isinstance(other := record.fields.get("run"), str) and (run := run or other) != other:
-                reason = f"the column 'run' holds {run!r} and {other!r}: write each run into a file of its own"
-            scored = number is not None if scored is None else scored
-            if scored != (number is not None):
-                reason = "some passages of this file have a 'score' and others do not"
-            if number is None and (rank := source.get(record, "rank")) is not None:
-                number = -rank
-        if reason:
             raise source.error(record, reason)
+        if query == ALL:
+            raise source.error(record, f"the query id {ALL!r} is reserved for means over queries")
         if number is None:
             raise source.lacks(record, value)
+        if reason := problem(number):
+            raise source.error(record, f"the {value} {reason}")
         lines[query, doc] = record.line
         values.append(number)
     return [query for query, _ in lines], [doc for _, doc in lines], values

@@ -88,7 +88,7 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
         return GivenDocs(held)
     origin = Source(None, "frame", DOC, "doc")
     origin, records = _inside(origin, _records(held, origin, _DOCS), "doc")
-    return docs_of(origin, records, again=bool(origin.form))
+    return docs_of(origin, records)
 
 
 def framed(source: Any) -> Any:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
-from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of, same_text
+from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of
 from judgekit.data.folders import files_of
 from judgekit.data.forms.datasets import fetched, ir_dataset, item_fields
 from judgekit.data.outputs import cache_folder
@@ -110,7 +110,7 @@ def _docs(file: str | Path, memory_limit: int | None, index: str | Path | None) 
     if large(place.path, memory_limit):
         return on_disk(place, str(file), index)
     source, records = contents(place, "doc")
-    return docs_of(source, records, again=bool(source.form))
+    return docs_of(source, records)
 
 
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:
@@ -250,8 +250,7 @@ def _build(source: Source, records: Iterable[DataRecord], file: Path, made_from:
                 row = (doc_id, record.line, json.dumps(asdict(doc)))
                 if not index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
                     first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", row[:1]).fetchone()
-                    same = same_text(Doc(**json.loads(before)), doc) if source.form else None
-                    source.again(record, doc_id, first, same=same)
+                    source.again(record, doc_id, first, Doc(**json.loads(before)), doc)
             index.execute("INSERT INTO made SELECT ?, count(*) FROM docs", (made_from,))
             if not index.execute("SELECT docs FROM made").fetchone()[0]:
                 raise source.nothing("docs")
