@@ -25,6 +25,9 @@ from judgekit.errors import DataError
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+Objects = npt.NDArray[np.object_]
 N = TypeVar("N", bound=np.generic)
 
 _CHUNK: Final = 32_768
@@ -48,15 +51,14 @@ class RunLengthIds(NamedTuple):
 
     ids: list[str]
     """The distinct ids in order of appearance."""
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     """Index into ``ids`` per stretch of equal ids, shape (S,)."""
     bounds: Ints
     """Rows of stretch i are ``bounds[i]:bounds[i + 1]``, shape (S + 1,)."""
 
-    def at(self, row: int) -> str:
-        """Return the id of a row."""
-        stretch = int(np.searchsorted(self.bounds, row, side="right")) - 1
-        return self.ids[int(self.codes[stretch])]
+    def by_row(self) -> Codes:
+        """Return the index into ``ids`` per row."""
+        return np.repeat(self.codes, np.diff(self.bounds))
 
 
 class Pairs(NamedTuple):
@@ -66,22 +68,22 @@ class Pairs(NamedTuple):
     docs: pa.StringArray
     values: Floats
 
+    def at(self, row: int) -> tuple[str, str]:
+        """Return the query id and the doc id of a row."""
+        stretch = np.searchsorted(self.queries.bounds, row, side="right") - 1
+        return self.queries.ids[self.queries.codes[stretch]], self.docs[row].as_py()
+
 
 def strings(values: object) -> pa.StringArray:
     """Return ids as one Arrow string array."""
     column: Any = values
-    try:
-        if not isinstance(column, pa.Array | pa.ChunkedArray) and "pandas" in sys.modules:
-            column = pa.array(column, pa.string())
-        elif not isinstance(column, pa.Array | pa.ChunkedArray):
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        try:
             # pa.array imports pandas, which takes longer than to read a small file.
-            texts = [*map(str.encode, column)]
-            data = [pa.py_buffer(np.cumsum([0, *map(len, texts)], dtype=np.int64).astype(np.int32)), b"".join(texts)]
-            column = pa.Array.from_buffers(pa.string(), len(texts), [None, data[0], pa.py_buffer(data[1])])
-    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
-        raise DataError(f"ids must be strings: {error}") from None
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+            column = pa.array(column, pa.string()) if "pandas" in sys.modules else _encoded(column)
+        except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
+            raise DataError(f"ids must be strings: {error}") from None
+    column = _joined(column)
     if column.type != pa.string():
         column = column.cast(pa.string())
     if column.null_count:
@@ -89,16 +91,27 @@ def strings(values: object) -> pa.StringArray:
     return column
 
 
+def _encoded(texts: Iterable[str]) -> pa.StringArray:
+    encoded = [*map(str.encode, texts)]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64).astype(np.int32)
+    return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))])
+
+
+def _joined(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
 def numbers(array: pa.Array | pa.ChunkedArray, dtype: type[N]) -> npt.NDArray[N]:
     """Return the values of an Arrow array without nulls as a numpy array, without a copy where it can."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    array = _joined(array)
     if not len(array):
         return np.empty(0, dtype)
     return np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
 
 
-def objects(ids: pa.StringArray | list[str]) -> npt.NDArray[np.object_]:
+def objects(ids: pa.StringArray | list[str]) -> Objects:
     """Return ids as a numpy array of str objects."""
     out = np.empty(len(ids), dtype=object)
     out[:] = ids if isinstance(ids, list) else ids.to_pylist()
@@ -119,19 +132,16 @@ def take(array: pa.Array, rows: npt.NDArray[np.integer]) -> pa.Array:
 def gather(table: pa.Table, rows: npt.NDArray[np.integer]) -> pa.Table:
     """Return the given rows of a table, in whose memory (a mapped file) nothing else is touched."""
     # Arrow's own way would bring the pieces of each column together first.
-    batches = table.to_batches()
-    starts = np.cumsum([0, *map(len, batches)])
-    piece = np.searchsorted(starts, rows, side="right") - 1
-    order = np.argsort(piece, kind="stable")
-    edges = np.searchsorted(piece[order], np.arange(len(batches) + 1))
-    parts = [
-        batch.take(integers(rows[order[low:high]] - start))
-        for batch, start, low, high in zip(batches, starts, edges, edges[1:], strict=False)
-        if low < high
-    ]
+    order = np.argsort(rows, kind="stable")
+    ascending, parts, start = rows[order], [], 0
+    for batch in table.to_batches():
+        low, high = np.searchsorted(ascending, (start, start + len(batch)))
+        if low < high:
+            parts.append(take(batch, ascending[low:high] - start))
+        start += len(batch)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    return pa.Table.from_batches(parts, table.schema).combine_chunks().take(integers(places))
+    return take(pa.Table.from_batches(parts, table.schema).combine_chunks(), places)
 
 
 def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.integer]:
@@ -156,7 +166,7 @@ def run_lengths(*parts: pa.StringArray) -> RunLengthIds:
     return RunLengthIds(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
 
 
-def find(keys: Keys, among: Keys) -> npt.NDArray[np.int32]:
+def find(keys: Keys, among: Keys) -> Codes:
     """Return the index of each key in ``among``, -1 where it is not there."""
     # A table by the first bits of the keys holds nearly all. Those that lost their place there, also to an equal one,
     # stand in a table by other bits.
@@ -292,13 +302,13 @@ def _plain(batches: Iterable[pa.RecordBatch], *, quotes: bool) -> Iterator[pa.Re
     """
     for batch in batches:
         for column in batch.columns:
-            offsets: npt.NDArray[np.integer] = np.zeros(1, np.int32)
-            texts = np.empty(0, np.uint8)
-            if column.type == pa.string():
+            fits = not column.null_count
+            if fits and column.type == pa.string():
                 offsets = _offsets(column)
                 texts = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-            unfit = (texts.min(initial=0xFF) <= ord(" ")) or (not quotes and (texts == ord('"')).any())
-            if column.null_count or unfit or not (offsets[1:] > offsets[:-1]).all():
+                fits = texts.min(initial=0xFF) > ord(" ") and bool((offsets[1:] > offsets[:-1]).all())
+                fits = fits and (quotes or not (texts == ord('"')).any())
+            if not fits:
                 raise ValueError("not plain")
         yield batch
 
@@ -350,11 +360,11 @@ def _hashes(ids: pa.StringArray) -> Keys:
 def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
     """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling."""
     # Two different pairs share one with a chance of 2**-64: who relies on keys compares the ids of what they match.
-    out = np.repeat(_mix(_hashes(strings(queries.ids)))[queries.codes], np.diff(queries.bounds))
+    keys = np.repeat(_mix(_hashes(strings(queries.ids)))[queries.codes], np.diff(queries.bounds))
     for start in range(0, len(docs), _CHUNK):
-        part = out[start : start + _CHUNK]
+        part = keys[start : start + _CHUNK]
         part[:] = _mix(part + _hashes(docs.slice(start, _CHUNK)))
-    return out
+    return keys
 
 
 def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
@@ -362,12 +372,12 @@ def repeated(pairs: Pairs, keys: Keys) -> tuple[str, str] | None:
     in_order = np.sort(keys)
     for key in in_order[1:][in_order[1:] == in_order[:-1]]:
         rows = np.flatnonzero(keys == key).tolist()
-        [(pair, times)] = Counter((pairs.queries.at(row), pairs.docs[row].as_py()) for row in rows).most_common(1)
+        [(pair, times)] = Counter(map(pairs.at, rows)).most_common(1)
         if times > 1:
             return pair
     return None
 
 
-def equal(ids: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_]:
+def equal(ids: pa.StringArray, others: pa.StringArray) -> Bools:
     """Return whether ``ids[i] == others[i]``, byte by byte."""
     return numbers(pc.equal(ids, others).cast(pa.uint8()), np.uint8).astype(np.bool_)

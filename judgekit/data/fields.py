@@ -461,8 +461,9 @@ def rows_of(
             raise source.error(record, f"the query id {ALL!r} is reserved for means over queries")
         if number is None:
             raise source.lacks(record, value)
-        if reason := problem(number):
-            raise source.error(record, f"the {value} {reason}")
+        unfit = problem(number)
+        if unfit:
+            raise source.error(record, f"the {value} {unfit}")
         lines[query, doc] = record.line
         values.append(number)
     return [query for query, _ in lines], [doc for _, doc in lines], values

@@ -6,12 +6,12 @@ import math
 import mmap
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgekit.data.columns import (
+    Bools,
+    Floats,
+    Ints,
     Pairs,
     gather,
     numbers,
@@ -84,19 +87,19 @@ class Scale:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Parse ``binary``, ``grades:3``, ``grades:-2..3:1``, ``means:5``, ``means:5:2``, ``unit`` or ``signed``."""
-        if text in ("binary", "unit", "signed"):
-            return cls(text)  # type: ignore[arg-type]  # one of the three, which the checker does not see
-        match = re.fullmatch(r"(grades|means):(?:(-?\d+)\.\.)?(\d+)(?::(\d+))?", text)
+        match = re.fullmatch(r"(binary|unit|signed)|(grades|means):(?:(-?\d+)\.\.)?(\d+)(?::(\d+))?", text)
         if match is None:
             raise UsageError(
                 f"{text!r} is not a scale: expected binary, unit, signed, grades:MAX (e.g. grades:3, grades:3:2 where"
                 " relevance starts at 2, grades:-2..3) or means:MAX for fractions between such grades (e.g. means:5:2)"
             )
-        kind: Kind = match[1]  # type: ignore[assignment]  # one of the two
-        return cls(kind, int(match[3]), int(match[2] or 0), int(match[4]) if match[4] else None)
+        plain, graded, low, high, min_rel = match.groups()
+        if plain:
+            return cls(cast(Kind, plain))
+        return cls(cast(Kind, graded), int(high), int(low or 0), int(min_rel) if min_rel else None)
 
     @classmethod
-    def of_grades(cls, values: npt.NDArray[np.float64]) -> Self:
+    def of_grades(cls, values: Floats) -> Self:
         """Return the scale of undeclared whole numbers: grades up to the largest seen.
 
         Raises:
@@ -105,14 +108,14 @@ class Scale:
         odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
         if odd.size:
             raise DataError(f"the relevance {grade_problem(float(odd[0]))}")
-        low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-        return cls("grades", max(1, high), min(0, low))
+        return cls("grades", int(values.max(initial=1)), int(values.min(initial=0)))
 
     def __str__(self) -> str:
         if self.kind not in ("grades", "means"):
             return self.kind
         low = f"{self.low}.." if self.low else ""
-        return f"{self.kind}:{low}{self.high}" + (f":{self.min_rel}" if self.min_rel != 1 else "")
+        min_rel = "" if self.min_rel == 1 else f":{self.min_rel}"
+        return f"{self.kind}:{low}{self.high}{min_rel}"
 
     @property
     def integral(self) -> bool:
@@ -124,20 +127,20 @@ class Scale:
         """From what label on a document counts as relevant: the middle of a scale that does not declare it."""
         return (self.low + self.high) / 2 if self.min_rel is None else float(self.min_rel)
 
-    def holds(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    def holds(self, values: Floats) -> Bools:
         """Return which values are on the scale."""
         inside = (values >= self.low) & (values <= self.high)
-        return inside & (values == np.trunc(values)) if self.integral else inside
+        if self.integral:
+            inside &= values == np.trunc(values)
+        return inside
 
     def problem(self, value: float) -> str | None:
         """Return why ``value`` is not on the scale, or None."""
         if not math.isfinite(value):
             return f"{value} is not finite"
         if self.integral and value != int(value):
-            of_grades = (
-                f" (for means of such grades declare {replace(self, kind='means')})" if self.kind == "grades" else ""
-            )
-            return f"{value:g} is not a whole number, which the scale {self} needs{of_grades}"
+            cure = f" (for means of such grades declare {replace(self, kind='means')})" if self.kind == "grades" else ""
+            return f"{value:g} is not a whole number, which the scale {self} needs{cure}"
         if not self.low <= value <= self.high:
             return f"{value:g} is outside the scale {self} ({self.low} to {self.high})"
         return None
@@ -226,13 +229,17 @@ _CORE: Final = ("query_id", "doc_id", "relevance", "status")
 
 def _further(table: pa.Table) -> pa.Table:
     """Return the other columns of a labels table as `LABELS.check` has them: "" or NaN for null, its own first."""
-    for at, column in enumerate(table.column_names):
-        if table[column].null_count and LABELS.optional.get(column) == "str":
-            table = table.set_column(at, column, pc.fill_null(table[column], ""))
-        elif table[column].null_count and pa.types.is_integer(table[column].type):
-            table = table.set_column(at, column, table[column].cast(pa.float64()))
-    known = [column for column in LABELS.optional if column in table.column_names]
-    return table.select([*known, *sorted({*table.column_names} - {*_CORE, *known})])
+    held = {*table.column_names} - {*_CORE}
+    names = [*filter(held.__contains__, LABELS.optional), *sorted(held - {*LABELS.optional})]
+    columns = {}
+    for name in names:
+        column = table[name]
+        if column.null_count and LABELS.optional.get(name) == "str":
+            column = pc.fill_null(column, "")
+        elif column.null_count and pa.types.is_integer(column.type):
+            column = column.cast(pa.float64())
+        columns[name] = column
+    return pa.table(columns)
 
 
 class Labeling(NotebookRepr):
@@ -283,32 +290,36 @@ class Labeling(NotebookRepr):
             status = _status_codes(name, strings(rows["status"])) if "status" in rows.column_names else None
             relevance = rows["relevance"].fill_null(math.nan)
             rows = pairs_of(rows.select(_CORE[:2]).append_column("relevance", relevance).to_batches())
-        coded, docs, relevance = rows
-        status = np.full(len(docs), _OK, np.int8) if status is None else status
+        queries, docs, labels = rows
+        if status is None:
+            status = np.full(len(docs), _OK, np.int8)
         obtained = status == _OK
         if scale is None:
+            declared = False
             try:
-                scale, declared = Scale.of_grades(relevance[obtained & ~np.isnan(relevance)]), False
+                scale = Scale.of_grades(labels[obtained & ~np.isnan(labels)])
             except DataError as error:
                 raise DataError(f"labeling {name!r}: {error.reason}") from None
-        self.name, self.scale, self.declared = name, scale, declared
-        self.row_queries = coded.ids
-        self.row_codes: npt.NDArray[np.int32] = np.repeat(coded.codes, np.diff(coded.bounds))
-        self.row_docs, self.row_relevance, self.row_status = docs, relevance, status
-        self.row_keys = row_keys(coded, docs)
-        if ALL in coded.ids:
+        keys = row_keys(queries, docs)
+        if ALL in queries.ids:
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
-        if twice := repeated(rows, self.row_keys):
+        if twice := repeated(rows, keys):
             raise DataError(f"labeling {name!r}: query {twice[0]!r}, doc {twice[1]!r} is labelled twice")
-        right = np.where(obtained, scale.holds(relevance), np.isnan(relevance))
+        right = np.where(obtained, scale.holds(labels), np.isnan(labels))
         if not right.all():
             row = int(np.argmin(right))
-            lost = f" has a relevance, but status {STATUSES[status[row]].value!r}"
-            why = f": relevance {scale.problem(float(relevance[row]))}" if obtained[row] else lost
-            raise DataError(f"labeling {name!r}: query {coded.at(row)!r}, doc {docs[row].as_py()!r}{why}")
+            query_id, doc_id = rows.at(row)
+            if obtained[row]:
+                why = f": relevance {scale.problem(float(labels[row]))}"
+            else:
+                why = f" has a relevance, but status {STATUSES[status[row]].value!r}"
+            raise DataError(f"labeling {name!r}: query {query_id!r}, doc {doc_id!r}{why}")
+        self.name, self.scale, self.declared = name, scale, declared
+        self.row_queries, self.row_codes = queries.ids, queries.by_row()
+        self.row_docs, self.row_keys, self.row_relevance, self.row_status = docs, keys, labels, status
 
     @cached_property
-    def _sorted(self) -> npt.NDArray[np.int64]:
+    def _sorted(self) -> Ints:
         """The rows sorted by query id, then doc id."""
         place = sorted_codes(self.row_queries)[1].astype(np.int32)[self.row_codes]
         order = np.argsort(place, kind="stable")
@@ -334,30 +345,31 @@ class Labeling(NotebookRepr):
         for start in range(0, max(len(self), 1), rows):
             yield self._frame(self._sorted[start : start + rows], names)
 
-    def _frame(self, rows: npt.NDArray[np.int64], names: Sequence[str] = ()) -> pd.DataFrame:
+    def _frame(self, rows: Ints, names: Sequence[str] = ()) -> pd.DataFrame:
         """Return the given rows of the labels table, with all columns or those of some names."""
-        core: dict[str, Callable[[], Any]] = {
-            "query_id": lambda: take(strings(self.row_queries), self.row_codes[rows]),
-            "doc_id": lambda: take(self.row_docs, rows),
-            "relevance": lambda: self.row_relevance[rows],
-            "status": lambda: take(strings([*_CODES]), self.row_status[rows]),
-        }
-        table = pa.table({name: made() for name, made in core.items() if not names or name in names})
-        labels: pd.DataFrame = table.to_pandas()
-        if chosen := [name for name in self._further.column_names if not names or name in names]:
-            labels = labels.join(gather(self._further.select(chosen), rows).to_pandas())
-        return labels
+        names = names or (*_CORE, *self._further.column_names)
+        core: dict[str, Any] = {}
+        if "query_id" in names:
+            core["query_id"] = take(strings(self.row_queries), self.row_codes[rows])
+        if "doc_id" in names:
+            core["doc_id"] = take(self.row_docs, rows)
+        if "relevance" in names:
+            core["relevance"] = self.row_relevance[rows]
+        if "status" in names:
+            core["status"] = take(strings([*_CODES]), self.row_status[rows])
+        labels: pd.DataFrame = pa.table(core).to_pandas()
+        further = [*filter(names.__contains__, self._further.column_names)]
+        return labels.join(gather(self._further.select(further), rows).to_pandas()) if further else labels
 
-    def columns(self, rows: npt.NDArray[np.int64], *names: str) -> list[list[Any]]:
+    def columns(self, rows: Ints, *names: str) -> list[list[Any]]:
         """Return further columns that the labeling was built from, for some rows in its order; None if absent."""
         labels = self._frame(rows, ("query_id", *names))
         return [labels[name].tolist() if name in labels else [None] * len(rows) for name in names]
 
-    def at(self, pairs: Iterable[tuple[str, str]]) -> npt.NDArray[np.float64]:
+    def at(self, pairs: Iterable[tuple[str, str]]) -> Floats:
         """Return the label of each (query id, doc id), NaN where there is none, shape (P,)."""
         queries = map(self.row_queries.__getitem__, self.row_codes.tolist())
-        listed = zip(queries, self.row_docs.to_pylist(), strict=True)
-        relevance = dict(zip(listed, self.row_relevance.tolist(), strict=True))
+        relevance = dict(zip(zip(queries, self.row_docs.to_pylist(), strict=True), self.row_relevance, strict=True))
         return np.array([relevance.get(pair, math.nan) for pair in pairs], np.float64)
 
     def counts(self) -> dict[str, int]:

@@ -18,6 +18,7 @@ from judgekit.data.columns import (
     Floats,
     Ints,
     Keys,
+    Objects,
     Pairs,
     RunLengthIds,
     objects,
@@ -109,8 +110,8 @@ class Run:
     def __init__(
         self,
         name: str,
-        query_ids: Sequence[str] | npt.NDArray[np.object_] | pa.StringArray | RunLengthIds,
-        doc_ids: Sequence[str] | npt.NDArray[np.object_] | pa.StringArray,
+        query_ids: Sequence[str] | Objects | pa.StringArray | RunLengthIds,
+        doc_ids: Sequence[str] | Objects | pa.StringArray,
         scores: npt.ArrayLike,
         *,
         ties: Ties = Ties.DOC_DESC,
@@ -130,11 +131,12 @@ class Run:
         finite = np.isfinite(values)
         if not finite.all():
             row = int(np.argmin(finite))
-            pair = f"query {coded.at(row)!r}, doc {docs[row].as_py()!r}"
+            query_id, doc_id = Pairs(coded, docs, values).at(row)
+            pair = f"query {query_id!r}, doc {doc_id!r}"
             raise DataError(f"run {name!r}: the score of {pair} is {values[row]}; scores must be finite")
         if len(coded.codes) > len(coded.ids):
             # The rows of some query are scattered: bring them together, keeping their order.
-            per_row = np.repeat(coded.codes, np.diff(coded.bounds))
+            per_row = coded.by_row()
             together = np.argsort(per_row, kind="stable")
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
@@ -145,7 +147,7 @@ class Run:
             raise DataError(f"run {name!r} lists doc {twice[1]!r} twice for query {twice[0]!r}")
         ascending, at = sorted_codes(coded.ids)
         self.name, self.ties = name, Ties(ties)
-        self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
+        self.query_ids: Objects = np.array(ascending, object)
         self.starts, self.counts = np.empty((2, len(at)), np.int64)
         self.starts[at], self.counts[at] = coded.bounds[:-1], np.diff(coded.bounds)
         self.docs_as_read: pa.StringArray = docs
@@ -165,7 +167,7 @@ class Run:
         return take(self.docs_as_read, self._doc_rows[rows])
 
     @property
-    def doc_ids(self) -> npt.NDArray[np.object_]:
+    def doc_ids(self) -> Objects:
         """The distinct doc ids in ascending order, shape (D,)."""
         return objects(sorted(take(self.docs_as_read, self._doc_rows).unique().to_pylist()))
 
@@ -211,7 +213,7 @@ class Run:
         keep = np.fromiter((q in wanted for q in self.query_ids), np.bool_, len(self.query_ids))
         return self._keep(self.starts[keep], self.counts[keep], self.query_ids[keep])
 
-    def _keep(self, starts: Ints, counts: Ints, query_ids: npt.NDArray[np.object_]) -> Run:
+    def _keep(self, starts: Ints, counts: Ints, query_ids: Objects) -> Run:
         """Return a run of the first ``counts`` rows from ``starts`` on of the given queries; they stay in order."""
         bounds = np.concatenate([[0], np.cumsum(counts)])
         rows = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])

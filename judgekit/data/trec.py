@@ -102,8 +102,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     if missing:
         queries, docs, statuses = zip(*missing, strict=True)
         status[len(labels.values) :] = [*map(STATUSES.index, statuses)]
-        coded = labels.queries
-        listed = take(strings(coded.ids), np.repeat(coded.codes, np.diff(coded.bounds)))
+        listed = take(strings(labels.queries.ids), labels.queries.by_row())
         labels = Pairs(
             run_lengths(listed, strings(queries)),
             pa.concat_arrays([labels.docs, strings(docs)]),
