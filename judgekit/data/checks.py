@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, islice, pairwise, starmap
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -66,13 +66,15 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
 def _known(run: Run, many: str, ids: Iterable[str], known: Queries | Docs) -> None:
     ids = list(ids)
     unknown = [i for i in ids if i not in known]
-    if unknown:
-        where = "the collection" if many == "docs" else "the queries"
-        more = ". If the docs are in several files, give all of them" if many == "docs" else ""
-        if len(unknown) == len(ids):
-            more = ": are these files from the same collection?"
-        missing = f"{len(unknown)} of its {len(ids)} {many} missing from {where}, first {unknown[0]!r}"
-        raise DataError(f"run {run.name!r} has {missing}{more}")
+    if not unknown:
+        return
+    where, more = "the queries", ""
+    if many == "docs":
+        where, more = "the collection", ". If the docs are in several files, give all of them"
+    if len(unknown) == len(ids):
+        more = ": are these files from the same collection?"
+    missing = f"{len(unknown)} of its {len(ids)} {many} missing from {where}, first {unknown[0]!r}"
+    raise DataError(f"run {run.name!r} has {missing}{more}")
 
 
 def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[str]:
@@ -80,15 +82,17 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
     for name, held in runs.items():
         whose = f"run {name!r} ({held})" if isinstance(held, str | Path) else f"run {name!r}"
         ranked, down, up = False, 0, 0
-        for _, some in groupby(_first_rows(held), key=itemgetter(0)):
-            rows = list(some)
-            ranked = ranked or not all(math.isnan(rank) for _, rank, _ in rows)
-            rows = sorted(rows, key=itemgetter(1)) if ranked else rows
-            for (_, rank, score), (_, other, below) in pairwise(rows):
-                if not ranked or rank < other:
-                    down, up = down + (score > below), up + (score < below)
+        for _, listed in groupby(_first_rows(held), key=attrgetter("query")):
+            rows = list(listed)
+            ranked = ranked or any(not math.isnan(row.rank) for row in rows)
+            if ranked:
+                rows.sort(key=attrgetter("rank"))
+            for row, below in pairwise(rows):
+                if not ranked or row.rank < below.rank:
+                    down += row.score > below.score
+                    up += row.score < below.score
         if ranked and up > _CONTRADICTED * (up + down):
-            among = "always" if not down else f"{up / (up + down):.0%} of the time"
+            among = f"{up / (up + down):.0%} of the time" if down else "always"
             yield (
                 f"{whose}: its scores contradict its ranks ({among} the next rank has the higher score)."
                 " Documents are ordered by score, highest first: negate distances, or give ranks without scores"
@@ -100,20 +104,25 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
             )
 
 
-def _first_rows(held: str | Path | pd.DataFrame) -> list[tuple[object, float, float]]:
-    """Return query, rank and score of the first rows, of a table query by query; NaN where a number is missing."""
+class _Row(NamedTuple):
+    """A row of a run as it stands in its file; NaN where a number is missing."""
+
+    query: object
+    rank: float
+    score: float
+
+
+def _first_rows(held: str | Path | pd.DataFrame) -> Iterator[_Row]:
+    """Yield the first rows of a file, or of a table query by query."""
     if isinstance(held, str | Path):
         source, records = opened(held, "run")
     else:
         by_query = held.iloc[np.argsort(held["query_id"].factorize()[0], kind="stable")[:_ROWS]]
         source = Source(None, "frame", DECLARED["run"].names, "row")
         records = starmap(DataRecord, enumerate(by_query.to_dict("records"), 1))
-
-    def cell(record: DataRecord, key: str) -> object:
-        return record.fields.get(source.find(record, key) or "")
-
-    first = islice(records, _ROWS)
-    return [(cell(row, "query"), as_number(cell(row, "rank")), as_number(cell(row, "score"))) for row in first]
+    for record in islice(records, _ROWS):
+        query, rank, score = (record.fields.get(source.find(record, key) or "") for key in ("query", "rank", "score"))
+        yield _Row(query, as_number(rank), as_number(score))
 
 
 def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
@@ -128,71 +137,78 @@ def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
     """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share."""
     import pyarrow.compute as pc
 
-    looked_at = [{*run.only(runs[0].query_ids[:_LOOKED_AT]).ranked_keys.tolist()} for run in runs]
-    for (one, some), (other, others) in combinations(zip(runs, looked_at, strict=True), 2):
+    pairs = [{*run.only(runs[0].query_ids[:_LOOKED_AT]).ranked_keys.tolist()} for run in runs]
+    for (first, some), (second, others) in combinations(zip(runs, pairs, strict=True), 2):
         # Runs that share documents of the same queries share them over all, which takes far longer to see.
         if len(some & others) >= max(1, FEW * len(some)):
             continue
         # All that was read, also below the depth: the first few of two runs may have nothing in common.
-        fewer, more = (run.docs_as_read for run in sorted((one, other), key=len))
-        sample = pc.unique(fewer.take(np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)))
-        found = len(pc.unique(more.filter(pc.is_in(more, value_set=sample))))
-        if len(sample) >= MANY and found < FEW * len(sample):
-            yield one.name, other.name, found / len(sample)
+        fewer, more = (run.docs_as_read for run in sorted((first, second), key=len))
+        places = np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)
+        sample = pc.unique(fewer.take(places))
+        shared = len(pc.unique(more.filter(pc.is_in(more, value_set=sample))))
+        if len(sample) >= MANY and shared < FEW * len(sample):
+            yield first.name, second.name, shared / len(sample)
 
 
 def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
     """Return whether runs share few documents, and yet retrieved the same stretches of pages."""
     ids = {run.name: sorted(set(run.doc_ids)) for run in runs}
-    for names in disjoint(runs):
-        spans = sorted(
-            (doc.page_id, doc.start, doc.end, name)
-            for name in names[:2]
-            for doc in docs.get(ids[name])
-            if doc.page_id is not None and doc.start is not None and doc.end is not None
-        )
-        if any(a[0] == b[0] and b[1] < a[2] and a[3] != b[3] for a, b in pairwise(spans)):
-            return True
+    for *names, _ in disjoint(runs):
+        spans: list[tuple[str, int, int, str]] = []
+        for name in names:
+            for doc in docs.get(ids[name]):
+                if doc.page_id is not None and doc.start is not None and doc.end is not None:
+                    spans.append((doc.page_id, doc.start, doc.end, name))
+        for (page, _, end, name), (next_page, start, _, other) in pairwise(sorted(spans)):
+            if page == next_page and start < end and name != other:
+                return True
     return False
 
 
 def judges_nothing(labeling: Labeling) -> bool:
     """Return whether imported labels say nothing of any pooled document, so that each 0 is only what the file lacks."""
-    judged = [block["judged"] == 1 for block in labeling.blocks("query_id", "judged") if "judged" in block]
-    return bool(judged) and not any(rows.any() for rows in judged)
+    known = False
+    for block in labeling.blocks("query_id", "judged"):
+        if "judged" in block:
+            known = True
+            if (block["judged"] == 1).any():
+                return False
+    return known
 
 
 def remarks(labeling: Labeling) -> Iterator[str]:
     """Yield what to know of labels before their scores are read: unjudged, escalated, and what looks wrong."""
     import pandas as pd
 
-    name, total = labeling.name, len(labeling.row_queries)
-    columns, met, escalated, blocks = set[str](), set[str](), 0, list[pd.DataFrame]()
+    name, total, labels = labeling.name, len(labeling.row_queries), f"of {len(labeling):,} labels"
+    columns, met, escalated = set[str](), set[str](), 0
+    blocks: list[pd.DataFrame] = []
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
-        columns |= {*block.columns}
+        columns.update(block.columns)
         rows = block.assign(reason=block["reason"].fillna("") if "reason" in block else "")
-        some = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
-        blocks.append(
-            some.groupby(["status", "reason", "query_id"], sort=False, observed=True).size().reset_index(name="pairs")
-        )
-        escalated += int(block.get("escalated", np.zeros(1)).sum())
-        met |= {*block["query_id"][block["judged"] == 1]} if "judged" in block else set()
+        rows = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
+        counts = rows.groupby(["status", "reason", "query_id"], sort=False, observed=True).size()
+        blocks.append(counts.reset_index(name="pairs"))
+        if "escalated" in block:
+            escalated += int(block["escalated"].sum())
+        if "judged" in block:
+            met.update(block["query_id"][block["judged"] == 1])
     odd = pd.concat(blocks)
 
-    def counted(rows: pd.DataFrame) -> tuple[int, str]:
-        return int(rows["pairs"].sum()), f"{rows['query_id'].nunique():,} of {total:,} queries"
+    def among(rows: pd.DataFrame) -> str:
+        return f"{rows['query_id'].nunique():,} of {total:,} queries"
 
     without = odd[odd["status"] == Status.NOT_APPLICABLE.value]
     if len(without):
         excuse = f"{without['query_id'].iloc[0]}: {without['reason'].iloc[0]}"
-        yield f"{name} does not apply to {counted(without)[1]}, which have no score under it ({excuse})."
-    count, among = counted(odd[odd["status"] == Status.UNASKED.value])
-    if count:
-        lacked = f"{count:,} of {len(labeling):,} labels, in {among}"
+        yield f"{name} does not apply to {among(without)}, which have no score under it ({excuse})."
+    unasked = odd[odd["status"] == Status.UNASKED.value]
+    if len(unasked):
+        lacked = f"{unasked['pairs'].sum():,} {labels}, in {among(unasked)}"
         yield f"{name} lacks {lacked}: these documents were never judged."
     for reason, rows in odd[odd["status"] == Status.OK.value].groupby("reason"):
-        count, among = counted(rows)
-        yield f"{name}: {count:,} of {len(labeling):,} labels, in {among}, may be wrong: {reason}."
+        yield f"{name}: {rows['pairs'].sum():,} {labels}, in {among(rows)}, may be wrong: {reason}."
     if "escalated" in columns:
         share = f"{escalated:,} of {len(labeling):,} pairs ({escalated / max(len(labeling), 1):.0%})"
         yield f"{name} was in doubt about {share}, which the second labeler labeled."
@@ -215,15 +231,16 @@ def ways_read(labeling: Labeling, kinds: Mapping[str, str]) -> Iterator[str]:
     yield f"{labeling.name}: of {counts.sum():,} replies, {shares} (column read_by of the labels)."
     again = (rows["read_by"] == "second request") | (rows["status"] == Status.UNPARSED.value)
     queries = again.groupby(rows["query_id"]).mean()
-    parts = {kind: part.to_numpy() for kind, part in queries.groupby(queries.index.map(kinds)) if len(part) > 1}
-    if len(parts) < 2 or queries.nunique() < 2:
+    by_kind = {kind: part.to_numpy() for kind, part in queries.groupby(queries.index.map(kinds)) if len(part) > 1}
+    if len(by_kind) < 2 or queries.nunique() < 2:
         return
     from scipy.stats import kruskal
 
-    if kruskal(*parts.values()).pvalue < _DIFFER:
-        means = sorted(((part.mean(), kind) for kind, part in parts.items()), reverse=True)
-        said = " and ".join(f"{share:.0%} of {kind} questions" for share, kind in (means[0], means[-1]))
+    if kruskal(*by_kind.values()).pvalue < _DIFFER:
+        (most, often), *_, (least, seldom) = sorted(
+            ((part.mean(), kind) for kind, part in by_kind.items()), reverse=True
+        )
         yield (
-            f"{labeling.name} was asked again about {said}: their labels come from different prompts, so compare"
-            " scores within a kind."
+            f"{labeling.name} was asked again about {most:.0%} of {often} questions and {least:.0%} of {seldom}"
+            " questions: their labels come from different prompts, so compare scores within a kind."
         )

@@ -92,28 +92,35 @@ def _hashed(path: Path) -> str:
 
 def by_role(queries: T | None, docs: Iterable[T], runs: Mapping[str, T] | None = None) -> dict[str, T]:
     """Return files by role: ``queries``, ``docs``, ``docs 2`` and so on, ``run NAME``."""
-    files = {} if queries is None else {"queries": queries}
-    files |= {f"docs {number}" if number > 1 else "docs": file for number, file in enumerate(docs, 1)}
-    return files | {f"run {name}": file for name, file in (runs or {}).items()}
+    files: dict[str, T] = {}
+    if queries is not None:
+        files["queries"] = queries
+    for number, file in enumerate(docs, 1):
+        files["docs" if number == 1 else f"docs {number}"] = file
+    for name, file in (runs or {}).items():
+        files[f"run {name}"] = file
+    return files
 
 
 def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, InputFile]:
     """Hash the inputs of a command."""
-    places = {role: _place(role, path) for role, path in named.items()}
-    inside = {part.resolve() for path in places.values() if path.exists() for part in files_of(path)}
-    more = [path for path in read if path.is_file() and path.resolve() not in inside]
-    return {key: InputFile.of(path) for key, path in {**places, **{str(path): path for path in more}}.items()}
+    from judgekit.data.sources import located  # not needed to see whether there is a manifest
+
+    places: dict[str, Path] = {}
+    inside: set[Path] = set()
+    for role, path in named.items():
+        # Without the form in front of its path, and inside of a folder of several.
+        place, spec = located(path, _KINDS.get(role.split()[0], role))
+        places[role] = path if spec.name == "ir_datasets" else place
+        if places[role].exists():
+            inside.update(part.resolve() for part in files_of(places[role]))
+    for path in read:
+        if path.is_file() and path.resolve() not in inside:
+            places[str(path)] = path
+    return {role: InputFile.of(path) for role, path in places.items()}
 
 
 _KINDS: Final = {"queries": "query", "docs": "doc", "run": "run", "qrels": "qrels"}
-
-
-def _place(role: str, path: Path) -> Path:
-    """Return the file that an input is in: without the form in front of its path, and inside of a folder of several."""
-    from judgekit.data.sources import located  # not needed to see whether there is a manifest
-
-    place, spec = located(path, _KINDS.get(role.split()[0], role))
-    return path if spec.name == "ir_datasets" else place
 
 
 def manifest_path(out: Path) -> Path:
@@ -159,18 +166,21 @@ def has_manifest(path: Path) -> bool:
 def mismatches(inputs: Mapping[str, InputFile], roles: Collection[str] = ()) -> list[str]:
     """Return a sentence for each role (queries, docs, a run) in which inputs used together are of other files."""
     # The same data in another form, compressed for example, counts as another file.
-    users: dict[str, dict[str, tuple[str, InputFile]]] = {}
+    versions: dict[str, dict[str, str]] = {}
     for role, source, user in _all(inputs, "this command"):
         if role in roles if roles else role in ("queries", "docs") or role.startswith("run "):
-            users.setdefault(role, {}).setdefault(source.sha256, (user, source))
+            used = f"{user} from {source.file} (SHA-256 {source.sha256[:12]})"
+            versions.setdefault(role, {}).setdefault(source.sha256, used)
     words = {"queries": "queries", "docs": "documents"}
-    return [
-        f"these files were made from different {words.get(role, f'files of {role}')}: "
-        + ", ".join(f"{user} from {source.file} (SHA-256 {sha[:12]})" for sha, (user, source) in versions.items())
-        + ". Unless both hold the same in different forms, their numbers cannot be combined"
-        for role, versions in users.items()
-        if len(versions) > 1
-    ]
+    sentences = []
+    for role, used_by in versions.items():
+        if len(used_by) > 1:
+            sentences.append(
+                f"these files were made from different {words.get(role, f'files of {role}')}: "
+                + ", ".join(used_by.values())
+                + ". Unless both hold the same in different forms, their numbers cannot be combined"
+            )
+    return sentences
 
 
 def _all(inputs: Mapping[str, InputFile], user: str) -> Iterator[tuple[str, InputFile, str]]:

@@ -6,7 +6,8 @@ recall and hit can never prefer the part, precision seldom prefers the whole. No
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -60,23 +61,19 @@ def overlaps(runs: Sequence[Run], query_ids: Iterable[str], depth: int | None = 
         query_ids: the questions to look at. A run that lacks one has an empty list there.
         depth: how many documents of each list count; all by default.
     """
-    asked = list(query_ids)
-    if not asked:
+    questions = list(query_ids)
+    if not questions:
         return []
-    lists = {run.name: [frozenset(run.top(query_id, depth)) for query_id in asked] for run in runs}
-    found = []
+    lists = {run.name: [frozenset(run.top(query_id, depth)) for query_id in questions] for run in runs}
+    pairs = []
     for first, second in combinations(lists, 2):
-        both = list(zip(lists[first], lists[second], strict=True))
-        overlap = Overlap(
-            first,
-            second,
-            questions=len(asked),
-            same=sum(mine == other for mine, other in both),
-            first_inside=sum(mine < other for mine, other in both),
-            second_inside=sum(mine > other for mine, other in both),
-        )
-        found.append(overlap)
-    return found
+        same = first_inside = second_inside = 0
+        for mine, other in zip(lists[first], lists[second], strict=True):
+            same += mine == other
+            first_inside += mine < other
+            second_inside += mine > other
+        pairs.append(Overlap(first, second, len(questions), same, first_inside, second_inside))
+    return pairs
 
 
 def nested_pairs(runs: Sequence[Run], query_ids: Iterable[str], depth: int | None = None) -> list[Overlap]:
@@ -84,15 +81,15 @@ def nested_pairs(runs: Sequence[Run], query_ids: Iterable[str], depth: int | Non
 
     Lists of equal length are never nested, so that only questions with lists of unequal length cost time.
     """
-    asked = list(query_ids)
-    lengths = [_lengths(run, asked, depth) for run in runs]
-    if all(length == lengths[0] for length in lengths):
+    questions = list(query_ids)
+    lengths = {tuple(_lengths(run, questions, depth)) for run in runs}
+    if len(lengths) < 2:
         return []
-    often = [overlap for overlap in overlaps(runs, asked, depth) if not overlap.comparable]
+    often = [overlap for overlap in overlaps(runs, questions, depth) if not overlap.comparable]
     return sorted(often, key=lambda overlap: -overlap.nested)
 
 
-def _lengths(run: Run, query_ids: Sequence[str], depth: int | None) -> list[int]:
+def _lengths(run: Run, query_ids: Sequence[str], depth: int | None) -> Iterator[int]:
     counts = dict(zip(run.query_ids.tolist(), run.counts.tolist(), strict=True))
-    lengths = [int(counts.get(query_id, 0)) for query_id in query_ids]
-    return lengths if depth is None else [min(length, depth) for length in lengths]
+    for query_id in query_ids:
+        yield min(counts.get(query_id, 0), sys.maxsize if depth is None else depth)

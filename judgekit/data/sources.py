@@ -55,21 +55,25 @@ def located(source: str | Path, kind: str) -> Located:
     if os.path.isfile(source):
         return Located(Path(source), _AUTO)
     spec, text = form_of(source)
+    if spec.name == "ir_datasets":
+        return Located(Path(text), spec)
+    path = given(text)
     if spec.name == "msmarco":
-        spec = Spec("tsv", (*spec.params, ("header", "query_id,doc_id,rank")))
-    path = Path(text) if spec.name == "ir_datasets" else given(text)
-    if spec.name not in ("auto", "beir") or not (path.is_dir() and any(path.glob("corpus.jsonl*"))):
+        return Located(path, Spec("tsv", (*spec.params, ("header", "query_id,doc_id,rank"))))
+    of_beir = spec.name in ("auto", "beir") and path.is_dir() and any(path.glob("corpus.jsonl*"))
+    if not of_beir:
         if spec.name == "beir":
             raise DataError("is not a BEIR folder (corpus.jsonl, queries.jsonl, qrels/test.tsv)", path)
         return Located(path, spec)
-    split = str(spec.options.get("split", "test"))
-    wanted = DECLARED[kind].beir.format(split=split)
-    files = [path / (wanted + end) for end in ("", ".gz") if wanted and (path / (wanted + end)).exists()]
-    if not files:
-        splits = ", ".join(sorted(p.name.split(".")[0] for p in path.glob("qrels/*.tsv*"))) or "none"
-        hint = f" (beir(split=…); it has: {splits})" if kind == "qrels" else ""
-        raise DataError(f"this BEIR folder lacks {wanted or kind}{hint}", path)
-    return Located(files[0], Spec("auto", tuple((k, v) for k, v in spec.params if k != "split")))
+    wanted = DECLARED[kind].beir.format(split=spec.options.get("split", "test"))
+    for file in (path / wanted, path / f"{wanted}.gz"):
+        if wanted and file.exists():
+            return Located(file, Spec("auto", tuple((key, value) for key, value in spec.params if key != "split")))
+    hint = ""
+    if kind == "qrels":
+        splits = sorted(file.name.split(".")[0] for file in path.glob("qrels/*.tsv*"))
+        hint = f" (beir(split=…); it has: {', '.join(splits) or 'none'})"
+    raise DataError(f"this BEIR folder lacks {wanted or kind}{hint}", path)
 
 
 def stem(path: str | Path) -> str:
@@ -143,16 +147,22 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
 def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], syntax: str) -> tuple[str, ...]:
     """Return the columns of a TSV (of runs and qrels also CSV) file without a header line; () if it has one."""
     declared = DECLARED[kind]
-    known = {*chain(*names.values(), *(name for other in DECLARED.values() for name in other.names.values()))}
-    plain = [cell.strip().strip('"') for cell in cells]
-    if len(cells) < 2 or known.intersection(plain) or (syntax == "csv" and not declared.number):
+    if len(cells) < 2 or (syntax == "csv" and not declared.number):
         return ()
-    columns = next((names for names in declared.bare if len(names) == len(cells)), ())
-    if columns and declared.number and not math.isfinite(as_number(plain[2])):
-        roles = zip(("query", "doc", declared.number), cells, strict=True)
-        form = f"{syntax}({','.join(f'{role}={cell.strip()}' for role, cell in roles)}):{path}"
+    cells = [cell.strip() for cell in cells]
+    for known in (names, *(other.names for other in DECLARED.values())):
+        if any(cell.strip('"') in chain(*known.values()) for cell in cells):
+            return ()
+    for columns in declared.bare:
+        if len(columns) == len(cells):
+            break
+    else:
+        return ()
+    if declared.number and not math.isfinite(as_number(cells[2])):
+        query, doc, number = cells
+        form = f"{syntax}(query={query},doc={doc},{declared.number}={number}):{path}"
         raise DataError(
-            f"{cells[2].strip()!r} is neither a number nor a known name of a column. If this line is a header, say"
+            f"{number!r} is neither a number nor a known name of a column. If this line is a header, say"
             f" which column is which: {form!r}",
             path,
             1,
@@ -180,14 +190,15 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     options = {key: value for key, value in spec.params if key in layout.form.options}
     if layout.table is not None and not layout.table.header:
         options["header"] = ",".join(layout.table.columns)
-    rows = flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items())))
-    named = spec.name in forms() and form_named(spec.name).nested
-    form = form_named(spec.name) if named else None
-    first, rows = telling(rows)
+    first, rows = telling(flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items()))))
+    form = None
+    if spec.name in forms() and form_named(spec.name).nested:
+        form = form_named(spec.name)
     if first and form is not DICT:
         _refuse_columns(path, first[0], names)
-    if form is None and names is declared.names and (told := nested_form(first)) is not None:
-        form, _ = told
+    if form is None and names is declared.names:
+        told = nested_form(first)
+        form = None if told is None else told[0]
     if form is None:
         return origin, rows
     if kind not in form.holds:
@@ -200,14 +211,14 @@ def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
     """Refuse JSON by columns, as pandas and Datasets write a table unless told otherwise."""
     if not all(isinstance(cells, list | dict) for cells in record.fields.values()):
         return
-    telling = {*ASKED, *(name for key in ("id", "text", "query", "doc") for name in names.get(key, ()))}
+    telling = {*ASKED, *chain(*(names.get(key, ()) for key in ("id", "text", "query", "doc")))}
     for name, cells in record.fields.items():
-        of_texts = isinstance(cells, list) and cells and isinstance(cells[0], str)
-        if name in telling and (of_texts or (isinstance(cells, dict) and cells and all(map(str.isdigit, cells)))):
+        if not cells or name not in telling:
+            continue
+        if isinstance(cells[0], str) if isinstance(cells, list) else all(map(str.isdigit, cells)):
             how = "to_json(…, orient='records', lines=True)"
-            raise DataError(
-                f"{name!r} holds a whole column, but a record is one row: write it with {how}", path, record.line
-            )
+            reason = f"{name!r} holds a whole column, but a record is one row: write it with {how}"
+            raise DataError(reason, path, record.line)
 
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:

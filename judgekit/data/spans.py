@@ -52,15 +52,17 @@ def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
     """Return where on its page a document holds something: the shortest stretches of words that do; or nothing."""
     if doc.start is None or doc.end is None or len(doc.text) != doc.end - doc.start:
         return set()
-    evidence: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     places = [match.span() for match in re.finditer(r"\S+", doc.text)]
     for length in range(words):
         for (start, _), (_, end) in zip(places, places[length:], strict=False):
-            inside = any(start <= a and b <= end for a, b in evidence)
-            if not inside and holds(doc.text[start:end]):
-                evidence.append((start, end))
-    title = {"title"} if doc.title and holds(doc.title) else set()
-    return {f"{doc.start + a}-{doc.start + b}" for a, b in evidence} | title
+            longer = any(start <= a and b <= end for a, b in spans)
+            if not longer and holds(doc.text[start:end]):
+                spans.append((start, end))
+    evidence = {f"{doc.start + start}-{doc.start + end}" for start, end in spans}
+    if doc.title and holds(doc.title):
+        evidence.add("title")
+    return evidence
 
 
 def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
@@ -68,15 +70,19 @@ def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
     pages: dict[str, int] = {}
     spans: list[tuple[int, int, int, int]] = []
     columns = labeling.columns(rows, "page_id", "start", "end", "evidence")
-    lacking = [row for row, page in zip(rows.tolist(), columns[0], strict=True) if docs is not None and not page]
-    placed = iter(docs.get([labeling.row_docs[row].as_py() for row in lacking]) if docs is not None else ())
+    lacking: dict[int, Doc] = {}
+    if docs is not None:
+        numbers = [number for number, page in enumerate(columns[0]) if not page]
+        found = docs.get([labeling.row_docs[row].as_py() for row in rows[numbers].tolist()])
+        lacking = dict(zip(numbers, found, strict=True))
     for number, (page, start, end, evidence) in enumerate(zip(*columns, strict=True)):
-        if not page and docs is not None:
-            doc = next(placed)
+        if number in lacking:
+            doc = lacking[number]
             page, start, end = doc.page_id, doc.start, doc.end
         if page and start is not None and end is not None and start == start:
-            named = evidence_of(evidence or "") or [(start, end)]
-            spans += ((number, pages.setdefault(page, len(pages)), int(a), int(b)) for a, b in named)
+            place = pages.setdefault(page, len(pages))
+            for first, behind in evidence_of(evidence or "") or [(start, end)]:
+                spans.append((number, place, int(first), int(behind)))
     return Spans(*np.array(spans, np.int64).reshape(-1, 4).T)
 
 

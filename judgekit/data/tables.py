@@ -136,10 +136,14 @@ def reasons(table: pd.DataFrame) -> str:
     reason = lost.get("reason", lost["status"]).fillna("")
     texts = reason.where(reason != "", lost["status"]).map(lambda text: " ".join(_VARYING.sub("", str(text)).split()))
     counts = texts.value_counts()
-    commonest = ((str(text), n) for text, n in counts.iloc[:_COMMONEST].items())
-    parts = [f"{n:,} × {text[:_REASON]}{'…' * (len(text) > _REASON)}" for text, n in commonest]
+    parts = []
+    for text, count in counts.iloc[:_COMMONEST].items():
+        shown = str(text) if len(str(text)) <= _REASON else f"{str(text)[:_REASON]}…"
+        parts.append(f"{count:,} × {shown}")
     more = counts.iloc[_COMMONEST:].sum()
-    return "; ".join(parts + [f"{more:,} for other reasons"] * bool(more))
+    if more:
+        parts.append(f"{more:,} for other reasons")
+    return "; ".join(parts)
 
 
 NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
@@ -166,7 +170,7 @@ class Table:
     def known(self, columns: Iterable[object], path: str | Path | None = None) -> dict[str, str]:
         """Return this table's columns and their kinds, with those optional ones that ``columns`` holds."""
         times = Counter(map(str, columns))
-        known = {c: kind for c, kind in {**self.columns, **self.optional}.items() if c in self.columns or times[c]}
+        known = {**self.columns, **{name: kind for name, kind in self.optional.items() if times[name]}}
         for name in known:
             if not times[name]:
                 have, hint = ", ".join(times) or "none", nearest(name, times)
@@ -182,9 +186,11 @@ class Table:
         # A column of ids that are numbers is refused: "007" may have been lost on the way.
         import pandas as pd
 
-        known = self.known(frame.columns, path)
-        out = {c: self._column(frame[c], kind, path, lines) for c, kind in known.items()}
-        return pd.DataFrame(out | {str(c): frame[c].copy() for c in frame.columns if c not in known})
+        columns = {name: self._column(frame[name], kind, path, lines) for name, kind in self.known(frame, path).items()}
+        for name in frame.columns:
+            if name not in columns:
+                columns[str(name)] = frame[name].copy()
+        return pd.DataFrame(columns)
 
     def _column(self, column: pd.Series, kind: str, path: str | Path | None, lines: Sequence[int] | None) -> pd.Series:
         import pandas as pd
