@@ -278,8 +278,7 @@ class Source:
         if not (self.form and isinstance(before, Doc) and isinstance(item, Doc)):
             unit = "row" if self.format in _ROWS else "line"
             raise self.error(record, f"{self.what} {identifier!r} appears twice (first on {unit} {first})")
-        # The results of one pipeline may know the page of a passage, and others not.
-        if (before.title, before.text) != (item.title, item.text):
+        if not same_text(before, item):
             raise self.error(record, f"doc {identifier!r} has a different title or text than before")
 
     def nothing(self, what: str) -> DataError:
@@ -422,6 +421,11 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
     if start is not None and start >= end:
         raise source.error(record, f"ends on its page at {end}, which is not after its start at {start}")
     return doc_id, Doc(doc_id, source.get(record, "text"), title, page, start, end, source.columns(record))
+
+
+def same_text(doc: Doc, other: Doc) -> bool:
+    """Return whether two docs read alike; the results of one pipeline may know the page of a passage, others not."""
+    return (doc.title, doc.text) == (other.title, other.text)
 
 
 def docs_of(source: Source, records: Iterable[DataRecord]) -> MemoryDocs:

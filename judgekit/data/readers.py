@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
-from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of
+from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of, same_text
 from judgekit.data.folders import files_of
 from judgekit.data.forms.datasets import fetched, ir_dataset, item_fields
 from judgekit.data.outputs import cache_folder
