@@ -42,7 +42,8 @@ from judgekit.analysis.inputs import Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.money import Money, Pool
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
-from judgekit.analysis.resampling import one_thread, resample_matrix
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.threads import one_thread
 from judgekit.rules import Rules
 
 Floats = npt.NDArray[np.float64]

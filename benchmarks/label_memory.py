@@ -42,10 +42,10 @@ def held_mib() -> float:
 def child(folder: Path) -> None:
     """Label and write in this process; print the most memory of each stage as JSON."""
     from judgekit import labelling
-    from judgekit.catalog import Context
     from judgekit.client.session import Session
     from judgekit.client.sync import run_sync
     from judgekit.collection import Collection
+    from judgekit.context import Context
     from judgekit.data.files import write_labels
     from judgekit.data.labelings import Labeling
     from judgekit.data.trec import write_qrels

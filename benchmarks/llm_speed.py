@@ -34,7 +34,8 @@ from judgekit.cli import collect_seldom
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Fields, Query, Unit
-from judgekit.labelers.base import Labeler, build, checked
+from judgekit.labelers.base import Labeler, build
+from judgekit.labelers.contract import checked
 from judgekit.wire.types import Endpoint
 
 HERE = Path(__file__).resolve().parent

@@ -23,10 +23,10 @@ from judgekit.answers.imported import (
 )
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric as answer_metric
 from judgekit.answers.reading import Answer
-from judgekit.catalog import Context
 from judgekit.client.model_drift import origin
 from judgekit.client.stages import StageUnit
 from judgekit.collection import Collection
+from judgekit.context import Context
 from judgekit.data.documents import Queries, Unit
 from judgekit.data.runs import Run
 from judgekit.data.spans import where

@@ -15,10 +15,10 @@ import pandas as pd
 
 from judgekit.answering import answer_modes, build_answerings, import_answers
 from judgekit.answers.quality import AnswerMetric
-from judgekit.catalog import context_of
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.sync import with_session
 from judgekit.collection import Collection
+from judgekit.context import context_of
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from judgekit.catalog import context_of
 from judgekit.client.model_drift import origin
 from judgekit.client.stages import StageUnit
 from judgekit.collection import Collection
+from judgekit.context import context_of
 from judgekit.data.documents import Unit
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns
 from judgekit.data.labelings import LabelFile, Labeling
 from judgekit.data.spans import where
-from judgekit.labelers.base import Label, Labeler, build, checked
+from judgekit.labelers.base import Label, Labeler, build
+from judgekit.labelers.contract import checked
 from judgekit.wire.types import Endpoint, Origin, Outcome
 
 if TYPE_CHECKING:

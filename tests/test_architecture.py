@@ -34,7 +34,7 @@ ROOMS = (
     ("reading",),
     ("client",),
     ("store",),
-    ("catalog",),
+    ("catalog", "context"),
     ("wire",),
     ("data",),
     ("rules",),

@@ -19,7 +19,8 @@ import pandas as pd
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.levels import Resamples, estimates
-from judgekit.analysis.resampling import UNDEFINED_SHARE, one_thread, resample_matrix
+from judgekit.analysis.resampling import UNDEFINED_SHARE, resample_matrix
+from judgekit.analysis.threads import one_thread
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError, not_among

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import one_thread, t_quantile
+from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.threads import one_thread
 from judgekit.data.runs import Run
 from judgekit.errors import UsageError
 

@@ -27,7 +27,8 @@ from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
 from judgekit.analysis.nesting import Nesting
 from judgekit.analysis.primary import Primary, settle
-from judgekit.analysis.resampling import one_thread, resample_matrix
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
 from judgekit.analysis.wording import names_of
 from judgekit.answers.declared import named, scaled

@@ -23,7 +23,8 @@ import numpy.typing as npt
 from judgekit.analysis.best import Best, best_of
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import max_t, one_thread, resample_matrix, t_quantile
+from judgekit.analysis.resampling import max_t, resample_matrix, t_quantile
+from judgekit.analysis.threads import one_thread
 from judgekit.errors import UsageError
 
 Bools = npt.NDArray[np.bool_]

@@ -16,7 +16,8 @@ import pandas as pd
 from judgekit.analysis.differences import compared, difference_table
 from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import LEVELS, Estimate, Resamples, estimates
-from judgekit.analysis.resampling import one_thread, resample_matrix
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.threads import one_thread
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.rules import Rules

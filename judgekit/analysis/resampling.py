@@ -7,36 +7,16 @@ labelings, measures and models are paired. Which method is used where was chosen
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
 
-Function = TypeVar("Function", bound=Callable[..., object])
-
 UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
-
-
-def one_thread(function: Function) -> Function:
-    """Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do.
-
-    It is also faster here, for its matrices are small.
-    """
-
-    @wraps(function)
-    def limited(*args: object, **named: object) -> object:
-        # Looked up at each call: SciPy brings a BLAS of its own, which may be loaded after NumPy's.
-        with threadpool_limits(limits=1, user_api="blas"):
-            return function(*args, **named)
-
-    return cast(Function, limited)
 
 
 def percent(confidence: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from judgekit.answers.reading import Answer, read_answer
 from judgekit.answers.text import comparable
-from judgekit.catalog import Context
+from judgekit.context import Context
 from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from judgekit.answers.reading import Answer
-from judgekit.catalog import Catalog, Context, Spelled
+from judgekit.catalog import Catalog, Spelled
+from judgekit.context import Context
 from judgekit.data.documents import Doc, Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status

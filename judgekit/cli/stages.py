@@ -148,8 +148,8 @@ def answer(
         judgekit answer --queries queries.jsonl --import app.csv --metric em --out quality.csv
     """
     from judgekit.answering import answer_modes, answer_stage, answers_asked, build_answerings, import_answers
-    from judgekit.catalog import Context
     from judgekit.collection import Collection
+    from judgekit.context import Context
     from judgekit.data.files import check_target
     from judgekit.data.frames import as_runs
     from judgekit.data.readers import read_queries

@@ -101,9 +101,9 @@ def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
     Examples:
         judgekit check-endpoint --endpoint http://localhost:8000/v1 --model my-model
     """
-    from judgekit.catalog import Context
     from judgekit.client.routes import wait_ready
     from judgekit.client.sync import run_sync
+    from judgekit.context import Context
     from judgekit.reading.check import check_endpoint as check
 
     endpoint = Context(server.servers().endpoints).endpoint(None).llm

@@ -124,7 +124,7 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
     from rich.segment import Segment
 
-    class Gate(Console):
+    class CleanConsole(Console):
         """Shows what a terminal would obey; its own codes are added to what it renders here."""
 
         def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
@@ -133,7 +133,7 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     # A pipe has no width: 80 columns would cut tables, so lines are as long as they need to be.
-    return Gate(stderr=stderr, width=None if stream.isatty() else 200, soft_wrap=not stream.isatty())
+    return CleanConsole(stderr=stderr, width=None if stream.isatty() else 200, soft_wrap=not stream.isatty())
 
 
 def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, as_json: bool = False) -> None:

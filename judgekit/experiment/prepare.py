@@ -20,9 +20,9 @@ from judgekit.answering import (
     read_ratings_of,
 )
 from judgekit.answers.imported import Imported
-from judgekit.catalog import Context
 from judgekit.client.applications import function_of
 from judgekit.collection import Collection
+from judgekit.context import Context
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.files import read_table
 from judgekit.data.streams import note_read

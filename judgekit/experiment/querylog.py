@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from judgekit.analysis.resampling import one_thread
+from judgekit.analysis.threads import one_thread
 from judgekit.answers.text import apart, fold
 from judgekit.data.readers import read_queries
 from judgekit.data.streams import read_bytes

@@ -1,4 +1,4 @@
-"""What a labeler is, and the one place that checks "one record per asked pair".
+"""What a labeler is.
 
 A labeler is two pure functions over *units* (a query with one or more docs)::
 
@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from judgekit.catalog import Catalog, Context, Spelled
+from judgekit.catalog import Catalog, Spelled
+from judgekit.context import Context
 from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
@@ -171,21 +172,3 @@ class Labeler(Spelled):
 
 LABELERS = Catalog(Labeler, "labeler", "judgekit.labelers")
 build, catalog, kinds = LABELERS.build, LABELERS.catalog, LABELERS.kinds
-
-
-def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
-    """Call ``labeler.label`` and hold it to the contract: exactly one label per doc of the unit, on its scale."""
-    # A labeler that breaks the contract is a bug of that labeler, so the message names it.
-    labels = labeler.label(unit, replies)
-    asked = [(unit.query.query_id, doc.doc_id) for doc in unit.docs]
-    got = [(label.query_id, label.doc_id) for label in labels]
-    if got != asked and sorted(got) != sorted(asked):
-        raise UsageError(f"labeler {labeler.spec} was asked for {asked} and labelled {got}")
-    scale = labeler.scale
-    for label in labels:
-        if (label.relevance is None) == (label.status is Status.OK):
-            raise UsageError(f"labeler {labeler.spec}: {label} has a relevance exactly if its status is ok")
-        problem = None if label.relevance is None else scale.problem(label.relevance)
-        if problem:
-            raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
-    return labels

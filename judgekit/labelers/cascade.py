@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Self
 
-from judgekit.catalog import Context
+from judgekit.context import Context
 from judgekit.data.documents import Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status

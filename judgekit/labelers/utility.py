@@ -12,7 +12,7 @@ from typing import Final, Literal, Self
 from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
-from judgekit.catalog import Context
+from judgekit.context import Context
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status

@@ -6,7 +6,7 @@ import pandas as pd
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from judgekit.analysis import Rules, compare, model_matrix
-from judgekit.analysis.resampling import one_thread
+from judgekit.analysis.threads import one_thread
 from tests.analysis.worlds import world
 
 

@@ -12,7 +12,8 @@ from judgekit.answers.reading import Answer
 from judgekit.answers.text import apart, fold, normalize
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
-from judgekit.labelers.base import Label, build, checked
+from judgekit.labelers.base import Label, build
+from judgekit.labelers.contract import checked
 from tests.labelers.scripted import Here
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("scripts.jsonl").read_text("utf-8").splitlines()]

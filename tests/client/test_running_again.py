@@ -11,7 +11,8 @@ from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
-from judgekit.labelers.base import build, checked
+from judgekit.labelers.base import build
+from judgekit.labelers.contract import checked
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import Here
 from tests.programs import Ask, Run, collect, scripted, texts

@@ -8,7 +8,8 @@ from typing import Any
 
 from judgekit.data.documents import Doc, Docs, Fields, Query, Unit
 from judgekit.errors import ConfigError
-from judgekit.labelers.base import Label, Labeler, checked
+from judgekit.labelers.base import Label, Labeler
+from judgekit.labelers.contract import checked
 from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request
 
 

@@ -11,7 +11,8 @@ from judgekit.answers.text import Text
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.labelers.base import build, checked
+from judgekit.labelers.base import build
+from judgekit.labelers.contract import checked
 from tests.labelers.scripted import Here
 
 

@@ -11,7 +11,8 @@ from scipy.stats import binomtest
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
-from judgekit.labelers.base import Labeler, build, checked
+from judgekit.labelers.base import Labeler, build
+from judgekit.labelers.contract import checked
 from judgekit.labelers.human import wilson
 from tests.labelers.scripted import Here
 

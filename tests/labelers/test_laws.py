@@ -12,7 +12,8 @@ from judgekit.data.documents import Doc, Fields, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers import base
-from judgekit.labelers.base import Label, Labeler, build, checked
+from judgekit.labelers.base import Label, Labeler, build
+from judgekit.labelers.contract import checked
 from judgekit.spec import Spec, parse
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, play

@@ -8,7 +8,8 @@ import pytest
 from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
-from judgekit.labelers.base import build, checked
+from judgekit.labelers.base import build
+from judgekit.labelers.contract import checked
 from tests.labelers.scripted import Here
 
 DOCS = [

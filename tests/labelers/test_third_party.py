@@ -18,7 +18,8 @@ from judgekit.catalog import About, about
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.labelers.base import LABELERS, Label, Needs, build, checked
+from judgekit.labelers.base import LABELERS, Label, Needs, build
+from judgekit.labelers.contract import checked
 from judgekit.registry import register
 from judgekit.settings import setting
 from judgekit.spec import parse, run_file

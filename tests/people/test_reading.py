@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgekit.catalog import Context
+from judgekit.context import Context
 from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.data.trec import Asked, write_qrels

@@ -9,7 +9,8 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError
-from judgekit.labelers.base import build, checked
+from judgekit.labelers.base import build
+from judgekit.labelers.contract import checked
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.types import Reply

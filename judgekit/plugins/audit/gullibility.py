@@ -22,7 +22,8 @@ from judgekit.analysis.rankings import within_queries
 from judgekit.analysis.resampling import interval
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
-from judgekit.labelers.base import Labeler, checked
+from judgekit.labelers.base import Labeler
+from judgekit.labelers.contract import checked
 from judgekit.plugins.audit.audited_run import Material, Pair
 from judgekit.plugins.audit.numbers import Number, mean_change, mean_of, share, share_change, unknown
 from judgekit.plugins.audit.probes import Base, Probe

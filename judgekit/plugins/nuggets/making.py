@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from judgekit.catalog import Context
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.stages import StageUnit
 from judgekit.client.sync import with_session
 from judgekit.collection import Collection
+from judgekit.context import Context
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, UsageError

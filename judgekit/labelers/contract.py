@@ -1,0 +1,29 @@
+"""The one place that checks "one label per asked pair"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judgekit.data.documents import Unit
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.labelers.base import Label, Labeler
+from judgekit.wire.types import Outcome
+
+
+def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
+    """Call ``labeler.label`` and hold it to the contract: exactly one label per doc of the unit, on its scale."""
+    # A labeler that breaks the contract is a bug of that labeler, so the message names it.
+    labels = labeler.label(unit, replies)
+    asked = [(unit.query.query_id, doc.doc_id) for doc in unit.docs]
+    got = [(label.query_id, label.doc_id) for label in labels]
+    if got != asked and sorted(got) != sorted(asked):
+        raise UsageError(f"labeler {labeler.spec} was asked for {asked} and labelled {got}")
+    scale = labeler.scale
+    for label in labels:
+        if (label.relevance is None) == (label.status is Status.OK):
+            raise UsageError(f"labeler {labeler.spec}: {label} has a relevance exactly if its status is ok")
+        problem = None if label.relevance is None else scale.problem(label.relevance)
+        if problem:
+            raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
+    return labels
