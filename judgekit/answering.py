@@ -21,7 +21,7 @@ from judgekit.answers.imported import (
     read_ratings,
     read_ratings_beside,
 )
-from judgekit.answers.quality import Answered, AnswerMetric, Score, metric as answer_metric
+from judgekit.answers.quality import Answered, AnswerMetric, Occurrence, Score, metric as answer_metric
 from judgekit.answers.reading import Answer
 from judgekit.client.model_drift import origin
 from judgekit.client.stages import StageUnit
@@ -35,7 +35,7 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.reading.asker import play
 from judgekit.rules import DeclaredOutcome
 from judgekit.spec import Value
-from judgekit.wire.types import Origin, Outcome, Program, Request, most_requests
+from judgekit.wire.types import Outcome, Program, Request, most_requests
 
 if TYPE_CHECKING:
     from judgekit.client.session import Session
@@ -62,34 +62,43 @@ def read_ratings_of(
         imported: files of answers, each with its run where the rows do not say: ratings are columns of `RATED`.
         queries: ids of all questions: a rating of another one is an error.
     """
-    runs = {run.name for run in collection.runs}
-    known = {*queries, *collection.queries, ALL}
-    found = [(file, read_ratings(file, model=model, outcome=outcome)) for file in files]
+    tables = [(file, read_ratings(file, model=model, outcome=outcome)) for file in files]
     for file, run in imported:
         beside = read_ratings_beside(file, run, model, outcome)
-        found += [] if beside is None else [(file, beside)]
-    tables = []
-    for file, table in found:
-        for column, what, names in (("query_id", "question", known), ("run", "run", {*runs, ALL})):
-            odd = table[~table[column].isin(names)] if column in table.columns else table[:0]
-            if len(odd):
-                have = f" (the runs are {', '.join(sorted(runs))})" if column == "run" else ""
-                reason = f"rates {what} {odd[column].iloc[0]!r}, which the experiment does not have{have}"
-                raise DataError(reason, file, line_of(odd))
-        tables.append(completed(table, runs, depths))
+        if beside is not None:
+            tables.append((file, beside))
     if not tables:
         return None
-    table = pd.concat(tables, ignore_index=True)
-    keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in table.columns]
-    twice = table[table.duplicated(keys)]
-    if len(twice) and (outcome is None or not outcome.several):
-        row = twice.iloc[0]
-        raise UsageError(f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}")
-    return table[table["query_id"].isin(list(collection.queries))]
+
+    runs = {run.name for run in collection.runs}
+    questions = {*queries, *collection.queries, ALL}
+    for file, table in tables:
+        _check_rated(table, file, questions, runs)
+    ratings = pd.concat([completed(table, runs, depths) for _, table in tables], ignore_index=True)
+    if outcome is None or not outcome.several:
+        keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in ratings.columns]
+        twice = ratings[ratings.duplicated(keys)]
+        if len(twice):
+            row = twice.iloc[0]
+            raise UsageError(
+                f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}"
+            )
+    return ratings[ratings["query_id"].isin(list(collection.queries))]
 
 
-_Asked = tuple[str, int]
-"""A run's name and a depth."""
+def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set[str]) -> None:
+    """Refuse ratings of questions and runs that the experiment does not have."""
+    unknown = table[~table["query_id"].isin(questions)]
+    if len(unknown):
+        reason = f"rates question {unknown['query_id'].iloc[0]!r}, which the experiment does not have"
+        raise DataError(reason, file, line_of(unknown))
+    if "run" not in table.columns:
+        return
+    unknown = table[~table["run"].isin({*runs, ALL})]
+    if len(unknown):
+        name, known = unknown["run"].iloc[0], ", ".join(sorted(runs))
+        reason = f"rates run {name!r}, which the experiment does not have (the runs are {known})"
+        raise DataError(reason, file, line_of(unknown))
 
 
 @dataclass(frozen=True)
@@ -113,26 +122,25 @@ class Answering:
         """The metrics that ask an LLM."""
         return [metric for metric in self.metrics if metric.endpoint is not None]
 
-    def answered(self, unit: Unit, replies: Sequence[Outcome]) -> Answered:
-        """Return the answer that metrics rate, once all replies are there."""
-        assert isinstance(self.answerer, Answerer)  # imported answers are not asked for
-        with_docs = any(metric.needs_docs for metric in self.metrics)
-        return Answered(unit.query, self.answerer.answer(unit, replies), unit.docs if with_docs else ())
+    @property
+    def needs_docs(self) -> bool:
+        """Whether a metric looks at the documents that an answer was made from."""
+        return any(metric.needs_docs for metric in self.metrics)
 
 
 @dataclass(frozen=True)
-class _Rated:
-    """An answer and its ratings by LLMs as one program: what rates an answer is known once that is there."""
+class _AnswerAndRatings:
+    """An answer and its ratings by LLMs as one program: what is asked for a rating depends on the answer."""
 
+    answerer: Answerer
     answering: Answering
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave for the answer, then for each rating."""
-        assert isinstance(self.answering.answerer, Answerer)
-        wave, count = play(self.answering.answerer, unit, replies)
+        wave, count = play(self.answerer, unit, replies)
         if wave:
             return wave
-        answered = self.answering.answered(unit, replies[:count])
+        answered = self.read(unit, replies[:count])
         for metric in self.answering.llm_metrics:
             wave, further = play(metric, answered, replies[count:])
             if wave:
@@ -142,13 +150,18 @@ class _Rated:
 
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the answerer or a metric does not say."""
-        total = most_requests(self.answering.answerer, unit)  # type: ignore[arg-type]  # an Answerer, see above
+        total = most_requests(self.answerer, unit)
+        to_come = Answered(unit.query, Answer(""))
         for metric in self.answering.llm_metrics:
-            ratings = metric.most(Answered(unit.query, Answer("")))
+            ratings = metric.most(to_come)
             if total is None or ratings is None:
                 return None
             total += ratings
         return total
+
+    def read(self, unit: Unit, replies: Sequence[Outcome]) -> Answered:
+        """Return the answer that metrics rate, once all replies to the question are there."""
+        return Answered(unit.query, self.answerer.answer(unit, replies), unit.docs if self.answering.needs_docs else ())
 
 
 def answers_asked(
@@ -157,12 +170,14 @@ def answers_asked(
     """Yield what is asked for answers and their ratings: each list that is answered, or each imported answer."""
     answerer = answering.answerer
     if isinstance(answerer, Imported):
-        found = _with_docs(answering, collection).found
-        return ((metric, answered) for metric in answering.llm_metrics for answered in found)
-    if collection is None:
-        return iter(())
-    program: Program[Unit] = _Rated(answering) if answering.llm_metrics else answerer
-    return ((program, unit) for unit in _units_to_answer(collection, answer_units(collection, depths, closed_book)))
+        given = _with_docs(answerer, answering, collection).given
+        for metric in answering.llm_metrics:
+            for answered in given:
+                yield metric, answered
+    elif collection is not None:
+        program: Program[Unit] = _AnswerAndRatings(answerer, answering) if answering.llm_metrics else answerer
+        for unit in _units_to_answer(collection, answer_units(collection, depths, closed_book)):
+            yield program, unit
 
 
 def build_answerings(
@@ -175,19 +190,22 @@ def build_answerings(
     modes: Sequence[str] = (),
 ) -> list[Answering]:
     """Build the answerer and the answer metrics from their names, in each of the modes, or in that of the options."""
-    given, asked = dict(options or {}), resources.endpoint(endpoint)
+    answers_by = resources.endpoint(endpoint)
     for mode in modes:
         if mode not in MODES:
             raise UsageError(not_among("mode", mode, MODES))
         if modes.count(mode) > 1:
             raise UsageError(f"modes names {mode!r} twice")
-    if modes and (own := next((name for name in ("mode", "order") if name in given), None)):
-        raise UsageError(f"modes and the option {own} set the same thing: leave out one of them")
-    rated = tuple(answer_metric(name, resources) for name in metrics)
-    return [
-        Answering(make_answerer(asked, prompt, resources, {**given, **MODES.get(mode, {})}), rated, mode)
-        for mode in modes or [""]
-    ]
+    own = dict(options or {})
+    for name in ("mode", "order"):
+        if modes and name in own:
+            raise UsageError(f"modes and the option {name} set the same thing: leave out one of them")
+    built = tuple(answer_metric(name, resources) for name in metrics)
+    answerings = []
+    for mode in modes or [""]:
+        answerer = make_answerer(answers_by, prompt, resources, {**own, **MODES.get(mode, {})})
+        answerings.append(Answering(answerer, built, mode))
+    return answerings
 
 
 def import_answers(
@@ -203,52 +221,56 @@ def import_answers(
 ) -> list[Answering]:
     """Read what an application answered, by model, each with the metrics that rate it; see `read_answers`."""
     named = {run.name: run for run in runs}
-    found = read_answers(source, queries, runs=list(named), depths=depths, answered_by=answered_by, limited=limited)
-    for imported in found:
+    answers = read_answers(source, queries, runs=list(named), depths=depths, answered_by=answered_by, limited=limited)
+    for imported in answers:
         check_contexts(imported, named)
-    found = found if named else [replace(imported, contexts=None) for imported in found]
+    if not named:
+        answers = [replace(imported, contexts=None) for imported in answers]
     built = tuple(answer_metric(name, resources) for name in metrics)
     # An experiment reads the ratings beside its files itself, with what it declares of them.
     ratings = None if isinstance(source, list) else read_ratings_beside(source, None, answered_by or UNDECLARED)
     if ratings is not None:
-        found[0] = replace(found[0], ratings=ratings[ratings["query_id"].isin(list(queries))])
-    made = [Answering(one, built, one.mode) for one in found]
-    for one in made if ratings is None else ():
-        check_references(queries, one)
-    return made
+        answers[0] = replace(answers[0], ratings=ratings[ratings["query_id"].isin(list(queries))])
+    answerings = [Answering(imported, built, imported.mode) for imported in answers]
+    if ratings is None:
+        check_references(queries, answerings[0])
+    return answerings
 
 
 def check_references(queries: Queries, answering: Answering) -> None:
     """Refuse to pay for answers that cannot be rated."""
-    if (
-        answering.metrics
-        and all(m.needs_references for m in answering.metrics)
-        and not any(q.answers for q in queries.values())
-    ):
-        names = ", ".join(m.name for m in answering.metrics)
-        raise UsageError(
-            f"answers are compared with reference answers ({names}), and no query has any. Add ratings, a labeler with"
-            " labels that you trust, or a metric that needs no references, such as grounded"
-        )
+    can_rate = any(not metric.needs_references for metric in answering.metrics)
+    if can_rate or not answering.metrics or any(query.answers for query in queries.values()):
+        return
+    names = ", ".join(metric.name for metric in answering.metrics)
+    raise UsageError(
+        f"answers are compared with reference answers ({names}), and no query has any. Add ratings, a labeler with"
+        " labels that you trust, or a metric that needs no references, such as grounded"
+    )
+
+
+_List = tuple[str, tuple[str, ...]]
+"""What an answer is made from: a query's id, and ids of documents in their order."""
 
 
 def answer_units(
     collection: Collection, depths: Sequence[int], closed_book: bool = True
-) -> dict[tuple[str, tuple[str, ...]], list[_Asked]]:
-    """Return what has to be answered: (query id, doc ids in order) and the (run, depth) pairs that ask for it."""
-    asked: dict[tuple[str, tuple[str, ...]], list[_Asked]] = {}
+) -> dict[_List, list[tuple[str, int]]]:
+    """Return what has to be answered, each list with the runs and the depths that it stands for."""
+    lists: dict[_List, list[tuple[str, int]]] = {}
     for query_id in collection.queries:
         if closed_book:
-            asked.setdefault((query_id, ()), []).append((ALL, 0))
+            lists.setdefault((query_id, ()), []).append((ALL, 0))
         for depth in depths:
             for run in collection.runs:
-                asked.setdefault((query_id, tuple(run.top(query_id, depth))), []).append((run.name, depth))
-    return asked
+                top = tuple(run.top(query_id, depth))
+                lists.setdefault((query_id, top), []).append((run.name, depth))
+    return lists
 
 
-def _units_to_answer(collection: Collection, asked: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[Unit]:
-    """Yield a unit for every (query id, doc ids)."""
-    return (Unit(collection.queries[q], tuple(collection.docs.get(docs))) for q, docs in asked)
+def _units_to_answer(collection: Collection, lists: Iterable[_List]) -> Iterator[Unit]:
+    for query_id, doc_ids in lists:
+        yield Unit(collection.queries[query_id], tuple(collection.docs.get(doc_ids)))
 
 
 def answer_stage(model: str = "", mode: str = "") -> str:
@@ -261,7 +283,7 @@ def rating_stage(stage: str, metric: AnswerMetric) -> str:
     return f"rate {metric.name}{stage.removeprefix('answer')}"
 
 
-def at_depth(stage: str, depth: int) -> str:
+def stage_at_depth(stage: str, depth: int) -> str:
     """Return the name under which the requests of a stage about answers from the top ``depth`` are counted."""
     return f"{stage}, top {depth}"
 
@@ -278,35 +300,38 @@ async def answer_runs(
     """Answer every query from the top k documents of every run, for every depth k, and say how good the answers are."""
     answerer = answering.answerer
     if isinstance(answerer, Imported):
-        answering = replace(answering, answerer=_with_docs(answering, collection))
+        answering = replace(answering, answerer=_with_docs(answerer, answering, collection))
         return QUALITY.check(await _rate_imported([answering], session, stage))
-    asked = answer_units(collection, depths, closed_book)
-    units = _units_to_answer(collection, asked)
-    found: dict[Answered, list[tuple[_Asked, Origin]]] = {}
-    async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(asked)):
-        answered = answering.answered(unit, outcomes)
-        lists = asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)]
-        found.setdefault(answered, []).extend((one, origin(outcomes)) for one in lists)
-        for depth in {depth for _, depth in lists}:
-            session.book(at_depth(stage, depth), answerer.endpoint, outcomes)
-        for run, depth in lists if any(map(where, unit.docs)) else ():
-            session.book(at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
-    return QUALITY.check(await _rated(answering, found, session, stage))
+    lists = answer_units(collection, depths, closed_book)
+    program = _AnswerAndRatings(answerer, answering)
+    given: dict[Answered, list[Occurrence]] = {}
+    units = _units_to_answer(collection, lists)
+    async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(lists)):
+        places = lists[unit.query.query_id, tuple(doc.doc_id for doc in unit.docs)]
+        occurrences = [Occurrence(run, depth, *origin(outcomes)) for run, depth in places]
+        given.setdefault(program.read(unit, outcomes), []).extend(occurrences)
+        for depth in {depth for _, depth in places}:
+            session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)
+        if any(map(where, unit.docs)):  # runs that cut pages differently are compared by what each of them costs
+            for run, depth in places:
+                session.book(stage_at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
+    return QUALITY.check(await _rated(answering, given, session, stage))
 
 
-def _with_docs(answering: Answering, collection: Collection | None) -> Imported:
+def _with_docs(imported: Imported, answering: Answering, collection: Collection | None) -> Imported:
     """Return imported answers; with the documents that they were made from, where a metric looks at them."""
-    imported = answering.answerer
-    assert isinstance(imported, Imported)
-    if collection is None or not any(metric.needs_docs for metric in answering.metrics):
+    if collection is None or not answering.needs_docs:
         return imported
     runs = {run.name: run for run in collection.runs}
-    found: dict[Answered, list[tuple[Any, Any]]] = {}
-    for answered, places in imported.found.items():
-        for run, depth in places:
-            top = runs[run].top(answered.query.query_id, int(depth)) if run in runs and depth else []
-            found.setdefault(replace(answered, docs=tuple(collection.docs.get(top))), []).append((run, depth))
-    return replace(imported, found=found)
+    given: dict[Answered, list[Occurrence]] = {}
+    for answered, occurrences in imported.given.items():
+        for occurrence in occurrences:
+            top: Sequence[str] = ()
+            if occurrence.run in runs and occurrence.depth:
+                top = runs[occurrence.run].top(answered.query.query_id, int(occurrence.depth))
+            answered_from = replace(answered, docs=tuple(collection.docs.get(top)))
+            given.setdefault(answered_from, []).append(occurrence)
+    return replace(imported, given=given)
 
 
 async def answer_modes(
@@ -320,29 +345,31 @@ async def answer_modes(
     """Return what `answer_runs` does, all modes below each other; without a collection, rate imported answers."""
     if collection is None:
         return await _rate_imported(modes, session)
-    tables = [
-        await answer_runs(one, collection, depths, session, closed_book=closed_book, stage=answer_stage(mode=one.mode))
-        for one in modes
-    ]
+    tables = []
+    for answering in modes:
+        stage = answer_stage(mode=answering.mode)
+        tables.append(await answer_runs(answering, collection, depths, session, closed_book=closed_book, stage=stage))
     return pd.concat(tables, ignore_index=True)
 
 
-async def _rate_imported(imported: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
+async def _rate_imported(answerings: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
     """Return imported answers with their quality; without the columns run and depth where their table had none."""
-    tables = [QUALITY.empty()]
-    for one in imported:
-        assert isinstance(one.answerer, Imported)  # as `import_answers` made it
-        found = {answered: [(asked, ("", "")) for asked in at] for answered, at in one.answerer.found.items()}
-        tables.append(await _rated(one, found, session, stage))
-    table = pd.concat(tables[1:] or tables, ignore_index=True)
-    for one in imported:
-        ratings = one.answerer.ratings if isinstance(one.answerer, Imported) else None
-        if ratings is not None:
-            table = pd.concat([table, _beside(ratings, table)], ignore_index=True)
-    return RATINGS.check(table.drop(columns=[c for c in ("run", "depth") if len(table) and table[c].isna().all()]))
+    tables = []
+    people: list[pd.DataFrame] = []
+    for answering in answerings:
+        imported = answering.answerer
+        assert isinstance(imported, Imported)  # as `import_answers` made it
+        tables.append(await _rated(answering, imported.given, session, stage))
+        if imported.ratings is not None:
+            people.append(imported.ratings)
+    table = pd.concat(tables, ignore_index=True)
+    for ratings in people:
+        table = pd.concat([table, _with_only_place(ratings, table)], ignore_index=True)
+    nowhere = [column for column in ("run", "depth") if len(table) and table[column].isna().all()]
+    return RATINGS.check(table.drop(columns=nowhere))
 
 
-def _beside(ratings: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+def _with_only_place(ratings: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """Return ratings with the only run and depth of the answers, where they name none."""
     for column in ("run", "depth"):
         known = answers[column].dropna().unique()
@@ -352,48 +379,52 @@ def _beside(ratings: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
 
 
 async def _rated(
-    answering: Answering, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
+    answering: Answering, given: Mapping[Answered, Sequence[Occurrence]], session: Session, stage: str
 ) -> pd.DataFrame:
     """Return answers with their quality by every metric, sorted."""
+    imported = answering.answerer
+    extra = {"mode": answering.mode} if answering.mode else {}
+    if isinstance(imported, Imported) and imported.contexts is None:
+        extra["contexts"] = UNCHECKED
     rows: list[dict[str, object]] = []
-    unchecked = isinstance(answering.answerer, Imported) and answering.answerer.contexts is None
     for metric in answering.metrics:
         name = metric.name
-        async for answered, score in _rate(metric, found, session, rating_stage(stage, metric)):
-            result = answered.answer
-            for (run, depth), (reply_model, fingerprint) in found[answered]:
+        async for answered, score in _scored(metric, given, session, rating_stage(stage, metric)):
+            answer = answered.answer
+            for occurrence in given[answered]:
                 rows.append(
                     {
-                        "run": run,
-                        "depth": depth,
+                        "run": occurrence.run,
+                        "depth": occurrence.depth,
                         "model": answering.model,
                         "query_id": answered.query.query_id,
                         "metric": name,
                         "value": np.nan if score.value is None else score.value,
-                        "answer": result.text,
+                        "answer": answer.text,
                         "status": score.status.value,
                         "reason": score.reason,
-                        "abstained": int(result.abstained),
-                        "seems_abstained": int(result.seems_abstained),
-                        "cut_tokens": result.cut_tokens,
-                        **({"mode": answering.mode} if answering.mode else {}),
-                        **({"contexts": UNCHECKED} if unchecked else {}),
-                        "reply_model": reply_model,
-                        "fingerprint": fingerprint,
+                        "abstained": int(answer.abstained),
+                        "seems_abstained": int(answer.seems_abstained),
+                        "cut_tokens": answer.cut_tokens,
+                        **extra,
+                        "reply_model": occurrence.reply_model,
+                        "fingerprint": occurrence.fingerprint,
                     }
                 )
-    keys = ["run", "depth", "query_id", "metric"]
-    return pd.DataFrame(rows).sort_values(keys, ignore_index=True) if rows else QUALITY.empty()
+    if not rows:
+        return QUALITY.empty()
+    return pd.DataFrame(rows).sort_values(["run", "depth", "query_id", "metric"], ignore_index=True)
 
 
-async def _rate(
-    metric: AnswerMetric, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
+async def _scored(
+    metric: AnswerMetric, given: Mapping[Answered, Sequence[Occurrence]], session: Session, stage: str
 ) -> AsyncIterator[tuple[Answered, Score]]:
+    """Yield each answer with its score by a metric, and count what an LLM takes for it."""
     if metric.endpoint is None:
-        for unit in found:
-            yield unit, metric.read(unit, [])
-    else:
-        async for unit, outcomes in session.resolve(list(found), metric, stage=stage, total=len(found)):
-            for depth in {depth for (_, depth), _ in found[unit]}:
-                session.book(at_depth(stage, depth), metric.endpoint, outcomes)
-            yield unit, metric.read(unit, outcomes)
+        for answered in given:
+            yield answered, metric.read(answered, [])
+        return
+    async for answered, outcomes in session.resolve(list(given), metric, stage=stage, total=len(given)):
+        for depth in {occurrence.depth for occurrence in given[answered]}:
+            session.book(stage_at_depth(stage, depth), metric.endpoint, outcomes)
+        yield answered, metric.read(answered, outcomes)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.declared import RATING, filled, likely_scale, named, scaled
-from judgekit.answers.quality import Answered
+from judgekit.answers.quality import Answered, Occurrence
 from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
@@ -33,7 +33,7 @@ class Imported:
 
     Attributes:
         model: the model that answered, or `UNDECLARED`.
-        found: the answers, each with the (run, depth) that it was given for; None where the table does not say.
+        given: the answers, each with the runs and depths that it was given for.
         mode: of answering, "" where the table does not say.
         contexts: the ids of the documents that an answer was made from, by (run, depth, query); None where the table
             does not say.
@@ -41,7 +41,7 @@ class Imported:
     """
 
     model: str
-    found: Mapping[Answered, Sequence[tuple[Any, Any]]]
+    given: Mapping[Answered, Sequence[Occurrence]]
     mode: str = ""
     contexts: Mapping[tuple[Any, Any, str], tuple[str, ...]] | None = None
     ratings: pd.DataFrame | None = None
@@ -59,29 +59,31 @@ def read_answers(
 ) -> list[Imported]:
     """Read what an application answered, by model and mode, of a table or of files, each with the run that it is."""
     sources = source if isinstance(source, list) else [(source, None)]
-    tables = [_answers(one, run, queries, runs, depths, answered_by, limited=limited) for one, run in sources]
+    tables = []
+    for file, run in sources:
+        tables.append(_answers(file, run, queries, runs, depths, answered_by, limited=limited))
     for column in ("mode", "context"):
-        lacking = [path for (path, _), table in zip(sources, tables, strict=True) if column not in table.columns]
+        lacking = [file for (file, _), table in zip(sources, tables, strict=True) if column not in table.columns]
         if 0 < len(lacking) < len(tables):
             raise DataError(f"lacks column {column!r}, which others of the files have", str(lacking[0]))
     table = pd.concat(tables, ignore_index=True)
-    keys = [name for name in ("model", "mode", "run", "depth", "query_id") if name in table.columns]
-    _check_unique(table, keys, "answers", None)
-    whose = [name for name in keys if name in ("model", "mode")]
+    _check_unique(table, _keys(table), "answers", None)
+    if "mode" not in table.columns:
+        table = table.assign(mode="")
     made = []
-    for (model, *mode), rows in table.sort_values("model", kind="stable").groupby(whose, sort=False):
-        found: dict[Answered, list[tuple[Any, Any]]] = {}
-        answers: dict[tuple[Any, Any], dict[str, str]] = {}
+    for (model, mode), rows in table.sort_values("model", kind="stable").groupby(["model", "mode"], sort=False):
+        texts: dict[tuple[Any, Any], dict[str, str]] = {}
         contexts: dict[tuple[Any, Any, str], tuple[str, ...]] = {}
         for row in rows.to_dict("records"):
-            place = row.get("run"), row.get("depth")
-            answers.setdefault(place, {})[row["query_id"]] = row["answer"]
-            contexts[(*place, row["query_id"])] = _ids(row.get("context"))
-        for asked, texts in answers.items():
+            run, depth, query_id = row.get("run"), row.get("depth"), row["query_id"]
+            texts.setdefault((run, depth), {})[query_id] = row["answer"]
+            contexts[run, depth, query_id] = _ids(row.get("context"))
+        given: dict[Answered, list[Occurrence]] = {}
+        for (run, depth), answers in texts.items():
             for query_id, query in queries.items():
-                found.setdefault(Answered(query, _answer(texts.get(query_id))), []).append(asked)
-        told = contexts if "context" in rows.columns else None
-        made.append(Imported(str(model), found, "".join(map(str, mode)), told))
+                answered = Answered(query, _answer(answers.get(query_id)))
+                given.setdefault(answered, []).append(Occurrence(run, depth))
+        made.append(Imported(str(model), given, str(mode), contexts if "context" in rows.columns else None))
     return made
 
 
@@ -105,14 +107,25 @@ def _answers(
         raise DataError(reason, path)
     if run is not None and "run" not in table.columns:
         table = table.assign(run=run)
-    table = _placed(filled(table, "model", answered_by or UNDECLARED), runs, depths, ANSWERS, path)
-    keys = [name for name in ("model", "mode", "run", "depth", "query_id") if name in table.columns]
+    table = filled(table, "model", answered_by or UNDECLARED)
+    if runs:
+        table = _placed(table, "run", runs, ANSWERS, path)
+        _check_known(table, "run", runs, path)
+    if depths:
+        table = _placed(table, "depth", depths, ANSWERS, path)
+        _check_known(table, "depth", depths, path)
+    keys = _keys(table)
     table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
     _check_unique(table, keys, "answers", path)
     unknown = ~table["query_id"].isin(list(queries))
     if unknown.any() and not (limited and not unknown.all()):
         raise DataError(f"query {table['query_id'][unknown].iloc[0]!r} is not among the queries", path)
     return table[~unknown]
+
+
+def _keys(answers: pd.DataFrame) -> list[str]:
+    """Return the columns that tell the answers of a table apart."""
+    return [name for name in ("model", "mode", "run", "depth", "query_id") if name in answers.columns]
 
 
 def _ids(cell: object) -> tuple[str, ...]:
@@ -127,19 +140,20 @@ def _ids(cell: object) -> tuple[str, ...]:
 
 def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
     """Hold what answers were made from against the top of their runs, in any order."""
-    odd = [
-        (run, depth, query_id, given)
-        for (run, depth, query_id), given in (imported.contexts or {}).items()
-        if run in runs and depth and set(given) != set(runs[run].top(query_id, int(depth)))
-    ]
-    if odd:
-        run, depth, query_id, given = odd[0]
-        top = ", ".join(runs[run].top(query_id, int(depth)))
-        raise DataError(
-            f"{len(odd):,} imported answers were made from other documents than their run's top: that to query"
-            f" {query_id!r} from {', '.join(given) or 'none'}, and the top {depth} of run {run!r} is {top or 'empty'}."
-            " Give the runs that your application answered from"
-        )
+    others: list[tuple[str, int, str]] = []
+    for (run, depth, query_id), context in (imported.contexts or {}).items():
+        if run in runs and depth and set(context) != set(runs[run].top(query_id, int(depth))):
+            others.append((run, int(depth), query_id))
+    if not others:
+        return
+    run, depth, query_id = others[0]
+    context = (imported.contexts or {})[run, depth, query_id]
+    top = runs[run].top(query_id, depth)
+    raise DataError(
+        f"{len(others):,} imported answers were made from other documents than their run's top: that to query"
+        f" {query_id!r} from {', '.join(context) or 'none'}, and the top {depth} of run {run!r} is"
+        f" {', '.join(top) or 'empty'}. Give the runs that your application answered from"
+    )
 
 
 def _answer(raw: str | None) -> Answer:
@@ -151,14 +165,13 @@ def _answer(raw: str | None) -> Answer:
 
 def read_ratings(
     path: str | Path,
-    metric: str = RATING,
-    model: str = UNDECLARED,
     *,
+    model: str = UNDECLARED,
     outcome: DeclaredOutcome | None = None,
     notes: list[str] | None = None,
 ) -> pd.DataFrame:
     """Read how good the answers were in the eyes of people or of another tool, as a quality table of values in 0..1."""
-    return _ratings(named(read_table(RATINGS, path, numbered=True), metric, model), outcome, path, notes)
+    return _ratings(named(read_table(RATINGS, path, numbered=True), model=model), outcome, path, notes)
 
 
 def _ratings(
@@ -168,8 +181,9 @@ def _ratings(
     table = scaled(table, outcome, path, notes)
     if "status" not in table.columns:
         unrated = table["value"].isna()
-        status = unrated.map({True: Status.UNASKED.value, False: Status.OK.value}).astype("str")
-        table = table.assign(status=status, reason=unrated.map({True: "not rated", False: ""}).astype("str"))
+        status = np.where(unrated, Status.UNASKED.value, Status.OK.value)
+        reason = np.where(unrated, "not rated", "")
+        table = table.assign(status=pd.array(status, dtype="str"), reason=pd.array(reason, dtype="str"))
     keys = [key for key in ("run", "depth", "query_id", "metric", "model", "mode") if key in table.columns]
     if outcome is None or not outcome.several:
         _check_unique(table, keys, "values", path)
@@ -189,23 +203,22 @@ def read_ratings_beside(
     if run is not None and "run" not in table.columns:
         table = table.assign(run=run)
     kept = [name for name in ("query_id", "run", "depth", "model", "mode", "answer", "scale") if name in table.columns]
-    if outcome is not None and outcome.cluster is not None and outcome.cluster in table.columns:
-        kept.append(outcome.cluster)
-    parts = [
-        table[kept].assign(value=table[column], metric=RATING if column == "value" else column)
-        for column in rated_columns(table.columns, outcome)
-    ]
-    if not parts:
-        return None
-    return _ratings(pd.concat(parts), outcome, path)
+    if outcome is not None and outcome.cluster in table.columns:
+        kept.append(str(outcome.cluster))
+    parts = []
+    for column in rated_columns(table.columns, outcome):
+        metric = RATING if column == "value" else column
+        parts.append(table[kept].assign(value=table[column], metric=metric))
+    return _ratings(pd.concat(parts), outcome, path) if parts else None
 
 
 def rated_columns(columns: Iterable[object], outcome: DeclaredOutcome | None = None) -> list[str]:
     """Return which columns of a table of answers are ratings: the declared outcome, and those that are called so."""
     # The reader gives `value` the metric of ratings that name none.
     wanted = None if outcome is None else outcome.outcome
-    wanted = "value" if wanted == RATING else wanted
-    names = [*map(str, columns)]
+    if wanted == RATING:
+        wanted = "value"
+    names = [str(column) for column in columns]
     return [name for name in names if name in RATED or (name == wanted and name not in ANSWERS.columns)]
 
 
@@ -220,41 +233,47 @@ def candidates(source: str | Path, *, beside_answers: bool) -> dict[str, str | N
         DataError: the file holds no such table, or a word stands among numbers that are no thumbs.
     """
     if not beside_answers:
-        table = named(read_table(RATINGS, source, numbered=True))
-        parts = {str(metric): rows for metric, rows in table.groupby("metric", sort=False)}
-    else:
-        answers = read_table(ANSWERS, source, numbered=True)
-        columns = rated_columns(answers.columns)
-        parts = {
-            RATING if name == "value" else name: answers[["query_id"]].assign(value=answers[name]) for name in columns
+        ratings = named(read_table(RATINGS, source, numbered=True))
+        return {
+            str(metric): likely_scale(rows, str(metric), source)
+            for metric, rows in ratings.groupby("metric", sort=False)
         }
-    return {metric: likely_scale(rows, metric, source) for metric, rows in parts.items()}
+    answers = read_table(ANSWERS, source, numbered=True)
+    scales = {}
+    for column in rated_columns(answers.columns):
+        metric = RATING if column == "value" else column
+        scales[metric] = likely_scale(answers[["query_id"]].assign(value=answers[column]), metric, source)
+    return scales
 
 
 def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int]) -> pd.DataFrame:
     """Return a table of ratings with all columns of a quality table."""
-    return QUALITY.check(_placed(named(scaled(table)), runs, depths, QUALITY))
+    table = _placed(named(scaled(table)), "run", runs, QUALITY)
+    return QUALITY.check(_placed(table, "depth", depths, QUALITY))
 
 
 def _placed(
-    table: pd.DataFrame, runs: Collection[str], depths: Collection[int], kind: Table, path: str | Path | None = None
+    table: pd.DataFrame, column: str, known: Collection[Any], kind: Table, path: str | Path | None = None
 ) -> pd.DataFrame:
-    """Return a table with the run and the depth of each row; a missing column means the only run or depth."""
-    for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):
-        if kind is ANSWERS and not known:
-            continue
-        have = ", ".join(map(str, sorted(known, key=str))) or "none"
-        if column not in table.columns:
-            if len(known) != 1:
-                told = f"and the {what} are {have}: name one in each row"
-                raise DataError(f"the {kind.name} table lacks column {column!r}, {told}", path)
-            table = table.assign(**dict[str, Any]({column: next(iter(known))}))
-        odd = ~table[column].isin([*known, 0] if column == "depth" else list(known))
-        if kind is ANSWERS and odd.any():
-            raise DataError(
-                f"holds answers of {column} {table[column][odd].iloc[0]!s}, and the {what} are {have}", path
-            )
-    return table
+    """Return a table with the run or the depth of each row; a missing column means the only one."""
+    if column in table.columns:
+        return table
+    if len(known) != 1:
+        have = f"and the {column}s are {_listed(known)}: name one in each row"
+        raise DataError(f"the {kind.name} table lacks column {column!r}, {have}", path)
+    return table.assign(**dict[str, Any]({column: next(iter(known))}))
+
+
+def _check_known(table: pd.DataFrame, column: str, known: Collection[Any], path: str | Path | None) -> None:
+    """Refuse answers of a run or a depth that is not there; depth 0 is the answer without documents."""
+    unknown = table[column][~table[column].isin([*known, 0] if column == "depth" else list(known))]
+    if len(unknown):
+        have = f"and the {column}s are {_listed(known)}"
+        raise DataError(f"holds answers of {column} {unknown.iloc[0]!s}, {have}", path)
+
+
+def _listed(known: Collection[Any]) -> str:
+    return ", ".join(map(str, sorted(known, key=str))) or "none"
 
 
 def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | Path | None) -> None:
@@ -262,8 +281,8 @@ def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | P
         raise DataError(f"depth must be a number of documents, at least 0, not {table['depth'].min()}", path)
     twice = table[table.duplicated(keys)]
     if len(twice):
-        told = ", ".join(f"{key} {twice[key].iloc[0]!s}" for key in keys)
-        raise DataError(f"two {what} for {told}", path, line_of(twice))
+        place = ", ".join(f"{key} {twice[key].iloc[0]!s}" for key in keys)
+        raise DataError(f"two {what} for {place}", path, line_of(twice))
 
 
 def line_of(rows: pd.DataFrame) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from judgekit.answers.reading import Answer
 from judgekit.catalog import Catalog, Spelled
@@ -33,6 +33,18 @@ class Answered:
     query: Query
     answer: Answer
     docs: tuple[Doc, ...] = ()
+
+
+class Occurrence(NamedTuple):
+    """Where an answer was given: for which run, from how many documents, and by whom as the reply says.
+
+    ``run`` and ``depth`` are None where a table of imported answers does not name them.
+    """
+
+    run: Any
+    depth: Any
+    reply_model: str = ""
+    fingerprint: str = ""
 
 
 class Score(NamedTuple):

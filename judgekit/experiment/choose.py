@@ -118,13 +118,12 @@ class RunContest:
         imported = self.answering.answerer
         if not isinstance(imported, Imported):
             return collection, self.answering
-        found = {
-            answered: kept
-            for answered, places in imported.found.items()
-            if answered.query.query_id in collection.queries
-            and (kept := [(run, depth) for run, depth in places if run in runs and depth == self.depth])
-        }
-        return collection, replace(self.answering, answerer=replace(imported, found=found))
+        given = {}
+        for answered, occurrences in imported.given.items():
+            kept = [place for place in occurrences if place.run in runs and place.depth == self.depth]
+            if kept and answered.query.query_id in collection.queries:
+                given[answered] = kept
+        return collection, replace(self.answering, answerer=replace(imported, given=given))
 
     def units(self, begin: int, end: int, runs: Sequence[str]) -> Iterator[StageUnit]:
         """Yield what a block asks for answers and their ratings."""

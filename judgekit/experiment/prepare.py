@@ -327,7 +327,7 @@ def _with_primary(
         of = ratings[ratings["metric"] == metric]
         depths, runs = sorted({int(depth) for depth in of["depth"]}), set(of["run"][of["depth"] > 0])
     elif isinstance(imported := answering[0].answerer, Imported):
-        runs = {run for places in imported.found.values() for run, depth in places if depth}
+        runs = {place.run for places in imported.given.values() for place in places if place.depth}
     with located(config.path, "analysis.primary"):
         alike = [name for name in names if name.split("@")[0] == names[0].split("@")[0]]
         primary = ([name for name in alike if Measure(name).cutoff in {None, *depths}] or alike)[-1]

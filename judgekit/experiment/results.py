@@ -15,7 +15,7 @@ from judgekit import __version__, scoring
 from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
-from judgekit.answering import Answering, at_depth, rating_stage
+from judgekit.answering import Answering, rating_stage, stage_at_depth
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount, Usage
 from judgekit.client.session import Session
@@ -82,7 +82,7 @@ def costs(
     """Return the standalone cost of each labeling, and of answering at a depth, NaN where unknown."""
     rows = []
     for stage, one in [*(answering or {}).items()][: bool(depth)]:
-        amount = session.usage(at_depth(stage, depth or 0)).standalone
+        amount = session.usage(stage_at_depth(stage, depth or 0)).standalone
         known = not isinstance(one.answerer, Imported) and not amount.unreported
         about = {"labeling": ANSWERING, "requests": amount.requests or None, "money": amount.money if known else None}
         rows.append(about | dict.fromkeys(("prompt_tokens", "completion_tokens", "request_seconds")))

@@ -438,7 +438,7 @@ def _ahead(prepared: Prepared) -> dict[str, int]:
     for stage, answering in prepared.answering.items():
         answerer = answering.answerer
         if isinstance(answerer, Imported):
-            units = len(answerer.found)
+            units = len(answerer.given)
         else:
             units = found[stage] = len(answer_units(collection, answers.depths, answers.closed_book))
         found |= {rating_stage(stage, metric): units for metric in answering.llm_metrics}

@@ -73,9 +73,9 @@ class State:
 
     def taken(self, stage: str) -> Amount:
         """Return what the answers of a stage that the decision is about take."""
-        from judgekit.answering import at_depth
+        from judgekit.answering import stage_at_depth
 
-        return self.session.usage(at_depth(stage, self.cell.depth)).standalone
+        return self.session.usage(stage_at_depth(stage, self.cell.depth)).standalone
 
 
 class Step:

@@ -32,7 +32,7 @@ def test_thumbs_and_ratings_are_a_quality_table(tmp_path: Path) -> None:
     assert list(table["value"].fillna(-1)) == [0.0, 1.0, 1.0, -1]
     assert (table["status"][5], table["reason"][5]) == ("unasked", "not rated")
     rows = "run,depth,query_id,metric,model,value,answer\nbm25,5,q1,clarity,gpt,1,Paris\nbm25,5,q1,truth,gpt,0,Paris\n"
-    table = read_ratings(write(tmp_path, rows), "unused")
+    table = read_ratings(write(tmp_path, rows))
     assert table["metric"].tolist() == ["clarity", "truth"]
     assert table[["model", "answer"]].values.tolist() == [["gpt", "Paris"]] * 2
     assert read_ratings(write(tmp_path, "run,depth,query_id,value\n")).empty
@@ -105,7 +105,7 @@ def test_several_files_of_answers_are_one_table(tmp_path: Path) -> None:
         '{"query_id": "q1", "answer": "Rome", "run": "b"}\n{"query_id": "q2", "answer": "So.", "run": "b"}\n'
     )
     (found,) = read_answers([(one, "a"), (two, "a")], QUERIES, runs=["a", "b"], depths=[5])
-    given = {(a.query.query_id, at[0]): a.answer.text for a, places in found.found.items() for at in places}
+    given = {(a.query.query_id, at.run): a.answer.text for a, places in found.given.items() for at in places}
     assert given == {("q1", "a"): "Paris", ("q2", "a"): "", ("q1", "b"): "Rome", ("q2", "b"): "So."}
     with pytest.raises(DataError, match=r"one\.json: the answers table lacks column 'run', and the runs are a, b"):
         read_answers([(one, None), (two, None)], QUERIES, runs=["a", "b"], depths=[5])
