@@ -163,6 +163,8 @@ def _holds(source: str | Path, found: Recognised, kind: str) -> bool:
 def _told_by_names(held: list[str], found: Recognised) -> list[str]:
     """Leave of the kinds that a table without pairs may be those that the names of its columns speak for."""
     fields = {*found.fields}
+    if "value" in found.named and "text" in found.named:
+        return []  # ratings that name their question by its text: `judgekit init` gives them its id
     ratings = bool(fields & {*_RATING.names["query_id"]}) and not fields & _TELLS_QUALITY
     if ("query" in held and "run" in fields and fields & {*RATED}) or "value" in found.named:
         return ["ratings"]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from judgekit.data.fields import DECLARED, Source
 from judgekit.data.forms import ENTRY, entry_of
 from judgekit.data.forms.delimited import TREC
+from judgekit.data.forms.lists import DICT
 from judgekit.data.recognise import DECLARED_KINDS, Recognised
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import opened
@@ -54,6 +55,8 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
         return Columns({f"column {place}": key for place, key in zip(places, keys, strict=True)}, (), {})
     if found.form is None or found.flat is None or not found.fields:
         return Columns({}, (), {})
+    if found.form is DICT:
+        return Columns({"{query: {doc: number}}": "queries, docs and numbers"}, (), {})
     if found.nested:
         taken = _entries(found.form, Source(None, found.flat.name, ENTRY, "entry"), found.told)
         return Columns(taken, tuple(name for name in found.told if name not in taken), {})
@@ -74,7 +77,9 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     if kind == "ratings" or "rating" in taken.values():
         taken |= dict.fromkeys([name for name in RATERS if name in fields][:1], "cluster")
     lacks = {names[key][0]: what for key, what in declared.adds.items() if key not in taken.values()}
-    return Columns(taken, tuple(name for name in fields if name not in taken), lacks)
+    # No column of a query or doc holds a list or an object.
+    left = (name for name in fields if name not in taken and not isinstance(found.told.get(name), list | dict))
+    return Columns(taken, tuple(left), lacks)
 
 
 def _entries(form: DataForm, source: Source, fields: Mapping[str, Any]) -> dict[str, str]:

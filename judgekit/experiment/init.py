@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,7 +46,14 @@ from judgekit.experiment.inputs import (
     question_column,
     seen,
 )
-from judgekit.experiment.joined import folded, references_of, results_with_ids, table_with_ids, with_references
+from judgekit.experiment.joined import (
+    folded,
+    named_apart,
+    references_of,
+    results_with_ids,
+    table_with_ids,
+    with_references,
+)
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.written import KnownOutcome, Planned
 from judgekit.spec import Spec
@@ -254,7 +262,7 @@ class _Survey:
             found = table_with_ids(file, column, ids, known=known)
             if not found.rows:
                 continue
-            copy = self._import(f"{IMPORTED}/{stem(file.path)}.{found.ending}", found.text)
+            copy = self._import(f"{IMPORTED}/{stem(file.path).removesuffix('.xlsx')}.{found.ending}", found.text)
             copy.form = found.form
             copy.look()
             file.why = ""
@@ -270,7 +278,7 @@ class _Survey:
             self.files.append(copy)
 
     def _give_results_ids(self) -> None:
-        """Give results whose questions have no ids those of a table that holds the same questions."""
+        """Give results the ids of a table with the same questions, and one id to passages that several have."""
         results = {name: (file, run) for name, (file, run) in self.runs.items() if "query" in file.kinds}
         tables: list[tuple[Input, dict[str, str]]] = []
         for table in self.of("query") if results else ():
@@ -283,21 +291,28 @@ class _Survey:
             texts = {folded(query.text) for query in own.values()}
             table, known = max(tables, key=lambda pair: len(texts & pair[1].keys()), default=(file, {}))
             matched = len(texts & known.keys())
-            if own.keys() & {*known.values()} or 2 * matched <= len(texts):
+            docs = read_docs(file.given)
+            retrieved = docs.get(sorted({*run.doc_ids}))
+            has_ids = bool(own.keys() & {*known.values()}) or 2 * matched <= len(texts)
+            if has_ids and not named_apart(retrieved, passages):
+                passages |= {(doc.title, doc.text): doc.doc_id for doc in retrieved}
                 continue
-            ids = {query_id: known.get(folded(query.text), query_id) for query_id, query in own.items()}
+            ids = dict(zip(own, own, strict=True))
+            if not has_ids:
+                ids = {query_id: known.get(folded(query.text), query_id) for query_id, query in own.items()}
             answers = self.read(file, "answer", partial(read_table, ANSWERS)) if "answer" in file.kinds else None
-            text = results_with_ids(own, ids, read_docs(file.given), run, answers, passages)
+            text = results_with_ids(own, ids, docs, run, answers, passages)
             copy = self._import(f"{IMPORTED}/{name}.jsonl", text)
             # Its columns are told once, with the file that it came from.
             copy.content = replace(file.content, fields=())
             copy.kinds = [kind for kind in file.kinds if kind not in ("query", "qrels")]
-            file.taken.append(
-                f"results for {matched:,} questions of {table.name}, found by their text: written to {copy.name}"
-                " with their ids"
-            )
+            same = "results whose passages others have under other ids"
+            if not has_ids:
+                same = f"results for {matched:,} questions of {table.name}, found by their text"
+                table.kinds = ["query"]
+            file.taken.append(f"{same}: written to {copy.name} with their ids")
             file.tell_columns("query")
-            file.kinds, table.kinds = [], ["query"]
+            file.kinds = ["query"] if has_ids else []
             self.files.append(copy)
             self.runs[name] = (copy, read_run(copy.path, name))
 
@@ -514,16 +529,18 @@ class _Survey:
 
     def _explain_unused(self, *, referenced: bool) -> None:
         """Say why files are not used, and how a table may be whose columns are not known."""
+        named: list[str] = []
         for file in self.files:
             file.leave("no other file needs it")
             form = likely_columns(file, self.runs) if file.unknown_table and not file.taken else ""
             if not form:
                 continue
             loss = " Without it no question has a reference answer." if "answers=" in form and not referenced else ""
-            self.cautions.append(
-                f"{file.name} is not used: nothing says what its columns hold.{loss} If this is right, run: judgekit"
-                f" init {self.root} '{form}:{file.path}' --overwrite"
-            )
+            self.cautions.append(f"{file.name} is not used: nothing says what its columns hold.{loss}")
+            named.append(f"'{form}:{file.path}'")
+        if named:
+            command = " ".join(["judgekit init", shlex.quote(str(self.root)), *named, "--overwrite"])
+            self.cautions.append(f"If these columns are right, run: {command}")
 
     def _incomplete(self, missing: list[str]) -> Draft:
         none = f"there are no {' and no '.join(missing)} here"

@@ -137,7 +137,7 @@ class Input:
             self.columns.append(", ".join(f"{name} → {what}" for name, what in columns.taken.items()))
         if columns.left:
             use = "not used"
-            if kind in ("query", "doc"):
+            if kind == "query" or (kind == "doc" and not self.nested):
                 use = f"kept for prompts as {{{kind}.NAME}}"
             if kind == "query":
                 use += " and for [analysis] by"
@@ -219,9 +219,13 @@ def likely_columns(file: Input, runs: Collection[str]) -> str:
     ids = [name for name in names if name not in naming and name == left[0]]
     roles: list[tuple[str, str]] = []
     if naming:  # ratings
-        roles = [("query_id", ids[0])] if ids else [("text", name) for name in asking[:1]]
+        # Beside a question the first column is a time or the number of the rating.
+        roles = [("text", name) for name in asking[:1]] or [("query_id", name) for name in ids]
         roles.append(("run", naming[0]))
-        further = [("value", name) for name in names if name not in dict(roles).values()]
+        values = [name for name in names if name not in dict(roles).values()]
+        # A rating says the same of many answers, a time or a comment does not.
+        values.sort(key=lambda name: len({*cells[name]}))
+        further = [("value", name) for name in values]
     else:
         roles = [("id", ids[0])] if ids and asking else []
         roles += [("text", name) for name in asking[:1]]
@@ -229,7 +233,7 @@ def likely_columns(file: Input, runs: Collection[str]) -> str:
         further = [("answers", name) for name in texts if asking and name not in dict(roles).values()]
     roles += further[:1]
     complete = len(roles) >= (3 if naming else 2)
-    return str(Spec(file.unknown_table, tuple((key, name) for key, name in roles))) if complete else ""
+    return str(Spec(file.unknown_table, tuple(roles))).replace("'", '"') if complete else ""
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from judgekit.data.documents import Docs, Queries
+from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.fields import TABULAR
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened
@@ -109,6 +109,12 @@ def results_with_ids(
         entry = {"query_id": ids[query_id], "question": query.text, "documents": [*documents.values()], **further}
         lines.append(json.dumps(entry, ensure_ascii=False) + "\n")
     return "".join(lines)
+
+
+def named_apart(docs: Iterable[Doc], passages: Mapping[tuple[str, str], str]) -> bool:
+    """Return whether most passages that earlier results hold as well have another id there."""
+    shared = [(doc.doc_id, passages[doc.title, doc.text]) for doc in docs if (doc.title, doc.text) in passages]
+    return 2 * sum(own != other for own, other in shared) > len(shared)
 
 
 def references_of(source: str | Path) -> dict[str, tuple[str, ...]]:

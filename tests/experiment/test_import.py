@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -113,11 +114,12 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     assert "name its columns, xlsx(id=…,text=…,answers=…):fragen.xlsx" in first.out
     assert "name its columns, csv(id=…,text=…,answers=…):daumen.csv" in first.out
     assert "not used: 250 text files, and no run names one by its path" in first.out
-    assert "handbook.pdf     not used: save its text as .txt or .md" in first.out
-    assert "*.jpg            7 files, the first not used: line 1: is not a text file" in first.out
-    questions = "xlsx(id=Nr,text=Frage,answers=Antwort):company/fragen.xlsx"
-    thumbs = "csv(query_id=Nr,run=Variante,value=Daumen):company/daumen.csv"
-    said = journey("init", "company", questions, thumbs, "--overwrite")
+    assert "handbook.pdf               not used: save its text as .txt or .md" in first.out
+    assert "*.jpg                      7 files, the first not used: line 1: is not a text file" in first.out
+    assert "fragen.xlsx is not used: nothing says what its columns hold. Without it no question has a ref" in first.err
+    # The columns of thumbs and questions as their cells show them.
+    command = first.err.split("If these columns are right, run: judgekit ")[1]
+    said = journey(*shlex.split(command))
     assert "fragen.xlsx                questions: 10, 10 with reference answers" in said.out
     assert "Nr → id, Frage → text, Antwort → answers" in said.out
     assert "kept for prompts as {query.NAME} and for [analysis] by: Abteilung" in said.out
@@ -314,3 +316,32 @@ def test_judgments_that_nothing_else_follows_are_what_to_keep(folder: Path, judg
     assert about in " ".join(said.out.split()), said.out
     kept = "Keep the judgments that you have: no other labeling follows nDCG@3 by gold."
     assert kept in " ".join(said.out.split()), said.out
+
+
+def test_tables_without_ids_in_another_language_come_in_by_the_command_that_init_prints(
+    company: Path, judgekit: Callable[..., Said]
+) -> None:
+    right = [str(1400 + 31 * i) for i in range(10)]
+    asked = [f"Wann wurde die Brücke von {town} gebaut?" for town in TOWNS]
+    sheet(company / "fragen.xlsx", [("Frage", "Erwartete Antwort"), *zip(asked, right, strict=True)])
+    for name in ("langchain", "llamaindex"):
+        entries = json.loads((company / f"{name}.json").read_text())
+        for entry, question in zip(entries, asked, strict=True):
+            entry["input" if name == "langchain" else "query"] = question
+        (company / f"{name}.json").write_text(json.dumps(entries))
+    days = [
+        f"{i + 20}.5.2026;{question};{run};{thumb}"
+        for i, question in enumerate(asked)
+        for run, thumb in (("langchain", "👍"), ("llamaindex", "👎"))
+    ]
+    (company / "daumen.csv").write_text("\n".join(["Tag;Frage;Variante;Daumen", *days]) + "\n")
+    first = judgekit("init", "company", code=0)
+    assert "results whose passages others have under other ids: written to imported/llamaindex.jsonl" in first.out
+    assert "passages that runs found repeat the text of another" not in first.err
+    command = first.err.split("If these columns are right, run: judgekit ")[1]
+    said = judgekit(*shlex.split(command), code=0)
+    assert "imported/fragen.csv        questions: 10, 10 with reference answers" in said.out
+    assert "imported/daumen.csv        ratings of answers" in said.out
+    config = load(company / "experiment.toml")
+    assert (config.answers.outcome, config.data.queries.split(":")[1]) == ("rating", "imported/fragen.csv")
+    judgekit("run", company / "experiment.toml", "--dry-run", code=0)

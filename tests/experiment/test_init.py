@@ -103,7 +103,15 @@ def as_dpr(folder: Path) -> None:
                 "judged.csv     judgments: 6 of 6",
             ],
         ),
-        (as_dictionaries, ["judgments: 6 of 6 questions, 6 with", "run 'poor': 6 questions", "the form 'dict'"]),
+        (
+            as_dictionaries,
+            [
+                "judgments: 6 of 6 questions, 6 with",
+                "run 'poor': 6 questions",
+                "the form 'dict'",
+                "{query: {doc: number}} → ",
+            ],
+        ),
         (as_beir, ["questions: 6, none with reference answers", "qrels/train.tsv  not used: it judges none"]),
         (as_dpr, ["questions: 6, 6 with reference answers (the form 'dpr'); passages:", "run 'good'"]),
     ],
