@@ -210,8 +210,7 @@ class Pilot:
             found={"within-query": self.found},
             resamples=self.resamples,
             rules=Rules(),
-            background=Background(costs=costs, pool=Pool(questions, pairs, pairs, questions, AT_HAND)),
-            money=Money("EUR"),
+            background=Background(money=Money("EUR"), costs=costs, pool=Pool(questions, pairs, pairs, AT_HAND)),
         )
         return case, decide_on(case)
 

@@ -23,7 +23,7 @@ import pandas as pd
 from scipy import stats
 
 from judgekit.analysis.best import compared_with_best
-from judgekit.analysis.foresight import race_length, reuse, shown_lead
+from judgekit.analysis.foresight import most_needed, race_length, shown_lead
 from judgekit.analysis.race import BLOCK, RaceRules, RunAnswers, race
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.experiment.plan import smallest_r
@@ -196,8 +196,8 @@ def reuses(random: np.random.Generator) -> pd.DataFrame:
                 tops = lists(random, how, runs + 1, 50)
                 known = [needs_of(tops[:-1], run) for run in range(runs)]
                 for kind, before, new in zip(held, zip(*known, strict=True), needs_of(tops, runs), strict=True):
-                    said = reuse(before)
-                    held[kind].append(said is not None and new <= said.most)
+                    most = most_needed(before)
+                    held[kind].append(most is not None and new <= most)
             rows += [(f"reuse of {kind}, {how}", runs, 50, np.mean(each), SHOWN) for kind, each in held.items()]
     return pd.DataFrame(rows, columns=["what", "runs", "questions", "held", "replicates"])
 

@@ -134,7 +134,6 @@ def pool_size(collection: Collection, depth: int | None) -> Pool:
         len(collection.queries),
         len(pairs),
         collection.n_pairs,
-        len(lists),
         collection.at_hand or len(collection.queries),
         tuple(labels) if several else (),
         tuple(answers) if several else (),

@@ -33,7 +33,6 @@ class Best:
         cost: the most that choosing each run may lose against the best, from 0 to 1 like quality, shape (R,).
         upper: ``upper[b, s]`` is the most by which run b may be better than run s, if b is the best, shape (R, R);
             0 on the diagonal and where two runs have equal lists.
-        units: over how many questions (or groups of them).
         missing: how many answers are missing. The bounds hold whatever they are.
     """
 
@@ -41,7 +40,6 @@ class Best:
     may_be_best: Bools
     cost: Floats
     upper: Floats
-    units: int
     missing: int
 
 
@@ -99,7 +97,7 @@ def compared_with_best(
         upper[best, others] = mean + limit * error
         may_be_best[best] = bool(np.all(upper[best, others] >= 0))
     cost = np.clip(upper.max(axis=0), 0.0, 1.0)
-    return Best(known_means(quality), may_be_best, cost, upper, units, int(missing.sum()))
+    return Best(known_means(quality), may_be_best, cost, upper, int(missing.sum()))
 
 
 def check_unit(quality: Floats) -> None:
@@ -123,7 +121,7 @@ def best_of(means: Floats, errors: Floats, units: int, confidence: float) -> Bes
     upper = means[:, None] - means + t_quantile(1 - (1 - confidence) / others, units) * errors
     np.fill_diagonal(upper, 0.0)
     may_be_best = np.asarray((upper >= 0).all(axis=1))
-    return Best(means, may_be_best, np.clip(upper.max(axis=0), 0.0, 1.0), upper, units, 0)
+    return Best(means, may_be_best, np.clip(upper.max(axis=0), 0.0, 1.0), upper, 0)
 
 
 def kindest(quality: Floats, best: int) -> Floats:

@@ -24,7 +24,7 @@ from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_leads
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
-from judgekit.analysis.money import ANSWERING, Money, StrategyCost, check_costs, price_of
+from judgekit.analysis.money import ANSWERING, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.unpaired import UnpairedRatings
@@ -123,7 +123,6 @@ class Case:
         resamples: the one resample matrix.
         rules: when something is claimed.
         background: facts that the tables do not hold.
-        money: prices.
         declared: what the outcome is, and on which scale.
         constructed: labelings whose labels are the outcome by construction.
         closed_book: quality without documents, shape (Q,); None where it is not known.
@@ -139,7 +138,6 @@ class Case:
     resamples: Resamples
     rules: Rules
     background: Background
-    money: Money
     declared: DeclaredOutcome = field(default_factory=DeclaredOutcome)
     constructed: frozenset[str] = frozenset()
     closed_book: Floats | None = None
@@ -408,7 +406,7 @@ class Case:
         costs, background = check_costs(self.background.costs), self.background
         prices: dict[str, StrategyCost] = {}
         for name in (ANSWERING, *names):
-            price = price_of(name, background.needs.get(name), costs, self.money, background.pool)
+            price = price_of(name, background.needs.get(name), costs, background.money, background.pool)
             if price is not None:
                 prices[name] = price
         return prices

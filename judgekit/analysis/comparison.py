@@ -400,7 +400,6 @@ class _Comparing:
                 resamples=work.resamples,
                 rules=self.rules,
                 background=self.background,
-                money=self.background.money,
                 declared=self.outcome,
                 constructed=frozenset(name for name in panel.labelings if work.flagger.is_outcome(panel, name)),
                 closed_book=inputs.closed_book.get((panel.metric, model)),

@@ -8,7 +8,7 @@ from typing import Final
 
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.foresight import reuse
+from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.wording import names_of, plural, rounded
@@ -28,8 +28,8 @@ def costs(case: Case) -> Iterator[Claim]:
     pool, prices = case.background.pool, case.prices(_names(case))
     if pool is None:
         return
-    if case.money.judgment is not None:
-        people = price_of(PEOPLE, None, check_costs(None), case.money, pool)
+    if case.background.money.judgment is not None:
+        people = price_of(PEOPLE, None, check_costs(None), case.background.money, pool)
         prices |= {} if people is None else {PEOPLE: people}
     known = {name: price for name, price in prices.items() if _amount(case, price)}
     if not known:
@@ -75,7 +75,7 @@ def _amount(case: Case, price: StrategyCost) -> str:
 
 def in_money(case: Case, amount: float) -> str:
     """Return an amount of money in words."""
-    currency = case.money.currency
+    currency = case.background.money.currency
     sign = _SIGNS.get(currency, f"{currency} " if currency else "")
     return f"{sign}{amount:,.0f}" if amount >= 10 else f"{sign}{amount:,.2f}"
 
@@ -85,7 +85,7 @@ def _references(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Clai
     free = [name for name in prices if name not in need]
     if not need:
         return
-    each = case.money.reference
+    each = case.background.money.reference
     price = "" if each is None else f" ({in_money(case, each)} each)"
     if free and len(free) < len(need):
         said = f"All but {names_of(free)} need reference answers{price}."
@@ -97,7 +97,7 @@ def _references(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Clai
 
 def _budget(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Claim]:
     """Yield how many further questions the budget pays for."""
-    budget = case.money.budget
+    budget = case.background.money.budget
     if budget is None:
         return
     bought = {name: int(budget / price.money) for name, price in prices.items() if price.money > 0}
@@ -110,9 +110,12 @@ def _budget(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Claim]:
 def a_further_run(case: Case) -> Iterator[Claim]:
     """Yield how many labels and answers a further run needs at most."""
     pool = case.background.pool
-    needs = None if pool is None else (reuse(pool.labels_again), reuse(pool.answers_again))
-    if pool is None or needs is None or needs[0] is None or needs[1] is None:
+    if pool is None:
         return
-    labels, answers = min(rounded(needs[0].most), pool.pooled), min(rounded(needs[1].most), pool.queries)
+    labels, answers = most_needed(pool.labels_again), most_needed(pool.answers_again)
+    if labels is None or answers is None:
+        return
+    # Not more than there is in all.
+    labels, answers = min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries)
     said = f"A further run needs at most about {labels:,} labels or {answers:,} answers."
     yield Claim("further run", said, against=ANSWERING, value=labels, high=labels, line="New run")

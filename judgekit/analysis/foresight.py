@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,7 +22,6 @@ _BOUND: Final = (1.63, 1.92, 2.06, 2.23, 2.34, 2.47, 2.62)
 """Standard errors of the largest bound among so many equal runs."""
 _ROUNDS: Final = 50
 _LEAST: Final = 3
-_BOTH_ENDS: Final = 5
 
 
 def _of_runs(constants: Sequence[float], runs: int) -> float:
@@ -61,30 +59,15 @@ def race_length(margin: float, runs: int, differ: float, lead: float, confidence
     return questions_until(np.array([-lead]), np.array([deviation]), margin, error)
 
 
-@dataclass(frozen=True)
-class Reuse:
-    """How many new labels (or answers) one further run will need, 90 % of the time.
-
-    Attributes:
-        least: at least so many; None where too few runs are known to say.
-        most: at most so many.
-    """
-
-    least: int | None
-    most: int
-
-
-def reuse(needs: Sequence[int]) -> Reuse | None:
-    """Return what a further run will need, from what each run would need if it were left out; None below three runs.
+def most_needed(needs: Sequence[int]) -> int | None:
+    """Return how many new labels (or answers) a further run needs at most, 95 % of the time; None below three runs.
 
     Args:
-        needs: by run, how many of its labels (or answers) no other run shares.
+        needs: by run, how many of its labels (or answers) no other run shares: what it would need if it were left out.
     """
     runs = len(needs)
     if runs < _LEAST:
         return None
     logs = np.log(np.asarray(needs, np.float64) + 1)
     half = t_quantile(0.95, runs) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / runs)
-    most = math.ceil(math.exp(float(logs.mean()) + half) - 1)
-    least = max(math.floor(math.exp(float(logs.mean()) - half) - 1), 0)
-    return Reuse(least if runs >= _BOTH_ENDS else None, most)
+    return math.ceil(math.exp(float(logs.mean()) + half) - 1)

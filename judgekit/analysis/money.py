@@ -75,7 +75,6 @@ class Pool:
         queries: that were labelled.
         pairs: (query, doc) of them within the depth; ``pooled`` within the depth of the pool, which the costs are of.
         pooled: see above.
-        lists: different lists of documents to answer from.
         at_hand: queries that there are, labelled or not.
         labels_again, answers_again: by run, the labels and the answers that it alone needs: what it would have added to
             the others. Empty with one run.
@@ -84,7 +83,6 @@ class Pool:
     queries: int
     pairs: int
     pooled: int
-    lists: int
     at_hand: int
     labels_again: tuple[int, ...] = ()
     answers_again: tuple[int, ...] = ()

@@ -60,7 +60,7 @@ def test_it_is_the_recipe(confidence: float, grouped: bool, missing: int) -> Non
     kept, cost = slow(quality, weights[first].T, groups.tolist(), confidence)
     assert best.may_be_best.tolist() == kept
     assert best.cost == pytest.approx(cost)
-    assert (best.units, best.missing) == (25, int(np.isnan(quality).sum()))
+    assert best.missing == int(np.isnan(quality).sum())
     assert best.means == pytest.approx(np.nanmean(quality, axis=1))
 
 

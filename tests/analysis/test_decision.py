@@ -25,7 +25,7 @@ from tests.commands import Judgekit, in_process
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 READER = jk.Endpoint("x", "http://localhost:1/v1", "m")
 COSTS = pd.DataFrame({"labeling": ["own", "other", "answers"], "requests": [1000.0, 0.0, 300.0]})
-POOL = Pool(100, 500, 1000, 300, 100, (5, 40, 20, 22), (20, 30, 25, 26))
+POOL = Pool(100, 500, 1000, 100, (5, 40, 20, 22), (20, 30, 25, 26))
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def experiments(draw: st.DrawFn) -> tuple[tuple[pd.DataFrame, pd.DataFrame], dic
     background = Background(
         needs=needs,
         costs=costs,
-        pool=Pool(n, 5 * n, 10 * n, 3 * n, n, again, again),
+        pool=Pool(n, 5 * n, 10 * n, n, again, again),
         answering={"m": AnsweredBy("m", "")},
         reranked={names[0]: "m"},
         money=Money("EUR"),

@@ -20,7 +20,7 @@ from tests.analysis.worlds import tables, world
 TEXTS: Final = Path(__file__).with_name("whole_decisions.txt")
 NAMES: Final = ("erag", "judge", "gold", "containment", "strong", "words")
 READER: Final = jk.Endpoint("x", "http://localhost:1/v1", "m")
-POOL: Final = Pool(104, 1092, 2125, 571, 104, (15, 60, 90, 120, 150, 202), (74, 80, 85, 90, 95, 102))
+POOL: Final = Pool(104, 1092, 2125, 104, (15, 60, 90, 120, 150, 202), (74, 80, 85, 90, 95, 102))
 CASES: Final[dict[str, Callable[[], dict[str, Any]]]] = {}
 
 

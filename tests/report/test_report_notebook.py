@@ -34,7 +34,7 @@ def quality() -> pd.DataFrame:
 def comparison() -> jk.Comparison:
     costs = pd.DataFrame({"labeling": ["judge", "erag<b>"], "requests": [100.0, 200.0]})
     rules = jk.Rules(primary="nDCG@10", resamples=100)
-    background = Background(costs=costs, pool=Pool(60, 60, 60, 60, 60))
+    background = Background(costs=costs, pool=Pool(60, 60, 60, 60))
     return jk.compare(scores(), quality(), rules, outcome="em", model="small", background=background)
 
 
