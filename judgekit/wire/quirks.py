@@ -301,13 +301,15 @@ def _completion(status: int, body: Any, data: bytes) -> Response:
         kept = {"message": {"content": None}, "finish_reason": NO_TEXT, "base64": b64encode(data).decode()}
         said = f"{status} with {len(data):,} {NO_TEXT} (they begin with {data[:8].hex(' ')})"
         return Refused(said, raw=canonical({"choices": [kept]}).decode())
-    if not isinstance(body, dict):
-        page = "an HTML page (login?)" if text.lstrip()[:1] == "<" else ""
-        kind = page or ("no whole JSON object" if text.strip() else "nothing")
-        shown = f": {_short(text)}" if text.strip() else ""
-        return Retry(f"{status} with {kind} where a chat completion should be{shown}")
-    shown = "" if "error" in problem else f": {_short(text)}"
-    return Retry(f"{status} with {problem}{shown}", usage=tokens_used(body))
+    shown = f": {_short(text)}"
+    if isinstance(body, dict):
+        return Retry(f"{status} with {problem}{'' if 'error' in problem else shown}", usage=tokens_used(body))
+    kind = "no whole JSON object"
+    if not text.strip():
+        kind, shown = "nothing", ""
+    elif text.lstrip().startswith("<"):
+        kind = "an HTML page (login?)"
+    return Retry(f"{status} with {kind} where a chat completion should be{shown}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,11 +347,18 @@ class _Error:
     @classmethod
     def _listed(cls, detail: list[Any], code: str) -> _Error:
         """Read FastAPI's detail: what it says, not the input that it repeats."""
-        parts = [d for d in detail if isinstance(d, dict) and isinstance(d.get("msg"), str)]
-        paths = [[str(p) for p in d["loc"] if p != "body"] if isinstance(d.get("loc"), list) else [] for d in parts]
-        own = "; ".join(": ".join(filter(None, [".".join(q), d["msg"]])) for q, d in zip(paths, parts, strict=True))
-        param = next((path[0] for path in paths if path), "")
-        return cls(_short(own or str(detail)), code, param, " ".join(d["msg"] for d in parts))
+        param = ""
+        messages: list[str] = []
+        sentences: list[str] = []
+        for entry in detail:
+            message, location = at(entry, "msg"), at(entry, "loc")
+            if not isinstance(message, str):
+                continue
+            path = [str(step) for step in location if step != "body"] if isinstance(location, list) else []
+            param = param or "".join(path[:1])
+            messages.append(message)
+            sentences.append(f"{'.'.join(path)}: {message}" if path else message)
+        return cls(_short("; ".join(sentences) or str(detail)), code, param, " ".join(messages))
 
     @property
     def everything(self) -> str:
@@ -357,19 +366,22 @@ class _Error:
 
     def named(self, params: Collection[str]) -> str | None:
         """Return the parameter of the body that the error is about; what it names itself goes before what it says."""
-        candidates = [p for p in params if p not in _FIXED]
+        candidates = set(params) - _FIXED
         if self.param:
             return self.param if self.param in candidates else None
-        places = []
+        places: list[tuple[int, str]] = []
         for param in candidates:
             quote = "['\"`]" if param in _AMBIGUOUS else r"\b"
-            if found := re.search(f"{quote}{re.escape(param)}{quote}", self.words):
-                places.append((found.start(), param))
+            place = re.search(f"{quote}{re.escape(param)}{quote}", self.words)
+            if place is not None:
+                places.append((place.start(), param))
         return min(places)[1] if places else None
 
 
 def _short(text: str) -> str:
-    plain = " ".join(re.sub(r"<[^>]*>", " ", text).split() if text.lstrip()[:1] == "<" else text.split())
+    if text.lstrip().startswith("<"):
+        text = re.sub(r"<[^>]*>", " ", text)
+    plain = " ".join(text.split())
     return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "…"
 
 

@@ -138,63 +138,60 @@ class Endpoint:
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
-        llm, params = self.kind == "chat", dict(self.params)
-        object_carries = callable(getattr(self.transport, "send", None)) or hasattr(self.transport, "chat")
-        in_file = isinstance(self.transport, str) and split_file(self.transport)[0] is not None
-        carriers = "'http', 'openai', 'my_file.py:Mine' or an object with send(endpoint, body)"
+        if self.kind not in get_args(Kind):
+            yield "kind", f"must be 'chat' or 'callable', not {self.kind!r}"
+        if self.api not in ROUTES:
+            yield "api", f"must be one of {', '.join(map(repr, ROUTES))}, not {self.api!r}"
+        if self.own_transport and not self._carries():
+            carriers = "'http', 'openai', 'my_file.py:Mine' or an object with send(endpoint, body)"
+            yield "transport", f"must be {carriers}, not {self.transport!r}"
+        if (self.target is None) == (self.kind == "callable"):
+            yield "target", 'kind = "callable" and target = "my_app.py:answer" (or a function) belong together'
+        if self.application:
+            if self.api != "chat":
+                yield "api", f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}"
+            if self.own_transport:
+                yield "transport", "cannot be combined with your own application, which carries requests itself"
+        else:
+            if not self.model.strip():
+                yield "model", "model is empty"
+            problem = None if self.built_in else address_problem(self.base_url)
+            if problem is not None:
+                yield "base_url", problem
+        yield from self._unsendable()
+        if isinstance(self.complete, str) or not all(isinstance(word, str) for word in self.complete):
+            yield "complete", f"must be a list of texts, not {self.complete!r}"
+        if self.concurrency < 1:
+            yield "concurrency", f"must be at least 1, not {self.concurrency}"
+        if self.max_retries < 0:
+            yield "max_retries", f"must be at least 0, not {self.max_retries}"
+        if not self.timeout_s > 0:
+            yield "timeout_s", f"must be positive, not {self.timeout_s}"
+
+    def _carries(self) -> bool:
+        """Return whether the user's own transport is an object or the name of one in a file."""
+        if isinstance(self.transport, str):
+            return split_file(self.transport)[0] is not None
+        return callable(getattr(self.transport, "send", None)) or hasattr(self.transport, "chat")
+
+    def _unsendable(self) -> Iterator[tuple[str, str]]:
+        """Yield why parameters, headers or the name of the key's variable cannot be sent or must not be kept."""
+        params = dict(self.params)
+        for name, value in sorted(params.items()):
+            if name in _OURS:
+                yield f"params.{name}", f"judgekit sets {name} itself; leave it out"
+            if name in _ROOMS and (type(value) is not int or value < 1):
+                yield f"params.{name}", f"must be a whole number from 1 on, not {value!r}"
         key = key_among(params)
-        rules = [  # the name of a value, whether it keeps to the rule, and what is said if it does not
-            ("kind", self.kind in get_args(Kind), f"must be 'chat' or 'callable', not {self.kind!r}"),
-            ("api", self.api in ROUTES, f"must be one of {', '.join(map(repr, ROUTES))}, not {self.api!r}"),
-            ("api", llm or self.api == "chat", f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}"),
-            (
-                "transport",
-                object_carries or in_file or not self.own_transport,
-                f"must be {carriers}, not {self.transport!r}",
-            ),
-            (
-                "transport",
-                llm or not self.own_transport,
-                "cannot be combined with your own application, which carries requests itself",
-            ),
-            (
-                "target",
-                (self.target is None) != (self.kind == "callable"),
-                'kind = "callable" and target = "my_app.py:answer" (or a function) belong together',
-            ),
-            *(
-                (f"params.{name}", False, f"judgekit sets {name} itself; leave it out")
-                for name in sorted(_OURS & {*params})
-            ),
-            *(
-                (f"params.{name}", type(room) is int and room > 0, f"must be a whole number from 1 on, not {room!r}")
-                for name, room in params.items()
-                if name in _ROOMS
-            ),
-            (
-                "params",
-                key is None,
-                f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",
-            ),
-            (
-                "complete",
-                not isinstance(self.complete, str) and all(isinstance(word, str) for word in self.complete),
-                f"must be a list of texts, not {self.complete!r}",
-            ),
-            ("concurrency", self.concurrency >= 1, f"must be at least 1, not {self.concurrency}"),
-            ("max_retries", self.max_retries >= 0, f"must be at least 0, not {self.max_retries}"),
-            ("timeout_s", self.timeout_s > 0, f"must be positive, not {self.timeout_s}"),
-            ("model", self.application or bool(self.model.strip()), "model is empty"),
-        ]
-        for name, holds, problem in rules:
-            if not holds:
-                yield name, problem
-        unfit = {f"headers.{name}": header_problem(name, value) for name, value in self.headers.items()}
-        unfit["api_key_env"] = None if self.api_key_env is None else variable_problem(self.api_key_env)
-        unfit["base_url"] = address_problem(self.base_url) if llm and not self.built_in else None
-        for name, unfitness in unfit.items():
-            if unfitness is not None:
-                yield name, unfitness
+        if key is not None:
+            yield "params", f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env"
+        for name, value in self.headers.items():
+            problem = header_problem(name, value)
+            if problem is not None:
+                yield f"headers.{name}", problem
+        problem = None if self.api_key_env is None else variable_problem(self.api_key_env)
+        if problem is not None:
+            yield "api_key_env", problem
         try:
             canonical(params)
         except (TypeError, ValueError) as error:
