@@ -72,9 +72,11 @@ def is_local(base_url: str) -> bool:
 
 def variables_of(api_key_env: object, headers: object) -> list[str]:
     """Return the names of the environment variables that a key and headers are read from."""
-    values = [value for value in headers.values() if isinstance(value, str)] if isinstance(headers, dict) else []
-    named = [value.removeprefix(_FROM_ENV) for value in values if value.startswith(_FROM_ENV)]
-    return [api_key_env, *named] if isinstance(api_key_env, str) else named
+    names = [api_key_env] if isinstance(api_key_env, str) else []
+    for value in headers.values() if isinstance(headers, dict) else ():
+        if isinstance(value, str) and value.startswith(_FROM_ENV):
+            names.append(value.removeprefix(_FROM_ENV))
+    return names
 
 
 def variable_problem(name: str) -> str | None:
@@ -86,12 +88,14 @@ def variable_problem(name: str) -> str | None:
 
 def key_among(params: Any) -> str | None:
     """Return the name of a body parameter that is called as keys are, at any depth, or None."""
+    if isinstance(params, dict):
+        for name, value in params.items():
+            if isinstance(value, str) and _KEY_NAME.search(name):
+                return str(name)
+        params = list(params.values())
     if isinstance(params, list):
         return next(filter(None, map(key_among, params)), None)
-    if not isinstance(params, dict):
-        return None
-    own = next((name for name, value in params.items() if isinstance(value, str) and _KEY_NAME.search(name)), None)
-    return own or key_among(list(params.values()))
+    return None
 
 
 def header_problem(name: str, value: str) -> str | None:
@@ -180,13 +184,14 @@ def api_key(endpoint: Endpoint) -> str | None:
 
 def headers_of(endpoint: Endpoint) -> dict[str, str]:
     """Return the headers that an endpoint's requests have besides ours, by names in lower case."""
-    where = f"endpoints.{endpoint.name}.headers"
-    return {
-        name.lower(): _variable(value.removeprefix(_FROM_ENV), f"{where}.{name}")
-        if value.startswith(_FROM_ENV)
-        else value
-        for name, value in ({} if endpoint.base_url == RECORDED_URL else endpoint.headers).items()
-    }
+    headers: dict[str, str] = {}
+    if endpoint.base_url == RECORDED_URL:
+        return headers
+    for name, value in endpoint.headers.items():
+        if value.startswith(_FROM_ENV):
+            value = _variable(value.removeprefix(_FROM_ENV), f"endpoints.{endpoint.name}.headers.{name}")
+        headers[name.lower()] = value
+    return headers
 
 
 def _variable(name: str, where: str, spaces: bool = True) -> str:
@@ -205,6 +210,11 @@ _LEAST: Final = 12
 _CUT: Final = "***"
 
 
+def _as_json_spells(key: str) -> str:
+    """Return a pattern of all the ways in which JSON may write a key."""
+    return "".join(rf"(?:{re.escape(c)}|\\{re.escape(c)}|(?i:\\u{ord(c):04x}))" for c in key)
+
+
 class Secret:
     """Keys that are cut out of what a server says. It has no readable `repr`."""
 
@@ -212,17 +222,19 @@ class Secret:
         """Guard ``keys``, but those that are None or too short to be a secret."""
         self._keys = sorted({key for key in keys if key is not None and len(key) >= _LEAST}, key=len, reverse=True)
         self._bytes = [key.encode() for key in self._keys]
-        # The ways in which JSON may write a character of a key.
-        spelled = [[rf"(?:{re.escape(c)}|\\{re.escape(c)}|(?i:\\u{ord(c):04x}))" for c in key] for key in self._keys]
-        self._escaped = re.compile("|".join(map("".join, spelled)).encode())
+        self._escaped = re.compile("|".join(map(_as_json_spells, self._keys)).encode())
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> Self:
         """Return the secrets of an endpoint: its key, and the headers that come from variables."""
-        named = {name.lower() for name, value in endpoint.headers.items() if value.startswith(_FROM_ENV)}
-        hidden = [value for name, value in headers_of(endpoint).items() if name in named]
-        # What follows a scheme, as in "Bearer KEY", is a secret of its own.
-        return cls(api_key(endpoint), *hidden, *(value.rpartition(" ")[2] for value in hidden))
+        keys = [api_key(endpoint)]
+        values = headers_of(endpoint)
+        for name, value in endpoint.headers.items():
+            if value.startswith(_FROM_ENV):
+                secret = values.get(name.lower(), "")
+                # The part behind a scheme, as in "Bearer KEY", is a secret of its own.
+                keys += [secret, secret.rpartition(" ")[2]]
+        return cls(*keys)
 
     def __repr__(self) -> str:
         return "Secret()"
