@@ -37,8 +37,8 @@ _DOCUMENT: Final = re.compile(r"attributes\.(?:retrieval\.documents|reranker\.ou
 _RETRIEVING: Final = ("RETRIEVER", "RERANKER")
 _WHOLE: Final = "TRACE"
 _MODELS: Final = ("attributes.llm.model_name", "attributes.gen_ai.request.model", "model", "provided_model_name")
-_ASKED: Final = ("question", "query", "user_input", "input", "text", "content", "messages")
-_SAID: Final = ("answer", "output", "response", "result", "text", "content", "messages")
+_QUESTIONS: Final = ("question", "query", "user_input", "input", "text", "content", "messages")
+_ANSWERS: Final = ("answer", "output", "response", "result", "text", "content", "messages")
 
 
 @dataclass
@@ -49,10 +49,10 @@ class _Step:
     kind: str = ""
     session: str = ""
     start: str = ""
-    asked: str = ""
-    said: str = ""
+    question: str = ""
+    answer: str = ""
     model: str = ""
-    found: list[Doc] = field(default_factory=list)
+    docs: list[Doc] = field(default_factory=list)
 
 
 @dataclass
@@ -80,10 +80,14 @@ class Traces:
     def files(self) -> dict[str, Callable[[Path], object]]:
         """What writes each of the files that `write` makes, by name, those of the runs first."""
         files: dict[str, Callable[[Path], object]] = {}
-        files |= {f"{slug(run.name)}.trec": partial(write_run, run) for run in self.runs}
-        files |= {"queries.jsonl": partial(write_queries, self.queries), "docs.jsonl": partial(write_docs, self.docs)}
-        tables = {"answers.csv": self.answers, "ratings.csv": self.ratings}
-        return files | {name: partial(write_table, table) for name, table in tables.items() if len(table)}
+        for run in self.runs:
+            files[f"{slug(run.name)}.trec"] = partial(write_run, run)
+        files["queries.jsonl"] = partial(write_queries, self.queries)
+        files["docs.jsonl"] = partial(write_docs, self.docs)
+        for name, table in (("answers.csv", self.answers), ("ratings.csv", self.ratings)):
+            if len(table):
+                files[name] = partial(write_table, table)
+        return files
 
     def write(self, folder: str | Path) -> None:
         """Write all of it into a folder; see `files`."""
@@ -127,24 +131,30 @@ def _unwrapped(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for resource in fields.get("resourceSpans") or ():
         for scope in resource.get("scopeSpans") or ():
             for span in scope.get("spans") or ():
-                values = {f"attributes.{one['key']}": next(iter(one["value"].values())) for one in span["attributes"]}
+                values: dict[str, Any] = {}
+                for attribute in span["attributes"]:
+                    values[f"attributes.{attribute['key']}"] = next(iter(attribute["value"].values()))
                 yield from _unwrapped({**span, "attributes": None, **values})
     if isinstance(fields.get("data"), list):
-        for one in fields["data"]:
-            yield from _unwrapped(one)
+        for inner in fields["data"]:
+            yield from _unwrapped(inner)
     if "resourceSpans" in fields or isinstance(fields.get("data"), list):
         return
     whole = _flat(fields)
-    inside = [part for name in ("observations", "scores", "annotations") for part in whole.pop(name, None) or ()]
+    parts: list[Any] = []
+    for name in ("observations", "scores", "annotations"):
+        parts += whole.pop(name, None) or ()
     yield whole
-    for part in (part for part in inside if isinstance(part, Mapping)):
-        yield from _unwrapped({"trace_id": _first(whole, (*_TRACE, "id")), "span_id": _first(whole, _OWN), **part})
+    ids = {"trace_id": _first(whole, (*_TRACE, "id")), "span_id": _first(whole, _OWN)}
+    for part in parts:
+        if isinstance(part, Mapping):
+            yield from _unwrapped({**ids, **part})
 
 
 def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in fields.items():
-        key = f"{prefix}{_CAMEL.sub('_', name).lower() if not prefix else name}"
+        key = prefix + name if prefix else _CAMEL.sub("_", name).lower()
         if isinstance(value, Mapping) and key not in ("input", "output", "metadata"):
             flat |= _flat(value, f"{key}.")
         elif value is not None and value == value:  # Parquet has NaN where there is nothing
@@ -157,16 +167,25 @@ _OWN: Final = ("context.span_id", "span_id", "id")
 
 
 def _first(fields: Mapping[str, Any], names: Iterable[str]) -> str:
-    return str(next((fields[name] for name in names if fields.get(name) not in (None, "")), ""))
+    for name in names:
+        if fields.get(name) not in (None, ""):
+            return str(fields[name])
+    return ""
+
+
+def _value(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((fields[name] for name in names if name in fields), None)
 
 
 def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
     """Return what is rated (a step or a trace), the rating's name and its value; None for anything else."""
     annotation = "annotator_kind" in fields
     names = ("result.score", "score", "result.label", "label") if annotation else ("value", "string_value")
-    value = next((fields[name] for name in names if name in fields), None)
-    about = _first(fields, _OWN if annotation else _TRACE)
-    return None if value is None else (about, _first(fields, ("annotation_name", "name")) or "rating", value)
+    value = _value(fields, names)
+    if value is None:
+        return None
+    rated = _first(fields, _OWN if annotation else _TRACE)
+    return rated, _first(fields, ("annotation_name", "name")) or "rating", value
 
 
 def _step(fields: Mapping[str, Any]) -> tuple[_Step, str]:
@@ -183,12 +202,12 @@ def _step(fields: Mapping[str, Any]) -> tuple[_Step, str]:
         kind=kind,
         session=_first(fields, ("attributes.session.id", "session_id")),
         start=_first(fields, ("start_time", "timestamp", "start_time_unix_nano")),
-        asked=_text(next((fields[n] for n in ("attributes.input.value", "input") if n in fields), ""), _ASKED),
-        said=_text(next((fields[n] for n in ("attributes.output.value", "output") if n in fields), ""), _SAID),
+        question=_text(_value(fields, ("attributes.input.value", "input")), _QUESTIONS),
+        answer=_text(_value(fields, ("attributes.output.value", "output")), _ANSWERS),
         model=_first(fields, _MODELS) if kind in ("LLM", "GENERATION") else "",
     )
     if kind in _RETRIEVING:
-        step.found = [_doc(one, step) for one in _documents(fields)]
+        step.docs = [_doc(item, step) for item in _documents(fields)]
     return step, own
 
 
@@ -200,7 +219,11 @@ def _text(value: Any, keys: Sequence[str]) -> str:
     if isinstance(value, list):
         return _text(value[-1], ("content", *keys)) if value else ""
     if isinstance(value, Mapping):
-        return next((text for key in keys if key in value and (text := _text(value[key], keys))), "")
+        for key in keys:
+            text = _text(value.get(key), keys)
+            if text:
+                return text
+        return ""
     return "" if value is None else str(value)
 
 
@@ -215,13 +238,13 @@ def _parsed(value: Any) -> Any:
 def _documents(fields: Mapping[str, Any]) -> list[Any]:
     """Return the documents of a retrieval, the best first."""
     for name in ("attributes.reranker.output_documents", "attributes.retrieval.documents", "output"):
-        found = _parsed(fields.get(name))
-        if isinstance(found, Mapping):
-            found = next((found[key] for key in ("documents", "results") if key in found), None)
-        if isinstance(found, list):
-            return found
-        if isinstance(found, str) and found.lstrip()[:1] == "[":
-            what = f"trace {_first(fields, _TRACE)}: the documents are not written as JSON ({found[:40]}…)"
+        listed = _parsed(fields.get(name))
+        if isinstance(listed, Mapping):
+            listed = _value(listed, ("documents", "results"))
+        if isinstance(listed, list):
+            return listed
+        if isinstance(listed, str) and listed.lstrip().startswith("["):
+            what = f"trace {_first(fields, _TRACE)}: the documents are not written as JSON ({listed[:40]}…)"
             raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
     numbered: dict[int, dict[str, Any]] = {}
     for name, value in fields.items():
@@ -239,79 +262,126 @@ def _doc(item: Any, step: _Step) -> Doc:
     return doc if id_problem(doc.doc_id) is None else replace(doc, doc_id=content_id(doc.title, doc.text))
 
 
-def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str, Any]]) -> Traces:
-    roots = {trace: _root(some) for trace, some in steps.items()}
-    queries: dict[str, Query] = {}
-    told: dict[str, list[dict[str, str]]] = {}
-    docs: dict[str, Doc] = {}
-    lists: dict[str, dict[str, list[str]]] = {}
-    places: dict[tuple[str, str], str] = {}
-    models: dict[str, str] = {}
-    lost: Counter[str] = Counter()
-    for trace, root in sorted(roots.items(), key=lambda item: (item[1].start, item[0])):
-        if not root.asked.strip():
-            lost["hold no question"] += 1
-            continue
-        before = told.setdefault(root.session or f"trace {trace}", [])
-        turn = {"role": "user", "content": root.asked}
-        messages = (*before, turn) if before else ()
-        before += [turn, {"role": "assistant", "content": root.said}]
-        query = queries.setdefault(
-            json.dumps([root.asked, messages]), Query(slug(trace), root.asked, messages=messages)
-        )
-        found: dict[str, list[str]] = {}
-        for step in sorted(steps[trace], key=lambda one: one.start):
+@dataclass
+class _Assembly:
+    """Queries, docs and runs, as traces bring them one after another.
+
+    Attributes:
+        roots: the outermost step of each trace.
+        queries: by question and conversation before it.
+        conversations: the messages of a session so far.
+        docs: by id.
+        lists: the ids that each run retrieved, by query.
+        answers: the trace whose answer counts, by run and query.
+        models: the model of each trace.
+        unused: how many traces could not be used, by reason.
+    """
+
+    roots: Mapping[str, _Step]
+    queries: dict[str, Query] = field(default_factory=dict)
+    conversations: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    docs: dict[str, Doc] = field(default_factory=dict)
+    lists: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    answers: dict[tuple[str, str], str] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    unused: Counter[str] = field(default_factory=Counter)
+
+    def add(self, trace: str, steps: Iterable[_Step]) -> None:
+        """Take in a trace; those of a session come in their order."""
+        root = self.roots[trace]
+        if not root.question.strip():
+            self.unused["hold no question"] += 1
+            return
+        query = self._query(trace, root)
+        retrieved: dict[str, list[str]] = {}
+        for step in sorted(steps, key=lambda step: step.start):
             if step.kind in _RETRIEVING:
-                found[step.name] = [*found.pop(step.name, ()), *(_kept(docs, doc) for doc in step.found)]
-            models[trace] = step.model or models.get(trace, "")
-        for name, ids in found.items():
-            lists.setdefault(name, {})[query.query_id] = list(dict.fromkeys(ids))
-        lost["hold no retrieval (a step of kind RETRIEVER)"] += not found
-        if found:
-            place = (list(found)[-1], query.query_id)
-            lost["were replaced by a later one of the same run on the same question"] += place in places
-            places[place] = trace
-    if not places:
+                # The run of the last retrieval is the one that the answer is about, so it moves to the end.
+                earlier = retrieved.pop(step.name, [])
+                retrieved[step.name] = earlier + [self._kept(doc) for doc in step.docs]
+            self.models[trace] = step.model or self.models.get(trace, "")
+        for name, doc_ids in retrieved.items():
+            self.lists.setdefault(name, {})[query.query_id] = list(dict.fromkeys(doc_ids))
+        if not retrieved:
+            self.unused["hold no retrieval (a step of kind RETRIEVER)"] += 1
+            return
+        place = (list(retrieved)[-1], query.query_id)
+        if place in self.answers:
+            self.unused["were replaced by a later one of the same run on the same question"] += 1
+        self.answers[place] = trace
+
+    def _query(self, trace: str, root: _Step) -> Query:
+        before = self.conversations.setdefault(root.session or f"trace {trace}", [])
+        turn = {"role": "user", "content": root.question}
+        messages = (*before, turn) if before else ()
+        before += [turn, {"role": "assistant", "content": root.answer}]
+        query = Query(slug(trace), root.question, messages=messages)
+        return self.queries.setdefault(json.dumps([root.question, messages]), query)
+
+    def _kept(self, doc: Doc) -> str:
+        """Keep a document, under an id of its own if another has it, and return the id."""
+        if self.docs.setdefault(doc.doc_id, doc) != doc:
+            doc = replace(doc, doc_id=f"{doc.doc_id}-{content_id(doc.title, doc.text)}")
+            self.docs[doc.doc_id] = doc
+        return doc.doc_id
+
+    def runs(self) -> list[Run]:
+        """Return a run for each name of a retrieval step."""
+        runs: list[Run] = []
+        for name, by_query in self.lists.items():
+            query_ids: list[str] = []
+            doc_ids: list[str] = []
+            scores: list[int] = []
+            for query_id, ranked in by_query.items():
+                query_ids += [query_id] * len(ranked)
+                doc_ids += ranked
+                scores += range(0, -len(ranked), -1)
+            runs.append(Run(name, query_ids, doc_ids, scores))
+        return runs
+
+    def places(self) -> dict[str, dict[str, Any]]:
+        """Return the columns by which answers and ratings are found, by trace."""
+        # One depth for all runs, so that they can be compared: a shorter list is answered from what is there.
+        depth = max(len(self.lists[run][query_id]) for run, query_id in self.answers) or 1
+        places: dict[str, dict[str, Any]] = {}
+        for (run, query_id), trace in self.answers.items():
+            places[trace] = {"run": run, "depth": depth, "query_id": query_id, "model": self.models[trace]}
+        return places
+
+
+def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str, Any]]) -> Traces:
+    assembly = _Assembly({trace: _root(inside) for trace, inside in steps.items()})
+    for trace, _ in sorted(assembly.roots.items(), key=lambda item: (item[1].start, item[0])):
+        assembly.add(trace, steps[trace])
+    if not assembly.answers:
         raise DataError("no trace holds both a question and a retrieval (a step of kind RETRIEVER with documents)")
-    # One depth for all runs, so that they can be compared: a shorter list is answered from what is there.
-    depth = max(len(lists[run][query_id]) for run, query_id in places) or 1
-    about = {
-        trace: {"run": run, "depth": depth, "query_id": query_id, "model": models[trace]}
-        for (run, query_id), trace in places.items()
-    }
-    ratings = {
-        (trace, name): {**about[trace], "metric": name, "value": v} for trace, name, v in rated if trace in about
-    }
-    left_out = [f"{count:,} of {len(roots):,} traces {what}" for what, count in lost.items() if count]
+    places = assembly.places()
+    answers = [{**place, "answer": assembly.roots[trace].answer} for trace, place in places.items()]
+    ratings: dict[tuple[str, str], dict[str, Any]] = {}
+    for trace, name, value in rated:
+        if trace in places:
+            ratings[trace, name] = {**places[trace], "metric": name, "value": value}
+    left_out = [f"{count:,} of {len(steps):,} traces {reason}" for reason, count in assembly.unused.items()]
     if len(ratings) < len(rated):
         left_out.append(f"{len(rated) - len(ratings):,} of {len(rated):,} ratings are of other traces, or repeated")
-    runs = []
-    for name, some in lists.items():
-        rows = [(query_id, doc_id, -i) for query_id, ids in some.items() for i, doc_id in enumerate(ids)]
-        runs.append(Run(name, [q for q, _, _ in rows], [d for _, d, _ in rows], [score for _, _, score in rows]))
     return Traces(
-        {query.query_id: query for query in queries.values()},
-        MemoryDocs(docs.values()),
-        runs,
-        pd.DataFrame([{**place, "answer": roots[trace].said} for trace, place in about.items()]),
-        pd.DataFrame(list(ratings.values())),
-        left_out,
+        queries={query.query_id: query for query in assembly.queries.values()},
+        docs=MemoryDocs(assembly.docs.values()),
+        runs=assembly.runs(),
+        answers=pd.DataFrame(answers),
+        ratings=pd.DataFrame(list(ratings.values())),
+        left_out=left_out,
     )
 
 
 def _root(steps: Sequence[_Step]) -> _Step:
-    """Return the root span. Missing fields come from its ancestors, the answer from its last child."""
-    inner = sorted(steps, key=lambda one: (one.kind != _WHOLE, bool(one.parent), one.start))
-    root = inner[0]
-    root.session = next((one.session for one in inner if one.session), "")
-    root.asked = next((one.asked for one in inner if one.asked), "")
-    root.said = root.said or next((one.said for one in reversed(inner) if one.kind not in _RETRIEVING and one.said), "")
+    """Return the outermost step. What it lacks comes from the steps inside of it, the answer from the last of them."""
+    ordered = sorted(steps, key=lambda step: (step.kind != _WHOLE, bool(step.parent), step.start))
+    root = ordered[0]
+    for step in ordered:
+        root.session = root.session or step.session
+        root.question = root.question or step.question
+    for step in reversed(ordered):
+        if step.kind not in _RETRIEVING:
+            root.answer = root.answer or step.answer
     return root
-
-
-def _kept(docs: dict[str, Doc], doc: Doc) -> str:
-    """Keep a document, under an id of its own if another has it, and return the id."""
-    if docs.setdefault(doc.doc_id, doc) != doc:
-        doc = replace(doc, doc_id=f"{doc.doc_id}-{content_id(doc.title, doc.text)}")
-        docs[doc.doc_id] = doc
-    return doc.doc_id
