@@ -401,7 +401,7 @@ def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:
         raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
     if not text.strip():
         raise source.error(record, f"the text of query {query_id!r} is empty")
-    return query_id, Query(query_id, text, answers, language, messages, source.columns(record))
+    return query_id, Query(query_id, text, answers, language, messages, columns=source.columns(record))
 
 
 def queries_of(source: Source, records: Iterable[DataRecord]) -> dict[str, Query]:
@@ -420,7 +420,9 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
         raise source.error(record, f"has {'an end' if start is None else 'a start'} on its page, but not the other")
     if start is not None and start >= end:
         raise source.error(record, f"ends on its page at {end}, which is not after its start at {start}")
-    return doc_id, Doc(doc_id, source.get(record, "text"), title, page, start, end, source.columns(record))
+    text = source.get(record, "text")
+    doc = Doc(doc_id, text, title, page_id=page, start=start, end=end, columns=source.columns(record))
+    return doc_id, doc
 
 
 def same_text(doc: Doc, other: Doc) -> bool:

@@ -30,4 +30,6 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     parts = sorted(part for part in path.iterdir() if part.is_file())
-    return parts if any(part.suffix == ".parquet" for part in parts) else text_files(path) or parts
+    if ".parquet" in (part.suffix for part in parts):
+        return parts
+    return text_files(path) or parts

@@ -168,7 +168,10 @@ def mismatches(inputs: Mapping[str, InputFile], roles: Collection[str] = ()) -> 
     # The same data in another form, compressed for example, counts as another file.
     versions: dict[str, dict[str, str]] = {}
     for role, source, user in _all(inputs, "this command"):
-        if role in roles if roles else role in ("queries", "docs") or role.startswith("run "):
+        compared = role in roles
+        if not roles:
+            compared = role in ("queries", "docs") or role.startswith("run ")
+        if compared:
             used = f"{user} from {source.file} (SHA-256 {source.sha256[:12]})"
             versions.setdefault(role, {}).setdefault(source.sha256, used)
     words = {"queries": "queries", "docs": "documents"}

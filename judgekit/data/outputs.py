@@ -46,7 +46,9 @@ def clean(text: str) -> str:
 
     def visible(match: re.Match[str]) -> str:
         code = ord(match[0])
-        return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+        if code < 0x20:
+            return chr(0x2400 + code)
+        return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
 
     return _CONTROL.sub(visible, text.replace("\r\n", "\n"))
 
@@ -58,12 +60,16 @@ def as_json(text: str) -> str:
 
 def as_cell(value: Any) -> Any:
     """Return a cell of a file for spreadsheets: an apostrophe stands before a text that would be a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
 
 
 def of_cell(value: Any) -> Any:
     """Return what `as_cell` made a cell of."""
-    return value[1:] if isinstance(value, str) and value[:1] == "'" and value[1:2] in _FORMULA else value
+    if isinstance(value, str) and value.startswith("'") and value[1:].startswith(_FORMULA):
+        return value[1:]
+    return value
 
 
 def cache_folder() -> Path:
@@ -80,5 +86,8 @@ _CACHES: Final = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Li
 
 def is_results_folder(folder: Path) -> bool:
     """Return whether a folder holds results of judgekit, those of a run that was killed included."""
-    files = ((folder / name, mark) for name, mark in _MARKS.items())
-    return any(file.is_file() and file.read_bytes().startswith(mark) for file, mark in files)
+    for name, mark in _MARKS.items():
+        file = folder / name
+        if file.is_file() and file.read_bytes().startswith(mark):
+            return True
+    return False

@@ -72,7 +72,16 @@ def overlaps(runs: Sequence[Run], query_ids: Iterable[str], depth: int | None = 
             same += mine == other
             first_inside += mine < other
             second_inside += mine > other
-        pairs.append(Overlap(first, second, len(questions), same, first_inside, second_inside))
+        pairs.append(
+            Overlap(
+                first,
+                second,
+                questions=len(questions),
+                same=same,
+                first_inside=first_inside,
+                second_inside=second_inside,
+            )
+        )
     return pairs
 
 

@@ -131,6 +131,8 @@ def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
 
 MEMORY_LIMIT: Final = 8 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
+_UNPACKED: Final = 4
+"""How much larger a collection is in memory than in a compressed file."""
 _VERSION: Final = 2
 _SAMPLE: Final = 1 << 16
 _ABANDONED_S: Final = 86_400
@@ -148,9 +150,10 @@ def large(path: Path, limit: int | None = None) -> bool:
     """Return whether a collection is to stay on disk."""
     if not (path.is_file() or path.is_dir()):
         return False
-    size, parquet = sum(part.stat().st_size for part in files_of(path)), path.is_dir() or path.suffix == ".parquet"
-    packed = parquet or packing(path, DECLARED["doc"].expected) is not None
-    return size * (4 if packed else 1) > (MEMORY_LIMIT if limit is None else limit)
+    size = sum(part.stat().st_size for part in files_of(path))
+    if path.is_dir() or path.suffix == ".parquet" or packing(path, DECLARED["doc"].expected) is not None:
+        size *= _UNPACKED
+    return size > (MEMORY_LIMIT if limit is None else limit)
 
 
 class DiskDocs:
@@ -280,11 +283,15 @@ class GivenDocs:
         """Return the documents in the order asked for."""
         try:
             held = self._look_up(list(doc_ids))
-            held = [held[doc_id] for doc_id in doc_ids] if isinstance(held, Mapping) else held
+            if isinstance(held, Mapping):
+                held = [held[doc_id] for doc_id in doc_ids]
         except KeyError as error:
             raise unknown_doc(error.args[0]) from None
-        held = [None] * len(doc_ids) if held is None else held
-        docs = list(held) if isinstance(held, Iterable) and not isinstance(held, str | bytes) else [held]
+        if held is None:
+            held = [None] * len(doc_ids)
+        elif isinstance(held, str | bytes) or not isinstance(held, Iterable):
+            held = [held]
+        docs = list(held)
         if len(docs) != len(doc_ids):
             raise UsageError(f"get(ids) of your docs returned {len(docs)} docs for {len(doc_ids)} ids")
         return [*map(self._doc, doc_ids, docs)]
@@ -292,10 +299,12 @@ class GivenDocs:
     def _doc(self, doc_id: str, held: Any) -> Doc:
         if held is None:
             raise DataError(f"get(ids) of your docs returned None for doc {doc_id!r}, so the collection lacks it")
-        doc = Doc(doc_id, held) if isinstance(held, str) else held
-        if isinstance(held, Mapping):
+        doc = held
+        if isinstance(held, str):
+            doc = Doc(doc_id, held)
+        elif isinstance(held, Mapping):
             origin = Source(None, "frame", {**DOC, "id": ("doc_id",)}, "doc")
-            doc = doc_of(origin, DataRecord(1, {"doc_id": doc_id, **held}))[1]
+            _, doc = doc_of(origin, DataRecord(1, {"doc_id": doc_id, **held}))
         if not isinstance(doc, Doc) or doc.doc_id != doc_id:
             raise UsageError(f"get(ids) of your docs returned {held!r:.80} where doc {doc_id!r} was asked for")
         return doc

@@ -197,8 +197,7 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     if first and form is not DICT:
         _refuse_columns(path, first[0], names)
     if form is None and names is declared.names:
-        told = nested_form(first)
-        form = None if told is None else told[0]
+        form, _ = nested_form(first) or (None, {})
     if form is None:
         return origin, rows
     if kind not in form.holds:
@@ -215,7 +214,9 @@ def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
     for name, cells in record.fields.items():
         if not cells or name not in telling:
             continue
-        if isinstance(cells[0], str) if isinstance(cells, list) else all(map(str.isdigit, cells)):
+        # pandas writes a column as an object by the number of the row.
+        cell = next(iter(cells))
+        if isinstance(cell, str) and (isinstance(cells, list) or all(map(str.isdigit, cells))):
             how = "to_json(…, orient='records', lines=True)"
             reason = f"{name!r} holds a whole column, but a record is one row: write it with {how}"
             raise DataError(reason, path, record.line)

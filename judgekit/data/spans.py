@@ -34,10 +34,11 @@ def evidence_of(text: str) -> list[tuple[int, int]]:
     """Return the spans that a label's column ``evidence`` names: ``title 120-127 340-347``."""
     spans = []
     for word in text.split():
-        if not (match := re.fullmatch(r"title|(\d+)-(\d+)", word)):
+        match = re.fullmatch(r"title|(\d+)-(\d+)", word)
+        if match is None:
             reason = f"evidence must be named like 'title 120-127 340-347', in characters of the page, not {word!r}"
             raise DataError(reason)
-        spans.append((int(match[1]), int(match[2])) if match[1] else _TITLE)
+        spans.append(_TITLE if word == "title" else (int(match[1]), int(match[2])))
     return spans
 
 
@@ -89,29 +90,29 @@ def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
 def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
     """Return for every row, shape (N,), the least row of its connected group of rows that share evidence."""
     # Two rows of a group share evidence if spans of theirs on one page overlap by this share of the shorter one.
-    pages = int(spans.page.max(initial=0)) + 1
-    place = group[spans.row] * pages + spans.page
+    place = group[spans.row] * (int(spans.page.max(initial=0)) + 1) + spans.page
     order = np.lexsort((spans.start, place))
-    row, place, start, end = (x[order] for x in (spans.row, place, spans.start, spans.end))
+    row, start, end, place = spans.row[order], spans.start[order], spans.end[order], place[order]
     length = end - start
-    edges: list[tuple[Ints, Ints]] = []
-    one, step = np.arange(len(row)), 0
-    while len(one):
+    rows, others = [np.arange(0)], [np.arange(0)]
+    first, step = np.arange(len(row)), 0
+    while len(first):
         # What begins behind a span's end does not overlap it, nor does anything that begins later.
         step += 1
-        one = one[one + step < len(row)]
-        near = (place[one + step] == place[one]) & (start[one + step] < end[one])
-        one = one[near]
-        other = one + step
-        common = np.minimum(end[one], end[other]) - start[other]
-        enough = common >= overlap * np.minimum(length[one], length[other])
-        edges.append((row[one[enough]], row[other[enough]]))
+        first = first[first + step < len(row)]
+        near = (place[first + step] == place[first]) & (start[first + step] < end[first])
+        first = first[near]
+        second = first + step
+        common = np.minimum(end[first], end[second]) - start[second]
+        enough = common >= overlap * np.minimum(length[first], length[second])
+        rows.append(row[first[enough]])
+        others.append(row[second[enough]])
+    row, other = np.concatenate(rows), np.concatenate(others)
     least, before = np.arange(len(group)), np.arange(0)
-    one, other = (np.concatenate(x) for x in zip(*edges, strict=True)) if edges else (one, one)
     while not np.array_equal(least, before):
         before = least.copy()
-        low = np.minimum(least[one], least[other])
-        np.minimum.at(least, one, low)
+        low = np.minimum(least[row], least[other])
+        np.minimum.at(least, row, low)
         np.minimum.at(least, other, low)
         least = least[least]
     return least

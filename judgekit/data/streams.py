@@ -130,13 +130,16 @@ def check_file(path: Path, expected: str) -> None:
     # Files are read more than once, which would lose the beginning of a pipe, that of a shell's <(...) too.
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        kind = _SPECIAL.get(stat.S_IFMT(mode), "a device")
         raise DataError(
             f"is {kind}, but files are read more than once; expected {expected}: write it to a file first"
             " (compressed files are read directly), or send it to standard input and give -",
             path,
         )
     note_read(path)
+
+
+_SPECIAL: Final = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 @contextmanager
@@ -319,5 +322,7 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
     """Write a file that is whole or absent; text as UTF-8 with the line ends it has."""
+    if isinstance(content, str):
+        content = content.encode()
     with open_atomic(path) as stream:
-        stream.write(content.encode() if isinstance(content, str) else content)
+        stream.write(content)
