@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from judgekit.data.tables import Status
@@ -112,15 +112,15 @@ class Asker:
         messages = [*before, *turns, told]
         return Request(self.endpoint, self._body(messages, self._fields[0]), sample, True, self._held[1])
 
-    def unsettled(self, outcome: Outcome, values: Mapping[str, str] | None = None) -> bool:
-        """Whether an outcome of `request` with these ``values`` is to be asked for `again`."""
+    def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
+        """Whether an outcome of `request` is to be asked for `again`; ``values`` returns what was filled into it."""
         # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
         reply = usable(outcome, self.endpoint.complete)
         if isinstance(reply, Unread):
             return isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
         if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
             return False
-        return isinstance(self.stated(outcome, lambda: values or {}), Unread)
+        return isinstance(self.stated(outcome, values), Unread)
 
     def stated(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> Verdict | Unread:
         """Read the verdict out of what became of a request; ``values`` returns what was filled into it."""
@@ -173,11 +173,17 @@ def merge_waves(
 
 def _unsettled(askers: Sequence[Asker], values: Values | None, outcomes: Sequence[Outcome]) -> list[int]:
     """Return the places of the outcomes that are asked for again."""
-    places = [place for place, asker in enumerate(askers) if asker.unsettled(outcomes[place])]
-    if not places or values is None:
-        return places
-    texts = values()  # most replies are in the form that was asked for, and are read without
-    return [place for place in places if askers[place].unsettled(outcomes[place], texts[place])]
+    places = []
+    for place, (asker, outcome) in enumerate(zip(askers, outcomes, strict=False)):
+        # Most replies are in the form that was asked for, and are read without what was filled in.
+        texts = dict if values is None else partial(_at, values, place)
+        if asker.unsettled(outcome, texts):
+            places.append(place)
+    return places
+
+
+def _at(values: Values, place: int) -> Mapping[str, str]:
+    return values()[place]
 
 
 def play(program: Program[U], unit: U, replies: Sequence[Outcome]) -> tuple[list[Request], int]:

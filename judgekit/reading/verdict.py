@@ -39,7 +39,7 @@ from judgekit.wire.reasoning import plain_reply
 from judgekit.wire.types import NO_TEXT, Failure, Outcome, Reply
 
 if TYPE_CHECKING:
-    from judgekit.reading.prompts import Prompt
+    from judgekit.reading.prompts import Output, Prompt
 
 _SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + INVISIBLE, " "))
 _WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
@@ -227,32 +227,29 @@ def stated(
     verdict = read(reply.text, form, thinks) if thinks else form.read(reply.text)
     if isinstance(verdict, Unread):
         filled = values() if prompt.output.scale else {}
-        return (_own_words(prompt, reply.text, filled, thinks) if filled else None) or verdict
+        if not filled:
+            return verdict
+        shown = Shown("\n".join(message["content"] for message in prompt.messages(filled)))
+        said = Shown("\n".join(filled.values()), except_for=prompt.user)
+        return _own_words(reply.text, thinks, prompt.output, shown, said) or verdict
     filled = values() if verdict.words else {}
     if verdict.words and any(Shown(text).holds(verdict.words) for text in _shown(prompt, verdict, filled)):
         return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
     return verdict
 
 
-@lru_cache
-def _clauses(graded: bool, values: tuple[tuple[str, int], ...], prompt: str) -> Clauses:
-    return Clauses(graded, dict(values), prompt)
-
-
-def _own_words(prompt: Prompt, text: str, filled: Mapping[str, str], thinks: bool) -> Verdict | None:
+@lru_cache(_REMEMBERED)
+def _own_words(text: str, thinks: bool, output: Output, shown: Shown, filled: Shown) -> Verdict | None:
     """Read the model's own words: in the form that was asked for, else a verdict that they state plainly."""
-    form, kind = prompt.output.form, prompt.output.type
-    shown = Shown("\n".join(message["content"] for message in prompt.messages(filled)))
+    form = output.form
     verdict = read(text, form, thinks, shown.own)
     said = plain_reply(text, thinks)
-    if isinstance(verdict, Verdict) or said is None:
-        return verdict if isinstance(verdict, Verdict) else None
-    if kind not in ("yes/no", "grade"):
+    if isinstance(verdict, Verdict):
+        return verdict
+    if said is None or output.type not in ("yes/no", "grade"):
         return None  # the words of other choices may mean anything
-    values = Shown("\n".join(filled.values()), except_for=prompt.user)
-    clauses = _clauses(kind == "grade", tuple(form.values.items()), prompt.user)
-    second = SecondReading(clauses, tuple(map(_plain, form.steps)), shown, values)
-    value = second.read(said)
+    clauses = Clauses(output.type == "grade", form.values, prompt=filled.except_for)
+    value = SecondReading(clauses, tuple(map(_plain, form.steps)), shown, filled).read(said)
     return None if value is None else Verdict(value, by="sentence")
 
 
