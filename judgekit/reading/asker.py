@@ -33,6 +33,28 @@ _GAP: Final = "\ue000 gap \ue000"
 
 
 @dataclass(frozen=True)
+class _Template:
+    """A canonical body in pieces: each of ``texts`` but the last is followed by the value of one of ``names``."""
+
+    texts: list[bytes]
+    names: list[str]
+
+    @classmethod
+    def of(cls, body: bytes) -> _Template:
+        """Cut a body that was filled with marks."""
+        gap = re.escape(canonical(_GAP)[1:-1])
+        pieces = re.split(gap + rb"([\w.-]+)" + gap, body)
+        return cls(pieces[::2], [name.decode() for name in pieces[1::2]])
+
+    def filled(self, values: Mapping[str, str]) -> bytes:
+        """Return the body with values filled in."""
+        pieces = [self.texts[0]]
+        for name, text in zip(self.names, self.texts[1:], strict=True):
+            pieces += (canonical(values[name])[1:-1], text)
+        return b"".join(pieces)
+
+
+@dataclass(frozen=True)
 class Asker:
     """A prompt put to an endpoint.
 
@@ -53,13 +75,14 @@ class Asker:
     @cached_property
     def _fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of the body besides model and messages: as first asked, and with more room."""
-        said = {**self.endpoint.llm.params, **self.params}
+        own = {**self.endpoint.llm.params, **self.params}
         fields = {"temperature": 0, **self._ends, **self.prompt.params}
-        if any(room in said for room in _ROOMS):
+        if any(room in own for room in _ROOMS):
             fields.pop("max_tokens", None)
-        fields.update(said)
-        room = next((r for r in _ROOMS if r in fields), "max_tokens")
-        return fields, {**fields, room: GROWTH * int(fields.get(room) or _ROOM)}
+        fields.update(own)
+        room = next((room for room in _ROOMS if room in fields), "max_tokens")
+        tokens = int(fields.get(room) or _ROOM)
+        return fields, {**fields, room: GROWTH * tokens}
 
     @cached_property
     def _held(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -70,9 +93,13 @@ class Asker:
         if CONSTRAINTS & fields.keys() or fields.get("logprobs") or llm.thinks or llm.built_in or llm.application:
             return {}, {}
         form = self.prompt.output.form
-        bare = shaped(llm.api, "", (), {})
-        first, again = (shaped(llm.api, "", (), form.constraint(again)) for again in (False, True))
-        return {k: v for k, v in first.items() if k not in bare}, {k: v for k, v in again.items() if k not in bare}
+        return self._beside(form.constraint()), self._beside(form.constraint(again=True))
+
+    def _beside(self, constraint: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields by which the endpoint's API states a constraint."""
+        bare = shaped(self.endpoint.api, "", (), {})
+        constrained = shaped(self.endpoint.api, "", (), constraint)
+        return {name: value for name, value in constrained.items() if name not in bare}
 
     @property
     def _ends(self) -> dict[str, Any]:
@@ -80,23 +107,25 @@ class Asker:
         if self.endpoint.api != "completions":
             return {}
         output = self.prompt.output
-        one_line = output.type in ("short", "class") or (output.type != "long" and output.form.one_word)
-        return {"stop": ["\n" if one_line else "\n\n"]}
+        if output.type in ("short", "class") or (output.type != "long" and output.form.one_word):
+            return {"stop": ["\n"]}
+        return {"stop": ["\n\n"]}
 
     def _body(self, messages: Sequence[Mapping[str, str]], fields: Mapping[str, Any]) -> bytes:
         return canonical(shaped(self.endpoint.api, self.endpoint.model, messages, fields))
 
     @cached_property
-    def _templates(self) -> tuple[list[bytes | str], list[bytes | str]]:
+    def _templates(self) -> tuple[_Template, _Template]:
         """The canonical bodies, cut where values go: as first asked, and with more room."""
         marks = {name: f"{_GAP}{name}{_GAP}" for name in self.prompt.placeholders}
-        messages, gap = self.prompt.messages(marks), re.escape(canonical(_GAP)[1:-1])
-        first, more = (re.split(gap + rb"([\w.-]+)" + gap, self._body(messages, fields)) for fields in self._fields)
-        return _named(first), _named(more)
+        messages = self.prompt.messages(marks)
+        first, more = self._fields
+        return _Template.of(self._body(messages, first)), _Template.of(self._body(messages, more))
 
     def request(self, values: Mapping[str, str], *, sample: int = 0) -> Request:
         """Return the request with the prompt's placeholders filled in."""
-        return self._filled(self._templates[0], values, sample)
+        body = self._templates[0].filled(values)
+        return Request(self.endpoint, body, sample, constraint=self._held[0])
 
     def again(self, values: Mapping[str, str], reply: Outcome, *, sample: int = 0) -> Request:
         """Return what is asked after a reply that is `unsettled`; the arguments are those of its request."""
@@ -104,13 +133,15 @@ class Asker:
         # its end: a server that looks at the last turn alone must not judge nothing.
         quoted = usable(reply, self.endpoint.complete)
         if isinstance(quoted, Unread):
-            return self._filled(self._templates[1], values, sample, again=True)
-        *before, asked = self.prompt.messages(values)
-        told = {**asked, "content": f"{asked['content']}\n\n{self.prompt.output.form.again}"}
+            body = self._templates[1].filled(values)
+            return Request(self.endpoint, body, sample, again=True, constraint=self._held[0])
+        *turns, question = self.prompt.messages(values)
         said = without_reasoning(quoted.text).strip()
-        turns = [asked, {"role": "assistant", "content": neutral(said)}] if said else []
-        messages = [*before, *turns, told]
-        return Request(self.endpoint, self._body(messages, self._fields[0]), sample, True, self._held[1])
+        if said:
+            turns += [question, {"role": "assistant", "content": neutral(said)}]
+        turns.append({**question, "content": f"{question['content']}\n\n{self.prompt.output.form.again}"})
+        body = self._body(turns, self._fields[0])
+        return Request(self.endpoint, body, sample, again=True, constraint=self._held[1])
 
     def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
         """Whether an outcome of `request` is to be asked for `again`; ``values`` returns what was filled into it."""
@@ -126,17 +157,6 @@ class Asker:
         """Read the verdict out of what became of a request; ``values`` returns what was filled into it."""
         llm = self.endpoint
         return stated(self.prompt, outcome, values, complete=llm.complete, thinks=llm.thinks)
-
-    def _filled(
-        self, template: list[bytes | str], values: Mapping[str, str], sample: int, again: bool = False
-    ) -> Request:
-        written = {name: canonical(text)[1:-1] for name, text in values.items()}
-        pieces = [written[piece] if isinstance(piece, str) else piece for piece in template]
-        return Request(self.endpoint, b"".join(pieces), sample, again, self._held[0])
-
-
-def _named(pieces: list[bytes]) -> list[bytes | str]:
-    return [piece.decode() if place % 2 else piece for place, piece in enumerate(pieces)]
 
 
 Values = Callable[[], Sequence[Mapping[str, str]]]
@@ -175,7 +195,6 @@ def _unsettled(askers: Sequence[Asker], values: Values | None, outcomes: Sequenc
     """Return the places of the outcomes that are asked for again."""
     places = []
     for place, (asker, outcome) in enumerate(zip(askers, outcomes, strict=False)):
-        # Most replies are in the form that was asked for, and are read without what was filled in.
         texts = dict if values is None else partial(_at, values, place)
         if asker.unsettled(outcome, texts):
             places.append(place)

@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
     """What a reply states: its value in the prompt's `Form`, and where a reply that is one word says so.
 
     ``words`` are those that state it in another way than was asked for. They may repeat what the model was shown, which
-    states nothing: see `label`.
+    states nothing: see `stated`.
     """
 
     value: int
@@ -196,19 +196,6 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def label(
-    prompt: Prompt,
-    outcome: Outcome,
-    values: Callable[[], Mapping[str, str]] = dict,
-    *,
-    complete: Collection[str] = (),
-    thinks: bool = False,
-) -> int | Unread:
-    """Return the label that a reply states under a prompt, or why it states none."""
-    verdict = stated(prompt, outcome, values, complete=complete, thinks=thinks)
-    return verdict if isinstance(verdict, Unread) else verdict.value
-
-
 def stated(
     prompt: Prompt,
     outcome: Outcome,
@@ -221,21 +208,24 @@ def stated(
 
     ``values`` returns what was filled into the prompt; without it only the form that was asked for is read.
     """
-    form, reply = prompt.output.form, usable(outcome, complete)
+    reply = usable(outcome, complete)
     if isinstance(reply, Unread):
         return reply
+    form = prompt.output.form
     verdict = read(reply.text, form, thinks) if thinks else form.read(reply.text)
-    if isinstance(verdict, Unread):
-        filled = values() if prompt.output.scale else {}
-        if not filled:
-            return verdict
-        shown = Shown("\n".join(message["content"] for message in prompt.messages(filled)))
-        said = Shown("\n".join(filled.values()), except_for=prompt.user)
-        return _own_words(reply.text, thinks, prompt.output, shown, said) or verdict
-    filled = values() if verdict.words else {}
-    if verdict.words and any(Shown(text).holds(verdict.words) for text in _shown(prompt, verdict, filled)):
-        return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
-    return verdict
+    if prompt.output.scale is None or (isinstance(verdict, Verdict) and not verdict.words):
+        return verdict  # most replies are in the form that was asked for, and are read without what was filled in
+    filled = values()
+    if isinstance(verdict, Verdict):
+        if any(Shown(text).holds(verdict.words) for text in _shown(prompt, verdict, filled)):
+            return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
+        return verdict
+    if not filled:
+        return verdict
+    shown = Shown("\n".join(message["content"] for message in prompt.messages(filled)))
+    return (
+        _own_words(reply.text, thinks, prompt.output, shown, Shown("\n".join(filled.values()), prompt.user)) or verdict
+    )
 
 
 @lru_cache(_REMEMBERED)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from judgekit.reading.prompts import load_prompt, neutral
-from judgekit.reading.verdict import Form, Unread, Verdict, label, read
+from judgekit.reading.verdict import Form, Unread, Verdict, read, stated as verdict_of
 from judgekit.wire.reasoning import TOKEN
 from judgekit.wire.types import Reply
 
@@ -19,8 +19,8 @@ PROMPTS = {
 
 def stated(name: str, reply: str, **values: str) -> int | None:
     body = json.dumps({"choices": [{"message": {"content": reply}, "finish_reason": "stop"}]})
-    found = label(PROMPTS[name], Reply("k", body), lambda: values)
-    return None if isinstance(found, Unread) else found
+    verdict = verdict_of(PROMPTS[name], Reply("k", body), lambda: values)
+    return None if isinstance(verdict, Unread) else verdict.value
 
 
 def test_what_repeats_a_passage_or_the_prompt_states_nothing() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import list_prompts, load_prompt
-from judgekit.reading.verdict import Form, Unread, Verdict, label, read, unfinished
+from judgekit.reading.verdict import Form, Unread, Verdict, read, stated, unfinished
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Failure, Outcome, Reply
@@ -214,24 +214,24 @@ def ended(reason: object, **message: object) -> Outcome:
 
 @pytest.mark.parametrize("reason", [*INCOMPLETE, {"type": "length"}, 1, False, ["stop"]])
 def test_all_else_is_incomplete_whatever_the_reply_says(reason: object) -> None:
-    unread = label(BINARY, ended(reason))
+    unread = stated(BINARY, ended(reason))
     assert isinstance(unread, Unread)
     assert unread.status is Status.TRUNCATED
     if isinstance(reason, str):
         assert reason in unread.reason
-        assert label(BINARY, ended(reason), complete=[reason.upper()]) == 1
-        assert label(BINARY, ended(reason), complete=["a", "z"]) == unread
+        assert stated(BINARY, ended(reason), complete=[reason.upper()]) == Verdict(1)
+        assert stated(BINARY, ended(reason), complete=["a", "z"]) == unread
 
 
 def test_outcomes_are_read_for_failure_refusal_and_filters_before_their_text() -> None:
-    assert label(BINARY, Failure("k", Status.FAILED, "it is down")) == Unread(Status.FAILED, "it is down")
-    refused = label(BINARY, ended("stop", refusal="I may not"))
+    assert stated(BINARY, Failure("k", Status.FAILED, "it is down")) == Unread(Status.FAILED, "it is down")
+    refused = stated(BINARY, ended("stop", refusal="I may not"))
     assert refused == Unread(Status.REFUSED, "the model declined: I may not")
     for reason in FILTERED:
-        assert isinstance(filtered := label(BINARY, ended(reason)), Unread)
+        assert isinstance(filtered := stated(BINARY, ended(reason)), Unread)
         assert filtered.status is Status.REFUSED
-    assert label(BINARY, ended("stop")) == 1
-    assert isinstance(label(BINARY, ended("stop", content=None)), Unread)
+    assert stated(BINARY, ended("stop")) == Verdict(1)
+    assert isinstance(stated(BINARY, ended("stop", content=None)), Unread)
 
 
 # Reasoning.
@@ -273,7 +273,7 @@ def test_reasoning_is_not_read() -> None:
 def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
     text = "Perhaps yes.</think>\n\nNo"
     assert read(text, YES_NO, thinks=True) == Verdict(0, 22)
-    assert label(BINARY, ended("stop", content=text), thinks=True) == 0
+    assert stated(BINARY, ended("stop", content=text), thinks=True) == Verdict(0, 22)
     thinking = ('It says "a</think>\n\nNo', "Hm.</think>\n\nNo.</think>\nYes")
     for verdict in (read(text, YES_NO), *(read(other, YES_NO, thinks=True) for other in thinking)):
         assert isinstance(verdict, Unread)
