@@ -46,7 +46,7 @@ _QUESTION: Final = re.compile(
 _TURN: Final = r"\s*(?P<mark>[.,:;!(。]|\s[-–—]{1,2}\s|—|\b(?:because|since)\b)\s*(?P<beside>.*)"
 _ASKS: Final = (":", "(", "!", *(f" {dash} " for dash in "-–—"), "—")
 _BOUNDARY: Final = r"(?:^|(?<=[.!\"”] ))"
-_ELSEWHERE: Final = re.compile(r"\d|(?:but|as|according|says?|said|is|was|so|like)\b", re.IGNORECASE)
+_ELSEWHERE: Final = re.compile(r"\d|(?:but|however|as|according|says?|said|is|was|so|like)\b", re.IGNORECASE)
 """What stands behind a word that was no verdict: "No. 1 of the list", "Yes, says the passage", "Yes, but"."""
 
 _ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}

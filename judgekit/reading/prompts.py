@@ -292,8 +292,18 @@ def _read(path: Path, name: str) -> Prompt:
     if guideline and kind != "judge":
         raise reader.error("is for people who grade passages, so for a judge prompt", "guideline")
     output = _output(_Table(reader.table("output"), path, "output."), kind)
-    about, user, system = reader.text("about", ""), user.strip(), system.strip()
-    return Prompt(name, kind, user, output, system, about, params, passage=passage, guideline=guideline, **siblings)  # type: ignore[arg-type]  # kind is one of Kind
+    return Prompt(
+        name,
+        kind=kind,  # type: ignore[arg-type]  # kind is one of Kind
+        user=user.strip(),
+        output=output,
+        system=system.strip(),
+        about=reader.text("about", ""),
+        params=params,
+        passage=passage,
+        guideline=guideline,
+        **siblings,
+    )
 
 
 def _params(reader: _Table) -> dict[str, Any]:

@@ -14,16 +14,16 @@ quotation, a reason that speaks for another verdict and words that may take the 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from judgekit.reading import doubt
 from judgekit.reading.clause import NOUNS, Clauses
 from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, MASK
+from judgekit.reading.json_object import parse_object
 from judgekit.reading.own import Shown
 
 _SURE: Final = re.compile(
@@ -79,6 +79,24 @@ _REASON_KEY: Final = re.compile(
 
 
 @dataclass(frozen=True)
+class _Verdict:
+    """A verdict in its place.
+
+    Attributes:
+        value: what it is.
+        labelled: see `Statement`.
+        above, below: the lines before and behind it, which begin or end with what else its own line says.
+        opens: whether the reply begins with it, or with the same one.
+    """
+
+    value: int
+    labelled: bool
+    above: list[str]
+    below: list[str]
+    opens: bool
+
+
+@dataclass(frozen=True)
 class SecondReading:
     """What is known of a reply that is read a second time.
 
@@ -105,42 +123,42 @@ class SecondReading:
             found = _JSON.fullmatch(text.strip(BLANK))
             return self._of_object(found["body"]) if found else None
         lines = self._lines(text)
-        if not lines:
+        verdict = self._placed(lines) if lines else None
+        if verdict is None or self._repeats("\n".join(lines), verdict.value):
             return None
-        first = self.clauses.opening(lines[0])
-        others = [first.beside, *lines[1:]] if first else lines
-        last = self.clauses.closing(others[-1])
-        stated = last or first
-        if last:
-            above, below = [*others[:-1], last.beside], []
-        elif first:
-            above, below = [], others
-        else:
-            labelled = []
-            for place, line in enumerate(lines):
-                statement = self.clauses.opening(line)
-                if statement and statement.labelled:
-                    labelled.append((place, statement))
-            if len(labelled) != 1:
-                return None
-            place, stated = labelled[0]
-            above, below = lines[:place], [stated.beside, *lines[place + 1 :]]
-        above = [line for line in above if line]
-        if stated is None or (first and first.value != stated.value) or self._repeats("\n".join(lines), stated.value):
+        above = [line for line in verdict.above if line]
+        if above and not self._leads_on([lines[0], *above[1:]] if verdict.opens else above):
             return None
-        if above and not self._leads_on([lines[0], *above[1:]] if first else above):
-            return None
-        if stated is not first and stated.labelled:
+        if verdict.labelled and verdict.above:
             criteria = [line for line in above if _CRITERION.fullmatch(line.casefold())]
-            if not self._allow(criteria, stated.value):
+            if not self._allow(criteria, verdict.value):
                 return None
             above = [line for line in above if line not in criteria]
-        elif not first and not self.shown.own("\n".join(above)).strip(EDGES + MASK + ".?!") and above:
+        elif above and not verdict.opens and not self.shown.own("\n".join(above)).strip(EDGES + MASK + ".?!"):
             return None  # a quotation may end in the word
-        if not all(doubt.is_reason(self.shown.own(line).casefold()) for line in below[1:]):
+        if not all(doubt.is_reason(self.shown.own(line).casefold()) for line in verdict.below[1:]):
             return None
-        beside = "\n".join(line for line in (*above, *below) if line)
-        return None if beside and self._opposed(beside, stated.value) else stated.value
+        beside = "\n".join(line for line in (*above, *verdict.below) if line)
+        return None if beside and self._opposed(beside, verdict.value) else verdict.value
+
+    def _placed(self, lines: list[str]) -> _Verdict | None:
+        """Return the verdict of the first or last line, or else of the one line with a label."""
+        first = self.clauses.opening(lines[0])
+        rest = [first.beside, *lines[1:]] if first else lines
+        last = self.clauses.closing(rest[-1])
+        if last:
+            if first and first.value != last.value:
+                return None
+            return _Verdict(last.value, last.labelled, [*rest[:-1], last.beside], [], opens=first is not None)
+        if first:
+            return _Verdict(first.value, first.labelled, [], rest, opens=True)
+        verdicts = []
+        for place, line in enumerate(lines):
+            among = self.clauses.opening(line)
+            if among and among.labelled:
+                below = [among.beside, *lines[place + 1 :]]
+                verdicts.append(_Verdict(among.value, True, lines[:place], below, opens=False))
+        return verdicts[0] if len(verdicts) == 1 else None
 
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
@@ -239,26 +257,20 @@ class SecondReading:
 
     def _of_object(self, text: str) -> int | None:
         """Return the verdict of a JSON object: its one key of a verdict, beside reasons only."""
-
-        def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            named = {key.casefold(): value for key, value in pairs}
-            if len(named) < len(pairs):
-                raise ValueError("a key is repeated")
-            return named
-
-        try:
-            entries = json.loads(text, object_pairs_hook=noted)
-        except (ValueError, RecursionError):
+        entries = parse_object(text) or {}
+        verdicts = []
+        for name, entry in entries.items():
+            if _VERDICT_KEY.fullmatch(name):
+                verdicts.append(entry)
+            elif not (_REASON_KEY.fullmatch(name) and isinstance(entry, str)):
+                return None
+        if len(verdicts) != 1 or not isinstance(verdicts[0], (str, int)):
             return None
-        keys = [key for key in entries if _VERDICT_KEY.fullmatch(key)]
-        reasons = [entries[key] for key in entries if _REASON_KEY.fullmatch(key)]
-        if len(keys) != 1 or len(reasons) + 1 != len(entries) or not all(isinstance(text, str) for text in reasons):
+        if isinstance(verdicts[0], bool) and self.clauses.graded:
             return None
-        said = entries[keys[0]]
-        if not isinstance(said, (str, int)) or (isinstance(said, bool) and self.clauses.graded):
-            return None
-        value = self._values.get(" ".join(str(said).casefold().split()))
-        if value is None or any(self._opposed(reason, value) for reason in reasons if reason):
+        value = self._values.get(" ".join(str(verdicts[0]).casefold().split()))
+        reasons = [entry for name, entry in entries.items() if entry and _REASON_KEY.fullmatch(name)]
+        if value is None or any(self._opposed(reason, value) for reason in reasons):
             return None
         return value
 

@@ -23,9 +23,8 @@ known to be complete has no verdict, whatever it says. Time is linear in the len
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -33,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from judgekit.data.tables import Status
 from judgekit.reading.clause import Clauses
 from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, STOPS, contests
+from judgekit.reading.json_object import names_and_texts, parse_object
 from judgekit.reading.own import Shown
 from judgekit.reading.sentence import SecondReading
 from judgekit.wire.reasoning import plain_reply
@@ -316,51 +316,24 @@ def _whole(text: str, form: Form) -> Verdict | None:
 
 
 def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
-    names: list[str] = []
-    beside: list[Any] = []
-    *others, key = (key.casefold() for key in form.keys)
-
-    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        named = {name.casefold(): value for name, value in pairs}
-        if len(named) < len(pairs):
-            raise ValueError("a key is repeated")
-        names.extend(named)
-        beside.extend(part for name, value in named.items() if name != key for part in (name, value))
-        return named
-
     fenced = FENCED.fullmatch(text)
-    try:
-        body = fenced["body"] if fenced else text.strip(BLANK)
-        found = json.loads(body, object_pairs_hook=noted, parse_float=_exact)
-        texts = [*_texts(beside)]
-    except (ValueError, RecursionError):
+    entries = parse_object(fenced["body"] if fenced else text.strip(BLANK))
+    *others, key = (key.casefold() for key in form.keys)
+    if entries is None or key not in entries:
         return None
-    if not isinstance(found, dict) or [name for name in names if key in name and name not in others] != [key]:
-        return None
-    if others and (not found.keys() <= {*others, key} or next(reversed(found)) != key):
+    if others and (not entries.keys() <= {*others, key} or next(reversed(entries)) != key):
         return None  # a reason behind its verdict may take it back
-    verdict = found.get(key)
-    if not isinstance(verdict, (str, int)):
+    verdict = entries.pop(key)
+    names, texts = names_and_texts(entries)
+    if not isinstance(verdict, (str, int)) or any(key in name and name not in others for name in names):
         return None
     value = form.values.get(_plain(str(verdict)))  # a truth value is True or False
-    if value is None or any(contests(own(text), form.values, value, form.graded, bool(others)) for text in texts):
+    if value is None:
         return None
+    for beside in (*names, *texts):
+        if contests(own(beside), form.values, value, form.graded, above=bool(others)):
+            return None
     return Verdict(value)
-
-
-def _texts(values: list[Any]) -> Iterator[str]:
-    """Yield the texts of a JSON value, and its whole numbers."""
-    for value in values:
-        if isinstance(value, list):
-            yield from _texts(value)
-        elif isinstance(value, (str, int)) and not isinstance(value, bool):
-            yield str(value)
-
-
-def _exact(number: str) -> int | float:
-    """Return a number with a point as a whole one if it is written as such, ``2.0``; no other is a verdict."""
-    whole, _, rest = number.partition(".")
-    return int(whole) if rest and not rest.strip("0") else float(number)
 
 
 def _last_line(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
