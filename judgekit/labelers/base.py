@@ -48,6 +48,11 @@ class Label:
     reason: str = ""
     extra: Mapping[str, float | str] = field(default_factory=dict)
 
+    @classmethod
+    def missing(cls, query_id: str, doc_id: str, status: Status, reason: str) -> Label:
+        """Return the label of a pair that has none, and why."""
+        return cls(query_id, doc_id, None, status, reason=reason)
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -108,7 +113,9 @@ class Labeler(Spelled):
     def needs(self) -> Needs:
         """What the labeling needs and sees; by default the LLM that the option ``endpoint`` names, if it asks one."""
         name: str | None = getattr(self, "endpoint", None)
-        return Needs(endpoints=(self.context.endpoint(name),)) if self._asks else Needs()
+        if not self._asks:
+            return Needs()
+        return Needs(endpoints=(self.context.endpoint(name),))
 
     @property
     def rendering(self) -> Fields:
@@ -126,11 +133,12 @@ class Labeler(Spelled):
         How documents are rendered is left out of its spelling only where title and text are, and that is the rule of
         the context too: a labeling's name says what its labels were made from.
         """
-        made = self
+        labeler = self
         if context is not None and hasattr(self, "fields"):
             fields = self.fields or context.fields
-            made = replace(self, **{"fields": None if fields == context.fields == "title+text" else fields})
-        return super(Labeler, made).bound(context)
+            is_default = fields == context.fields == "title+text"
+            labeler = replace(self, **{"fields": None if is_default else fields})
+        return super(Labeler, labeler).bound(context)
 
     def prepare(self) -> None:
         """Check the options together and look up what they name; there is a `context` now.
@@ -144,7 +152,9 @@ class Labeler(Spelled):
 
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
         """Cut a query's pooled docs into units: one per doc where an LLM is asked, else all of them together."""
-        return [Unit(query, (doc,)) for doc in docs] if self._asks else [Unit(query, tuple(docs))]
+        if self._asks:
+            return [Unit(query, (doc,)) for doc in docs]
+        return [Unit(query, tuple(docs))]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave of requests, given the outcomes so far in order; [] when done, as at once by default."""
@@ -164,7 +174,7 @@ class Labeler(Spelled):
             value = self.relevance(query, doc)
         if value is None:
             reason = "does not apply to this document"
-            return Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)
+            return Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason)
         if not isinstance(value, numbers.Real) and type(value).__module__ != "numpy":
             raise UsageError(f"{self.spec}, query {query.query_id!r}, doc {doc.doc_id!r}: {value!r} is not a number")
         return Label(query.query_id, doc.doc_id, float(value))

@@ -54,10 +54,12 @@ class Cascade(Labeler):
         """Return it ready for use, with the canonical spellings of both labelers."""
 
         def canonical(spelling: str) -> str:
-            return spelling if split_file(spelling)[0] is not None else str(build(spelling, context).spec)
+            if split_file(spelling)[0] is not None:
+                return spelling
+            return str(build(spelling, context).spec)
 
-        made: Self = replace(self, first=canonical(self.first), then=canonical(self.then))
-        return super(Cascade, made).bound(context)
+        cascade: Self = replace(self, first=canonical(self.first), then=canonical(self.then))
+        return super(Cascade, cascade).bound(context)
 
     def prepare(self) -> None:
         """Build both labelers and check that they go together."""
@@ -70,10 +72,10 @@ class Cascade(Labeler):
                 raise UsageError(
                     f"{self.spec}: {name} compares several documents, but a cascade labels one pair at a time"
                 )
-        have, wanted = self._first.scale, self._then.scale
-        if have != wanted and (have.kind, wanted.kind) != ("unit", "binary"):
+        first, then = self._first.scale, self._then.scale
+        if first != then and (first.kind, then.kind) != ("unit", "binary"):
             raise UsageError(
-                f"{self.spec}: first labels on the scale {have}, then on {wanted}: use two labelers with one scale, or"
+                f"{self.spec}: first labels on the scale {first}, then on {then}: use two labelers with one scale, or"
                 " a first with probabilities (unit) before a binary one"
             )
 
@@ -112,19 +114,28 @@ class Cascade(Labeler):
 
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where one of the labelers does not say."""
-        both = [most_requests(one, unit) if one._asks else 0 for one in (self._first, self._then)]
-        return None if None in both else sum(filter(None, both))
+        total = 0
+        for labeler in (self._first, self._then):
+            most = most_requests(labeler, unit) if labeler._asks else 0
+            if most is None:
+                return None
+            total += most
+        return total
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return the label of the unit's doc."""
         used = play(self._first, unit, replies)[1]
         (first,) = self._first.label(unit, replies[:used])
-        doubtful = self._in_doubt(first)
-        label = self._then.label(unit, replies[used:])[0] if doubtful else first
-        if label.relevance is not None and not doubtful and self._first.scale != self.scale:
-            label = replace(label, relevance=float(label.relevance >= 0.5))
-        said = {} if first.relevance is None else {"first": first.relevance}
-        return [replace(label, extra={**label.extra, **said, "escalated": float(doubtful)})]
+        label, escalated = first, self._in_doubt(first)
+        if escalated:
+            label = self._then.label(unit, replies[used:])[0]
+        elif first.relevance is not None and self._first.scale != self.scale:
+            label = replace(first, relevance=float(first.relevance >= 0.5))
+        extra = dict(label.extra)
+        if first.relevance is not None:
+            extra["first"] = first.relevance
+        extra["escalated"] = float(escalated)
+        return [replace(label, extra=extra)]
 
     def _in_doubt(self, label: Label) -> bool:
         if label.relevance is None:

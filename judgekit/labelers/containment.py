@@ -66,39 +66,56 @@ class Containment(Labeler):
         query = unit.query
         phrases, reason = self._phrases(query)
         if not phrases:
-            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
-        where, rendering = inflected(query.language, tuple(answer for _, answer in phrases)), self.rendering
-        doubt = where and f"not found in this form; {where} may contain another form, which is not searched for"
-        return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
+            return [Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason) for doc in unit.docs]
+        language = inflected(query.language, tuple(answer for _, answer in phrases))
+        doubt = language and f"not found in this form; {language} may contain another form, which is not searched for"
+        labels = []
+        for doc in unit.docs:
+            label = self._find(query, doc, phrases)
+            labels.append(label or Label(query.query_id, doc.doc_id, 0.0, reason=doubt))
+        return labels
 
-    def _find(self, query: Query, doc: Doc, rendered: str, phrases: Sequence[tuple[Text, str]], doubt: str) -> Label:
-        text = self._prepared(rendered)
+    def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> Label | None:
+        text = self._prepared(render(doc, self.rendering))
         for phrase, answer in phrases:
             if text.holds(phrase):
-                found = {} if doc.start is None else self._evidence(doc, phrases)
-                return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer, extra=found)
-        return Label(query.query_id, doc.doc_id, 0.0, Status.OK, "", doubt)
+                evidence = {} if doc.start is None else self._evidence(doc, phrases)
+                return Label(query.query_id, doc.doc_id, 1.0, raw=answer, extra=evidence)
+        return None
 
     def _evidence(self, doc: Doc, phrases: Sequence[tuple[Text, str]]) -> dict[str, str]:
         """Return where on its page a document holds the answers, which two documents of that page may share."""
         shown = doc if self.rendering == "title+text" else replace(doc, title="")
         most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
-        found = evidence_in(shown, lambda words: any(map(Text(words).holds, (p for p, _ in phrases))), most)
-        return {"evidence": " ".join(sorted(found))} if found else {}
+
+        def holds_an_answer(words: str) -> bool:
+            text = Text(words)
+            return any(text.holds(phrase) for phrase, _ in phrases)
+
+        evidence = evidence_in(shown, holds_an_answer, most)
+        return {"evidence": " ".join(sorted(evidence))} if evidence else {}
 
     def _phrases(self, query: Query) -> tuple[list[tuple[Text, str]], str]:
         """Return the answers to look for, each as it is looked for, and the reason where there are none."""
         if not query.answers:
             return [], "the query has no reference answer"
-        classes = {*_CLASSES, *(c.strip().casefold() for c in self.classes.split("|"))} - {""}
-        open_answers = [a for a in query.answers if " ".join(a.casefold().split()).strip(" .!") not in classes]
-        if not open_answers:
-            return [], "the reference answers are classes, such as yes or no"
-        found = [(text, a) for a in open_answers if any(map(str.isalnum, a)) and (text := Text(a)).probe]
-        if not found:
-            return [], "no reference answer has a letter or digit"
-        short = [(text, answer) for text, answer in found if _words(answer) <= self.max_words]
-        return short, "" if short else f"every reference answer is longer than {self.max_words} words"
+        classes = {*_CLASSES, *(name.strip().casefold() for name in self.classes.split("|"))} - {""}
+        reason = "the reference answers are classes, such as yes or no"
+        phrases = []
+        for answer in query.answers:
+            if " ".join(answer.casefold().split()).strip(" .!") in classes:
+                continue
+            text = Text(answer) if any(map(str.isalnum, answer)) else None
+            if text is None or not text.probe:
+                reason = "no reference answer has a letter or digit"
+            else:
+                phrases.append((text, answer))
+        if not phrases:
+            return [], reason
+        short = [(text, answer) for text, answer in phrases if _words(answer) <= self.max_words]
+        if not short:
+            return [], f"every reference answer is longer than {self.max_words} words"
+        return short, ""
 
 
 def _words(answer: str) -> int:

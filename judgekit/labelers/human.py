@@ -86,11 +86,14 @@ class Human(_Filed):
             return Scale("unit"), _votes(path)
         if content == "rankings":
             return Scale("unit"), _rankings(path, self.ranks)
-        return self._grades(self.file, self.declared or (self.asked.scale if self.asked else ""))
+        declared = self.declared
+        if not declared and self.asked is not None:
+            declared = self.asked.scale
+        return self._grades(self.file, declared)
 
     def _not_listed(self, query_id: str, doc_id: str) -> Label:
         if self.asked is not None:
-            return Label(query_id, doc_id, None, Status.UNASKED, "", "not in the sample that people judged")
+            return Label.missing(query_id, doc_id, Status.UNASKED, "not in the sample that people judged")
         return super()._not_listed(query_id, doc_id)
 
 
@@ -127,17 +130,20 @@ def _votes(path: Path) -> dict[Pair, Label]:
     chosen: Counter[Pair] = Counter()
     for record in records(path, Spec("auto"), _EXPECTED)[1]:
         query_id, choice = _text(path, record, "query_id"), _text(path, record, "chosen")
-        given = record.fields.get("shown")
-        doc_ids: Any = _listed(given) if isinstance(given, str) else given
-        good = isinstance(doc_ids, list) and all(isinstance(v, str) and len(v.split()) == 1 for v in doc_ids)
-        if not good or len(doc_ids) < 2 or len(set(doc_ids)) != len(doc_ids):
-            raise DataError(f"shown must list two or more distinct doc ids, not {given!r}", path, record.line)
+        cell = record.fields.get("shown")
+        doc_ids: Any = _listed(cell) if isinstance(cell, str) else cell
+        if not _are_ids(doc_ids) or len(doc_ids) < 2 or len(set(doc_ids)) != len(doc_ids):
+            raise DataError(f"shown must list two or more distinct doc ids, not {cell!r}", path, record.line)
         if choice in doc_ids:
             chosen[query_id, choice] += 1
         elif choice.casefold() != "none":
             raise DataError(f"chosen must be one of those shown or none, not {choice!r}", path, record.line)
         shown.update((query_id, doc_id) for doc_id in doc_ids)
     return {pair: _share(pair, chosen[pair], count) for pair, count in shown.items()}
+
+
+def _are_ids(doc_ids: Any) -> bool:
+    return isinstance(doc_ids, list) and all(isinstance(doc_id, str) and len(doc_id.split()) == 1 for doc_id in doc_ids)
 
 
 def _share(pair: Pair, chosen: int, shown: int) -> Label:
@@ -162,11 +168,11 @@ def _rankings(path: Path, rule: RankRule) -> dict[Pair, Label]:
     for query_id, rankings in ranks.items():
         agreement = _mean_tau(list(rankings.values()))
         for doc_id in sorted(set().union(*rankings.values())):
-            given = [(ranking[doc_id], min(ranking.values())) for ranking in rankings.values() if doc_id in ranking]
-            first = sum(rank == best for rank, best in given)
-            label = _share((query_id, doc_id), first, len(given))
+            of_doc = [ranking for ranking in rankings.values() if doc_id in ranking]
+            first = sum(ranking[doc_id] == min(ranking.values()) for ranking in of_doc)
+            label = _share((query_id, doc_id), first, len(of_doc))
             if rule == "reciprocal":
-                label = replace(label, relevance=len(given) / sum(rank for rank, _ in given))
+                label = replace(label, relevance=len(of_doc) / sum(ranking[doc_id] for ranking in of_doc))
             if agreement is not None:
                 label = replace(label, extra={**label.extra, "ranking_tau": agreement})
             labels[query_id, doc_id] = label
@@ -210,9 +216,9 @@ def _listed(text: str) -> list[str]:
     """Return the ids of a list in one cell: a JSON list, or separated by ``|``, ``;``, ``,`` or white space."""
     if text.lstrip().startswith("["):
         try:
-            found = json.loads(text)
+            ids = json.loads(text)
         except (ValueError, RecursionError):
-            found = []
-        return found if isinstance(found, list) else []
+            return []
+        return ids if isinstance(ids, list) else []
     separator = next((mark for mark in "|;," if mark in text), None)
     return [part.strip() for part in text.split(separator)]

@@ -146,7 +146,7 @@ class Judge(Labeler):
     @cached_property
     def _askers(self) -> list[tuple[Asker, int]]:
         """Whom to ask, and as which sample: one entry per request of the first wave."""
-        asked = []
+        askers = []
         for endpoint in self._endpoints:
             params: dict[str, Any] = {}
             if self.read == "logprobs":
@@ -156,8 +156,8 @@ class Judge(Labeler):
             elif self.samples > 1 and "temperature" not in endpoint.params:
                 params["temperature"] = 1.0
             asker = Asker(endpoint, self._prompt, params)
-            asked += [(asker, sample) for sample in range(self.samples * self.repeats)]
-        return asked
+            askers += [(asker, sample) for sample in range(self.samples * self.repeats)]
+        return askers
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return one request per voice; then again those whose replies cannot be used, each once."""
@@ -192,18 +192,18 @@ class Judge(Labeler):
     def _voice(self, unit: Unit, outcome: Outcome, asker: Asker, *, again: bool) -> Label:
         raw = "" if isinstance(outcome, Failure) else outcome.text
         pair = unit.query.query_id, unit.docs[0].doc_id
-        said: Distribution | Verdict | Unread
+        reading: Distribution | Verdict | Unread
         if self.read == "logprobs":
-            said = distribution(outcome, self._prompt.output.form, asker.endpoint)
+            reading = distribution(outcome, self._prompt.output.form, asker.endpoint)
         else:
-            said = asker.stated(outcome, lambda: self._shown(unit)[0])
-        if isinstance(said, Unread):
-            return Label(*pair, None, status=said.status, reason=said.reason, raw=raw)
-        if isinstance(said, Verdict):
-            read_by = "second request" if again else said.by
-            return Label(*pair, self._scaled(said.value), raw=raw, extra={"read_by": read_by})
-        mean = math.fsum(share * self._scaled(verdict) for verdict, share in said.shares.items())
-        return Label(*pair, min(1.0, max(0.0, mean)), raw=raw, extra={"mass": said.mass})
+            reading = asker.stated(outcome, lambda: self._shown(unit)[0])
+        if isinstance(reading, Unread):
+            return Label(*pair, None, status=reading.status, reason=reading.reason, raw=raw)
+        if isinstance(reading, Verdict):
+            read_by = "second request" if again else reading.by
+            return Label(*pair, self._scaled(reading.value), raw=raw, extra={"read_by": read_by})
+        mean = math.fsum(share * self._scaled(verdict) for verdict, share in reading.shares.items())
+        return Label(*pair, min(1.0, max(0.0, mean)), raw=raw, extra={"mass": reading.mass})
 
     def _voted(self, voices: Sequence[Label]) -> Label:
         votes = [voice.relevance for voice in voices if voice.relevance is not None]
@@ -221,12 +221,17 @@ class Judge(Labeler):
 def _read_by(voices: Sequence[Label]) -> dict[str, str]:
     """Return how the voices were read: the least direct way counts."""
     ways = [str(voice.extra["read_by"]) for voice in voices if "read_by" in voice.extra]
-    return {"read_by": max(ways, key=get_args(ReadBy).index)} if ways else {}
+    if not ways:
+        return {}
+    return {"read_by": max(ways, key=get_args(ReadBy).index)}
 
 
 def _repeated(voices: Sequence[Label]) -> Label:
-    first, later = voices[0], [voice.relevance for voice in voices[1:] if voice.relevance is not None]
+    first = voices[0]
     if first.relevance is None:
         return first
-    flips = sum(relevance != first.relevance for relevance in later) / len(later) if later else math.nan
+    later = [voice.relevance for voice in voices[1:] if voice.relevance is not None]
+    flips = math.nan
+    if later:
+        flips = sum(relevance != first.relevance for relevance in later) / len(later)
     return replace(first, extra={"flips": flips, "repeats": float(len(later))})

@@ -54,7 +54,10 @@ class _Filed(Labeler):
     @cached_property
     def _queries(self) -> frozenset[str]:
         """The queries that the file judges."""
-        return frozenset(q for (q, _), said in self._file[1].items() if said.status is not Status.NOT_APPLICABLE)
+        labels = self._file[1]
+        return frozenset(
+            query_id for (query_id, _), label in labels.items() if label.status is not Status.NOT_APPLICABLE
+        )
 
     @property
     def scale(self) -> Scale:
@@ -64,24 +67,25 @@ class _Filed(Labeler):
     @property
     def imported(self) -> Mapping[Pair, float | None]:
         """The file's relevance per (query id, doc id), as far as there is one."""
-        return {pair: said.relevance for pair, said in self._file[1].items()}
+        return {pair: label.relevance for pair, label in self._file[1].items()}
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc."""
         query_id = unit.query.query_id
-        return [self._said(query_id, doc) or self._not_listed(query_id, doc.doc_id) for doc in unit.docs]
+        return [self._listed(query_id, doc) or self._not_listed(query_id, doc.doc_id) for doc in unit.docs]
 
-    def _said(self, query_id: str, doc: Doc) -> Label | None:
+    def _listed(self, query_id: str, doc: Doc) -> Label | None:
         return self._file[1].get((query_id, doc.doc_id))
 
     def _not_listed(self, query_id: str, doc_id: str) -> Label:
-        extra = {"judged": 0.0}
+        label = Label(query_id, doc_id, 0.0)
         if self.unlisted != "zero" and query_id not in self._queries:
             reason = "the file does not judge this query"
-            return Label(query_id, doc_id, None, Status.NOT_APPLICABLE, "", reason, extra)
-        if self.unlisted == "missing":
-            return Label(query_id, doc_id, None, Status.UNASKED, "", "nobody was asked about this document", extra)
-        return Label(query_id, doc_id, 0.0, extra=extra)
+            label = Label.missing(query_id, doc_id, Status.NOT_APPLICABLE, reason)
+        elif self.unlisted == "missing":
+            label = Label.missing(query_id, doc_id, Status.UNASKED, "nobody was asked about this document")
+        label.extra = {"judged": 0.0}
+        return label
 
     def _grades(self, file: str, declared: str) -> tuple[Scale, dict[Pair, Label]]:
         """Return the scale and the labels of qrels; binary where nobody declared one and all values are 0 or 1."""
@@ -89,12 +93,16 @@ class _Filed(Labeler):
         columns = (labeling.table[name] for name in ("query_id", "doc_id", "relevance", "status"))
         labels = {}
         for query_id, doc_id, relevance, status in zip(*columns, strict=True):
-            known = status == Status.OK.value
-            reason = "" if known else "missing in the file as well"
-            value = float(relevance) if known else None
-            labels[query_id, doc_id] = Label(query_id, doc_id, value, Status(status), "", reason, JUDGED)
+            if status == Status.OK.value:
+                label = Label(query_id, doc_id, float(relevance))
+            else:
+                label = Label.missing(query_id, doc_id, Status(status), "missing in the file as well")
+            label.extra = JUDGED
+            labels[query_id, doc_id] = label
         scale = labeling.scale
-        return scale if labeling.declared or (scale.low, scale.high) != (0, 1) else Scale("binary"), labels
+        if not labeling.declared and (scale.low, scale.high) == (0, 1):
+            scale = Scale("binary")
+        return scale, labels
 
 
 @dataclass(frozen=True)
@@ -132,13 +140,13 @@ class Provenance(_Filed):
     def _file(self) -> tuple[Scale, Mapping[Pair, Label]]:
         return self._grades(self.qrels, self.declared)
 
-    def _said(self, query_id: str, doc: Doc) -> Label | None:
-        said = super()._said(query_id, doc)
+    def _listed(self, query_id: str, doc: Doc) -> Label | None:
+        label = super()._listed(query_id, doc)
         page = self._pages.get((query_id, self._page(doc)))
         # What is missing may be relevant, so that a page which is not says nothing about it.
-        if page is not None and (said is None or page > (said.relevance or 0.0)):
-            said = Label(query_id, doc.doc_id, page, extra=JUDGED)
-        return said
+        if page is not None and (label is None or page > (label.relevance or 0.0)):
+            return Label(query_id, doc.doc_id, page, extra=JUDGED)
+        return label
 
     def _page(self, doc: Doc) -> str:
         return (doc.page_id or "") if self.expand == "page" else "_".join(doc.title.split())
@@ -169,8 +177,8 @@ class Provenance(_Filed):
             what = "page_id" if self.expand == "page" else "title"
             raise UsageError(f"{self.spec}: no document in the file has a {what}, so there is nothing to expand")
         pages: dict[Pair, float] = {}
-        for (query_id, doc_id), said in judged.items():
+        for (query_id, doc_id), label in judged.items():
             page = page_of.get(doc_id) or titles.get(doc_id, doc_id)
-            if page and said.relevance is not None:
-                pages[query_id, page] = max(said.relevance, pages.get((query_id, page), said.relevance))
+            if page and label.relevance is not None:
+                pages[query_id, page] = max(label.relevance, pages.get((query_id, page), label.relevance))
         return pages

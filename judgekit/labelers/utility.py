@@ -70,11 +70,11 @@ class Utility(Labeler):
 
     def bound(self, context: Context | None) -> Self:
         """Return it ready for use, with the metric's canonical spelling."""
-        made = self
+        utility = self
         if self.quality is not None and split_file(self.quality)[0] is None:
             name = metric(self.quality, context).name
-            made = replace(self, quality=None if name == _QUALITY else name)
-        return super(Utility, made).bound(context)
+            utility = replace(self, quality=None if name == _QUALITY else name)
+        return super(Utility, utility).bound(context)
 
     def prepare(self) -> None:
         """Look up the endpoint, the prompt and the metric, and check what goes together."""
@@ -84,9 +84,11 @@ class Utility(Labeler):
     @cached_property
     def _answerer(self) -> Answerer:
         """The downstream LLM with its prompt."""
-        given: dict[str, Value] = {} if self.context_tokens is None else {"context_tokens": self.context_tokens}
-        made = make_answerer(self.context.endpoint(self.endpoint), self.prompt, self.context, given)
-        return replace(made, fields=self.rendering)
+        options: dict[str, Value] = {}
+        if self.context_tokens is not None:
+            options["context_tokens"] = self.context_tokens
+        answerer = make_answerer(self.context.endpoint(self.endpoint), self.prompt, self.context, options)
+        return replace(answerer, fields=self.rendering)
 
     @cached_property
     def _metric(self) -> AnswerMetric:
@@ -97,7 +99,9 @@ class Utility(Labeler):
         """``binary`` for one exact match or accuracy, ``signed`` for signed gains, else ``unit``."""
         if self.variant == "signed-gain":
             return Scale("signed")
-        return Scale("unit") if self.variant == "gain" or self.samples > 1 else self._metric.scale
+        if self.variant == "gain" or self.samples > 1:
+            return Scale("unit")
+        return self._metric.scale
 
     @property
     def needs(self) -> Needs:
@@ -112,45 +116,50 @@ class Utility(Labeler):
             outcome_prompt=self._answerer.prompt.name,
         )
 
-    def _asked(self, unit: Unit) -> list[tuple[Unit, int]]:
-        """Return what is answered, as (unit, sample): from the document, then for gains without any."""
-        units = [unit, Unit(unit.query, ())] if self.variant in _GAINS else [unit]
-        return [(u, sample) for u in units for sample in range(self.samples)]
+    def _answered(self, unit: Unit) -> list[Unit]:
+        """Return what is answered, once a sample: from the document, then for gains without any."""
+        units = [unit] * self.samples
+        if self.variant in _GAINS:
+            units += [Unit(unit.query, ())] * self.samples
+        return units
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return what answering from the one document asks; nothing where the metric lacks its references."""
         if self._metric.needs_references and not unit.query.answers:
             return []
-        asked = self._asked(unit)
-        if len(replies) <= len(asked):
-            so_far = [[reply] for reply in replies] or [[]] * len(asked)
-            wave = [
-                replace(request, sample=sample) if sample else request
-                for (u, sample), said in zip(asked, so_far, strict=True)
-                for request in self._answerer.requests(u, said)
-            ]
+        units = self._answered(unit)
+        if len(replies) <= len(units):
+            wave = []
+            for place, answered in enumerate(units):
+                sample = place % self.samples
+                for request in self._answerer.requests(answered, replies[place : place + 1]):
+                    wave.append(replace(request, sample=sample) if sample else request)
             if wave:
                 return wave
-        return [] if self._metric.endpoint is None else self._rated(unit, replies)[0]
+        if self._metric.endpoint is None:
+            return []
+        return self._rated(unit, replies)[0]
 
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the metric does not say how often it asks."""
-        ratings = 0 if self._metric.endpoint is None else self._metric.most(Answered(unit.query, Answer("")))
-        return None if ratings is None else (2 + ratings) * len(self._asked(unit))
+        ratings: int | None = 0
+        if self._metric.endpoint is not None:
+            ratings = self._metric.most(Answered(unit.query, Answer("")))
+        return None if ratings is None else (2 + ratings) * len(self._answered(unit))
 
     def _rated(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[tuple[Answer, Score]]]:
         """Return the next wave of rating the answers, or, if it is [], the answers with their qualities."""
-        rate, units = self._metric, [asked for asked, _ in self._asked(unit)]
-        outcomes, replies = merge_waves(replies, [self._answerer.asker(asked.docs) for asked in units])
+        metric, units = self._metric, self._answered(unit)
+        outcomes, replies = merge_waves(replies, [self._answerer.asker(answered.docs) for answered in units])
         rated: list[tuple[Answer, Score]] = []
-        for asked, outcome in zip(units, outcomes, strict=True):
-            answer = self._answerer.answer(asked, [outcome])
-            answered = Answered(unit.query, answer, asked.docs if rate.needs_docs else ())
-            wave, count = play(rate, answered, replies)
+        for answered, outcome in zip(units, outcomes, strict=True):
+            answer = self._answerer.answer(answered, [outcome])
+            to_rate = Answered(unit.query, answer, answered.docs if metric.needs_docs else ())
+            wave, used = play(metric, to_rate, replies)
             if wave:
                 return wave, rated
-            rated.append((answer, rate.read(answered, replies[:count])))
-            replies = replies[count:]
+            rated.append((answer, metric.read(to_rate, replies[:used])))
+            replies = replies[used:]
         return [], rated
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
@@ -158,7 +167,7 @@ class Utility(Labeler):
         query, doc = unit.query, unit.docs[0]
         if self._metric.needs_references and not query.answers:
             reason = "the query has no reference answer"
-            return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
+            return [Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason)]
         answers, scores = zip(*self._rated(unit, replies)[1], strict=True)
         extra: dict[str, float | str] = {"answer": answers[0].text}
         score = _mean(scores[: self.samples])
@@ -168,9 +177,11 @@ class Utility(Labeler):
             if without.value is not None:
                 extra["closed_book"] = without.value
             score = _gain(score, without, clipped=self.variant == "gain")
-        said = [answer.raw for answer in answers[: self.samples]]
-        raw = json.dumps(said, ensure_ascii=False) if self.samples > 1 else answers[0].raw
-        return [Label(query.query_id, doc.doc_id, score.value, score.status, raw, score.reason, extra)]
+        raw = answers[0].raw
+        if self.samples > 1:
+            raw = json.dumps([answer.raw for answer in answers[: self.samples]], ensure_ascii=False)
+        label = Label(query.query_id, doc.doc_id, score.value, score.status, raw=raw, reason=score.reason, extra=extra)
+        return [label]
 
 
 def _mean(scores: Sequence[Score]) -> Score:
