@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -14,54 +13,39 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import pandas as pd
-
-from judgekit.answers.declared import named
-from judgekit.answers.imported import candidates
 from judgekit.collection import lacking
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
-from judgekit.data.files import read_table
-from judgekit.data.folders import TEXTS
-from judgekit.data.forms.delimited import TSV, PlainQuotes
 from judgekit.data.forms.texts import FOLDER, text_id
 from judgekit.data.outputs import check_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
-from judgekit.data.recognise import DECLARED_KINDS, Recognised, is_docs
+from judgekit.data.recognise import Recognised, is_docs
 from judgekit.data.runs import Run, pool
 from judgekit.data.sources import stem
 from judgekit.data.streams import write_atomic
-from judgekit.data.tables import ALL, ANSWERS, RATERS, RATINGS
+from judgekit.data.tables import ALL
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError
+from judgekit.experiment.answered import ANSWERED, Answers, longest
 from judgekit.experiment.file import parse_config
 from judgekit.experiment.inputs import (
     IMPORTED,
-    KINDS,
     LISTED,
+    Files,
     Input,
     Seen,
-    files_of,
+    common_folder,
+    is_inside,
     likely_columns,
-    question_column,
     seen,
 )
-from judgekit.experiment.joined import (
-    folded,
-    named_apart,
-    references_of,
-    results_with_ids,
-    table_with_ids,
-    with_references,
-)
+from judgekit.experiment.joined import folded, give_results_ids, give_tables_ids, references_of, with_references
 from judgekit.experiment.prepare import prepare
-from judgekit.experiment.written import KnownOutcome, Planned
-from judgekit.spec import Spec
+from judgekit.experiment.written import Planned
 
 PILOT_FILE: Final = "pilot.jsonl"
 _JOINED: Final = f"{IMPORTED}/questions.jsonl"
 """The questions of several files."""
-_ANSWERED: Final = 5
 _LONG: Final = 8000
 """Characters of a text that is longer than a passage should be."""
 _OWN_LABELINGS: Final = ("containment", "judge", "erag")
@@ -115,37 +99,26 @@ def draft(paths: Sequence[str | Path], out: Path | None = None) -> Draft:
         check_folder(out, ())
         out.mkdir(parents=True, exist_ok=True)  # paths through its parent work once it is there
     with TemporaryDirectory(prefix="judgekit-") as spare:
-        return _Survey(paths, out, Path(spare)).draft()
+        return _Survey(Files(paths, out, Path(spare))).draft()
 
 
 class _Survey:
     """What is known of the files so far; each step takes the files of one kind."""
 
-    def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
-        forms = files_of(paths)
-        folders = [Path(path) for path in paths if Path(path).is_dir()]
-        inside = len(folders) == 1 and all(_is_inside(file, folders[0]) for file in forms)
-        self.root = folders[0] if inside else _common([*forms])
-        self.folder = self.root if out is None else out
-        self.spare = spare
-        self.cautions: list[str] = []
-        self.texts: list[Path] = []
-        self.files: list[Input] = []
-        self.imported: dict[str, Path] = {}
+    def __init__(self, files: Files) -> None:
+        self.files = files
         self.runs: dict[str, tuple[Input, Run]] = {}
         self.qrels: dict[str, tuple[str, str]] = {}
         self.queries: Queries = {}
         self.queries_file = ""
         self.docs: Docs | None = None
         self.docs_files: list[str] = []
-        for path, form in forms.items():
-            self._look(path, form)
 
     def draft(self) -> Draft:
         """Take the files for what they are, one kind after the other: runs first, whose ids decide what joins."""
-        self._give_tables_ids()
+        give_tables_ids(self.files)
         self._take_runs()
-        self._give_results_ids()
+        give_results_ids(self.files, self.runs)
         self._take_texts()
         self._take_queries()
         self._take_docs()
@@ -156,12 +129,12 @@ class _Survey:
         asked = self._asked()
         if not asked or not self._check_runs(asked, self.docs):
             return self._incomplete(["runs about these questions and passages"])
-        outcome = _Outcome(self, asked).taken()
+        outcome = Answers(self.files, self.runs, self.queries, asked).taken()
         depth = max(outcome.depths)
         self._take_qrels(asked, self.docs, depth)
         self._note_copies(asked, self.docs, depth)
         if len(asked) < len(self.queries):
-            self.imported.pop(_JOINED, None)
+            self.files.imported.pop(_JOINED, None)
             self.queries_file = self._write_questions(PILOT_FILE, asked)
         plan = Planned(
             queries=self.queries_file,
@@ -175,181 +148,59 @@ class _Survey:
         text = plan.toml()
         self._check(tomllib.loads(text), asked)
         self._explain_unused(referenced=plan.referenced)
-        imported = {name: path.read_text(encoding="utf-8") for name, path in self.imported.items()}
-        return Draft(self.folder, seen(self.files), tuple(self.cautions), "", text, plan.asks, imported)
+        imported = {name: path.read_text(encoding="utf-8") for name, path in self.files.imported.items()}
+        return Draft(self.files.folder, seen(self.files.all), tuple(self.files.cautions), "", text, plan.asks, imported)
 
     @property
     def asked_ids(self) -> set[str]:
         """The ids of the questions that runs hold."""
         return {*chain.from_iterable(run.query_ids for _, run in self.runs.values())}
 
-    @property
-    def longest(self) -> int:
-        """How many documents the longest list holds."""
-        return max((int(run.counts.max(initial=1)) for _, run in self.runs.values()), default=_ANSWERED)
-
     def doc_ids(self) -> set[str]:
         """Return the passages that answers are made from."""
-        depth = min(_ANSWERED, self.longest)
+        depth = min(ANSWERED, longest(run for _, run in self.runs.values()))
         return {doc_id for _, run in self.runs.values() for doc_id in run.cut(depth).doc_ids}
 
-    def of(self, kind: str) -> list[Input]:
-        """Return the files that may hold a kind, those that hold nothing else first."""
-        return sorted((file for file in self.files if kind in file.kinds), key=lambda file: file.nested)
-
-    def read(self, file: Input, kind: str, reader: Callable[[str], Any]) -> Any:
-        """Return what a reader makes of a file; None if it cannot, which is said of the file."""
-        try:
-            return reader(file.given)
-        except PlainQuotes as error:
-            if file.form or file.content.flat is not TSV:
-                return self._refused(file, kind, error)
-            file.form = error.cure
-            self.cautions.append(f"{file.name}: its quotes are plain characters ({file.form})")
-            return self.read(file, kind, reader)
-        except DataError as error:
-            return self._refused(file, kind, error)
-
-    def leave(self, file: Input, why: str, caution: str = "") -> None:
-        """Leave a file aside for a reason that the user should know of."""
-        file.why = f"not used: {why}"
-        self.cautions.append(caution or f"{file.name} is not used: {why}")
-
-    def _refused(self, file: Input, kind: str, error: DataError) -> None:
-        where = "" if error.line is None else f"line {error.line}: "
-        if not file.why:
-            self.leave(file, f"it looks like {KINDS[kind]}, but {where}{error.reason}")
-        file.kinds = [other for other in file.kinds if other != kind]
-
-    def _look(self, path: Path, form: str) -> None:
-        file = Input.at(path, self.root, self.folder, form)
-        ending = path.suffix.lower()
-        is_text = not form and ending in TEXTS
-        if not is_text or ending == ".txt":
-            file.look()
-        if is_text and not file.kinds:
-            self.texts.append(path)
-        else:
-            self.files.append(file)
-
-    def _import(self, name: str, text: str) -> Input:
-        """Return a file that is to be written below the folder of the experiment."""
-        ending, number = Path(name).suffix, 2
-        first = name.removesuffix(ending)
-        while name in self.imported:
-            name, number = f"{first}-{number}{ending}", number + 1
-        path = self.spare / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        self.imported[name] = path
-        return Input(path, name, name)
-
     def _write_questions(self, name: str, queries: Queries) -> str:
-        file = self._import(name, "")
+        file = self.files.add_written(name, "")
         write_queries(queries, file.path)
         return file.name
 
-    def _give_tables_ids(self) -> None:
-        """Give tables that name questions by their texts alone the ids of these."""
-        tables = [(file, column) for file in self.files if (column := question_column(file))]
-        ids: dict[str, str] = {}
-        holders = self.of("query") if tables else []
-        known = any(not file.nested for file in holders)
-        for file in holders:
-            for query_id, query in (self.read(file, "query", read_queries) or {}).items():
-                ids.setdefault(folded(query.text), query_id)
-        for file, column in tables:
-            found = table_with_ids(file, column, ids, known=known)
-            if not found.rows:
-                continue
-            copy = self._import(f"{IMPORTED}/{stem(file.path).removesuffix('.xlsx')}.{found.ending}", found.text)
-            copy.form = found.form
-            copy.look()
-            file.why = ""
-            said = (
-                f"{found.rows:,} rows whose questions were found by their text: written to {copy.name} with their ids"
-            )
-            if found.left_out:
-                self.cautions.append(
-                    f"{file.name}: {found.left_out:,} of its {found.rows + found.left_out:,} rows are left out, since"
-                    " no other file holds their questions"
-                )
-            file.taken.append(said)
-            self.files.append(copy)
-
-    def _give_results_ids(self) -> None:
-        """Give results the ids of a table with the same questions, and one id to passages that several have."""
-        results = {name: (file, run) for name, (file, run) in self.runs.items() if "query" in file.kinds}
-        tables: list[tuple[Input, dict[str, str]]] = []
-        for table in self.of("query") if results else ():
-            queries = None if table.nested else self.read(table, "query", read_queries)
-            if queries is not None:
-                tables.append((table, {folded(query.text): query_id for query_id, query in queries.items()}))
-        passages: dict[tuple[str, str], str] = {}
-        for name, (file, run) in results.items():
-            own: Queries = self.read(file, "query", read_queries) or {}
-            texts = {folded(query.text) for query in own.values()}
-            table, known = max(tables, key=lambda pair: len(texts & pair[1].keys()), default=(file, {}))
-            matched = len(texts & known.keys())
-            docs = read_docs(file.given)
-            retrieved = docs.get(sorted({*run.doc_ids}))
-            has_ids = bool(own.keys() & {*known.values()}) or 2 * matched <= len(texts)
-            if has_ids and not named_apart(retrieved, passages):
-                passages |= {(doc.title, doc.text): doc.doc_id for doc in retrieved}
-                continue
-            ids = dict(zip(own, own, strict=True))
-            if not has_ids:
-                ids = {query_id: known.get(folded(query.text), query_id) for query_id, query in own.items()}
-            answers = self.read(file, "answer", partial(read_table, ANSWERS)) if "answer" in file.kinds else None
-            text = results_with_ids(own, ids, docs, run, answers, passages)
-            copy = self._import(f"{IMPORTED}/{name}.jsonl", text)
-            # Its columns are told once, with the file that it came from.
-            copy.content = replace(file.content, fields=())
-            copy.kinds = [kind for kind in file.kinds if kind not in ("query", "qrels")]
-            same = "results whose passages others have under other ids"
-            if not has_ids:
-                same = f"results for {matched:,} questions of {table.name}, found by their text"
-                table.kinds = ["query"]
-            file.taken.append(f"{same}: written to {copy.name} with their ids")
-            file.tell_columns("query")
-            file.kinds = ["query"] if has_ids else []
-            self.files.append(copy)
-            self.runs[name] = (copy, read_run(copy.path, name))
-
     def _take_texts(self) -> None:
         """Take the text files of a folder together, as passages by their paths."""
-        if not self.texts:
+        texts = self.files.texts
+        if not texts:
             return
         doc_ids = self.doc_ids()
-        below = _common(self.texts)
-        places = [below, *(place for place in below.absolute().parents if _is_inside(place, self.root))]
-        naming = (place for place in places if doc_ids.intersection(_names_inside(self.texts, place)))
+        below = common_folder(texts)
+        places = [below, *(place for place in below.absolute().parents if is_inside(place, self.files.root))]
+        naming = (place for place in places if doc_ids.intersection(_names_inside(texts, place)))
         place = next(naming, None)
-        if place is None and len(self.texts) <= LISTED:
+        if place is None and len(texts) <= LISTED:
             why = "not used: a text, and no run names it by its path"
-            self.files += [replace(Input.at(path, self.root, self.folder), why=why) for path in self.texts]
+            self.files.all += [replace(self.files.at(path), why=why) for path in texts]
             return
-        file = Input.at(place or below, self.root, self.folder, "texts")
+        file = self.files.at(place or below, "texts")
         file.name = f"{file.name.rstrip('/.') or '.'}/"
         file.content = Recognised(("doc",), FOLDER, FOLDER)
         file.kinds = ["doc"]
         if place is None:
             file.kinds = []
             file.why = (
-                f"not used: {len(self.texts):,} text files, and no run names one by its path. Cut into passages they"
-                f" are texts(cut=2000):{file.source}"
+                f"not used: {len(texts):,} text files, and no run names one by its path. Cut into passages they are"
+                f" texts(cut=2000):{file.source}"
             )
-        self.files.append(file)
+        self.files.all.append(file)
 
     def _take_runs(self) -> None:
-        for file in self.of("run"):
+        for file in self.files.of("run"):
             name = stem(file.path) if stem(file.path) != ALL else "all-runs"
             if name in self.runs:
                 name = f"{file.path.parent.name}-{name}"
             number, first = 2, name
             while name in self.runs:
                 name, number = f"{first}-{number}", number + 1
-            run = self.read(file, "run", partial(read_run, name=name))
+            run = self.files.read(file, "run", partial(read_run, name=name))
             if run is not None:
                 self.runs[name] = (file, run)
 
@@ -357,12 +208,12 @@ class _Survey:
         """Take the questions: those of the file that fits best, and what others add to them."""
         ids, doc_ids = self.asked_ids, self.doc_ids()
         read: list[tuple[Input, Queries]] = []
-        for file in self.of("query"):
+        for file in self.files.of("query"):
             either = {"query", "doc"} <= {*file.kinds} and not file.nested
-            if either and self.read(file, "query", partial(is_docs, query_ids=ids, doc_ids=doc_ids)):
+            if either and self.files.read(file, "query", partial(is_docs, query_ids=ids, doc_ids=doc_ids)):
                 file.kinds = ["doc"]
                 continue
-            queries = self.read(file, "query", read_queries) if "query" in file.kinds else None
+            queries = self.files.read(file, "query", read_queries) if "query" in file.kinds else None
             if queries is not None:
                 read.append((file, queries))
         if not read:
@@ -382,7 +233,7 @@ class _Survey:
         for file, further in read:
             if file is not main:
                 self._add_questions(file, further, ids)
-        for file in self.of("references"):
+        for file in self.files.of("references"):
             self._add_references(file)
         self.queries_file = main.written
         if self.queries is not before:
@@ -409,7 +260,7 @@ class _Survey:
         is_called_so = any(part in file.path.name.lower() for part in _HOLDS_REFERENCES)
         if "answer" in file.kinds and len(self.runs) == 1 and not is_called_so:
             return  # of the only run an answer needs no name
-        references = self.read(file, "references", references_of)
+        references = self.files.read(file, "references", references_of)
         answered = with_references(self.queries, references or {})
         if answered:
             file.kinds = []
@@ -418,13 +269,13 @@ class _Survey:
         elif "answer" not in file.kinds and references is not None:
             known = self.queries.keys() & references.keys()
             why = "the questions have reference answers" if known else "none of its rows is about one of the questions"
-            self.leave(file, f"it looks like reference answers, but {why}")
+            self.files.leave(file, f"it looks like reference answers, but {why}")
 
     def _take_docs(self) -> None:
         doc_ids = self.doc_ids()
         read: list[tuple[int, Input, Docs]] = []
-        for file in self.of("doc"):
-            docs = self.read(file, "doc", read_docs)
+        for file in self.files.of("doc"):
+            docs = self.files.read(file, "doc", read_docs)
             if docs is not None:
                 read.append((sum(doc_id in docs for doc_id in doc_ids), file, docs))
         chosen: list[tuple[Input, Docs]] = []
@@ -449,16 +300,16 @@ class _Survey:
         there = {query_id: query for query_id, query in queries.items() if query_id in ids}
         lost = len(queries) - len(there)
         if not there:
-            self.cautions.append(
+            self.files.cautions.append(
                 f"no run holds one of the questions: theirs are {min(ids)!r} and so on, those of the questions"
                 f" {next(iter(queries))!r}"
             )
         elif lost > len(there):
-            self.cautions.append(
+            self.files.cautions.append(
                 f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
             )
         elif lost:
-            self.cautions.append(f"{lost:,} of {len(queries):,} questions are in no run and score 0")
+            self.files.cautions.append(f"{lost:,} of {len(queries):,} questions are in no run and score 0")
             return queries
         return there
 
@@ -468,7 +319,7 @@ class _Survey:
             try:
                 check_runs([run], asked, docs)
             except DataError as error:
-                self.leave(file, error.reason, f"{file.name} does not join: {error.reason}")
+                self.files.leave(file, error.reason, f"{file.name} does not join: {error.reason}")
                 del self.runs[name]
                 continue
             longest = int(run.counts.max(initial=0))
@@ -477,15 +328,15 @@ class _Survey:
 
     def _take_qrels(self, asked: Queries, docs: Docs, depth: int) -> None:
         pooled = dict(pool([run for _, run in self.runs.values()], asked, depth))
-        for file in self.of("qrels"):
-            labeling = self.read(file, "qrels", lambda path: read_qrels(path))
+        for file in self.files.of("qrels"):
+            labeling = self.files.read(file, "qrels", lambda path: read_qrels(path))
             if labeling is None:
                 continue
             judged = labeling.table.groupby("query_id")["doc_id"].agg(set).to_dict()
             about = [query_id for query_id in asked if query_id in judged]
             if not about:
                 none = "judges none of the questions"
-                self.leave(file, f"it {none}", f"{file.name} {none} of the runs")
+                self.files.leave(file, f"it {none}", f"{file.name} {none} of the runs")
                 continue
             met = sum(bool(judged[query_id] & {*pooled[query_id]}) for query_id in about)
             expand = ""
@@ -493,7 +344,7 @@ class _Survey:
                 met = len(about)
             if not met:
                 none = "judges none of the passages that the runs found"
-                self.leave(file, f"it {none}", f"{file.name} {none}: are these of the same collection?")
+                self.files.leave(file, f"it {none}", f"{file.name} {none}: are these of the same collection?")
                 continue
             name = stem(file.path)
             while name in self.qrels or name in _OWN_LABELINGS:
@@ -512,144 +363,50 @@ class _Survey:
         passages = docs.get(sorted(pooled))
         copies = _repeated(folded(render(doc)) for doc in passages if doc.text.strip())
         if copies:
-            self.cautions.append(
+            self.files.cautions.append(
                 f"{copies:,} of the {len(passages):,} passages that runs found repeat the text of another and"
                 " are labelled and counted twice"
             )
         asked_twice = _repeated(query.text.strip() for query in asked.values())
         if asked_twice:
-            self.cautions.append(f"{asked_twice:,} of the {len(asked):,} questions repeat the text of another")
+            self.files.cautions.append(f"{asked_twice:,} of the {len(asked):,} questions repeat the text of another")
 
     def _check(self, content: dict[str, Any], asked: Queries) -> None:
         """Have the experiment prepared as `run` does, and note what it says."""
-        places = {name: str(path) for name, path in self.imported.items()}  # imported files are not written yet
-        config = parse_config(_replaced(content, places), self.folder / "experiment.toml")
+        places = {name: str(path) for name, path in self.files.imported.items()}  # imported files are not written yet
+        config = parse_config(_replaced(content, places), self.files.folder / "experiment.toml")
         checked = prepare(config, keys=False).collection.only(asked)
-        self.cautions += [note for note in (*lacking(checked), *checked.notes) if note not in self.cautions]
+        self.files.cautions += [note for note in (*lacking(checked), *checked.notes) if note not in self.files.cautions]
 
     def _explain_unused(self, *, referenced: bool) -> None:
         """Say why files are not used, and how a table may be whose columns are not known."""
         named: list[str] = []
-        for file in self.files:
+        for file in self.files.all:
             file.leave("no other file needs it")
             form = likely_columns(file, self.runs) if file.unknown_table and not file.taken else ""
             if not form:
                 continue
             loss = " Without it no question has a reference answer." if "answers=" in form and not referenced else ""
-            self.cautions.append(f"{file.name} is not used: nothing says what its columns hold.{loss}")
+            self.files.cautions.append(f"{file.name} is not used: nothing says what its columns hold.{loss}")
             named.append(f"'{form}:{file.path}'")
         if named:
-            command = " ".join(["judgekit init", shlex.quote(str(self.root)), *named, "--overwrite"])
-            self.cautions.append(f"If these columns are right, run: {command}")
+            command = " ".join(["judgekit init", shlex.quote(str(self.files.root)), *named, "--overwrite"])
+            self.files.cautions.append(f"If these columns are right, run: {command}")
 
     def _incomplete(self, missing: list[str]) -> Draft:
         none = f"there are no {' and no '.join(missing)} here"
-        for file in self.files:
+        for file in self.files.all:
             file.leave(none)
         reason = f"{none}, and an experiment needs questions, passages and runs"
-        table = next((file for file in self.files if file.unknown_table), None)
+        table = next((file for file in self.files.all if file.unknown_table), None)
         if table is not None:
             form = likely_columns(table, self.runs) or f"{table.unknown_table}(id=…,text=…)"
-            command = f"judgekit init {self.root} '{form}:{table.path}'"
+            command = f"judgekit init {self.files.root} '{form}:{table.path}'"
             reason += f". If columns have other names, say what they are: {command}"
-        traces = [file.name for file in self.files if file.kinds == ["traces"]]
+        traces = [file.name for file in self.files.all if file.kinds == ["traces"]]
         if traces:
             reason = f"these are traces: judgekit traces {' '.join(traces)} --out data makes an experiment of them"
-        return Draft(self.folder, seen(self.files), tuple(self.cautions), reason)
-
-
-class _Outcome:
-    """Takes what is known of answers: ratings, else what an application answered."""
-
-    def __init__(self, survey: _Survey, asked: Queries) -> None:
-        self.survey = survey
-        self.asked = asked
-        self.known = KnownOutcome()
-        self.left = {*survey.runs}
-
-    def taken(self) -> KnownOutcome:
-        """Return what is known; nothing where no file holds ratings or answers."""
-        for file in self.survey.of("ratings"):
-            if not file.taken or file.nested:
-                self._take(file, "ratings", "ratings of answers")
-        for file in self.survey.of("answer"):
-            if file.taken and not file.nested:
-                continue
-            if self.known.metrics:
-                file.leave("the outcome is people's ratings")
-            elif not self.left:
-                file.leave(f"{', '.join(self.known.files)} has the answers of all runs")
-            else:
-                self._take(file, "answer", "answers of your application")
-        known = self.known
-        if known.files and self.left and not known.metrics:
-            self.survey.cautions.append(f"there are no answers of run {', '.join(sorted(self.left))}")
-        known.depths = sorted({*known.depths}) or [min(_ANSWERED, self.survey.longest)]
-        return known
-
-    def _take(self, file: Input, kind: str, what: str) -> None:
-        survey, known = self.survey, self.known
-        _name_columns(file)
-        table = survey.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
-        if table is None:
-            return
-        own = {name for name, (other, _) in survey.runs.items() if other is file}
-        about = {*table["run"]} if "run" in table.columns else own
-        problem = self._problem(table, kind, own, about)
-        if problem:
-            survey.leave(file, problem, f"the {KINDS[kind]} of {file.name} are not used: {problem}")
-            return
-        if "depth" in table.columns:
-            known.depths += {int(depth) for depth in table["depth"] if depth > 0} - {*known.depths}
-        elif file.nested:
-            known.depths.append(survey.longest)
-        known.files.append(file.written)
-        known.columns = _placing(table)
-        self.left -= about or self.left
-        known.rated |= survey.read(file, kind, partial(candidates, beside_answers=kind == "answer")) or {}
-        known.cluster = known.cluster or next((name for name in RATERS if name in table.columns), "")
-        known.metrics = sorted({*known.metrics, *table["metric"]}) if kind == "ratings" else []
-        file.take(kind, what)
-
-    def _problem(self, table: pd.DataFrame, kind: str, own: set[str], about: set[str]) -> str:
-        """Return why ratings or answers cannot be used, "" if they can: about which runs they are, and their own."""
-        runs, known = self.survey.runs, self.known
-        if not table["query_id"].isin(list(self.asked)).any():
-            return "none of its rows is about the questions of the experiment"
-        odd = sorted(about - {*runs, ALL})
-        if odd:
-            cure = ": make a file of each run, with its name" if own else ""
-            return f"it is about run {odd[0]!r}, and the runs are {', '.join(runs)}{cure}"
-        if not about and len(runs) > 1:
-            return f"its rows name no run ({', '.join(runs)}): add a column 'run'"
-        if kind == "ratings":
-            return ""
-        if known.files and (_placing(table) != known.columns or not about <= self.left):
-            return f"{known.files[0]} has answers with other columns, or of the same runs"
-        strange = sorted({*table["query_id"]} - {*self.survey.queries})
-        return f"query {strange[0]!r} is not among the questions" if strange else ""
-
-
-def _placing(table: pd.DataFrame) -> set[str]:
-    """Return the columns that say what answers were made from."""
-    return {"depth", "mode", "context"} & {*table.columns}
-
-
-def _read_ratings(source: str) -> pd.DataFrame:
-    return named(read_table(RATINGS, source))
-
-
-def _name_columns(file: Input) -> None:
-    """Put the names of the columns of ratings or answers in front of their path, where they are not judgekit's."""
-    if file.nested or file.form or file.content.flat is None:
-        return
-    names = DECLARED_KINDS["ratings" if "ratings" in file.kinds else "answer"].names
-    wanted = {"query_id": names.get("query_id", names.get("id", ()))}
-    wanted |= {key: names[key] for key in ("value", "answer") if key in names}
-    columns = {key: next((name for name in some if name in file.content.fields), key) for key, some in wanted.items()}
-    differing = tuple((key, name) for key, name in columns.items() if key != name)
-    if differing:
-        file.form = str(Spec(file.content.flat.name, differing))
+        return Draft(self.files.folder, seen(self.files.all), tuple(self.files.cautions), reason)
 
 
 def _counted(queries: Mapping[str, Query]) -> str:
@@ -664,10 +421,6 @@ def _repeated(texts: Iterable[str]) -> int:
 
 def _names_inside(paths: Iterable[Path], folder: Path) -> list[str]:
     return [text_id(path.absolute(), folder.absolute()) for path in paths]
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.absolute().is_relative_to(folder.absolute())
 
 
 def _replaced(value: Any, texts: Mapping[str, str]) -> Any:
@@ -689,12 +442,6 @@ def _long(file: Input, docs: Docs) -> str:
     long = sum(len(doc.text) > _LONG for doc in docs)
     cut = f"texts(cut=2000):{file.source} cuts them into passages, to retrieve from"
     return f", {long:,} of them longer than {_LONG:,} characters ({cut})" if long else ""
-
-
-def _common(files: Sequence[Path]) -> Path:
-    folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
-    here = Path.cwd()
-    return Path(os.path.relpath(folder, here)) if folder.is_relative_to(here) else folder
 
 
 def _of_split(file: Input, queries: Queries, ids: set[str]) -> Queries:

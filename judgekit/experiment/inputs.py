@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from judgekit.data.fields import QUERY, TABULAR
-from judgekit.data.folders import walk
+from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms import flat_records
+from judgekit.data.forms.delimited import TSV, PlainQuotes
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.recognise import Recognised, recognise
 from judgekit.data.records import DataRecord
@@ -69,14 +70,6 @@ class Input:
     taken: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     why: str = ""
-
-    @classmethod
-    def at(cls, path: Path, root: Path, folder: Path, form: str = "") -> Input:
-        """Return a file that nobody has looked at, shown below a folder and named from that of the experiment."""
-        inside = path.absolute()
-        below = inside.is_relative_to(root.absolute())
-        shown = inside.relative_to(root.absolute()).as_posix() if below else str(path)
-        return cls(path, shown, Path(os.path.relpath(inside, folder.absolute())).as_posix(), form)
 
     @property
     def given(self) -> str:
@@ -186,6 +179,102 @@ def files_of(paths: Sequence[str | Path]) -> dict[Path, str]:
     if not forms:
         raise DataError("holds no files of data", Path(paths[0]))
     return forms
+
+
+class Files:
+    """The files that may hold data, and what is noted of them.
+
+    Attributes:
+        root: the folder that all lie in.
+        folder: that of the experiment.
+        all: those that the readers may make something of, in the order of their names.
+        texts: text files, which together may be a collection.
+        imported: where further files lie until they are written, by the name that the experiment has for them.
+        cautions: what looks wrong, a sentence each.
+    """
+
+    def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
+        forms = files_of(paths)
+        folders = [Path(path) for path in paths if Path(path).is_dir()]
+        inside = len(folders) == 1 and all(is_inside(file, folders[0]) for file in forms)
+        self.root = folders[0] if inside else common_folder([*forms])
+        self.folder = self.root if out is None else out
+        self.spare = spare
+        self.cautions: list[str] = []
+        self.texts: list[Path] = []
+        self.all: list[Input] = []
+        self.imported: dict[str, Path] = {}
+        for path, form in forms.items():
+            self._look(path, form)
+
+    def at(self, path: Path, form: str = "") -> Input:
+        """Return a file that nobody has looked at, shown below the root and named from the folder of the experiment."""
+        inside = path.absolute()
+        shown = inside.relative_to(self.root.absolute()).as_posix() if is_inside(path, self.root) else str(path)
+        return Input(path, shown, Path(os.path.relpath(inside, self.folder.absolute())).as_posix(), form)
+
+    def of(self, kind: str) -> list[Input]:
+        """Return the files that may hold a kind, those that hold nothing else first."""
+        return sorted((file for file in self.all if kind in file.kinds), key=lambda file: file.nested)
+
+    def read(self, file: Input, kind: str, reader: Callable[[str], Any]) -> Any:
+        """Return what a reader makes of a file; None if it cannot, which is said of the file."""
+        try:
+            return reader(file.given)
+        except PlainQuotes as error:
+            if file.form or file.content.flat is not TSV:
+                return self._refused(file, kind, error)
+            file.form = error.cure
+            self.cautions.append(f"{file.name}: its quotes are plain characters ({file.form})")
+            return self.read(file, kind, reader)
+        except DataError as error:
+            return self._refused(file, kind, error)
+
+    def leave(self, file: Input, why: str, caution: str = "") -> None:
+        """Leave a file aside for a reason that the user should know of."""
+        file.why = f"not used: {why}"
+        self.cautions.append(caution or f"{file.name} is not used: {why}")
+
+    def _refused(self, file: Input, kind: str, error: DataError) -> None:
+        where = "" if error.line is None else f"line {error.line}: "
+        if not file.why:
+            self.leave(file, f"it looks like {KINDS[kind]}, but {where}{error.reason}")
+        file.kinds = [other for other in file.kinds if other != kind]
+
+    def _look(self, path: Path, form: str) -> None:
+        file = self.at(path, form)
+        ending = path.suffix.lower()
+        is_text = not form and ending in TEXTS
+        if not is_text or ending == ".txt":
+            file.look()
+        if is_text and not file.kinds:
+            self.texts.append(path)
+        else:
+            self.all.append(file)
+
+    def add_written(self, name: str, text: str) -> Input:
+        """Return a file that is to be written below the folder of the experiment."""
+        ending, number = Path(name).suffix, 2
+        first = name.removesuffix(ending)
+        while name in self.imported:
+            name, number = f"{first}-{number}{ending}", number + 1
+        path = self.spare / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        self.imported[name] = path
+        return Input(path, name, name)
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Return whether a path lies in a folder."""
+    return path.absolute().is_relative_to(folder.absolute())
+
+
+def common_folder(files: Sequence[Path]) -> Path:
+    """Return the folder that files lie in, relative to the current one if it is below."""
+    folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
+    here = Path.cwd()
+    return Path(os.path.relpath(folder, here)) if folder.is_relative_to(here) else folder
 
 
 def records_of(file: Input) -> Iterator[DataRecord]:

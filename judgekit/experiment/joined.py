@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ import pandas as pd
 
 from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.fields import TABULAR
+from judgekit.data.files import read_table
+from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.runs import Run
-from judgekit.data.sources import opened
-from judgekit.data.tables import RATED
-from judgekit.experiment.inputs import Input, records_of
+from judgekit.data.sources import opened, stem
+from judgekit.data.tables import ANSWERS, RATED
+from judgekit.data.trec import read_run
+from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column, records_of
 from judgekit.spec import Spec
 
 
@@ -131,3 +135,70 @@ def with_references(queries: Queries, references: Mapping[str, Sequence[str]]) -
     """Return the questions that lack reference answers and get some."""
     lacking = (query_id for query_id, query in queries.items() if not query.answers and references.get(query_id))
     return {query_id: replace(queries[query_id], answers=tuple(references[query_id])) for query_id in lacking}
+
+
+def give_tables_ids(files: Files) -> None:
+    """Give tables that name questions by their texts alone the ids of these."""
+    tables = [(file, column) for file in files.all if (column := question_column(file))]
+    ids: dict[str, str] = {}
+    holders = files.of("query") if tables else []
+    known = any(not file.nested for file in holders)
+    for file in holders:
+        for query_id, query in (files.read(file, "query", read_queries) or {}).items():
+            ids.setdefault(folded(query.text), query_id)
+    for file, column in tables:
+        found = table_with_ids(file, column, ids, known=known)
+        if not found.rows:
+            continue
+        copy = files.add_written(f"{IMPORTED}/{stem(file.path).removesuffix('.xlsx')}.{found.ending}", found.text)
+        copy.form = found.form
+        copy.look()
+        file.why = ""
+        said = f"{found.rows:,} rows whose questions were found by their text: written to {copy.name} with their ids"
+        if found.left_out:
+            files.cautions.append(
+                f"{file.name}: {found.left_out:,} of its {found.rows + found.left_out:,} rows are left out, since"
+                " no other file holds their questions"
+            )
+        file.taken.append(said)
+        files.all.append(copy)
+
+
+def give_results_ids(files: Files, runs: dict[str, tuple[Input, Run]]) -> None:
+    """Give results the ids of a table with the same questions, and one id to passages that several have."""
+    results = {name: (file, run) for name, (file, run) in runs.items() if "query" in file.kinds}
+    tables: list[tuple[Input, dict[str, str]]] = []
+    for table in files.of("query") if results else ():
+        queries = None if table.nested else files.read(table, "query", read_queries)
+        if queries is not None:
+            tables.append((table, {folded(query.text): query_id for query_id, query in queries.items()}))
+    passages: dict[tuple[str, str], str] = {}
+    for name, (file, run) in results.items():
+        own: Queries = files.read(file, "query", read_queries) or {}
+        texts = {folded(query.text) for query in own.values()}
+        table, known = max(tables, key=lambda pair: len(texts & pair[1].keys()), default=(file, {}))
+        matched = len(texts & known.keys())
+        docs = read_docs(file.given)
+        retrieved = docs.get(sorted({*run.doc_ids}))
+        has_ids = bool(own.keys() & {*known.values()}) or 2 * matched <= len(texts)
+        if has_ids and not named_apart(retrieved, passages):
+            passages |= {(doc.title, doc.text): doc.doc_id for doc in retrieved}
+            continue
+        ids = dict(zip(own, own, strict=True))
+        if not has_ids:
+            ids = {query_id: known.get(folded(query.text), query_id) for query_id, query in own.items()}
+        answers = files.read(file, "answer", partial(read_table, ANSWERS)) if "answer" in file.kinds else None
+        text = results_with_ids(own, ids, docs, run, answers, passages)
+        copy = files.add_written(f"{IMPORTED}/{name}.jsonl", text)
+        # Its columns are told once, with the file that it came from.
+        copy.content = replace(file.content, fields=())
+        copy.kinds = [kind for kind in file.kinds if kind not in ("query", "qrels")]
+        same = "results whose passages others have under other ids"
+        if not has_ids:
+            same = f"results for {matched:,} questions of {table.name}, found by their text"
+            table.kinds = ["query"]
+        file.taken.append(f"{same}: written to {copy.name} with their ids")
+        file.tell_columns("query")
+        file.kinds = ["query"] if has_ids else []
+        files.all.append(copy)
+        runs[name] = (copy, read_run(copy.path, name))

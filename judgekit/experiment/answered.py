@@ -1,0 +1,125 @@
+"""What `judgekit init` finds known of answers: people's ratings, else what an application answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Final
+
+import pandas as pd
+
+from judgekit.answers.declared import named
+from judgekit.answers.imported import candidates
+from judgekit.data.documents import Queries
+from judgekit.data.files import read_table
+from judgekit.data.recognise import DECLARED_KINDS
+from judgekit.data.runs import Run
+from judgekit.data.tables import ALL, ANSWERS, RATERS, RATINGS
+from judgekit.experiment.inputs import KINDS, Files, Input
+from judgekit.experiment.written import KnownOutcome
+from judgekit.spec import Spec
+
+ANSWERED: Final = 5
+"""How many documents an answer is made from where nothing says it."""
+
+
+def longest(runs: Iterable[Run]) -> int:
+    """Return how many documents the longest list holds."""
+    return max((int(run.counts.max(initial=1)) for run in runs), default=ANSWERED)
+
+
+class Answers:
+    """Takes what is known of answers: ratings, else what an application answered."""
+
+    def __init__(self, files: Files, runs: Mapping[str, tuple[Input, Run]], queries: Queries, asked: Queries) -> None:
+        self.files = files
+        self.runs = runs
+        self.queries = queries
+        self.asked = asked
+        self.known = KnownOutcome()
+        self.left = {*runs}
+        self.longest = longest(run for _, run in runs.values())
+
+    def taken(self) -> KnownOutcome:
+        """Return what is known; nothing where no file holds ratings or answers."""
+        for file in self.files.of("ratings"):
+            if not file.taken or file.nested:
+                self._take(file, "ratings", "ratings of answers")
+        for file in self.files.of("answer"):
+            if file.taken and not file.nested:
+                continue
+            if self.known.metrics:
+                file.leave("the outcome is people's ratings")
+            elif not self.left:
+                file.leave(f"{', '.join(self.known.files)} has the answers of all runs")
+            else:
+                self._take(file, "answer", "answers of your application")
+        known = self.known
+        if known.files and self.left and not known.metrics:
+            self.files.cautions.append(f"there are no answers of run {', '.join(sorted(self.left))}")
+        known.depths = sorted({*known.depths}) or [min(ANSWERED, self.longest)]
+        return known
+
+    def _take(self, file: Input, kind: str, what: str) -> None:
+        known = self.known
+        _name_columns(file)
+        table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
+        if table is None:
+            return
+        own = {name for name, (other, _) in self.runs.items() if other is file}
+        about = {*table["run"]} if "run" in table.columns else own
+        problem = self._problem(table, kind, own, about)
+        if problem:
+            self.files.leave(file, problem, f"the {KINDS[kind]} of {file.name} are not used: {problem}")
+            return
+        if "depth" in table.columns:
+            known.depths += {int(depth) for depth in table["depth"] if depth > 0} - {*known.depths}
+        elif file.nested:
+            known.depths.append(self.longest)
+        known.files.append(file.written)
+        known.columns = _placing(table)
+        self.left -= about or self.left
+        known.rated |= self.files.read(file, kind, partial(candidates, beside_answers=kind == "answer")) or {}
+        known.cluster = known.cluster or next((name for name in RATERS if name in table.columns), "")
+        known.metrics = sorted({*known.metrics, *table["metric"]}) if kind == "ratings" else []
+        file.take(kind, what)
+
+    def _problem(self, table: pd.DataFrame, kind: str, own: set[str], about: set[str]) -> str:
+        """Return why ratings or answers cannot be used, "" if they can: about which runs they are, and their own."""
+        runs, known = self.runs, self.known
+        if not table["query_id"].isin(list(self.asked)).any():
+            return "none of its rows is about the questions of the experiment"
+        odd = sorted(about - {*runs, ALL})
+        if odd:
+            cure = ": make a file of each run, with its name" if own else ""
+            return f"it is about run {odd[0]!r}, and the runs are {', '.join(runs)}{cure}"
+        if not about and len(runs) > 1:
+            return f"its rows name no run ({', '.join(runs)}): add a column 'run'"
+        if kind == "ratings":
+            return ""
+        if known.files and (_placing(table) != known.columns or not about <= self.left):
+            return f"{known.files[0]} has answers with other columns, or of the same runs"
+        strange = sorted({*table["query_id"]} - {*self.queries})
+        return f"query {strange[0]!r} is not among the questions" if strange else ""
+
+
+def _placing(table: pd.DataFrame) -> set[str]:
+    """Return the columns that say what answers were made from."""
+    return {"depth", "mode", "context"} & {*table.columns}
+
+
+def _read_ratings(source: str) -> pd.DataFrame:
+    return named(read_table(RATINGS, source))
+
+
+def _name_columns(file: Input) -> None:
+    """Put the names of the columns of ratings or answers in front of their path, where they are not judgekit's."""
+    if file.nested or file.form or file.content.flat is None:
+        return
+    names = DECLARED_KINDS["ratings" if "ratings" in file.kinds else "answer"].names
+    wanted = {"query_id": names.get("query_id", names.get("id", ()))}
+    wanted |= {key: names[key] for key in ("value", "answer") if key in names}
+    columns = {key: next((name for name in some if name in file.content.fields), key) for key, some in wanted.items()}
+    differing = tuple((key, name) for key, name in columns.items() if key != name)
+    if differing:
+        file.form = str(Spec(file.content.flat.name, differing))
