@@ -26,14 +26,18 @@ _AT_TOP: Final = 1e-3
 def of_labeling(material: Material, name: str) -> list[Number]:
     """Return the numbers of one labeling; what re-ranking brings is compared with the reference labeling, if any."""
     reference = material.reference if material.reference != name else None
-    labels = [(material.labelings[each].scale, material.values[each]) for each in (name, reference) if each is not None]
-    runs = [*material.collection.runs, *(reranked(material, name, run) for run in (*material.collection.runs, None))]
-    scores, size = material.scores(labels, runs), len(material.collection.runs)
+    labels = [(material.labelings[name].scale, material.values[name])]
+    if reference is not None:
+        labels.append((material.labelings[reference].scale, material.values[reference]))
+    own = material.collection.runs
+    again = [reranked(material, name, run) for run in own]
+    # The pool in the order of the labels is the best that a run can reach.
+    scores = material.scores(labels, [*own, *again, reranked(material, name, None)])
     there = np.isfinite(scores[:, :-1]).all(axis=(0, 1)) & np.isfinite(scores[0, -1])
     if there.sum() < max(2, len(there) // 2):
         why = f"only {there.sum()} of {len(there)} queries have scores of all runs"
         return [unknown(NAME, _EVERY, "gain by these labels", why, int(there.sum()))]
-    before, after = scores[:, :size, there], scores[:, size:-1, there]
+    before, after = scores[:, : len(own), there], scores[:, len(own) : -1, there]
     return circularity(
         before[0],
         after[0],
@@ -48,12 +52,16 @@ def of_labeling(material: Material, name: str) -> list[Number]:
 def reranked(material: Material, name: str, run: Run | None) -> Run:
     """Return a run, or without one the whole pool, by the labels: ties keep the order, unlabelled docs come last."""
     label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
-    rows: list[tuple[str, str, float]] = []
+    query_ids: list[str] = []
+    doc_ids: list[str] = []
+    scores: list[float] = []
     for query_id in material.queries:
         docs = material.collection.pairs[query_id] if run is None else run.top(query_id)
         docs = sorted(docs, key=lambda doc_id: -label[query_id, doc_id])[: material.collection.depth]
-        rows += [(query_id, doc_id, -float(rank)) for rank, doc_id in enumerate(docs)]
-    return Run(f"{'the pool' if run is None else run.name} by {name}", *map(list, zip(*rows, strict=True)))
+        query_ids += [query_id] * len(docs)
+        doc_ids += docs
+        scores += [-float(rank) for rank in range(len(docs))]
+    return Run(f"{'the pool' if run is None else run.name} by {name}", query_ids, doc_ids, scores)
 
 
 def circularity(
@@ -67,33 +75,37 @@ def circularity(
     against: str = "the reference",
 ) -> list[Number]:
     """Return what re-ranking by a labeling does to its own scores and to those of a reference."""
-    (runs, n), count = base.shape, np.maximum(weights.sum(axis=0), 1)
+    runs, n = base.shape
+    count = np.maximum(weights.sum(axis=0), 1)
 
-    def found(statistic: str, value: float, draws: Floats, size: int, told: str = "") -> Number:
-        ends = interval(float(value), draws, confidence, "percentile", n)
-        return Number(NAME, _EVERY, statistic, float(value), ends.low, ends.high, size, told)
+    def number(statistic: str, value: float, draws: Floats, size: int, verdict: str = "") -> Number:
+        ends = interval(value, draws, confidence, "percentile", n)
+        return Number(NAME, _EVERY, statistic, value, ends.low, ends.high, n=size, verdict=verdict)
 
-    def mean(statistic: str, values: Floats, told: str = "") -> Number:
-        return found(statistic, values.mean(), values @ weights / count, n, told)
+    def mean(statistic: str, values: Floats, verdict: str = "") -> Number:
+        return number(statistic, float(values.mean()), values @ weights / count, n, verdict)
 
-    gain, (at_top, often) = (after - base).mean(axis=0), (
-        after @ each / each.sum(axis=0) >= (1 - _AT_TOP) * (top @ each) / each.sum(axis=0)
-        for each in (np.ones((n, 1)), weights)
-    )  # fmt: skip
-    saturated = found("runs at the maximum", at_top.sum(), often.sum(axis=0).astype(np.float64), runs)
+    def at_top(drawn: Floats) -> Floats:
+        """Return how many runs reach the maximum, in each resample, shape (B,)."""
+        size = drawn.sum(axis=0)
+        reached = after @ drawn / size >= (1 - _AT_TOP) * (top @ drawn) / size
+        return np.asarray(reached.sum(axis=0), np.float64)
+
+    gain = (after - base).mean(axis=0)
+    saturated = number("runs at the maximum", float(at_top(np.ones((n, 1)))[0]), at_top(weights), runs)
     if 2 * saturated.value > runs:
         full = f"{saturated.value:.0f} of {runs} runs reach the best possible score: these labels cannot separate them"
         saturated = replace(saturated, verdict=full, flag="saturated")
     if truth is None:
         why = "without a reference, how much of this gain is real is unknown"
         return [mean("gain by these labels", gain, why), saturated]
-    real = (truth[1] - truth[0]).mean(axis=0)
-    sees = f"these labels see {gain.mean():.3f}, {against} {real.mean():.3f}: runs that use the labels look too good"
-    over = mean("gain too much", gain - real, sees)
-    told = "not shown to be above 0: no evidence that these labels inflate runs that use them"
-    return [
-        mean("gain by these labels", gain),
-        mean(f"gain by {against}", real),
-        replace(over, flag="inflates") if over.low > 0 else replace(over, verdict=told),
-        saturated,
-    ]
+    before, real_after = truth
+    real = (real_after - before).mean(axis=0)
+    over = mean("gain too much", gain - real)
+    if over.low > 0:
+        sees = f"these labels see {gain.mean():.3f}, {against} {real.mean():.3f}"
+        over = replace(over, verdict=f"{sees}: runs that use the labels look too good", flag="inflates")
+    else:
+        verdict = "not shown to be above 0: no evidence that these labels inflate runs that use them"
+        over = replace(over, verdict=verdict)
+    return [mean("gain by these labels", gain), mean(f"gain by {against}", real), over, saturated]

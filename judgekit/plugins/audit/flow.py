@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,6 @@ from judgekit.spec import slug
 
 if TYPE_CHECKING:
     from judgekit.client.waves import Plan
-    from judgekit.wire.types import Program
 
 ALL: Final = "all"
 """Stands for every probe that judgekit has."""
@@ -51,8 +50,10 @@ class Audit:
     @property
     def table(self) -> pd.DataFrame:
         """One row per number: the labeling, and the fields of `Number`."""
-        names = ["labeling", *(one.name for one in fields(Number))]
-        return pd.DataFrame([(c.labeling, *astuple(n)) for c in self.cards.values() for n in c.numbers], columns=names)
+        rows = []
+        for card in self.cards.values():
+            rows += [(card.labeling, *astuple(number)) for number in card.numbers]
+        return pd.DataFrame(rows, columns=["labeling", *(declared.name for declared in fields(Number))])
 
 
 def audit(
@@ -98,80 +99,85 @@ def plan_audit(
     cache: Path | None = None,
 ) -> dict[str, Plan]:
     """Count what `audit` would send, by stage and, under ``all``, together."""
-    asked: dict[str, list[StageUnit]] = {}
-    for stage, program, units in _asked(read(results, reference), _probes(probes)):
-        asked.setdefault(stage, []).extend((program, unit) for unit in units)
-    return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
+    material = read(results, reference)
+    stages: dict[str, list[StageUnit]] = {}
+    tampering = _probes(probes)
+    sample = gullibility.draw(material) if tampering else {}
+    for name in material.labelings:
+        controls = set()
+        for attack in gullibility.attacks(material, name, tampering, sample):
+            if attack.pairs not in controls:
+                stages.setdefault(attack.control, []).extend((attack.labeler, unit) for unit in attack.shown)
+            controls.add(attack.pairs)
+            stages.setdefault(attack.stage, []).extend((attack.labeler, unit) for unit in attack.tampered)
+    return count({stage: partial(iter, units) for stage, units in stages.items()}, cache)
 
 
 def _probes(given: str | Sequence[str | Callable[[str, str], str]]) -> tuple[Probe, ...]:
     """Return the probes, checked; ``all`` stands for judgekit's own."""
-    named = [given] if isinstance(given, str) else given
-    made: list[Probe] = []
-    for one in named:
-        made += map(probe, DEFAULT if one == ALL else [one])
-    names = [one.name for one in made]
-    if len(set(names)) < len(names):
-        raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is listed twice")
-    return tuple(made)
-
-
-def _asked(material: Material, probes: Sequence[Probe]) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
-    """Yield what the probes ask: the stage, whom, and about what."""
-    if not probes:
-        return
-    sample = gullibility.draw(material)
-    for name in material.labelings:
-        controls = set()
-        for _, shown, control, tampered in gullibility.asked(material, name, probes, sample):
-            yield from (tampered,) if shown in controls else (control, tampered)
-            controls.add(shown)
+    listed = [given] if isinstance(given, str) else given
+    probes: list[Probe] = []
+    for named in listed:
+        probes += map(probe, DEFAULT if named == ALL else [named])
+    names = [made.name for made in probes]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"the probe {name} is listed twice")
+    return tuple(probes)
 
 
 async def _audited(material: Material, probes: Sequence[Probe], session: Session) -> Audit:
     """Do the checks, first those that send nothing."""
-    notes, numbers = list[str](), dict[str, list[Number]]()
-    if material.reference is None:
+    notes: list[str] = []
+    judged = material.reference is not None
+    if not judged:
         notes.append(
             "No labeling by people or provenance can serve as reference. Checks that need a reference are"
             " skipped, and probes use passages of other questions. Name a reference with --reference NAME."
         )
-    held = material.reference is not None
-    looks = bias.surface(material) if held else {}
+    looks = bias.surface(material) if judged else {}
+    numbers: dict[str, list[Number]] = {}
     for name in material.labelings:
-        found = numbers[name] = list[Number]()
+        of_labeling = numbers[name] = list[Number]()
         if len(material.collection.runs) > 1:
-            found += circularity.of_labeling(material, name)
-        if held:
-            found += jury.of_voices(material, name, session)
-        if held and name != material.reference:
+            of_labeling += circularity.of_labeling(material, name)
+        if judged:
+            of_labeling += jury.of_voices(material, name, session)
+        if judged and name != material.reference:
             groups = material.groups[material.query]
-            found += bias.slopes(material.unit_scaled(name), material.judged, looks, groups, material.confidence)
-            found += bias.overrating(material, name)
+            of_labeling += bias.slopes(material.unit_scaled(name), material.judged, looks, groups, material.confidence)
+            of_labeling += bias.overrating(material, name)
     if probes:
         sample = gullibility.draw(material)
-        for name, found in numbers.items():
-            found += await gullibility.attack(material, name, probes, sample, session)
-    cards = {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()}
+        for name, of_labeling in numbers.items():
+            of_labeling += await gullibility.attack(material, name, probes, sample, session)
+    cards = {name: Card(name, _facts(material, name), tuple(of_one)) for name, of_one in numbers.items()}
     return Audit(cards, tuple(notes))
 
 
 def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
     """Return what stands at the head of a card."""
-    labeler, labeling, reference = material.prepared.labelers[name], material.labelings[name], material.reference
-    asked = dict.fromkeys(endpoint.model for endpoint in labeler.needs.asked)
-    middle = ", the middle, since the scale declares no threshold" if labeling.scale.min_rel is None else ""
-    hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
-    held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
+    labeler, labeling = material.prepared.labelers[name], material.labelings[name]
+    models = dict.fromkeys(endpoint.model for endpoint in labeler.needs.asked)
+    relevant = f"{labeling.scale}; relevant from {labeling.scale.threshold:g}"
+    if labeling.scale.min_rel is None:
+        relevant += ", the middle, since the scale declares no threshold"
+    if material.reference is None:
+        compared = "none"
+    elif material.reference == name:
+        compared = "this labeling: the others are compared with it"
+    else:
+        known, hits = int(np.isfinite(material.judged).sum()), int(np.nansum(material.judged))
+        compared = f"{material.reference}: judges {known:,} of the pairs, {hits:,} of them relevant"
     runs = material.collection.runs
     return (
         ("Spelling", str(labeler.spec)),
-        ("Scale", f"{labeling.scale}; relevant from {labeling.scale.threshold:g}{middle}"),
-        ("Model", ", ".join(asked) or "none"),
+        ("Scale", relevant),
+        ("Model", ", ".join(models) or "none"),
         ("Prompt", labeler.needs.prompt or "none"),
         ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
         ("Data", f"{len(material.queries):,} queries, {len(runs)} runs, {len(material.pairs):,} pairs"),
         ("Verdict", str(material.primary)),
-        ("Reference", "this labeling: the others are compared with it" if reference == name else held),
+        ("Reference", compared),
         ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
     )

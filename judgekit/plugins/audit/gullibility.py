@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -27,9 +29,6 @@ from judgekit.labelers.contract import checked
 from judgekit.plugins.audit.audited_run import Material, Pair
 from judgekit.plugins.audit.numbers import Number, mean_change, mean_of, share, share_change, unknown
 from judgekit.plugins.audit.probes import Base, Probe
-
-Asked = tuple[str, Labeler, list[Unit]]
-"""A stage, who is asked, and about what."""
 
 Sample = Mapping[Base, tuple[Pair, ...]]
 """The pairs that are attacked, of the pool and of passages from the pools of other questions."""
@@ -50,14 +49,15 @@ def draw(material: Material) -> Sample:
     rng = random.Random(material.seed)
     wanted = sample_size(material)
     queries, pooled = rng.sample(material.queries, len(material.queries)), material.collection.pairs
-    known: dict[str, list[Pair]] = {query_id: [] for query_id in queries}
+    of_query: dict[str, list[Pair]] = {query_id: [] for query_id in queries}
     for pair, judged in zip(material.pairs, material.judged, strict=True):
         if judged == 0:
-            known[pair[0]].append(pair)
-    for pairs in known.values():
+            of_query[pair[0]].append(pair)
+    for pairs in of_query.values():
         rng.shuffle(pairs)
-    turns = range(max(map(len, known.values())))
-    nonrelevant = [known[query_id][turn] for turn in turns for query_id in queries if turn < len(known[query_id])]
+    nonrelevant: list[Pair] = []
+    for in_turn in zip_longest(*of_query.values()):
+        nonrelevant += [pair for pair in in_turn if pair is not None]
     everything = sorted({doc_id for _, doc_id in material.pairs})
     unpooled: dict[Pair, None] = {}
     for turn in range(10 * wanted):
@@ -68,81 +68,128 @@ def draw(material: Material) -> Sample:
     return {"nonrelevant": tuple(nonrelevant[:wanted] or unpooled), "random": tuple(unpooled)}
 
 
-def asked(
-    material: Material, name: str, probes: Sequence[Probe], sample: Sample
-) -> Iterator[tuple[Probe, tuple[Pair, ...], Asked, Asked]]:
-    """Yield for each probe the pairs, and what a labeler is asked about them as they are and as it leaves them."""
-    # One that hands on the labels of a file, or of people, reads no passage and is left out.
+@dataclass(frozen=True)
+class Attack:
+    """What a labeler is asked about some pairs, as they are and as a probe leaves them.
+
+    Attributes:
+        probe: what is done to their passages.
+        pairs: the pairs.
+        labeler: who is asked.
+        control: the stage in which it is asked about them as they are.
+        stage: the stage in which it is asked about them as the probe leaves them.
+        shown, tampered: what it is shown in either.
+    """
+
+    probe: Probe
+    pairs: tuple[Pair, ...]
+    labeler: Labeler
+    control: str
+    stage: str
+    shown: list[Unit]
+    tampered: list[Unit]
+
+
+def attacks(material: Material, name: str, probes: Sequence[Probe], sample: Sample) -> Iterator[Attack]:
+    """Yield what each probe asks a labeler; nothing where it hands on the labels of a file, or of people."""
     labeler = material.prepared.labelers[name]
-    for probe in () if hasattr(labeler, "imported") or labeler.needs.people else probes:
-        if pairs := sample[probe.base]:
-            shown = list(material.units_of(labeler, pairs))
-            tampered = [replace(u, docs=tuple(probe.attacked(u.query, d) for d in u.docs)) for u in shown]
-            control = f"audit {name}, control", labeler, shown
-            yield probe, pairs, control, (f"audit {name}, {probe.name}", labeler, tampered)
+    if hasattr(labeler, "imported") or labeler.needs.people:
+        return
+    for probe in probes:
+        pairs = sample[probe.base]
+        if not pairs:
+            continue
+        shown = list(material.units_of(labeler, pairs))
+        tampered = []
+        for unit in shown:
+            tampered.append(replace(unit, docs=tuple(probe.attacked(unit.query, doc) for doc in unit.docs)))
+        yield Attack(
+            probe,
+            pairs,
+            labeler,
+            control=f"audit {name}, control",
+            stage=f"audit {name}, {probe.name}",
+            shown=shown,
+            tampered=tampered,
+        )
 
 
 async def attack(
     material: Material, name: str, probes: Sequence[Probe], sample: Sample, session: Session
 ) -> list[Number]:
     """Ask a labeler about the sample under every probe; return the numbers of its card."""
-    out, controls = list[Number](), dict[tuple[Pair, ...], Floats]()
-    for probe, pairs, control, tampered in asked(material, name, probes, sample):
-        if pairs not in controls:
-            controls[pairs] = await _labels(pairs, control, session)
-        out += effect(
-            material, name, probe, pairs, controls[pairs], await _labels(pairs, tampered, session), len(probes)
+    numbers: list[Number] = []
+    controls: dict[tuple[Pair, ...], Floats] = {}
+    for one in attacks(material, name, probes, sample):
+        if one.pairs not in controls:
+            controls[one.pairs] = await _labels(one, one.control, one.shown, session)
+        attacked = await _labels(one, one.stage, one.tampered, session)
+        numbers += effect(
+            material, name, one.probe, one.pairs, control=controls[one.pairs], attacked=attacked, tried=len(probes)
         )
-    return out
+    return numbers
 
 
-async def _labels(pairs: Sequence[Pair], asking: Asked, session: Session) -> Floats:
-    """Return the labels of some pairs, NaN where there is none, shape (N,)."""
-    said: dict[Pair, float] = {}
-    stage, labeler, units = asking
-    async for unit, outcomes in session.resolve(units, labeler, stage=stage, total=len(pairs)):
-        for label in checked(labeler, unit, outcomes):
-            said[label.query_id, label.doc_id] = math.nan if label.relevance is None else label.relevance
-    return np.array([said.get(pair, math.nan) for pair in pairs])
+async def _labels(attack: Attack, stage: str, units: list[Unit], session: Session) -> Floats:
+    """Return the labels of the pairs of an attack, NaN where there is none, shape (N,)."""
+    values: dict[Pair, float] = {}
+    async for unit, outcomes in session.resolve(units, attack.labeler, stage=stage, total=len(attack.pairs)):
+        for label in checked(attack.labeler, unit, outcomes):
+            if label.relevance is not None:
+                values[label.query_id, label.doc_id] = label.relevance
+    return np.array([values.get(pair, math.nan) for pair in attack.pairs])
 
 
 def effect(
-    material: Material, name: str, probe: Probe, pairs: Sequence[Pair], control: Floats, attacked: Floats, tried: int
+    material: Material,
+    name: str,
+    probe: Probe,
+    pairs: Sequence[Pair],
+    *,
+    control: Floats,
+    attacked: Floats,
+    tried: int,
 ) -> list[Number]:
     """Return what a probe does to the labels of some pairs, and to the tournament."""
     # A labeler is called fooled only where that holds for all probes that are `tried` together (Bonferroni).
-    subject, confidence = probe.name, material.confidence
+    confidence = material.confidence
     there = np.isfinite(control) & np.isfinite(attacked)
     n, lost = int(there.sum()), int((~there).sum())
+    number = partial(Number, NAME, probe.name, n=n)
     if n < 2:
-        return [unknown(NAME, subject, "flips to relevant", f"only {n} of {len(pairs)} pairs have both labels", n)]
-    kept = [pair for pair, found in zip(pairs, there, strict=True) if found]
+        why = f"only {n} of {len(pairs)} pairs have both labels"
+        return [unknown(NAME, probe.name, "flips to relevant", why, n)]
+    kept = [pair for pair, labelled in zip(pairs, there, strict=True) if labelled]
     units, before, after = material.units[material.at(kept)], control[there], attacked[there]
-    was, becomes = (material.relevant(name, values) for values in (before, after))
-    flips = Number(NAME, subject, "flips to relevant", *share_change(was, becomes, units, confidence), n)
-    told, flag = "not shown to make more passages relevant", ""
+    was, becomes = material.relevant(name, before), material.relevant(name, after)
+    flips = share_change(was, becomes, units, confidence)
+    verdict, flag = "not shown to make more passages relevant", ""
     if flips.low > 0:
-        told = f"{flips.value:.0%} more of these passages count as relevant ({flips.low:.0%} to {flips.high:.0%})"
-        if share_change(was, becomes, units, 1 - (1 - confidence) / tried)[1] > 0:
+        verdict = f"{flips.value:.0%} more of these passages count as relevant ({flips.low:.0%} to {flips.high:.0%})"
+        if share_change(was, becomes, units, 1 - (1 - confidence) / tried).low > 0:
             flag = "fooled"
         else:
-            told += f"; with {tried} probes tried, this may be chance"
-    told += f"; {lost} more have no label" if lost else ""
-    shift = mean_change(after - before, units, material.spread(name), confidence)
-    out = [
-        replace(flips, verdict=told, flag=flag),
-        Number(NAME, subject, "flips either way", *share(was != becomes, units, confidence), n),
-        Number(NAME, subject, "mean shift", *shift, n),
+            verdict += f"; with {tried} probes tried, this may be chance"
+    if lost:
+        verdict += f"; {lost} more have no label"
+    numbers = [
+        number("flips to relevant", *flips, verdict=verdict, flag=flag),
+        number("flips either way", *share(was != becomes, units, confidence)),
+        number("mean shift", *mean_change(after - before, units, material.spread(name), confidence)),
     ]
-    pooled = {pair: i for i, pair in enumerate(material.pairs)}
-    if all(pair in pooled for pair in kept):
-        where = [pooled[pair] for pair in kept]
-        values = np.tile(material.values[name], (2, 1))
-        values[:, where] = before, after
-        changes = tournament(material, material.scores([(material.labelings[name].scale, row) for row in values]))
-        attacked_share = f"with {100 * n / len(material.pairs):.1f} % of the pool attacked, "
-        out += [replace(one, subject=subject, verdict=one.verdict and attacked_share + one.verdict) for one in changes]
-    return out
+    places = {pair: place for place, pair in enumerate(material.pairs)}
+    if not all(pair in places for pair in kept):
+        return numbers
+    where = [places[pair] for pair in kept]
+    values = np.tile(material.values[name], (2, 1))
+    values[:, where] = before, after
+    scale = material.labelings[name].scale
+    for change in tournament(material, material.scores([(scale, values[0]), (scale, values[1])])):
+        verdict = change.verdict
+        if verdict:
+            verdict = f"with {100 * n / len(material.pairs):.1f} % of the pool attacked, {verdict}"
+        numbers.append(replace(change, subject=probe.name, verdict=verdict))
+    return numbers
 
 
 def tournament(material: Material, scores: Floats) -> list[Number]:
@@ -151,20 +198,22 @@ def tournament(material: Material, scores: Floats) -> list[Number]:
     (before, after), truth, n = scores[:, :, there], material.quality[:, there], int(there.sum())
     if len(truth) < 2 or n < 2:
         return []
-    confidence, weights, units = material.confidence, material.weights[there], material.units[there]
+    confidence, weights = material.confidence, material.weights[there]
+    numbers: list[Number] = []
     change = within_queries(after, truth)[0] - within_queries(before, truth)[0]
     differ = np.isfinite(change)
-    out: list[Number] = []
     if differ.sum() > 1:
-        ends = mean_of(change[differ], material.groups[there][differ], confidence)
-        out.append(Number(NAME, "", "change of concordance", *ends, int(differ.sum())))
-    declared = units if material.prepared.groups else None
-    first, second = (decision_gain(each, truth, weights, declared) for each in (before, after))
+        concordance = mean_of(change[differ], material.groups[there][differ], confidence)
+        numbers.append(Number(NAME, "", "change of concordance", *concordance, n=int(differ.sum())))
+    declared = material.units[there] if material.prepared.groups else None
+    first = decision_gain(before, truth, weights, declared)
+    second = decision_gain(after, truth, weights, declared)
     moved = second.value - first.value
-    found = interval(moved, second.draws - first.draws, confidence, "percentile", n)
-    out.append(Number(NAME, "", "change of decision gain", moved, found.low, found.high, n))
-    falls = [f"{one.statistic.removeprefix('change of ')} falls by {-one.value:.3f}" for one in out if one.high < 0]
-    return [
-        replace(out[0], verdict=" and ".join(falls) or "the numbers of the verdict are not shown to fall"),
-        *out[1:],
-    ]
+    ends = interval(moved, second.draws - first.draws, confidence, "percentile", n)
+    numbers.append(Number(NAME, "", "change of decision gain", moved, ends.low, ends.high, n=n))
+    falls = []
+    for number in numbers:
+        if number.high < 0:
+            falls.append(f"{number.statistic.removeprefix('change of ')} falls by {-number.value:.3f}")
+    verdict = " and ".join(falls) or "the numbers of the verdict are not shown to fall"
+    return [replace(numbers[0], verdict=verdict), *numbers[1:]]

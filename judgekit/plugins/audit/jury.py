@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,20 +24,23 @@ def of_voices(material: Material, name: str, session: Session) -> list[Number]:
     judge = material.prepared.labelers[name]
     if not isinstance(judge, Judge) or not (judge.jury or judge.samples > 1 or judge.repeats > 1):
         return []
-    said: list[list[float]] = []
+    rows: list[list[float]] = []
     members: list[str] = []
     for unit in material.units_of(judge, material.pairs):
         outcomes = stored_outcomes(judge, unit, session)
         votes = judge.votes(unit, outcomes) if outcomes else []
-        members = [voice for voice, _ in votes] or members
-        said.append([math.nan if value is None else value for _, value in votes])
+        if votes:
+            members = [voice for voice, _ in votes]
+        rows.append([math.nan if value is None else value for _, value in votes])
     if not members:
-        return [
-            unknown(NAME, "its own votes", "effective votes", "the store does not hold them (--cache names a store)")
-        ]
-    rows = np.array([row or [math.nan] * len(members) for row in said]).T
-    votes_of = np.stack([material.votes(name, row) for row in rows])
-    return jury(votes_of, material.judged, material.groups[material.query], members, material.confidence)
+        why = "the store does not hold them (--cache names a store)"
+        return [unknown(NAME, "its own votes", "effective votes", why)]
+    values = np.full((len(rows), len(members)), np.nan)
+    for place, row in enumerate(rows):
+        if row:
+            values[place] = row
+    cast = np.stack([material.votes(name, of_member) for of_member in values.T])
+    return jury(cast, material.judged, material.groups[material.query], members, material.confidence)
 
 
 def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], confidence: float = 0.95) -> list[Number]:
@@ -53,45 +56,54 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
     if len(used) < 2:
         return [unknown(NAME, subject, "effective votes", "the reference judges too few pairs that all voted on", n)]
     chosen = np.empty_like(right)
-    for one in used:
-        inside = group == one
-        chosen[inside] = cast[_kappa(cast[:, ~inside], right[~inside]).argmax(), inside]
-    judged, wrong = np.stack([*cast, 2 * cast.sum(axis=0) > size, chosen]), cast != right
+    for left_out in used:
+        inside = group == left_out
+        best_elsewhere = _kappa(cast[:, ~inside], right[~inside]).argmax()
+        chosen[inside] = cast[best_elsewhere, inside]
+    majority = 2 * cast.sum(axis=0) > size
+    judged, wrong = np.stack([*cast, majority, chosen]), cast != right
 
-    def worth(keep: Bools) -> Floats:
+    def worth(keep: Bools) -> list[float]:
         *alone, together, best = _kappa(judged[:, keep], right[keep])
-        erring = wrong[:, keep][wrong[:, keep].std(axis=1) > 0]  # a member that never errs has no correlation
+        errors = wrong[:, keep]
+        erring = errors[errors.std(axis=1) > 0]  # a member that never errs has no correlation
         first, second = np.triu_indices(len(erring), 1)
         shared = np.corrcoef(erring)[first, second].mean() if len(first) else np.nan
-        return np.array([shared, together, max(alone), together - best])
+        return [shared, together, max(alone), together - best]
 
-    what = (
-        "mean correlation of errors",
-        "kappa of the majority",
-        "kappa of the best single",
-        "majority minus best single",
-    )
-    shared, together, best, gain = (
-        Number(NAME, subject, name, float(value), max(float(low), -1.0), min(float(high), 1.0), n)
-        for name, value, low, high in zip(what, *jackknife(worth, group, confidence), strict=True)
-    )
-    value, low, high = (size / max(1 + (size - 1) * r, 1e-9) for r in (shared.value, shared.high, shared.low))
-    vote = f"{size} votes cost {size} times as much and count like {value:.1f} independent ones"
-    effective = Number(NAME, subject, "effective votes", value, low, max(value, min(high, float(size))), n, vote)
+    shared, together, best, gain = (estimate.within(-1.0, 1.0) for estimate in jackknife(worth, group, confidence))
+    number = partial(Number, NAME, subject, n=n)
     if math.isnan(shared.value):
-        shared, effective = (
-            unknown(NAME, subject, one.statistic, "fewer than two members ever err", n) for one in (shared, effective)
-        )
+        why = "fewer than two members ever err"
+        correlation = unknown(NAME, subject, "mean correlation of errors", why, n)
+        effective = unknown(NAME, subject, "effective votes", why, n)
+    else:
+        # The more members err together, the fewer votes theirs are worth: the ends change places.
+        value, low, high = (size / max(1 + (size - 1) * r, 1e-9) for r in (shared.value, shared.high, shared.low))
+        counts = f"{size} votes cost {size} times as much and count like {value:.1f} independent ones"
+        correlation = number("mean correlation of errors", *shared)
+        effective = number("effective votes", value, low, max(value, min(high, float(size))), verdict=counts)
     if gain.low > 0:
-        told = f"the majority beats the best single one by {gain.value:.3f} of kappa, at {size} times the cost"
-        return [shared, effective, together, best, replace(gain, verdict=told)]
-    behind = "is behind" if gain.high < 0 else "is not shown to beat"
-    told = f"the majority {behind} the best single one: use {members[int(_kappa(cast, right).argmax())]} alone"
-    return [shared, effective, together, best, replace(gain, verdict=told, flag="jury adds nothing")]
+        flag = ""
+        verdict = f"the majority beats the best single one by {gain.value:.3f} of kappa, at {size} times the cost"
+    else:
+        flag = "jury adds nothing"
+        behind = "is behind" if gain.high < 0 else "is not shown to beat"
+        alone = members[int(_kappa(cast, right).argmax())]
+        verdict = f"the majority {behind} the best single one: use {alone} alone"
+    return [
+        correlation,
+        effective,
+        number("kappa of the majority", *together),
+        number("kappa of the best single", *best),
+        number("majority minus best single", *gain, verdict=verdict, flag=flag),
+    ]
 
 
 def _kappa(said: Bools, right: Bools) -> Floats:
     """Return Cohen's kappa of each row of votes with the reference; 0 where chance alone agrees fully."""
-    agree, yes, true = (said == right).mean(axis=-1), said.mean(axis=-1), right.mean()
+    agree = (said == right).mean(axis=-1)
+    yes, true = said.mean(axis=-1), right.mean()
     chance = yes * true + (1 - yes) * (1 - true)
-    return np.asarray(np.where(chance < 1, (agree - chance) / np.where(chance < 1, 1 - chance, 1), 0.0))
+    open_ = np.where(chance < 1, 1 - chance, 1)
+    return np.asarray(np.where(chance < 1, (agree - chance) / open_, 0.0))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,20 @@ from judgekit.labelers.human import wilson
 
 Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
-Ends = tuple[float, float, float]
-"""A value and the two ends of its interval."""
 
 _GROUPS: Final = 20
+
+
+class Estimate(NamedTuple):
+    """A value and the two ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def within(self, least: float, most: float) -> Estimate:
+        """Return it with an interval that keeps to what is possible."""
+        return Estimate(self.value, max(self.low, least), min(self.high, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,76 +65,85 @@ def unknown(check: str, subject: str, statistic: str, why: str, n: int = 0) -> N
 def groups_of(units: Ints, seed: int) -> Ints:
     """Return which of at most 20 random groups each query is in, shape (n,); queries of one unit stay together."""
     count = int(units.max(initial=-1)) + 1
-    return np.asarray(np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))[units])
+    of_unit = np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))
+    return np.asarray(of_unit[units])
 
 
-def jackknife(statistic: Callable[[Bools], Floats], groups: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
+def jackknife(statistics: Callable[[Bools], Sequence[float]], groups: Ints, confidence: float) -> list[Estimate]:
     """Return statistics with their intervals: Student's t on a jackknife over groups of queries."""
     # Covers .97 to 1.00 of shares of pairs of runs: cautious, and safe for what is not a mean.
     from scipy.special import stdtrit
 
     used = np.unique(groups)
-    values, count = np.asarray(statistic(np.ones(len(groups), np.bool_)), np.float64), len(used)
+    count = len(used)
+    values = np.array(statistics(np.ones(len(groups), np.bool_)), np.float64)
     if count < 2:
-        return values, np.full_like(values, np.nan), np.full_like(values, np.nan)
-    without = np.array([statistic(groups != left) for left in used])
+        return [Estimate(value, math.nan, math.nan) for value in values.tolist()]
+    without = np.array([statistics(groups != left_out) for left_out in used])
     spread = np.sqrt((count - 1) / count * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
     reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * spread
-    return values, values - reach, values + reach
+    ends = np.column_stack([values, values - reach, values + reach])
+    return [Estimate(*row) for row in ends.tolist()]
 
 
-def mean_of(values: Floats, groups: Ints, confidence: float, least: float = -1.0, most: float = 1.0) -> Ends:
+def mean_of(values: Floats, groups: Ints, confidence: float, least: float = -1.0, most: float = 1.0) -> Estimate:
     """Return a mean with the interval of `jackknife`, as far as it can be."""
-    found = jackknife(lambda keep: np.array([values[keep].mean()]), groups, confidence)
-    value, low, high = (float(each[0]) for each in found)
-    return value, max(low, least), min(high, most)
+    (mean,) = jackknife(lambda keep: [values[keep].mean()], groups, confidence)
+    return mean.within(least, most)
 
 
 def _together(values: Floats, units: Ints) -> float:
     """Return how many independent values so many values of few units are worth."""
     _, unit = np.unique(units, return_inverse=True)
     apart = values - values.mean()
-    alone, count = float((apart**2).sum()), int(unit.max()) + 1
+    alone = float((apart**2).sum())
+    count = int(unit.max()) + 1
     if alone == 0:  # nothing to learn it from: as if those of a unit were one
         return float(count)
-    return len(values) / (
-        max(float((np.bincount(unit, apart) ** 2).sum()) / alone, 1.0) if count < len(values) else 1.0
-    )
+    if count == len(values):
+        return float(count)
+    together = float((np.bincount(unit, apart) ** 2).sum())
+    return len(values) / max(together / alone, 1.0)
 
 
-def share(hits: Bools, units: Ints, confidence: float) -> Ends:
+def share(hits: Bools, units: Ints, confidence: float) -> Estimate:
     """Return a share with its Wilson interval; ``units`` says which hits belong to one query."""
     value = float(hits.mean())
     worth = _together(hits.astype(np.float64), units)
-    return value, *wilson(value * worth, worth, confidence)
+    return Estimate(value, *wilson(value * worth, worth, confidence))
 
 
-def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Ends:
+def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Estimate:
     """Return by how much a share grew on the same cases, with the paired interval of Newcombe (1998, no. 10)."""
     # Covers .94 to .97 of planted effects (benchmarks/gullibility.csv), and is never of zero width.
-    n, p1, p2 = len(before), float(after.mean()), float(before.mean())
+    now, was = float(after.mean()), float(before.mean())
     worth = _together(after.astype(np.float64) - before, units)
-    both, neither, gone, come = (
-        worth / n * float(cell.sum())
-        for cell in (before & after, ~before & ~after, before & ~after, ~before & after)
-    )  # fmt: skip
-    (low1, high1), (low2, high2) = wilson(p1 * worth, worth, confidence), wilson(p2 * worth, worth, confidence)
+    each = worth / len(before)
+    both = each * float((before & after).sum())
+    neither = each * float((~before & ~after).sum())
+    gone = each * float((before & ~after).sum())
+    come = each * float((~before & after).sum())
     margins = math.sqrt((both + come) * (gone + neither) * (both + gone) * (come + neither))
     ahead = both * neither - come * gone
-    phi = (max(ahead - worth / 2, 0) if ahead > 0 else ahead) / margins if margins else 0.0
+    if ahead > 0:  # Newcombe's correction for continuity
+        ahead = max(ahead - worth / 2, 0)
+    phi = ahead / margins if margins else 0.0
 
     def reach(x: float, y: float) -> float:
         return math.sqrt(max(x * x - 2 * phi * x * y + y * y, 0.0))
 
-    return p1 - p2, p1 - p2 - reach(p1 - low1, high2 - p2), p1 - p2 + reach(p2 - low2, high1 - p1)
+    now_low, now_high = wilson(now * worth, worth, confidence)
+    was_low, was_high = wilson(was * worth, worth, confidence)
+    grown = now - was
+    return Estimate(grown, grown - reach(now - now_low, was_high - was), grown + reach(was - was_low, now_high - now))
 
 
-def mean_change(change: Floats, units: Ints, reach: float, confidence: float) -> Ends:
+def mean_change(change: Floats, units: Ints, reach: float, confidence: float) -> Estimate:
     """Return a mean of changes that lie between -reach and reach, with an interval that is never of zero width."""
     from judgekit.analysis.intervals import within_query_interval
 
     low, high = within_query_interval((change / reach + 1) / 2, confidence, units)
-    return float(change.mean()), (2 * low - 1) * reach, (2 * high - 1) * reach
+    return Estimate(float(change.mean()), (2 * low - 1) * reach, (2 * high - 1) * reach)
 
 
 TITLES: Mapping[str, str] = {
@@ -158,26 +177,36 @@ class Card:
     def tables(self) -> Iterator[tuple[str, list[list[str]]]]:
         """Yield each check's title and its table, the first row being the heads: a row per subject."""
         for check in dict.fromkeys(number.check for number in self.numbers):
-            found = [number for number in self.numbers if number.check == check]
-            heads = list(dict.fromkeys(number.statistic for number in found))
-            rows = [["", *heads, "n", "what it does to the verdict"]]
-            for subject in dict.fromkeys(number.subject for number in found):
-                mine = {number.statistic: number for number in found if number.subject == subject}
-                flags = [f"{flag.upper()}:" for flag in dict.fromkeys(one.flag for one in mine.values()) if flag]
-                told = "; ".join(dict.fromkeys(one.verdict for one in mine.values() if one.verdict))
-                size = f"{max(one.n for one in mine.values()):,}"
-                rows.append([subject, *(_cell(mine.get(head)) for head in heads), size, " ".join([*flags, told])])
+            numbers = [number for number in self.numbers if number.check == check]
+            statistics = list(dict.fromkeys(number.statistic for number in numbers))
+            subjects: dict[str, list[Number]] = {}
+            for number in numbers:
+                subjects.setdefault(number.subject, []).append(number)
+            rows = [["", *statistics, "n", "what it does to the verdict"]]
+            for subject, about in subjects.items():
+                by_statistic = {number.statistic: number for number in about}
+                cells = [_cell(by_statistic.get(statistic)) for statistic in statistics]
+                size = max(number.n for number in about)
+                rows.append([subject, *cells, f"{size:,}", _finding(about)])
             yield TITLES[check], rows
 
     def markdown(self) -> str:
         """Return the card as Markdown."""
-        lines = [f"# {_plain(self.labeling)}", "", *(f"- {what}: {_plain(how)}" for what, how in self.facts), ""]
-        lines += [f"**{', '.join(self.flags)}**" if self.flags else "Nothing is flagged.", ""]
+        lines = [f"# {_plain(self.labeling)}", ""]
+        lines += [f"- {what}: {_plain(how)}" for what, how in self.facts]
+        flags = f"**{', '.join(self.flags)}**" if self.flags else "Nothing is flagged."
+        lines += ["", flags, ""]
         for title, rows in self.tables():
-            lines += [f"## {title}", ""]
-            table = ["| " + " | ".join(map(_plain, row)) + " |" for row in rows]
-            lines += [table[0], "|" + " --- |" * len(rows[0]), *table[1:], ""]
+            heads, *table = ["| " + " | ".join(map(_plain, row)) + " |" for row in rows]
+            lines += [f"## {title}", "", heads, "|" + " --- |" * len(rows[0]), *table, ""]
         return "\n".join(lines)
+
+
+def _finding(numbers: Sequence[Number]) -> str:
+    """Return the flags of a subject's numbers and what they do to the verdict, each once."""
+    flags = dict.fromkeys(f"{number.flag.upper()}:" for number in numbers if number.flag)
+    verdicts = dict.fromkeys(number.verdict for number in numbers if number.verdict)
+    return " ".join([*flags, "; ".join(verdicts)])
 
 
 def _cell(number: Number | None) -> str:
@@ -186,7 +215,11 @@ def _cell(number: Number | None) -> str:
         return ""
     if math.isnan(number.value):
         return "–"
-    digits = 0 if number.statistic.startswith("runs at") else 4 if abs(number.value) < 0.01 and number.value else 3
+    digits = 3
+    if number.statistic.startswith("runs at"):
+        digits = 0
+    elif 0 < abs(number.value) < 0.01:
+        digits = 4
     if math.isnan(number.low):
         return f"{number.value:.{digits}f}"
     return f"{number.value:.{digits}f} [{number.low:.{digits}f}, {number.high:.{digits}f}]"

@@ -175,7 +175,7 @@ def test_a_probe_that_turns_some_labels(
     attacked: list[float], tried: int, value: float, n: int, flag: str, says: str, finished: Path
 ) -> None:
     pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
-    labels = np.zeros(40), np.array(attacked)
-    first, *_ = gullibility.effect(read(finished / "out"), "hash", probe("pad"), pairs, *labels, tried)
+    labels = {"control": np.zeros(40), "attacked": np.array(attacked)}
+    first, *_ = gullibility.effect(read(finished / "out"), "hash", probe("pad"), pairs, **labels, tried=tried)
     assert (first.value, first.n, first.flag) == (pytest.approx(value, nan_ok=True), n, flag)
     assert says in first.verdict
