@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit import labelling
+from judgekit.analysis.coefficients import Floats
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.sync import with_session
 from judgekit.data.documents import Queries
@@ -57,6 +58,11 @@ class Change:
         """Whether it loses more than it may."""
         return self.limit is not None and self.least > self.limit + _NOTHING
 
+    @property
+    def may_be_over(self) -> bool:
+        """Whether it may lose more than it may, as missing labels decide."""
+        return self.limit is not None and self.most > self.limit + _NOTHING
+
 
 @dataclass(frozen=True)
 class Guarded:
@@ -83,9 +89,10 @@ class Guarded:
     def counts(self) -> dict[str, int]:
         """How many questions are ``worse``, ``better``, ``unchanged`` and ``unknown``."""
         low, high = self.losses.low, self.losses.high
-        known = {"worse": low > _NOTHING, "better": high < -_NOTHING, "unchanged": ~_moved(self.losses)}
-        counts = {what: int(some.sum()) for what, some in known.items()}
-        return counts | {"unknown": len(low) - sum(counts.values())}
+        worse, better = int((low > _NOTHING).sum()), int((high < -_NOTHING).sum())
+        unchanged = int((~_moved(self.losses)).sum())
+        unknown = len(low) - worse - better - unchanged
+        return {"worse": worse, "better": better, "unchanged": unchanged, "unknown": unknown}
 
     @property
     def exit_code(self) -> int:
@@ -101,8 +108,8 @@ class Guarded:
         if len(kept) < len(details):
             lines[-1] += f" And {len(details) - len(kept)} more notes: --json has them."
         for change in worst[: min(room, _QUESTIONS)]:
-            asked = change.text if len(change.text) <= 60 else f"{change.text[:59]}…"
-            lines.append("  ".join(["", change.query_id, f"loses {_lost(change)}", _moves(change), asked]).rstrip())
+            question = change.text if len(change.text) <= 60 else f"{change.text[:59]}…"
+            lines.append("  ".join(["", change.query_id, f"loses {_lost(change)}", _moves(change), question]).rstrip())
         return "\n".join(" ".join(line.splitlines()) for line in lines)
 
 
@@ -112,18 +119,21 @@ def _moved(losses: Losses) -> npt.NDArray[np.bool_]:
 
 
 def _decided(losses: Losses, names: tuple[str, str], gate: Gate, queries: Queries, groups: str | None) -> Guarded:
-    ids, low, high = losses.query_ids, losses.low, losses.high
+    low, high = losses.low, losses.high
     if groups is not None:
-        if unknown := next((q for q in ids if q not in queries), None):
-            raise UsageError(f"groups need the queries, and question {unknown!r} is not among them")
-        means = pd.DataFrame({"low": low, "high": high}).groupby([queries[q].group(groups) for q in ids]).mean()
-        low, high = means["low"].to_numpy(), means["high"].to_numpy()
-    mean = (decide_suite if gate.suite else decide)(low, high, gate.max_drop / 100)
-    moves = _moved(losses)
-    limits = _limits(queries, losses) if gate.suite else {}
-    if gate.suite and not limits:
-        losses = replace(losses, notes=(*losses.notes, "No question has a limit of its own."))
-    changes = [_change(losses, i, queries, limits.get(q)) for i, q in enumerate(ids) if moves[i] or q in losses.lists]
+        low, high = _group_means(losses, queries, groups)
+    limits: dict[str, float] = {}
+    if gate.suite:
+        mean = decide_suite(low, high, gate.max_drop / 100)
+        limits = _limits(queries, losses)
+        if not limits:
+            losses = replace(losses, notes=(*losses.notes, "No question has a limit of its own."))
+    else:
+        mean = decide(low, high, gate.max_drop / 100)
+    changes: list[Change] = []
+    for i, (query_id, moved) in enumerate(zip(losses.query_ids, _moved(losses), strict=True)):
+        if moved or query_id in losses.lists:
+            changes.append(_change(losses, i, queries, limits.get(query_id)))
     if not changes and not losses.lists:
         mean = replace(mean, outcome="pass", needed=None)
     elif losses.obstacle:
@@ -131,32 +141,63 @@ def _decided(losses: Losses, names: tuple[str, str], gate: Gate, queries: Querie
     outcome = mean.outcome
     if not losses.obstacle and any(change.over for change in changes):
         outcome = "fail"
-    elif outcome == "pass" and any(c.limit is not None and c.most > c.limit + _NOTHING for c in changes):
+    elif outcome == "pass" and any(change.may_be_over for change in changes):
         outcome = "inconclusive"
     changes.sort(key=lambda change: (not change.over, -change.least, -change.most))
-    return Guarded(outcome, *names, gate.suite, losses, mean, tuple(changes))
+    base, new = names
+    return Guarded(
+        outcome=outcome, base=base, new=new, suite=gate.suite, losses=losses, mean=mean, changes=tuple(changes)
+    )
+
+
+def _group_means(losses: Losses, queries: Queries, column: str) -> tuple[Floats, Floats]:
+    """Return the least and the largest mean loss of each group of questions."""
+    groups: list[str] = []
+    for query_id in losses.query_ids:
+        if query_id not in queries:
+            raise UsageError(f"groups need the queries, and question {query_id!r} is not among them")
+        groups.append(queries[query_id].group(column))
+    means = pd.DataFrame({"low": losses.low, "high": losses.high}).groupby(groups).mean()
+    return means["low"].to_numpy(), means["high"].to_numpy()
 
 
 def _limits(queries: Queries, losses: Losses) -> dict[str, float]:
     """Return what each question that names a limit may lose, in shares of the range."""
-    limits = {q: query.columns[_LIMIT] for q, query in queries.items() if query.columns.get(_LIMIT)}
-    for query_id, points in limits.items():
-        if not 0 <= as_number(points) <= 100:
+    limits: dict[str, float] = {}
+    for query_id, query in queries.items():
+        points = query.columns.get(_LIMIT)
+        if not points:
+            continue
+        limits[query_id] = as_number(points) / 100
+        if not 0 <= limits[query_id] <= 1:
             raise DataError(f"{_LIMIT} of question {query_id!r} must be 0 to 100 points, not {points!r}")
         if query_id not in losses.query_ids:
             raise DataError(f"question {query_id!r} has a {_LIMIT}, but {losses.by} does not rate it")
-    return {query_id: as_number(points) / 100 for query_id, points in limits.items()}
+    return limits
 
 
 def _change(losses: Losses, i: int, queries: Queries, limit: float | None) -> Change:
     query_id = losses.query_ids[i]
-    base, new = ([(rank, *one) for rank, one in enumerate(side, 1)] for side in losses.lists.get(query_id, ((), ())))
-    gone, came = (
-        tuple(one for one in side if one[:2] not in {there[:2] for there in other})
-        for side, other in ((base, new), (new, base))
+    base, new = losses.lists.get(query_id, ((), ()))
+    return Change(
+        query_id=query_id,
+        text=queries[query_id].text if query_id in queries else "",
+        least=float(losses.low[i]),
+        most=float(losses.high[i]),
+        limit=limit,
+        gone=_only_in(base, new),
+        came=_only_in(new, base),
     )
-    text = queries[query_id].text if query_id in queries else ""
-    return Change(query_id, text, float(losses.low[i]), float(losses.high[i]), limit, gone, came)
+
+
+def _only_in(docs: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> tuple[tuple[int, str, str], ...]:
+    """Return (rank, document, label) of the documents that have another rank in the other list, or none."""
+    ranks = {doc_id: rank for rank, (doc_id, _) in enumerate(other, 1)}
+    only: list[tuple[int, str, str]] = []
+    for rank, (doc_id, label) in enumerate(docs, 1):
+        if ranks.get(doc_id) != rank:
+            only.append((rank, doc_id, label))
+    return tuple(only)
 
 
 def guard(
@@ -199,14 +240,14 @@ def guard(
     gate = gate or Gate()
     if labels is not None and labeler is not None:
         raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
-    folders = [
-        Path(version)
-        for version in (base, new)
-        if isinstance(version, str | Path)
-        and Path(version).is_dir()
-        and (is_results_folder(Path(version)) or (labels is None and docs is None))
-    ]
-    asked: Queries = {} if queries is None else as_queries(queries)
+    folders: list[Path] = []
+    for version in (base, new):
+        if not isinstance(version, str | Path) or not Path(version).is_dir():
+            continue
+        # A folder may also hold a run in parts, which needs labels or documents beside it.
+        if is_results_folder(Path(version)) or (labels is None and docs is None):
+            folders.append(Path(version))
+    questions: Queries = {} if queries is None else as_queries(queries)
     if len(folders) == 1:
         other = base if str(new) == str(folders[0]) else new
         raise UsageError(f"{other} is a file and {folders[0]} a results folder: give two runs, or two results folders")
@@ -214,13 +255,13 @@ def guard(
         own = {"labels": labels, "queries": queries, "docs": docs, "endpoints": endpoints}
         _refuse(own, f"{folders[0]}, which already names its inputs")
         name = None if labeler is None else str(labeler)
-        losses, asked, own_groups = of_folders(folders, gate.run, name, gate.measure, gate.unjudged)
-        return _decided(losses, (str(base), str(new)), gate, asked, gate.groups or own_groups)
+        losses, questions, own_groups = of_folders(folders, gate.run, name, gate.measure, gate.unjudged)
+        return _decided(losses, (str(base), str(new)), gate, questions, gate.groups or own_groups)
     _refuse({"run": gate.run}, "files: it selects a run of two results folders")
     if labels is None and labeler is None:
         own = {"docs": docs, "measure": gate.measure, "endpoints": endpoints}
         _refuse(own | {"unjudged": gate.unjudged != "bounds"}, "ratings of answers; for runs, add labels or a labeler")
-        return _decided(by_answers((base, new)), ("base", "new"), gate, asked, gate.groups)
+        return _decided(by_answers((base, new)), ("base", "new"), gate, questions, gate.groups)
     notes: list[str] = []
     runs = _pair(base, new, notes)
     (parsed,) = parse_measures([gate.measure or "nDCG@10"])
@@ -229,24 +270,24 @@ def guard(
         if len(labelings) != 1:
             raise UsageError(f"a gate takes one labeling, not {len(labelings)}")
         texts = None if docs is None else as_docs(docs)
-        ids = None if queries is None else list(asked)
+        ids = None if queries is None else list(questions)
         losses = by_labels(runs, labelings[0], parsed, ids, unjudged=gate.unjudged, docs=texts)
     else:
         if queries is None or docs is None:
             raise UsageError("a labeler needs the queries and the documents")
         depth = parsed.cutoff or 10
         pool = labelling.PoolLabeler.make(
-            labeler or "", asked, docs, runs, depth, endpoints=endpoints, cache=asking.cache
+            labeler or "", questions, docs, runs, depth, endpoints=endpoints, cache=asking.cache
         )
         losses = with_session(lambda session: by_labeler(pool, parsed, session, gate.unjudged, asking.progress), asking)
     losses = replace(losses, notes=(*notes, *losses.notes))
-    return _decided(losses, (runs[0].name, runs[1].name), gate, asked, gate.groups)
+    return _decided(losses, (runs[0].name, runs[1].name), gate, questions, gate.groups)
 
 
 def _refuse(inputs: Mapping[str, Any], beside: str) -> None:
-    extra = next((name for name, value in inputs.items() if value is not None and value is not False), None)
-    if extra is not None:
-        raise UsageError(f"{extra} does not go with {beside}")
+    for name, value in inputs.items():
+        if value is not None and value is not False:
+            raise UsageError(f"{name} does not go with {beside}")
 
 
 def _pair(base: AsRuns, new: AsRuns, notes: list[str]) -> list[Run]:
@@ -254,10 +295,10 @@ def _pair(base: AsRuns, new: AsRuns, notes: list[str]) -> list[Run]:
     for runs, name in zip(pair, ("base", "new"), strict=True):
         if len(runs) != 1:
             raise UsageError(f"give one run as the {name} version, not {len(runs)}")
-    (one,), (other,) = pair
-    if one.name == other.name:
-        return as_runs({f"{one.name} (base)": one, f"{other.name} (new)": other})
-    return [one, other]
+    (base_run,), (new_run,) = pair
+    if base_run.name == new_run.name:
+        return as_runs({f"{base_run.name} (base)": base_run, f"{new_run.name} (new)": new_run})
+    return [base_run, new_run]
 
 
 _LINES: Final = 10
@@ -285,9 +326,12 @@ def _headline(guarded: Guarded) -> str:
         "inconclusive": "the data show neither a loss nor that any loss is below the limit",
     }
     if guarded.suite:
+        above: list[str] = []
+        if mean.outcome == "fail":
+            above.append("the mean loss is above the limit")
         over = sum(change.over for change in guarded.changes)
-        above = ["the mean loss is above the limit"] * (mean.outcome == "fail")
-        above += [f"questions above their own limits: {over:,}"] * (over > 0)
+        if over:
+            above.append(f"questions above their own limits: {over:,}")
         shown = {"pass": "within the limits", "fail": "; ".join(above), "inconclusive": "missing labels decide"}
     bounds = ""
     if mean.low is not None and mean.high is not None:
@@ -317,22 +361,23 @@ def _details(guarded: Guarded) -> Iterator[str]:
 
 def _moves(change: Change) -> str:
     """Return what left a list, what came and what moved, the documents with the highest ranks first."""
-    before = {doc_id: (rank, label) for rank, doc_id, label in change.gone}
-    after = {doc_id: (rank, label) for rank, doc_id, label in change.came}
-    stayed = sorted(
-        (doc_id for doc_id in before if doc_id in after), key=lambda doc_id: -abs(before[doc_id][0] - after[doc_id][0])
-    )
-    kinds = {
-        "left": [f"{doc_id} [{label}]" for doc_id, (_, label) in before.items() if doc_id not in after],
-        "came": [f"{doc_id} [{label}]" for doc_id, (_, label) in after.items() if doc_id not in before],
-        "moved": [f"{doc_id} [{before[doc_id][1]}] {before[doc_id][0]} → {after[doc_id][0]}" for doc_id in stayed],
-    }
-    if kinds["left"] or kinds["came"]:
-        del kinds["moved"]
-    return "; ".join(f"{kind} {_some(docs)}" for kind, docs in kinds.items() if docs)
+    before = {doc_id: rank for rank, doc_id, _ in change.gone}
+    after = {doc_id: rank for rank, doc_id, _ in change.came}
+    left = [f"{doc_id} [{label}]" for _, doc_id, label in change.gone if doc_id not in after]
+    came = [f"{doc_id} [{label}]" for _, doc_id, label in change.came if doc_id not in before]
+    parts: list[str] = []
+    if left:
+        parts.append(f"left {_first_few(left)}")
+    if came:
+        parts.append(f"came {_first_few(came)}")
+    if not parts and before:
+        farthest = sorted(change.gone, key=lambda place: -abs(place[0] - after[place[1]]))
+        moved = [f"{doc_id} [{label}] {rank} → {after[doc_id]}" for rank, doc_id, label in farthest]
+        parts.append(f"moved {_first_few(moved)}")
+    return "; ".join(parts)
 
 
-def _some(docs: Sequence[str]) -> str:
+def _first_few(docs: Sequence[str]) -> str:
     more = len(docs) - _SHOWN
     return ", ".join(docs[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 

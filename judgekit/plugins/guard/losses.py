@@ -75,60 +75,80 @@ def by_labels(
     """Return what each question loses by a measure under a labeling."""
     if unjudged == "bounds":
         labeling = _judged(labeling)
-    listed, notes = set(labeling.row_queries), []
-    ids = sorted(listed if query_ids is None else set(query_ids))
+    notes: list[str] = []
+    listed = set(labeling.row_queries)
+    ids = sorted(listed) if query_ids is None else sorted(set(query_ids))
     if query_ids is None:
-        shown = {q for run in versions for q in run.query_ids}
-        if nowhere := sum(q not in shown for q in ids):
+        shown = set[str]().union(*(run.query_ids for run in versions))
+        nowhere = len(listed - shown)
+        if nowhere:
             notes.append(
                 f"neither version returns results for {nowhere:,} questions of {labeling.name!r}. They are"
                 " excluded; give the queries to count them as unchanged."
             )
-        ids = [q for q in ids if q in shown] or ids
+        ids = sorted(listed & shown) or ids
     runs = as_runs({name: run.only(ids) for run, name in zip(versions, ("base", "new"), strict=True)})
     for run in runs:
         if not len(run):
             raise DataError(
                 f"the {run.name} version has none of the {len(ids):,} questions: are both from the same collection?"
             )
-        if lacking := len(set(ids) - set(run.query_ids)):
+        lacking = len(set(ids) - set(run.query_ids))
+        if lacking:
             notes.append(f"{run.name} returns nothing for {lacking:,} of {len(ids):,} questions. They score 0.")
-    shown_docs = {d for run in runs for d in run.doc_ids}
+    shown_docs = set[str]().union(*(run.doc_ids for run in runs))
     if not partly and not shown_docs & set(labeling.row_docs.to_pylist()):
         raise DataError(f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?")
     scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
     if scored.reasons:
         raise UsageError(f"{measure} is not defined here: {next(iter(scored.reasons.values()))}")
     notes = [*scored.warnings, *notes]
-    if barren := max(mean.no_relevant for mean in scored.summary):
+    barren = max(mean.no_relevant for mean in scored.summary)
+    if barren:
         notes.append(
             f"{labeling.name!r} has no relevant document for {barren:,} questions, which cannot lose anything."
         )
     if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
         scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged, docs=docs)
     changed = _differing(runs, ids, measure.cutoff)
-    same = np.array([q not in changed for q in ids])
+    same = np.array([query_id not in changed for query_id in ids])
     low, high = _losses(scored, labeling.scale.kind)
-    there = np.isfinite(low) | (np.array([partly and q not in listed for q in ids]) & same)
-    if not there.any():
+    unlabelled = np.array([partly and query_id not in listed for query_id in ids])
+    defined = np.isfinite(low) | (unlabelled & same)
+    if not defined.any():
         raise DataError(f"{labeling.name!r} defines {measure} on none of the {len(ids):,} questions")
-    low, high = np.where(same, 0.0, low)[there], np.where(same, 0.0, high)[there]
-    of = [q for q, here in zip(ids, there, strict=True) if here]
-    if left := len(ids) - len(of):
-        notes.append(f"{labeling.name!r} does not apply to {left:,} of {len(ids):,} questions, which are excluded.")
+    kept = [query_id for query_id, is_defined in zip(ids, defined, strict=True) if is_defined]
+    excluded = len(ids) - len(kept)
+    if excluded:
+        notes.append(f"{labeling.name!r} does not apply to {excluded:,} of {len(ids):,} questions, which are excluded.")
     lists = _labelled(labeling, runs, changed, measure.cutoff)
-    labels = {(q, d): label for q in changed & set(of) for side in lists[q] for d, label in side}
-    without = [label for label in labels.values() if not label[-1:].isdigit()]
-    ignored = without.count(_UNJUDGED) if unjudged != "bounds" else 0
-    for count, as_what in (
-        (len(without) - ignored, "can be anything on the scale"),
-        (ignored, "count as not relevant"),
-    ):
+    lacking_labels = _lacking(lists, changed.intersection(kept))
+    ignored = lacking_labels.count(_UNJUDGED) if unjudged != "bounds" else 0
+    open_labels = len(lacking_labels) - ignored
+    for count, meaning in ((open_labels, "can be anything on the scale"), (ignored, "count as not relevant")):
         if count:
-            notes.append(f"{count:,} documents in questions whose lists differ have no label: they {as_what}.")
-    unlisted = unjudged == "bounds" and not partly and not {_UNJUDGED, Status.UNASKED.value}.isdisjoint(without)
-    by = f"{measure} by {labeling.name!r}"
-    return Losses(by, tuple(of), low, high, lists, tuple(notes), unlisted=unlisted)
+            notes.append(f"{count:,} documents in questions whose lists differ have no label: they {meaning}.")
+    never_asked = not {_UNJUDGED, Status.UNASKED.value}.isdisjoint(lacking_labels)
+    return Losses(
+        by=f"{measure} by {labeling.name!r}",
+        query_ids=tuple(kept),
+        low=np.where(same, 0.0, low)[defined],
+        high=np.where(same, 0.0, high)[defined],
+        lists=lists,
+        notes=tuple(notes),
+        unlisted=unjudged == "bounds" and not partly and never_asked,
+    )
+
+
+def _lacking(lists: Mapping[str, Sides], query_ids: Collection[str]) -> list[str]:
+    """Return why documents of these questions have no label, each document once a question."""
+    reasons: list[str] = []
+    for query_id in query_ids:
+        base, new = lists[query_id]
+        for label in dict([*base, *new]).values():
+            if not label[-1:].isdigit():
+                reasons.append(label)
+    return reasons
 
 
 def _differing(runs: Sequence[Run], query_ids: Sequence[str], k: int | None) -> set[str]:
@@ -140,13 +160,13 @@ def _differing(runs: Sequence[Run], query_ids: Sequence[str], k: int | None) -> 
 def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
     """Return the least and the largest loss of each query, in shares of the measure's range; NaN where undefined."""
     (measure,) = scored.measures
-    about = measure.definition
-    if about.low is None or about.high is None:  # as of every measure where lower is better
+    definition = measure.definition
+    if definition.low is None or definition.high is None:  # as of every measure where lower is better
         raise UsageError(f"{measure} has no fixed range, so a loss has no size: choose another measure")
-    start = -1.0 if scale == "signed" and about.needs == "label" else about.low
-    low, high = scored.low[0, 0], scored.high[0, 0]
-    least, largest = ((low[0] - high[1]) / (about.high - start), (high[0] - low[1]) / (about.high - start))
-    return np.clip(least, -1, 1), np.clip(largest, -1, 1)
+    start = -1.0 if scale == "signed" and definition.needs == "label" else definition.low
+    span = definition.high - start
+    (base_low, new_low), (base_high, new_high) = scored.low[0, 0], scored.high[0, 0]
+    return np.clip((base_low - new_high) / span, -1, 1), np.clip((base_high - new_low) / span, -1, 1)
 
 
 def _judged(labeling: Labeling) -> Labeling:
@@ -162,14 +182,17 @@ def _judged(labeling: Labeling) -> Labeling:
 def _labelled(labeling: Labeling, runs: Sequence[Run], query_ids: Collection[str], k: int | None) -> dict[str, Sides]:
     """Return the documents of both lists of each query, each with its label, or why there is none."""
     rows = labeling.table[labeling.table["query_id"].isin(list(query_ids))]
-    labels = {
-        (q, d): f"{value:g}" if status == Status.OK.value else status
-        for q, d, value, status in zip(rows["query_id"], rows["doc_id"], rows["relevance"], rows["status"], strict=True)
-    }
-    return {
-        q: tuple(tuple((d, labels.get((q, d), _UNJUDGED)) for d in run.top(q, k)) for run in runs)
-        for q in sorted(query_ids)
-    }
+    labels: dict[tuple[str, str], str] = {}
+    columns = (rows[name] for name in ("query_id", "doc_id", "relevance", "status"))
+    for query_id, doc_id, value, status in zip(*columns, strict=True):
+        labels[query_id, doc_id] = f"{value:g}" if status == Status.OK.value else status
+    lists: dict[str, Sides] = {}
+    for query_id in sorted(query_ids):
+        sides: list[list[tuple[str, str]]] = []
+        for run in runs:
+            sides.append([(doc_id, labels.get((query_id, doc_id), _UNJUDGED)) for doc_id in run.top(query_id, k)])
+        lists[query_id] = sides
+    return lists
 
 
 async def by_labeler(
@@ -199,48 +222,51 @@ async def by_labeler(
 
 def by_answers(versions: Sequence[Any]) -> Losses:
     """Return what each question loses in the quality of its answer, by the ratings of both versions."""
-    sides, metrics = [], []
-    for name, version in zip(("base", "new"), versions, strict=True):
-        try:
-            as_runs(version)
-        except JudgekitError:
-            table = named(scaled(version)) if isinstance(version, pd.DataFrame) else read_ratings(version)
-        else:  # TREC's columns could be read as values by query, too
-            raise UsageError(
-                "to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)"
-            )
-        table = table[table["query_id"] != ALL]
-        for column in ("run", "depth", "model", "metric", "mode"):
-            have = sorted(set(table[column])) if column in table else []
-            if column == "run" and len(have) > 1 and ALL in have:
-                table, have = table[table["run"] != ALL], [run for run in have if run != ALL]
-            if len(have) > 1:
-                raise UsageError(
-                    f"the {name} answers have several {column}s ({', '.join(map(str, have[:5]))}): keep one"
-                )
-        if "status" in table:
-            table = table[table["status"] != Status.NOT_APPLICABLE.value]
-        if table.empty:
-            raise DataError(f"the {name} version has no answers")
-        ratings, twice = table.set_index("query_id")["value"], table["query_id"][table["query_id"].duplicated()]
-        if len(twice):
-            raise UsageError(f"the {name} answers rate question {twice.iloc[0]!r} twice")
-        if (ratings < 0).any() or (ratings > 1).any():
-            span = f"{ratings.min():g} to {ratings.max():g}"
-            raise UsageError(f"the {name} answers have values from {span}: a gate needs 0 to 1")
-        metrics += sorted(set(table["metric"]))
-        sides.append(ratings)
-    if len(set(metrics)) > 1:
-        raise UsageError(f"the answers are rated by {metrics[0]!r} and by {metrics[1]!r}, which are not comparable")
-    if not set(sides[0].index) & set(sides[1].index):
+    (base_metric, base_ratings), (new_metric, new_ratings) = (
+        _ratings(name, version) for name, version in zip(("base", "new"), versions, strict=True)
+    )
+    if base_metric != new_metric:
+        raise UsageError(f"the answers are rated by {base_metric!r} and by {new_metric!r}, which are not comparable")
+    if base_ratings.index.intersection(new_ratings.index).empty:
         raise DataError("the ratings of the two versions have no question in common")
-    ids = sorted({*sides[0].index, *sides[1].index})
-    base, new = (ratings.reindex(ids).to_numpy(np.float64) for ratings in sides)
+    ids = sorted({*base_ratings.index, *new_ratings.index})
+    base, new = (ratings.reindex(ids).to_numpy(np.float64) for ratings in (base_ratings, new_ratings))
     low = np.nan_to_num(base, nan=0.0) - np.nan_to_num(new, nan=1.0)
     high = np.nan_to_num(base, nan=1.0) - np.nan_to_num(new, nan=0.0)
     lost = int((np.isnan(base) | np.isnan(new)).sum())
     note = f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1."
-    return Losses(f"{metrics[0]} of the answers", tuple(ids), low, high, notes=(note,) if lost else ())
+    return Losses(f"{base_metric} of the answers", tuple(ids), low, high, notes=(note,) if lost else ())
+
+
+def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
+    """Return the metric by which the answers of a version are rated, and the ratings by question."""
+    try:
+        as_runs(version)
+    except JudgekitError:
+        table = named(scaled(version)) if isinstance(version, pd.DataFrame) else read_ratings(version)
+    else:  # TREC's columns could be read as values by query, too
+        raise UsageError("to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)")
+    table = table[table["query_id"] != ALL]
+    for column in ("run", "depth", "model", "metric", "mode"):
+        values = set(table[column]) if column in table else set()
+        if column == "run" and len(values) > 1 and ALL in values:
+            table = table[table["run"] != ALL]
+            values.remove(ALL)
+        if len(values) > 1:
+            shown = ", ".join(map(str, sorted(values)[:5]))
+            raise UsageError(f"the {name} answers have several {column}s ({shown}): keep one")
+    if "status" in table:
+        table = table[table["status"] != Status.NOT_APPLICABLE.value]
+    if table.empty:
+        raise DataError(f"the {name} version has no answers")
+    twice = table["query_id"][table["query_id"].duplicated()]
+    if len(twice):
+        raise UsageError(f"the {name} answers rate question {twice.iloc[0]!r} twice")
+    ratings = table.set_index("query_id")["value"]
+    if (ratings < 0).any() or (ratings > 1).any():
+        span = f"{ratings.min():g} to {ratings.max():g}"
+        raise UsageError(f"the {name} answers have values from {span}: a gate needs 0 to 1")
+    return table["metric"].iloc[0], ratings
 
 
 def of_folders(
@@ -250,8 +276,9 @@ def of_folders(
     from judgekit.experiment.finished import label_files, read_results
 
     both = [read_results(folder) for folder in folders]
-    held = [{one.name: one for one in prepared.collection.runs} for prepared, *_ in both]
-    name = _choose("run", run, [one for one in held[0] if one in held[1]], " and ".join(map(str, folders)))
+    base_runs, new_runs = ({held.name: held for held in prepared.collection.runs} for prepared, *_ in both)
+    common = [name for name in base_runs if name in new_runs]
+    name = _choose("run", run, common, " and ".join(map(str, folders)))
     tables, made_by, labels = [], [], dict[str, Path]()
     for folder, (prepared, labelings, _) in zip(folders, both, strict=True):
         chosen = _choose("labeling", labeler, list(labelings), str(folder))
@@ -273,7 +300,7 @@ def of_folders(
     config, queries = both[0][0].config, both[0][0].collection.queries
     (parsed,) = parse_measures([measure or config.analysis.primary or "nDCG@10"], config.path.parent)
     labeling = Labeling(chosen, made_by[0][1], together.drop_duplicates(keys))
-    losses = by_labels([runs[name] for runs in held], labeling, parsed, list(queries), unjudged=unjudged)
+    losses = by_labels([base_runs[name], new_runs[name]], labeling, parsed, list(queries), unjudged=unjudged)
     return losses, queries, config.analysis.groups
 
 
