@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from judgekit.data.labelings import Labeling
     from judgekit.experiment.finished import Opened
     from judgekit.people.reading import People
+    from judgekit.people.sampling import Handout
     from judgekit.people.tasks import Sample
 
 annotate = group("Collect labels by people and use them to correct machine labels.", name="annotate")
@@ -81,17 +82,17 @@ def sample(
     from judgekit.experiment.prepare import primary_answers
     from judgekit.metrics import Measure
     from judgekit.people.grades import texts_of
-    from judgekit.people.sampling import draw, draw_answers
+    from judgekit.people.sampling import Handout, draw, draw_answers
 
     opened = open_results(source)
     collection, config = opened.prepared.collection, opened.prepared.config
-    drawn = vars(tasks) | {"assessors": [name.strip() for name in tasks.assessors.split(",")]}
-    drawn |= {"n": tasks.n or 100, "seed": config.analysis.seed}
-    about: dict[str, Any] = {"form": form, "prompt": prompt}
+    assessors = [name.strip() for name in tasks.assessors.split(",")]
+    handout = Handout(assessors, tasks.overlap, tasks.duplicates, tasks.rule, config.analysis.seed)
+    n = tasks.n or 100
     if design == "decision" or people is not None:
         if tasks.n is not None or design == "answers":
             raise UsageError("the design 'decision' plans its own number of pairs of the pool: leave out --n")
-        made = _next_look(opened, by, people, drawn | about)
+        made = _next_look(opened, by, people, form=form, prompt=prompt, handout=handout)
         if made is None:
             return
     elif design == "answers":
@@ -102,9 +103,18 @@ def sample(
         texts = texts_of(
             primary_answers(opened.prepared, opened.quality), str(opened.prepared.outcome.outcome), depth, runs
         )
-        made = draw_answers(collection.queries, texts, depth=depth, **drawn)
+        made = draw_answers(collection.queries, texts, n=n, depth=depth, handout=handout)
     else:
-        made = draw(collection, design=design, labelings=opened.labelings, by=by, **drawn, **about)
+        made = draw(
+            collection,
+            n=n,
+            design=design,
+            form=form,
+            labelings=opened.labelings,
+            by=by,
+            prompt=prompt,
+            handout=handout,
+        )
     made.write(out)
     queries = len({task.query_id for task in made.tasks})
     each = sum(len(task.assessors) for task in made.tasks)
@@ -116,7 +126,9 @@ def sample(
     say(*map(str, _sheets(made, out)))
 
 
-def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[str, Any]) -> Sample | None:
+def _next_look(
+    opened: Opened, by: str | None, file: Path | None, *, form: str, prompt: str, handout: Handout
+) -> Sample | None:
     """Draw what the next look at a decision asks; None where it asks nothing more."""
     from dataclasses import replace
 
@@ -131,10 +143,9 @@ def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[st
     say(*found.lines(config.costs()))
     if found.over:
         return None
-    if drawn["form"] == "best":
+    if form == "best":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
-    handed = {name: value for name, value in drawn.items() if name not in ("n", "form")}
-    made = draw_wanted(collection, found.wanted, found.design, **handed)
+    made = draw_wanted(collection, found.wanted, found.design, prompt=prompt, handout=handout)
     if people is None:
         return made
     scale, given = Scale.parse(made.scale), people.labeling.scale

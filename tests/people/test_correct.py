@@ -10,7 +10,7 @@ from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate
 from judgekit.people.correct import Corrected, correct, corrected_difference, corrected_mean, corrected_sum, worth
 from judgekit.people.reading import read_judgments, resolve
-from judgekit.people.sampling import draw
+from judgekit.people.sampling import Handout, draw
 
 
 def by_the_book(people, machine, every):
@@ -126,7 +126,7 @@ def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
 
 
 def test_queries_that_are_left_open_are_counted_and_told_with_what_to_do(collection, machine, judged, recwarn):
-    sample = draw(collection, n=10, prompt="binary", assessors=("ann", "bob"), overlap=2)
+    sample = draw(collection, n=10, prompt="binary", handout=Handout(("ann", "bob"), overlap=2))
     odd, ann = (sample.tasks[0].query_id, sample.tasks[0].doc_ids[0]), judged(sample, "ann")
 
     def corrected(turned):

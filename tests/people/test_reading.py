@@ -27,11 +27,12 @@ from judgekit.people.reading import (
     resolve,
     write_csv,
 )
-from judgekit.people.sampling import draw
+from judgekit.people.sampling import Handout, draw
 from judgekit.people.sheet import page_of
 from judgekit.people.tasks import Sample, Task
 
-THREE = {"assessors": ("ann", "bob", "cem"), "overlap": 3, "prompt": "binary", "design": "pairs"}
+THREE = ("ann", "bob", "cem")
+BINARY = {"prompt": "binary", "design": "pairs"}
 
 
 def agrees(people: People, truth) -> bool:
@@ -50,7 +51,7 @@ def write_rows(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> 
 @pytest.fixture
 def three(collection, truth, judged):
     """Ann is always right, Bob wrong about the first query's documents, Cem skips the last query's."""
-    sample = draw(collection, n=40, **THREE)
+    sample = draw(collection, n=40, **BINARY, handout=Handout(THREE, 3))
     files = [
         judged(sample, "ann"),
         judged(sample, "bob", lambda row, true: true ^ (row["query_id"] < "q20")),
@@ -71,8 +72,8 @@ def test_the_majority_decides_and_a_tie_is_no_label(three, truth):
 
 
 def test_the_rule_is_asked_for_once_with_the_sample(collection, truth, judged):
-    sample = draw(collection, n=40, rule="mean", **THREE)
-    files = [judged(sample, name, lambda _, true, name=name: true ^ (name == "bob")) for name in THREE["assessors"]]
+    sample = draw(collection, n=40, **BINARY, handout=Handout(THREE, 3, rule="mean"))
+    files = [judged(sample, name, lambda _, true, name=name: true ^ (name == "bob")) for name in THREE]
     judgments = read_judgments(files, sample)
     mean = resolve(judgments)
     assert str(mean.labeling.scale) == "unit"
@@ -95,7 +96,7 @@ def test_ties_wait_for_an_adjudicator_whose_word_counts_there_only(three, truth,
 
 
 def test_agreement_recovers_planted_flips(collection, truth, judged):
-    sample = draw(collection, n=120, duplicates=0.5, **THREE)
+    sample = draw(collection, n=120, **BINARY, handout=Handout(THREE, 3, duplicates=0.5))
     flipped = {task.task for task in sample.tasks[::4]}
     files = [
         judged(sample, name, lambda row, true, name=name: true ^ (name == "cem" and row["task"] in flipped))
@@ -126,7 +127,7 @@ def test_the_best_of_three_is_chosen_of_shown(collection, people_of):
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_csv_goes_out_and_comes_back_filled_in(collection, truth, tmp_path, delimiter):
-    sample = draw(collection, n=30, **THREE)
+    sample = draw(collection, n=30, **BINARY, handout=Handout(THREE, 3))
     path = tmp_path / "sheet.csv"
     rows, comment = list(csv.DictReader(io.StringIO(write_csv(sample)))), 'a, "b"' + ";" * 20 + "\nc"
     for row in rows:
@@ -167,7 +168,7 @@ def test_a_damaged_download_is_refused_with_its_line(collection, judged):
 
 def test_files_that_do_not_belong_together_are_refused(collection, judged, tmp_path):
     one = draw(collection, n=5, design="pairs", prompt="binary")
-    other = draw(collection, n=5, design="pairs", prompt="binary", seed=2)
+    other = draw(collection, n=5, design="pairs", prompt="binary", handout=Handout(seed=2))
     files = [judged(s, "1", name=f"{i}.jsonl") for i, s in enumerate((one, other))]
     copy, other_columns, empty = (tmp_path / name for name in ("copy.jsonl", "other.csv", "empty.csv"))
     copy.write_bytes(files[0].read_bytes())
@@ -210,7 +211,7 @@ def test_files_that_do_not_belong_together_are_refused(collection, judged, tmp_p
     ],
 )
 def test_only_what_was_said_is_taken_from_a_download(collection, judged, at, key, value, said):
-    options = {"n": 5, "design": "pairs", "prompt": "binary", "assessors": ("ann", "bob"), "overlap": 1}
+    options = {"n": 5, **BINARY, "handout": Handout(("ann", "bob"))}
     sample = draw(collection, **options)
     path = judged(sample, "ann")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -222,7 +223,7 @@ def test_only_what_was_said_is_taken_from_a_download(collection, judged, at, key
 
 
 def test_only_what_was_said_is_taken_from_a_spreadsheet(collection, tmp_path):
-    sample = draw(collection, n=5, design="pairs", prompt="binary", assessors=("ann",))
+    sample = draw(collection, n=5, design="pairs", prompt="binary", handout=Handout(assessors=("ann",)))
     for column, value, said in (
         ("query_id", "q59", ": import the column as text"),
         ("key", "", "the key is not theirs"),

@@ -13,7 +13,7 @@ from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import evaluate
-from judgekit.people.sampling import doubtful, draw, draw_answers, expected, proportional, systematic
+from judgekit.people.sampling import Handout, doubtful, draw, draw_answers, expected, proportional, systematic
 from judgekit.people.tasks import Sample
 
 
@@ -114,7 +114,7 @@ def test_of_two_or_three_documents_all_are_shown_once_and_one_is_no_choice():
 
 
 def test_assessors_share_the_work_and_each_task_has_as_many_as_asked(collection):
-    sample = draw(collection, n=60, design="pairs", assessors=("a", "b", "c"), overlap=2, duplicates=0.1)
+    sample = draw(collection, n=60, design="pairs", handout=Handout(("a", "b", "c"), overlap=2, duplicates=0.1))
     assert all(len(set(task.assessors)) == 2 for task in sample.tasks)
     load = Counter(name for task in sample.tasks if not task.repeat_of for name in task.assessors)
     assert max(load.values()) - min(load.values()) <= 1
@@ -146,10 +146,6 @@ def test_all_answers_to_random_questions_are_graded_and_equal_ones_once(collecti
     [
         ({"n": 61}, "61 queries were asked for, but only 60 exist"),
         ({"n": 0}, "at least 1, not 0"),
-        ({"n": 5, "overlap": 2}, "from 1 to 1, not 2"),
-        ({"n": 5, "overlap": 0}, "from 1 to 1, not 0"),
-        ({"n": 5, "duplicates": 0.9}, "from 0 to 0.5"),
-        ({"n": 5, "assessors": ("a", "a")}, "distinct names"),
         ({"n": 5, "design": "stratified"}, "needs the labels of a finished run"),
         ({"n": 5, "design": "stratified", "by": "jugde"}, "unknown labeling 'jugde'"),
         ({"n": 5, "design": "doubtful"}, "name it with by"),
@@ -162,9 +158,23 @@ def test_what_cannot_be_drawn_is_said(collection, options, said):
         draw(collection, **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"overlap": 2}, "from 1 to 1, not 2"),
+        ({"overlap": 0}, "from 1 to 1, not 0"),
+        ({"duplicates": 0.9}, "from 0 to 0.5"),
+        ({"assessors": ("a", "a")}, "distinct names"),
+    ],
+)
+def test_what_cannot_be_handed_out_is_said(options, said):
+    with pytest.raises(UsageError, match=said):
+        Handout(**options)
+
+
 def test_a_sample_is_read_back_as_it_was_written_and_if_changed_by_hand_refused_with_its_line(collection, tmp_path):
     path = tmp_path / "s.jsonl"
-    sample = draw(collection, n=3, assessors=("ann", "bob"), overlap=2, duplicates=0.2, prompt="binary")
+    sample = draw(collection, n=3, prompt="binary", handout=Handout(("ann", "bob"), overlap=2, duplicates=0.2))
     sample.write(path)
     assert Sample.read(path) == sample
     text = path.read_text()

@@ -9,7 +9,7 @@ from judgekit.collection import Collection
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.errors import UsageError
 from judgekit.people.reading import read_judgments, resolve
-from judgekit.people.sampling import draw
+from judgekit.people.sampling import Handout, draw
 from judgekit.people.sheet import make_sheets, page_of
 from tests.browser import BROWSER, Browser
 
@@ -24,7 +24,7 @@ def browser(tmp_path: Path):
 
 
 def test_forty_tasks_with_a_reload_in_the_middle_lose_nothing(collection, browser, tmp_path, truth):
-    sample = draw(collection, n=40, design="pairs", prompt="binary", assessors=("ann",))
+    sample = draw(collection, n=40, design="pairs", prompt="binary", handout=Handout(assessors=("ann",)))
     (page,) = make_sheets(sample, tmp_path / "sheet.html")
     browser.open(page.as_uri())
     for done in range(40):
@@ -43,7 +43,7 @@ def test_forty_tasks_with_a_reload_in_the_middle_lose_nothing(collection, browse
 
 
 def test_skips_comments_and_a_changed_mind_are_kept(collection, browser, tmp_path):
-    sample = draw(collection, n=5, design="pairs", prompt="graded", assessors=("ann",))
+    sample = draw(collection, n=5, design="pairs", prompt="graded", handout=Handout(assessors=("ann",)))
     (page,) = make_sheets(sample, tmp_path / "sheet.html")
     browser.open(page.as_uri())
     browser.press("3", "ArrowLeft", "1", "ArrowRight")
@@ -61,7 +61,7 @@ def test_skips_comments_and_a_changed_mind_are_kept(collection, browser, tmp_pat
 
 
 def test_a_download_can_be_gone_on_with_in_another_browser(collection, browser, tmp_path, judged):
-    sample = draw(collection, n=4, design="pairs", prompt="binary", assessors=("ann", "bob"), overlap=2)
+    sample = draw(collection, n=4, design="pairs", prompt="binary", handout=Handout(("ann", "bob"), overlap=2))
     pages = make_sheets(sample, tmp_path / "sheet.html")
     assert [page.name for page in pages] == ["sheet-ann.html", "sheet-bob.html"]
     earlier = judged(sample, "ann")
@@ -90,7 +90,7 @@ def test_hostile_texts_stay_texts_and_words_of_the_question_are_highlighted(brow
 
 def test_the_page_holds_no_machine_label_and_each_assessor_has_an_order_of_their_own(collection, machine):
     options = {"n": 200, "design": "stratified", "by": "judge", "labelings": {"judge": machine}}
-    sample = draw(collection, **options, assessors=("ann", "bob"), overlap=2)
+    sample = draw(collection, **options, handout=Handout(("ann", "bob"), overlap=2))
     tasks = {}
     for name in sample.assessors:
         page = page_of(sample, name)
