@@ -89,7 +89,7 @@ pictures: demo
 	$(BIN)/judgekit report judgekit-demo --figures build/pictures
 	cp build/pictures/decision.svg docs/_static/decision.svg
 	cp build/pictures/by-use.svg docs/_static/by-use.svg
-	$(CHROMIUM) --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,760 \
+	$(CHROMIUM) --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,800 \
 		--screenshot=docs/_static/report.png file://$(CURDIR)/judgekit-demo/report.html
 
 # A warning (a link inside of the project that leads nowhere, a page that no other lists) is an error.

@@ -114,7 +114,10 @@ def linear(
     raw = (high - low) / max(2, round(abs(end - start) / 55))
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= raw * 0.999)
-    low, high = max(math.floor(low / step) * step, floor), min(math.ceil(high / step) * step, ceiling)
+    # An axis ends at a fifth of a step: whole steps would leave most of a narrow panel empty.
+    end_step = step / 5
+    low = max(math.floor(low / end_step) * end_step, floor)
+    high = min(math.ceil(high / end_step) * end_step, ceiling)
     first = math.ceil(low / step - 1e-9)
     marks = [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) + f"{step:.1e}".startswith("2.5")
