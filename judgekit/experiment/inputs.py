@@ -27,6 +27,8 @@ IMPORTED: Final = "imported"
 """The folder for what `init` writes again with the ids of the questions."""
 LISTED: Final = 5
 """Files of one kind in a folder that are listed one by one where they are not used."""
+_GUESSED_FROM: Final = 20
+"""Rows from which the columns of an unknown table are guessed."""
 _NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
 _PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
 _NO_TEXT: Final = "save its text as .txt or .md"
@@ -277,13 +279,13 @@ def common_folder(files: Sequence[Path]) -> Path:
     return Path(os.path.relpath(folder, here)) if folder.is_relative_to(here) else folder
 
 
-def records_of(file: Input) -> Iterator[DataRecord]:
-    """Return the records of a flat file."""
-    spec, _ = form_of(file.given)
-    flat = file.content.flat
-    assert flat is not None, "the file was looked at"
+def records_of(content: Recognised, given: str) -> Iterator[DataRecord]:
+    """Return the records of a flat file, as what it holds says."""
+    spec, path = form_of(given)
+    flat = content.flat
+    assert flat is not None, "only of a table"
     options = tuple((key, value) for key, value in spec.params if key in flat.options)
-    return flat_records(flat, file.path, Spec(flat.name, options))
+    return flat_records(flat, Path(path), Spec(flat.name, options))
 
 
 def question_column(file: Input) -> str:
@@ -297,32 +299,39 @@ def question_column(file: Input) -> str:
 
 def likely_columns(file: Input, runs: Collection[str]) -> str:
     """Return what the columns of an unknown table may be, as its form; "" where their cells do not show it."""
-    cells: dict[str, list[str]] = {name: [] for name in file.content.fields}
-    for record in islice(records_of(file), 20):
-        for name, values in cells.items():
-            values.append(str(record.fields.get(name, "")))
-    left = [name for name, values in cells.items() if any(values)]
-    asking = [name for name in left if 2 * sum(cell.rstrip().endswith("?") for cell in cells[name]) > len(cells[name])]
-    naming = [name for name in left if {*cells[name]} <= {*runs}]
-    names = [name for name in left if not any(" " in cell.strip() or not cell for cell in cells[name])]
-    ids = [name for name in names if name not in naming and name == left[0]]
-    roles: list[tuple[str, str]] = []
-    if naming:  # ratings
-        # Beside a question the first column is a time or the number of the rating.
-        roles = [("text", name) for name in asking[:1]] or [("query_id", name) for name in ids]
-        roles.append(("run", naming[0]))
-        values = [name for name in names if name not in dict(roles).values()]
-        # A rating says the same of many answers, a time or a comment does not.
-        values.sort(key=lambda name: len({*cells[name]}))
-        further = [("value", name) for name in values]
-    else:
-        roles = [("id", ids[0])] if ids and asking else []
-        roles += [("text", name) for name in asking[:1]]
-        texts = [name for name in left if len({*cells[name]}) > len(cells[name]) / 2]
-        further = [("answers", name) for name in texts if asking and name not in dict(roles).values()]
-    roles += further[:1]
-    complete = len(roles) >= (3 if naming else 2)
-    return str(Spec(file.unknown_table, tuple(roles))).replace("'", '"') if complete else ""
+    try:
+        rows = [*islice(records_of(file.content, file.given), _GUESSED_FROM)]
+    except DataError:
+        return ""
+    cells = {name: [str(record.fields.get(name) or "") for record in rows] for name in file.content.fields}
+    words = [name for name, values in cells.items() if all(len(value.split()) == 1 for value in values)]
+    run = next((name for name in words if {*cells[name]} <= {*runs}), None)
+    question = next((name for name, values in cells.items() if _are_questions(values)), None)
+    # A rating says the same of many answers; an id, a time or a reference does not.
+    by_variety = sorted((name for name in words if name != run), key=lambda name: len({*cells[name]}))
+    roles: dict[str, str] = {}
+    if run is not None and by_variety:
+        value = by_variety[0]
+        identifier = next((name for name in words if name not in (run, value)), None)
+        if question is not None:
+            roles = {"text": question, "run": run, "value": value}
+        elif identifier is not None:
+            roles = {"query_id": identifier, "run": run, "value": value}
+    elif question is not None:
+        roles = {"text": question}
+        first = file.content.fields[0]
+        if first in words:
+            roles["id"] = first
+        varied = (name for name, values in cells.items() if 2 * len({*values}) > len(values))
+        reference = next((name for name in varied if name not in roles.values()), None)
+        if reference is not None:
+            roles["answers"] = reference
+    # In double quotes: the shell's are single ones.
+    return str(Spec(file.unknown_table, tuple(roles.items()))).replace("'", '"') if len(roles) > 1 else ""
+
+
+def _are_questions(texts: Sequence[str]) -> bool:
+    return 2 * sum(text.rstrip().endswith(("?", "？", "؟")) for text in texts) > len(texts)
 
 
 @dataclass(frozen=True)

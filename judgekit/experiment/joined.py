@@ -17,6 +17,7 @@ from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.fields import TABULAR
 from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.recognise import Recognised
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened, stem
 from judgekit.data.tables import ANSWERS, RATED
@@ -49,29 +50,30 @@ class WithIds:
     left_out: int
 
 
-def table_with_ids(file: Input, column: str, ids: Mapping[str, str], *, known: bool) -> WithIds:
+def table_with_ids(content: Recognised, column: str, ids: Mapping[str, str], known: bool, given: str) -> WithIds:
     """Return a table with the ids of its questions, which a column holds as texts.
 
     Args:
-        file: the table.
+        content: what the table holds.
         column: the one with the questions.
         ids: the ids of questions by their texts, `folded`.
         known: whether another table is the one of the questions.
+        given: the file, as readers take it.
     """
-    named = dict(file.content.named)
+    named = dict(content.named)
     # Beside ratings, or again, the question would make the table one of questions.
-    without = known or "value" in named or bool({*RATED}.intersection(file.content.fields))
+    without = known or "value" in named or bool({*RATED}.intersection(content.fields))
     if without:
         named.pop("text", None)
     rows, left_out = [], 0
-    for record in records_of(file):
+    for record in records_of(content, given):
         query_id = ids.get(folded(str(record.fields.get(column) or "")))
         if query_id is None:
             left_out += 1
             continue
         kept = {name: cell for name, cell in record.fields.items() if not (without and name == column)}
         rows.append({"query_id": query_id, **kept})
-    flat = file.content.flat
+    flat = content.flat
     tabular = flat is not None and flat.name in TABULAR
     if tabular:
         stream = io.StringIO()
@@ -147,13 +149,14 @@ def give_tables_ids(files: Files) -> None:
         for query_id, query in (files.read(file, "query", read_queries) or {}).items():
             ids.setdefault(folded(query.text), query_id)
     for file, column in tables:
-        found = table_with_ids(file, column, ids, known=known)
-        if not found.rows:
+        unknown, file.why = file.why, ""
+        found: WithIds | None = files.read(file, "query", partial(table_with_ids, file.content, column, ids, known))
+        if found is None or not found.rows:
+            file.why = file.why or unknown
             continue
         copy = files.add_written(f"{IMPORTED}/{stem(file.path).removesuffix('.xlsx')}.{found.ending}", found.text)
         copy.form = found.form
         copy.look()
-        file.why = ""
         said = f"{found.rows:,} rows whose questions were found by their text: written to {copy.name} with their ids"
         if found.left_out:
             files.cautions.append(

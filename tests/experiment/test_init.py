@@ -327,6 +327,14 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "there are no answers of run poor",
     ),
+    "a damaged table without ids": (
+        lambda folder: (folder / "bad.csv").write_text("question,thumb\nWho?,up\nWhy?\n"),
+        "bad.csv is not used: it looks like questions, but line 3: the header has 2 columns, this row 1",
+    ),
+    "a damaged table of unknown columns": (
+        lambda folder: (folder / "bad.csv").write_text("Frage;Daumen\nWer?;1\nWas?;1;1\n") and _pilot(folder),
+        "the runs hold 6 of 16 questions: the experiment uses only these",
+    ),
     "encoding": (lambda folder: (folder / "poor.trec").write_bytes("q0 Q0 d0\xe9a 1 2.0 x\n".encode("latin-1")), ""),
 }
 
