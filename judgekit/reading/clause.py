@@ -28,9 +28,10 @@ _GRADES: Final = r"bewertung|note|nota|voto|puntuación|calificación|оценк
 _OWNERS: Final = r"(?:(?:my|the|your|final|overall|correct|right|relevance|die|der|la|el|il)[ ,]{1,2})*"
 _SAYS: Final = r"(?:is|would be|ist|est|es|lautet)\b:?|[是为]\s*[:：]?"
 _CONCLUDES: Final = (
-    r"(?P<concluded>(?:(?:so|thus|hence|therefore|then|consequently|accordingly|overall|in (?:conclusion|short|summary)"
-    r"|as a result|for th(?:is|ese) reasons?|based on (?:this|that|these)|根据文章"
-    r"|(?:based on|given|after reading) the (?:provided |given )?passage(?: carefully)?|[=-]>|→|⇒)\s*[,:;，]?\s*)+)?"
+    r"(?P<concluded>(?:(?:(?:so|thus|hence|therefore|then|consequently|accordingly|overall"
+    r"|in (?:conclusion|short|summary)|as a result|for th(?:is|ese) reasons?|based on (?:this|that|these)"
+    r"|(?:based on|given|after reading) the (?:provided |given )?passage(?: carefully)?)\b|根据文章|[=-]>|→|⇒)"
+    r"(?:\s*[,:;，])?\s*)+)?"
 )
 _ANSWERING: Final = r"i(?:['’]d| would| have to| must)? (?:say|answer):? "
 _GRADING: Final = (

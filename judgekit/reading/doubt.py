@@ -163,8 +163,8 @@ HEDGES: Final = re.compile(
 )
 REPORTS: Final = re.compile(
     r"(?:^|[.!?\n] ?)(?:(?:is|was|says?|said|as|in part|he|they|not)\b|(?:not|never):"
-    r"|[^.:!?\n]*\b(?:say|said|write|wrote|writes|repli(?:ed|es)|repeat|tempting|nobody|others?|option|maximum|example"
-    r"|title|confidence|number of)\b[^.:!?\n]*:)"
+    r"|[^.:!?\n]{0,80}\b(?:say|said|write|wrote|writes|repli(?:ed|es)|repeat|tempting|nobody|others?|option|maximum|example"
+    r"|title|confidence|number of)\b[^.:!?\n]{0,80}:)"
 )
 """How a line begins that goes on from the verdict, or gives it to somebody else."""
 
@@ -194,7 +194,7 @@ _STATES: Final = re.compile(
 )
 """What a passage does that answers a question."""
 
-_PROVES: Final = re.compile(rf"\b(?:the|this|it|its|that|there|both|does|which)\b|^(?:\w+: )?(?:{MASK}\W*)+$")
+_PROVES: Final = re.compile(rf"\b(?:the|this|it|its|that|there|both|does|which)\b|^(?:\w+: )?(?:{MASK}[^\w{MASK}]*)+$")
 
 
 def is_reason(own: str) -> bool:

@@ -27,13 +27,13 @@ from judgekit.reading.json_object import parse_object
 from judgekit.reading.own import Shown
 
 _SURE: Final = re.compile(
-    r"\s*(?:(?:sure|certainly|of course|okay|ok|alright|got it|happy to help|thank you for the question|let[’']s see"
+    r"\A\s*(?:(?:sure|certainly|of course|okay|ok|alright|got it|happy to help|thank you for the question|let[’']s see"
     r"|sure, i can help with that|here(?:[’']s| is) (?:my|the) (?:answer|judge?ment|grade|verdict))"
     r"\s*(?:[.!:]|,(?! and))\s+)+",
     re.IGNORECASE,
 )
 _BYE: Final = re.compile(
-    r"\s*\b(?:(?:please )?(?:let me know|feel free to ask) if you (?:need|have|want|would like)\b[^.!?\n]*"
+    r"\b(?:(?:please )?(?:let me know|feel free to ask) if you (?:need|have|want|would like)\b[^.!?\n]*"
     r"|i hope (?:this|that) helps)[.!]\s*$",
     re.IGNORECASE,
 )
@@ -52,7 +52,9 @@ _ECHO_TAG: Final = re.compile(r"<(question|passage)>\s*", re.IGNORECASE)
 _ECHOES: Final = re.compile(r"(?:question|query|passage|title): |.*\?", re.IGNORECASE)
 """How a line begins or ends that may show the prompt again before it answers."""
 
-_MASKED: Final = re.compile(rf"(?:(?:question|query|passage|title): )?(?:[\W_]*{MASK})+[\W_]*", re.IGNORECASE)
+_MASKED: Final = re.compile(
+    rf"(?:(?:question|query|passage|title): )?(?:[^\w{MASK}]*{MASK})+[^\w{MASK}]*", re.IGNORECASE
+)
 _REASON_LABEL: Final = re.compile(r"\(?(?:note|why|reason(?:ing)?|explanation)(?:: |:?$)", re.IGNORECASE)
 _FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>[^`]*)```\s*")
 _MARKUP: Final = re.compile(r"[*#]|__|^`|`$")

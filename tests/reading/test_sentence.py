@@ -105,6 +105,17 @@ def test_doubt_is_false_in_at_most_one_of_a_hundred_reasons_about_real_passages(
 
 BRIDGE = filled("when was the bridge built", "Old Bridge", "The bridge over the river was opened in 1932. It is grey.")
 SPEAKS_AGAINST = [
+    ("binary", "Sono."),
+    ("binary", "The passage is a book. No"),
+    ("binary", "Irrelevant: No"),
+    ("binary", "Not relevant: Yes"),
+    ("binary", "The passage is relevant to cats."),
+    ("binary", "An earlier judge wrote: it is about the bridge.\n\nYes"),
+    ("binary", "It is a grey bridge.\nNo"),
+    ("useful", "The passage is relevant."),
+    ("useful", "Not relevant."),
+    ("criteria", "3 (correct, but with much that is about other things)"),
+    ("graded", "Grade: 2\n\nThat is too high."),
     ("binary", "Yes, if the question is about the film. The passage states the date."),
     ("binary", "Yes, this passage is about cats. The question is about dogs."),
     ("binary", "The passage is relevant.\n\nNo"),
@@ -189,7 +200,11 @@ def test_what_cannot_be_seen_around_a_verdict_changes_nothing(sign: str) -> None
 
 
 @pytest.mark.parametrize(
-    "piece", ["Yes. It is. ", "- a: yes\n", "the, ", "A B ", "my answer is yes. ", '"x" ', "<answer>"]
+    "piece",
+    [
+        *("Yes. It is. ", "- a: yes\n", "the, ", "A B ", "my answer is yes. ", '"x" ', "<answer>", "so ", "so, the "),
+        *("Sure. ", "say ", "   ", "The bridge over the river? ", "> The bridge over the river. "),
+    ],
 )
 def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
     def seconds(times: int) -> float:
