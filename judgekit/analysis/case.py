@@ -7,7 +7,7 @@ so that what is claimed holds whatever they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -66,7 +66,7 @@ class Follower:
         finding: ``helps``, ``misleads`` or ``not shown``, by the gain.
         picks: the runs with the highest mean score; several where they tie.
         flattered: the run that it picks, where it is shown to flatter it.
-        leans: runs whose scores are shown to be too high (True) or too low (False) for their answers.
+        biased_runs: runs whose scores are shown to be too high (True) or too low (False) for their answers.
         misordered: pairs of runs that it puts into the wrong order; both differences are shown.
     """
 
@@ -76,7 +76,7 @@ class Follower:
     finding: str
     picks: tuple[str, ...]
     flattered: str = ""
-    leans: Mapping[str, bool] = field(default_factory=dict)
+    biased_runs: Mapping[str, bool] = field(default_factory=dict)
     misordered: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -222,83 +222,87 @@ class Case:
 
     def excluded(self, use: str) -> dict[str, str]:
         """Return the labelings that take no part, with the reason."""
-        out: dict[str, str] = {}
-        for estimate in self._of_use(use):
-            name = self.panel.labelings[estimate.labeling]
+        excluded: dict[str, str] = {}
+        for name, series in self._series[use].items():
+            labeling, reason = series.estimate.labeling, series.estimate.reason
             if name in self.background.controls:
                 continue
             if name in self.constructed:
-                out[name] = "its labels are the outcome by construction"
-            elif estimate.labeling not in self.panel.joint:
-                out[name] = f"it has no value in {self.panel.cost[estimate.labeling]:.0%} of the cases"
-            elif estimate.reason:
-                out[name] = estimate.reason
-        return out
-
-    def _of_use(self, use: str) -> Iterator[Estimate]:
-        run = self.primary.run
-        yield from (estimate for estimate in self.found.get(USES[use], ()) if estimate.run == run)
+                reason = "its labels are the outcome by construction"
+            elif labeling not in self.panel.joint:
+                reason = f"it has no value in {self.panel.cost[labeling]:.0%} of the cases"
+            if reason:
+                excluded[name] = reason
+        return excluded
 
     def series(self, use: str) -> list[Series]:
         """Return the labelings that take part."""
-        out = self.excluded(use)
-        taking = [
-            estimate
-            for estimate in self._of_use(use)
-            if (name := self.panel.labelings[estimate.labeling]) not in out and name not in self.background.controls
-        ]
-        return list(self._bounded(taking, use))
+        apart = {*self.excluded(use), *self.background.controls}
+        return [series for name, series in self._series[use].items() if name not in apart]
 
     def controls(self, use: str) -> list[Series]:
         """Return the controls that are defined; for finding questions the question-only twins are among them."""
-        beside = [
-            estimate
-            for estimate in self._of_use(use)
-            if self.panel.labelings[estimate.labeling] in self.background.controls and not estimate.reason
-        ]
-        controls = list(self._bounded(beside, use))
-        return controls if use == CHOOSE_RUNS else [*controls, *self._twins()]
+        beside = [self._series[use][name] for name in self._series[use] if name in self.background.controls]
+        defined = [series for series in beside if not series.estimate.reason]
+        return defined if use == CHOOSE_RUNS else [*defined, *self._twins]
 
-    def _bounded(self, found: Sequence[Estimate], use: str) -> Iterator[Series]:
-        """Yield series of estimates of one run, or of the mean over runs, over all that missing labels may be."""
-        filled = self.panel.extremes(USES[use])
-        yield from _series(found, self.panel, USES[use], self.resamples, filled)
+    @cached_property
+    def _series(self) -> dict[str, dict[str, Series]]:
+        """By use and name all labelings and controls, of one run or of the mean over runs."""
+        series: dict[str, dict[str, Series]] = {}
+        for use, level in USES.items():
+            ends = self._ends(self.panel.extremes(level) or (), level)
+            series[use] = self._by_name(self.panel, self.found.get(level, ()), ends)
+        return series
 
-    def _twins(self) -> Iterator[Series]:
-        """Yield what knows the question only: each labeling's twin, and what the model knows without documents."""
-        series, queries = self.series(FIND_QUESTIONS), self.panel.queries
+    def _ends(self, filled: Iterable[Panel], level: str) -> list[dict[str, Series]]:
+        """Return the series of panels whose missing labels are filled, at their worst and at their best."""
+        return [self._by_name(end, estimates(end, level, self.resamples, ("concordance",))) for end in filled]
+
+    def _by_name(
+        self, panel: Panel, found: Iterable[Estimate], ends: Sequence[Mapping[str, Series]] = ()
+    ) -> dict[str, Series]:
+        series: dict[str, Series] = {}
+        for estimate in found:
+            if estimate.run == self.primary.run:
+                name = panel.labelings[estimate.labeling]
+                worst, best = [end[name].estimate if name in end else estimate for end in ends] or [estimate, estimate]
+                series[name] = Series(name, estimate, worst, best)
+        return series
+
+    @cached_property
+    def _twins(self) -> list[Series]:
+        """What knows the question only: each labeling's twin, and what the model knows without documents."""
+        series = self.series(FIND_QUESTIONS)
         scores: dict[str, Floats] = {}
         for each in series:
             twin = self.background.twins.get(each.name)
             if twin is not None:
-                scores[TWIN + each.name] = np.array([twin.get(query, np.nan) for query in queries], np.float64)
+                values = [twin.get(query, np.nan) for query in self.panel.queries]
+                scores[TWIN + each.name] = np.array(values, np.float64)
         if self.closed_book is not None:
             scores[CLOSED_BOOK] = self.closed_book
         if not series or not scores:
-            return
+            return []
         there = np.all([np.isfinite(values) for values in scores.values()], axis=0)
-        # The same for all runs. A labeling at its worst is compared on more questions than have all labels.
+        # The same for all runs.
         same = np.stack([np.broadcast_to(values, self.panel.quality.shape) for values in scores.values()])
-        filled = self.panel.extremes("query")
-        first = series[0].estimate
-        control, again = (
-            replace(panel, labelings=tuple(scores), scores=same, asked=panel.defined(index) & there)
-            for panel, index in ((self.panel, first.labeling), (filled[0] if filled else self.panel, 0))
-        )
-        found = [
-            estimate
-            for estimate in estimates(control, "query", self.resamples, ("concordance",))
-            if estimate.run == first.run
-            and (not estimate.reason or control.labelings[estimate.labeling] == CLOSED_BOOK)
-        ]
-        yield from _series(found, control, "query", self.resamples, (again, again) if filled else None)
+        # A labeling at its worst is compared on more questions than have all labels, and so is its twin.
+        filled, ends = self.panel.extremes("query"), list[dict[str, Series]]()
+        if filled is not None:
+            asked = filled[0].defined(0) & there
+            known = replace(filled[0], labelings=tuple(scores), scores=same, asked=asked)
+            ends = 2 * self._ends([known], "query")
+        asked = self.panel.defined(series[0].estimate.labeling) & there
+        panel = replace(self.panel, labelings=tuple(scores), scores=same, asked=asked)
+        twins = self._by_name(panel, estimates(panel, "query", self.resamples, ("concordance",)), ends)
+        # That the model knows nothing without documents is worth saying, that a twin is constant is not.
+        return [twin for name, twin in twins.items() if name == CLOSED_BOOK or not twin.estimate.reason]
 
     @cached_property
     def followers(self) -> tuple[Follower, ...]:
         """The labelings for choosing between the runs, those that follow the answers most closely first."""
-        if self.background.incomparable:
-            return ()
-        series = self.series(CHOOSE_RUNS)
+        series = [] if self.background.incomparable else self.series(CHOOSE_RUNS)
         if not series:
             return ()
         series.sort(key=lambda each: (-each.estimate.value(POOLED), each.name))
@@ -306,49 +310,63 @@ class Case:
         gains = [self._gain(each.estimate.labeling, where) for each in series]
         units = gains[0].units
         level = common_level(np.stack([gain.draws for gain in gains]), units, self.rules.confidence)
+        confidence = self.rules.of(len(series))
         followers = []
         for each, gain in zip(series, gains, strict=True):
             ends = gain.interval(self.rules.confidence, level) if units >= MIN_TELLING else ()
-            followers.append(self._follower(each, Ranged(gain.value, *ends), where, len(series)))
+            followers.append(self._follower(each, Ranged(gain.value, *ends), where, confidence))
         return tuple(followers)
 
-    def _follower(self, series: Series, gain: Ranged, where: Bools, several: int) -> Follower:
-        panel, estimate, name = self.panel, series.estimate, series.name
-        scores, quality = panel.scores[estimate.labeling][:, where], panel.quality[:, where]
-        given = scores, quality, self.resamples.weights[where], estimate.telling
+    def _follower(self, series: Series, gain: Ranged, where: Bools, confidence: float) -> Follower:
+        panel, estimate = self.panel, series.estimate
+        scores = panel.scores[estimate.labeling][:, where]
         means = scores.mean(axis=1)
         picks = np.flatnonzero(means >= means.max() - 1e-12).tolist()
-        sure = self.claimable and name not in panel.unbounded
-        leans, wrong = dict[int, bool](), list[tuple[int, int]]()
-        if sure and name not in panel.unknown:
-            leans = slanted(*given, self.rules.of(several))
-            wrong = list(misordered(*given, self.rules.confidence))
-        flattered = len(picks) == 1 and sure and flatters(*given, picks[0])
-        return Follower(
-            series,
-            series.ranged(POOLED, self.rules.of(several), self.resamples) if sure else Ranged(estimate.value(POOLED)),
-            gain,
-            _finding(gain) if sure else NOT_SHOWN,
-            tuple(panel.runs[run] for run in picks),
-            panel.runs[picks[0]] if flattered else "",
-            {panel.runs[run]: high for run, high in leans.items()},
-            tuple((panel.runs[high], panel.runs[low]) for high, low in wrong),
+        follower = Follower(
+            series=series,
+            r=Ranged(estimate.value(POOLED)),
+            gain=gain,
+            finding=NOT_SHOWN,
+            picks=tuple(panel.runs[run] for run in picks),
+        )
+        if not self.claimable or series.name in panel.unbounded:
+            return follower
+        given = scores, panel.quality[:, where], self.resamples.weights[where], estimate.telling
+        flattered = len(picks) == 1 and flatters(*given, picks[0])
+        follower = replace(
+            follower,
+            r=series.ranged(POOLED, confidence, self.resamples),
+            finding=_finding(gain),
+            flattered=follower.picks[0] if flattered else "",
+        )
+        if series.name in panel.unknown:
+            return follower
+        biased = slanted(*given, confidence)
+        wrong = misordered(*given, self.rules.confidence)
+        return replace(
+            follower,
+            biased_runs={panel.runs[run]: high for run, high in biased.items()},
+            misordered=tuple((panel.runs[high], panel.runs[low]) for high, low in wrong),
         )
 
     def _gain(self, labeling: int, where: Bools) -> Gain:
         """Return the decision gain of a labeling, with its worst and best case where labels are missing."""
-        panel, resamples = self.panel, self.resamples
-
-        def of(scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
-            rest = None if other is None else other[labeling][:, where]
-            given = scores[labeling][:, where], panel.quality[:, where], resamples.weights[where]
-            return decision_gain(*given, resamples.groups_of(where), other=rest)
-
-        gain, bounds = of(panel.scores, where), panel.bounds
-        if bounds is None:
+        panel = self.panel
+        gain = self._gain_of(panel.scores[labeling], where)
+        if panel.bounds is None:
             return gain
-        low, high = bounds
-        return gain.within(of(low, panel.bounded, high), of(high, panel.bounded, low))
+        low, high = (bound[labeling] for bound in panel.bounds)
+        worst, best = self._gain_of(low, panel.bounded, high), self._gain_of(high, panel.bounded, low)
+        return gain.within(worst, best)
+
+    def _gain_of(self, scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
+        return decision_gain(
+            scores[:, where],
+            self.panel.quality[:, where],
+            self.resamples.weights[where],
+            self.resamples.groups_of(where),
+            other=None if other is None else other[:, where],
+        )
 
     def leads_in_r(self, series: Sequence[Series]) -> Leads:
         """Return by how much labelings follow the answers more closely than others, question by question."""
@@ -382,23 +400,18 @@ class Case:
         return Leads({(series[a].name, series[b].name): float(leads[a, b]) for a, b in known})
 
     def within_one_error(self, leader: Series, other: Series) -> bool:
-        """Return whether the r of a labeling lies within one paired standard error of the leader's."""
+        """Return whether the r of a labeling lies within one paired standard error of the leader's; both are useful."""
         gap = leader.estimate.value(POOLED) - other.estimate.value(POOLED)
-        units = min(leader.estimate.telling or other.estimate.telling, other.estimate.telling or MIN_TELLING)
         moved = leader.estimate.drawn(POOLED) - other.estimate.drawn(POOLED) - gap
-        return gap <= float(spread(moved, units))
+        return gap <= float(spread(moved, min(leader.estimate.telling, other.estimate.telling)))
 
     def of_kinds(self) -> dict[str, Case]:
         """Return the case for each kind of question."""
         parts: dict[str, Case] = {}
         for kind, where in self.kinds.items():
             panel = self.panel.only(where)
-            again = {
-                level: list(estimates(panel, level, self.resamples, ("concordance",)))
-                for level in self.found
-                if level in USES.values()
-            }
-            parts[kind] = replace(self, panel=panel, found=again, kinds={})
+            found = {level: list(estimates(panel, level, self.resamples, ("concordance",))) for level in USES.values()}
+            parts[kind] = replace(self, panel=panel, found=found, kinds={})
         return parts
 
     def prices(self, names: Iterable[str]) -> dict[str, StrategyCost]:
@@ -416,18 +429,3 @@ def _finding(gain: Ranged) -> str:
     if gain.low > 0:
         return HELPS
     return MISLEADS if gain.high < 0 else NOT_SHOWN
-
-
-def _series(
-    found: Sequence[Estimate], panel: Panel, level: str, resamples: Resamples, filled: tuple[Panel, Panel] | None
-) -> Iterator[Series]:
-    """Yield the series of estimates, with those of the panels at their worst and at their best."""
-    names = ("concordance",)
-    ends: list[dict[str, Estimate]] = []
-    for end in filled or ():
-        again = estimates(end, level, resamples, names)
-        ends.append({end.labelings[each.labeling]: each for each in again if found and each.run == found[0].run})
-    for estimate in found:
-        name = panel.labelings[estimate.labeling]
-        worst, best = (end.get(name, estimate) for end in ends) if ends else (estimate, estimate)
-        yield Series(name, estimate, worst, best)

@@ -306,7 +306,7 @@ def each_labeling(case: Case) -> Iterator[Claim]:
         for high, low in follower.misordered:
             said = f"{name} ranks {high} above {low}, but {low} is better; both differences are shown."
             yield Claim("misorders", said, name, f"{high}, {low}", shown=True)
-        for run, flattered in follower.leans.items():
+        for run, flattered in follower.biased_runs.items():
             said = f"{name} {'flatters' if flattered else 'undervalues'} {run}."
             yield Claim("flatters", said, name, run, value=1 if flattered else -1, shown=True)
     series = [follower.series for follower in followers]
