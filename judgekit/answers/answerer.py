@@ -88,7 +88,8 @@ class Answerer:
         if prompt.kind != "answer" or "passages" not in prompt.placeholders:
             raise UsageError(f"the prompt {prompt.name!r} must answer from passages")
         siblings = [(self._closed.prompt, "answer", "answer without passages")]
-        siblings += [(self._merger.prompt, "merge", "merge answers")] if self._merger else []
+        if self._merger:
+            siblings.append((self._merger.prompt, "merge", "merge answers"))
         for other, kind, does in siblings:
             if other.kind != kind or "passages" in other.placeholders:
                 raise UsageError(f"the prompt {other.name!r} does not {does} (kind: {other.kind})")
@@ -141,13 +142,15 @@ class Answerer:
     def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
         """Return the answer, once `requests` has no more to ask."""
         calls = self._calls(unit)
-        askers = [self.asker(docs) for docs in calls]
-        answers, merging = self._answers(replies, askers)
+        answers, merging = self._answers(replies, [self.asker(docs) for docs in calls])
         answer = answers[0] if len(calls) == 1 else self._merged(answers, merging)
         if self.options.context_tokens is None:
             return answer
-        cuts = [fit(docs, self.fields, self.options.context_tokens) for docs in calls]
-        return replace(answer, cut_docs=sum(c.cut_docs for c in cuts), cut_tokens=sum(c.cut_tokens for c in cuts))
+        for docs in calls:
+            fitted = fit(docs, self.fields, self.options.context_tokens)
+            cut_docs, cut_tokens = answer.cut_docs + fitted.cut_docs, answer.cut_tokens + fitted.cut_tokens
+            answer = replace(answer, cut_docs=cut_docs, cut_tokens=cut_tokens)
+        return answer
 
     def shown(self, unit: Unit) -> tuple[Doc, ...]:
         """Return the documents as one prompt shows them: cut to the budget, in the order asked for."""
@@ -181,18 +184,21 @@ class Answerer:
 
     def _merged(self, answers: Sequence[Answer], merging: Sequence[Outcome]) -> Answer:
         """Merge the answers per document. A missing one makes the whole missing: it was asked for."""
-        raw = json.dumps([a.raw for a in answers], ensure_ascii=False)
-        missing = [a for a in answers if a.status is not Status.OK]
+        raw = json.dumps([answer.raw for answer in answers], ensure_ascii=False)
+        missing = [answer for answer in answers if answer.status is not Status.OK]
         if missing:
             reason = f"{len(missing)} of {len(answers)} documents gave no answer: {missing[0].reason}"
             return Answer("", missing[0].status, raw, reason)
         if merging and self._merger is not None:
-            return self._read(merge_waves(merging, [self._merger])[0][0], self._merger)
-        votes = Counter(comparable(a.text) for a in answers if not a.abstained)
-        if not votes:
+            (merged,), _ = merge_waves(merging, [self._merger])
+            return self._read(merged, self._merger)
+        given = [answer for answer in answers if not answer.abstained]
+        if not given:
             return replace(answers[0], raw=raw)
-        winner = max(votes.values())
-        return replace(next(a for a in answers if votes[comparable(a.text)] == winner and not a.abstained), raw=raw)
+        votes = Counter(comparable(answer.text) for answer in given)
+        # Of answers with as many votes that of the best document counts: `max` returns the first.
+        winner = max(given, key=lambda answer: votes[comparable(answer.text)])
+        return replace(winner, raw=raw)
 
 
 _APPLICATION: Final = Prompt("application", "answer", "{question} {passages}", Output("long", abstain="unknown"))
@@ -219,11 +225,13 @@ class Application(Answerer):
         """Return the one request; an application is not asked again."""
         if replies:
             return []
-        shown = [{"doc_id": d.doc_id, "title": d.title, "text": d.text, **d.columns} for d in self.shown(unit)]
-        asked: dict[str, Any] = {"question": unit.query.text, "documents": shown}
+        shown = []
+        for doc in self.shown(unit):
+            shown.append({"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **doc.columns})
+        body: dict[str, Any] = {"question": unit.query.text, "documents": shown}
         if unit.query.messages:
-            asked["messages"] = list(unit.query.messages)
-        return [Request(self.endpoint, canonical(asked))]
+            body["messages"] = list(unit.query.messages)
+        return [Request(self.endpoint, canonical(body))]
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""

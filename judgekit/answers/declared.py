@@ -5,6 +5,7 @@ A *point* is a hundredth of the outcome's scale (`judgekit.rules.DeclaredOutcome
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,28 +47,29 @@ def scaled(
         UsageError: a scale is declared, but not for which of several metrics.
     """
     wanted = outcome or DeclaredOutcome()
-    lines = table.index.tolist() if table.index.name == "line" else None
-    table = filled(RATINGS.check(table, path, lines), "metric", RATING)
+    table = filled(RATINGS.check(table, path, _lines_of(table)), "metric", RATING)
     metrics = list(dict.fromkeys(table["metric"]))
-    chosen = wanted.outcome or (metrics[0] if len(metrics) == 1 else None)
+    chosen = wanted.outcome
+    if chosen is None and len(metrics) == 1:
+        chosen = metrics[0]
     if wanted.scale is not None and chosen is None:
         raise UsageError(f"scale {wanted.scale!r} is that of one metric, of {', '.join(metrics)}: name the outcome")
     parts = []
-    unknown: dict[str, DataError] = {}
+    left_out: list[_Undeclared] = []
     for metric, rows in table.groupby("metric", sort=False):
-        declared = wanted.on if metric == chosen else None
+        ratings = _Ratings(rows, str(metric), path)
         try:
-            values = _values(rows, str(metric), declared, path)
+            values = ratings.values(wanted.on if metric == chosen else None)
         except _Undeclared as error:
-            unknown[str(metric)] = error
+            if metric == chosen:
+                raise
+            left_out.append(error)
             continue
         parts.append(rows.assign(value=values, scale=UNIT.name))
-    if chosen in unknown:
-        raise unknown[chosen]
-    if unknown and not parts:
-        raise next(iter(unknown.values()))
+    if left_out and not parts:
+        raise left_out[0]
     if notes is not None:
-        notes += [f"Left out: {error.reason}." for error in unknown.values()]
+        notes += [f"Left out: {error.reason}." for error in left_out]
     return pd.concat(parts) if parts else table.assign(value=0.0, scale=UNIT.name)
 
 
@@ -77,10 +79,9 @@ def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None
     Raises:
         DataError: a word stands among numbers that are no thumbs; with the line.
     """
-    lines = rows.index.tolist() if rows.index.name == "line" else None
-    rows = RATINGS.check(rows, path, lines)
+    rows = RATINGS.check(rows, path, _lines_of(rows))
     try:
-        _values(rows, metric, None, path)
+        _Ratings(rows, metric, path).values(None)
     except _Undeclared:
         values = rows["value"].dropna().to_numpy(np.float64)
     else:
@@ -91,6 +92,11 @@ def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None
     if low >= 0 and high <= 10:
         return "0..10" if low < 1 else "1..10"
     return "points" if low >= 0 and high <= 100 else f"{low:g}..{high:g}"
+
+
+def _lines_of(table: pd.DataFrame) -> list[int] | None:
+    """Return the lines of the rows in their file; None where the table came from no text file."""
+    return table.index.tolist() if table.index.name == "line" else None
 
 
 def named(table: pd.DataFrame, metric: str = RATING, model: str = UNDECLARED) -> pd.DataFrame:
@@ -108,54 +114,57 @@ class _Undeclared(DataError):
     """The scale of a metric is not known."""
 
 
-def _values(
-    rows: pd.DataFrame, metric: str, declared: OutcomeScale | None, path: str | Path | None
-) -> npt.NDArray[np.float64]:
-    """Return the values of one metric on 0 to 1."""
-    cells: list[Any] = rows["value"].tolist()
-    places = rows.index.tolist() if rows.index.name == "line" else None
+@dataclass(frozen=True)
+class _Ratings:
+    """The ratings by one metric, and the file that they are from."""
 
-    def fail(kind: type[DataError], row: int, reason: str) -> DataError:
-        about = f"{metric} of query {rows['query_id'].iloc[row]!r}: {reason}"
-        return kind(about, path, None if places is None else int(places[row]))
+    rows: pd.DataFrame
+    metric: str
+    path: str | Path | None
 
-    words = np.array([isinstance(cell, str) for cell in cells], np.bool_)
-    numbers = np.array([float(cell == UP) if isinstance(cell, str) else cell for cell in cells], np.float64)
-    scale = _scale_of(rows, declared)
-    if isinstance(scale, str):
-        raise fail(DataError, 0, scale)
-    if scale is None and words.any():
-        scale = _THUMBS
-    missing = np.isnan(numbers)
-    if scale is None:
-        odd = ~missing & ((numbers < 0) | (numbers > 1))
+    def values(self, declared: OutcomeScale | None) -> npt.NDArray[np.float64]:
+        """Return the values on 0 to 1, by the scale of the rows, else the declared one."""
+        cells: list[Any] = self.rows["value"].tolist()
+        words = np.array([isinstance(cell, str) for cell in cells], np.bool_)
+        numbers = np.array([float(cell == UP) if isinstance(cell, str) else cell for cell in cells], np.float64)
+        scale = self._scale(declared)
+        if scale is None and words.any():
+            scale = _THUMBS
+        there = ~np.isnan(numbers)
+        if scale is None:
+            odd = there & ((numbers < 0) | (numbers > 1))
+            if odd.any():
+                row = int(np.argmax(odd))
+                raise self._error(row, f"the value {numbers[row]:g} needs a scale. {_DECLARE}", _Undeclared)
+            return numbers
+        thumbs = scale.name == _THUMBS.name
+        if words.any() and not thumbs and scale.name != UNIT.name:
+            row = int(np.argmax(words))
+            raise self._error(row, f"the word {cells[row]!r} stands among values on the scale {scale.name}")
+        odd = there & ((numbers < scale.low) | (numbers > scale.high))
+        if thumbs:
+            odd |= there & ~np.isin(numbers, (0.0, 1.0))
         if odd.any():
             row = int(np.argmax(odd))
-            raise fail(_Undeclared, row, f"the value {numbers[row]:g} needs a scale. {_DECLARE}")
-        return numbers
-    if scale.name not in (_THUMBS.name, UNIT.name) and words.any():
-        row = int(np.argmax(words))
-        raise fail(DataError, row, f"the word {cells[row]!r} stands among values on the scale {scale.name}")
-    odd = ~missing & ((numbers < scale.low) | (numbers > scale.high))
-    if scale.name == _THUMBS.name:
-        odd |= ~missing & ~np.isin(numbers, (0.0, 1.0))
-    if odd.any():
-        row = int(np.argmax(odd))
-        ends = "up or down, 1 or 0" if scale.name == _THUMBS.name else f"{scale.low:g} to {scale.high:g}"
-        beside = " stands beside words such as up and down and" if words.any() else ""
-        raise fail(DataError, row, f"the value {numbers[row]:g}{beside} is not on the scale {scale.name} ({ends})")
-    return np.asarray((numbers - scale.low) / (scale.high - scale.low))
+            beside = " stands beside words such as up and down and" if words.any() else ""
+            ends = "up or down, 1 or 0" if thumbs else f"{scale.low:g} to {scale.high:g}"
+            raise self._error(row, f"the value {numbers[row]:g}{beside} is not on the scale {scale.name} ({ends})")
+        return np.asarray((numbers - scale.low) / (scale.high - scale.low))
 
+    def _scale(self, declared: OutcomeScale | None) -> OutcomeScale | None:
+        """Return the scale that the rows name, else the declared one, or None."""
+        names = sorted(set(self.rows["scale"]) - {""}) if "scale" in self.rows.columns else []
+        if not names:
+            return declared
+        if len(names) > 1:
+            raise self._error(0, f"column 'scale' says {' and '.join(names)}: one metric has one scale")
+        scale = OutcomeScale.parse(names[0])
+        # What was put on 0 to 1 before says so, whatever it was declared to be.
+        if declared is not None and scale not in (declared, UNIT):
+            raise self._error(0, f"column 'scale' says {scale.name}, and the outcome is declared with {declared.name}")
+        return scale
 
-def _scale_of(rows: pd.DataFrame, declared: OutcomeScale | None) -> OutcomeScale | str | None:
-    """Return the scale of a metric's rows, None if nothing says it, or what contradicts itself."""
-    said = sorted(set(rows["scale"]) - {""}) if "scale" in rows.columns else []
-    if len(said) > 1:
-        return f"column 'scale' says {' and '.join(said)}: one metric has one scale"
-    if not said:
-        return declared
-    scale = OutcomeScale.parse(said[0])
-    # What was put on 0 to 1 before says so, whatever it was declared to be.
-    if declared is not None and scale not in (declared, UNIT):
-        return f"column 'scale' says {scale.name}, and the outcome is declared with {declared.name}"
-    return scale
+    def _error(self, row: int, reason: str, kind: type[DataError] = DataError) -> DataError:
+        lines = _lines_of(self.rows)
+        about = f"{self.metric} of query {self.rows['query_id'].iloc[row]!r}: {reason}"
+        return kind(about, self.path, None if lines is None else int(lines[row]))

@@ -98,16 +98,13 @@ def _answers(
     limited: bool,
 ) -> pd.DataFrame:
     """Return a table of answers to the queries, of a run where its rows do not say which."""
-    path = None if isinstance(source, pd.DataFrame) else source
-    table = ANSWERS.check(source) if isinstance(source, pd.DataFrame) else read_table(ANSWERS, source)
+    table, path = _read(source)
     if table.empty:
         raise DataError("holds no answers", path)
     if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
         reason = f"has a column 'model' that differs from answered_by = {answered_by!r}: leave out one of them"
         raise DataError(reason, path)
-    if run is not None and "run" not in table.columns:
-        table = table.assign(run=run)
-    table = filled(table, "model", answered_by or UNDECLARED)
+    table = _of_run(filled(table, "model", answered_by or UNDECLARED), run)
     if runs:
         table = _placed(table, "run", runs, ANSWERS, path)
         _check_known(table, "run", runs, path)
@@ -117,10 +114,23 @@ def _answers(
     keys = _keys(table)
     table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
     _check_unique(table, keys, "answers", path)
-    unknown = ~table["query_id"].isin(list(queries))
-    if unknown.any() and not (limited and not unknown.all()):
-        raise DataError(f"query {table['query_id'][unknown].iloc[0]!r} is not among the queries", path)
-    return table[~unknown]
+    known = table["query_id"].isin(list(queries))
+    if not known.all() and not (limited and known.any()):
+        unknown = table[~known]
+        raise DataError(f"query {unknown['query_id'].iloc[0]!r} is not among the queries", path, line_of(unknown))
+    return table[known]
+
+
+def _read(source: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, str | Path | None]:
+    """Return a table of answers, its index being the lines of its file, and the file."""
+    if isinstance(source, pd.DataFrame):
+        return ANSWERS.check(source), None
+    return read_table(ANSWERS, source, numbered=True), source
+
+
+def _of_run(table: pd.DataFrame, run: str | None) -> pd.DataFrame:
+    """Return a table with the run that its file is, where its rows do not say which."""
+    return table if run is None or "run" in table.columns else table.assign(run=run)
 
 
 def _keys(answers: pd.DataFrame) -> list[str]:
@@ -197,11 +207,8 @@ def read_ratings_beside(
     outcome: DeclaredOutcome | None = None,
 ) -> pd.DataFrame | None:
     """Read the ratings that stand beside answers, a metric for each column; None if there are none."""
-    path = None if isinstance(source, pd.DataFrame) else source
-    answers = ANSWERS.check(source) if isinstance(source, pd.DataFrame) else read_table(ANSWERS, source, numbered=True)
-    table = filled(answers, "model", model)
-    if run is not None and "run" not in table.columns:
-        table = table.assign(run=run)
+    answers, path = _read(source)
+    table = _of_run(filled(answers, "model", model), run)
     kept = [name for name in ("query_id", "run", "depth", "model", "mode", "answer", "scale") if name in table.columns]
     if outcome is not None and outcome.cluster in table.columns:
         kept.append(str(outcome.cluster))
@@ -266,10 +273,10 @@ def _placed(
 
 def _check_known(table: pd.DataFrame, column: str, known: Collection[Any], path: str | Path | None) -> None:
     """Refuse answers of a run or a depth that is not there; depth 0 is the answer without documents."""
-    unknown = table[column][~table[column].isin([*known, 0] if column == "depth" else list(known))]
+    unknown = table[~table[column].isin([*known, 0] if column == "depth" else list(known))]
     if len(unknown):
         have = f"and the {column}s are {_listed(known)}"
-        raise DataError(f"holds answers of {column} {unknown.iloc[0]!s}, {have}", path)
+        raise DataError(f"holds answers of {column} {unknown[column].iloc[0]!s}, {have}", path, line_of(unknown))
 
 
 def _listed(known: Collection[Any]) -> str:

@@ -6,8 +6,8 @@ ragas, deepeval, trulens, MLflow and Phoenix export such tables. Which of the me
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,13 +52,13 @@ class WideTable:
         return [f"Columns without numbers are not compared: {', '.join(self.unused)}."] if self.unused else []
 
 
-@dataclass
-class _TableRows:
-    """The rows of all tables: where each stands, its cells, and the run of its table."""
+@dataclass(frozen=True)
+class _Row:
+    """A row of a table: where it stands, its cells, and the run that its table is."""
 
-    places: list[str] = field(default_factory=list)
-    cells: list[Mapping[str, Any]] = field(default_factory=list)
-    runs: list[str] = field(default_factory=list)
+    place: str
+    cells: Mapping[str, Any]
+    table_run: str
 
 
 def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: DeclaredOutcome) -> WideTable:
@@ -76,74 +76,76 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
         DataError: no column tells questions apart, or two rows are about the same question and run; with the line.
         UsageError: no column, or an unknown one, is named as the outcome.
     """
-    rows = _read(tables)
-    columns = list(dict.fromkeys(column for cells in rows.cells for column in cells))
+    rows = list(_rows(tables))
+    if not rows:
+        raise DataError(f"the table holds no rows; expected {_EXPECTED}")
+    columns = list(dict.fromkeys(column for row in rows for column in row.cells))
     if outcome.outcome is None:
         raise UsageError(f"name the column that says how good an answer was: --outcome COLUMN ({', '.join(columns)})")
     if outcome.outcome not in columns:
         raise UsageError(not_among("column", outcome.outcome, columns))
-    named = _first_of(_IDS, columns)
-    text = None if named else _first_of(_QUESTIONS, columns)
-    if named is None and text is None:
+    id_column, run_column = _first_of(_IDS, columns), _first_of(_RUNS, columns)
+    column = id_column or _first_of(_QUESTIONS, columns)
+    if column is None:
         raise DataError(f"no column tells questions apart: expected one of {', '.join((*_IDS, *_QUESTIONS))}")
-    run_column = _first_of(_RUNS, columns)
-    keys = _keys(rows, named or text or "", run_column, by_text=named is None)
-    about = {named, text, run_column, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
-    candidates: list[str] = []
+    keys = _keys(rows, column, run_column, by_text=id_column is None)
+
+    others = {column, run_column, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
+    numeric: list[str] = []
     unused: list[str] = []
-    for column in columns:
-        if column not in about:
-            (candidates if _is_numeric(column, rows.cells) else unused).append(column)
-    if not candidates:
+    for name in columns:
+        if name in others:
+            continue
+        if _is_numeric([row.cells.get(name) for row in rows]):
+            numeric.append(name)
+        else:
+            unused.append(name)
+    if not numeric:
         raise DataError(f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}")
+
     scores = []
-    for (query_id, run), cells in zip(keys, rows.cells, strict=True):
-        for column in candidates:
-            value = _number(cells.get(column))
+    for (query_id, run), row in zip(keys, rows, strict=True):
+        for name in numeric:
+            value = _number(row.cells.get(name))
             if not math.isnan(value):
-                scores.append((column, run, MEASURE, query_id, value))
+                scores.append((name, run, MEASURE, query_id, value))
     quality = pd.DataFrame(keys, columns=["query_id", "run"])
     quality["metric"] = outcome.outcome
-    quality["value"] = [cells.get(outcome.outcome) for cells in rows.cells]
+    quality["value"] = [row.cells.get(outcome.outcome) for row in rows]
     if outcome.cluster is not None:
-        quality[outcome.cluster] = [cells.get(outcome.cluster) for cells in rows.cells]
+        quality[outcome.cluster] = [row.cells.get(outcome.cluster) for row in rows]
     table = pd.DataFrame(scores, columns=["labeling", "run", "measure", "query_id", "value"])
     return WideTable(table, quality, tuple(unused))
 
 
-def _read(tables: Mapping[str, str | Path | pd.DataFrame]) -> _TableRows:
-    rows = _TableRows()
+def _rows(tables: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[_Row]:
+    """Yield the rows of all tables."""
     for name, source in tables.items():
         if isinstance(source, str | Path):
             spec, path = form_of(source)
             for record in records(Path(path), spec, _EXPECTED)[1]:
-                rows.places.append(f"{path}, line {record.line}")
-                rows.cells.append(record.fields)
-                rows.runs.append(name or stem(path))
+                yield _Row(f"{path}, line {record.line}", record.fields, name or stem(path))
         else:
             for number, cells in enumerate(framed(source).to_dict("records"), 1):
-                rows.places.append(f"row {number}")
-                rows.cells.append({str(column): value for column, value in cells.items()})
-                rows.runs.append(name or "run")
-    if not rows.cells:
-        raise DataError(f"the table holds no rows; expected {_EXPECTED}")
-    return rows
+                yield _Row(f"row {number}", {str(column): value for column, value in cells.items()}, name or "run")
 
 
-def _keys(rows: _TableRows, column: str, run_column: str | None, *, by_text: bool) -> list[tuple[str, str]]:
+def _keys(rows: Iterable[_Row], column: str, run_column: str | None, *, by_text: bool) -> list[tuple[str, str]]:
     """Return query id and run of each row; two rows may not have the same."""
     keys: dict[tuple[str, str], str] = {}
-    for place, cells, table_name in zip(rows.places, rows.cells, rows.runs, strict=True):
-        value = cells.get(column)
+    for row in rows:
+        value = row.cells.get(column)
         if not isinstance(value, str) or not value.strip():
-            raise DataError(f"{place}: {column} must be a text that tells questions apart, not {value!r}")
+            raise DataError(f"{row.place}: {column} must be a text that tells questions apart, not {value!r}")
         # Ids hold no white space; the same text is the same question in every table.
         query_id = hashed("q", " ".join(value.split())) if by_text else value.strip()
-        run = table_name if run_column is None else str(cells.get(run_column) or table_name)
-        key = (query_id, run)
-        if key in keys:
-            raise DataError(f"{place}: the same question and run as {keys[key]} ({column} {value[:60]!r}, run {run!r})")
-        keys[key] = place
+        run = row.table_run
+        if run_column is not None:
+            run = str(row.cells.get(run_column) or run)
+        if (query_id, run) in keys:
+            same = f"{keys[query_id, run]} ({column} {value[:60]!r}, run {run!r})"
+            raise DataError(f"{row.place}: the same question and run as {same}")
+        keys[query_id, run] = row.place
     return list(keys)
 
 
@@ -151,9 +153,8 @@ def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
     return next((name for name in names if name in columns), None)
 
 
-def _is_numeric(column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+def _is_numeric(cells: Iterable[Any]) -> bool:
     """Return whether all cells of a column are numbers or empty, and not all are empty."""
-    cells = [row.get(column) for row in rows]
     present = [cell for cell in cells if not _is_empty(cell)]
     return bool(present) and not any(math.isnan(_number(cell)) for cell in present)
 

@@ -155,12 +155,12 @@ def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("run,depth,query_id,answer\nr,1,q9,x\n", "csv: query 'q9' is not among the queries"),
+        ("run,depth,query_id,answer\nr,1,q9,x\n", "csv, line 2: query 'q9' is not among the queries"),
         ("query_id,response\nq1,x\n", r"csv: the answers table lacks column 'answer' \(it has: query_id, response\)"),
-        ("run,query_id,answer\nother,q1,x\n", "csv: holds answers of run other, and the runs are r"),
-        ("depth,query_id,answer\n7,q1,x\n", "csv: holds answers of depth 7, and the depths are 1"),
+        ("run,query_id,answer\nother,q1,x\n", "csv, line 2: holds answers of run other, and the runs are r"),
+        ("depth,query_id,answer\n7,q1,x\n", "csv, line 2: holds answers of depth 7, and the depths are 1"),
         ("query_id,answer\n", "csv: holds no answers"),
-        ("query_id,answer\nq1,x\nq1,y\n", "csv: two answers for model undeclared, run r, depth 1, query_id q1"),
+        ("query_id,answer\nq1,x\nq1,y\n", "csv, line 3: two answers for model undeclared, run r, depth 1, query_id q1"),
     ],
 )
 def test_answers_about_something_else_are_refused(text: str, message: str, tmp_path: Path) -> None:
