@@ -26,7 +26,7 @@ from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
 from judgekit.analysis.nesting import Nesting
-from judgekit.analysis.primary import Primary, settle
+from judgekit.analysis.primary import Primary, choose_primary
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
@@ -307,7 +307,7 @@ class _Comparing:
     ) -> tuple[Primary, list[str]]:
         """Return the primary cell, and sentences on choices that were made for the user."""
         rules, modes = self.rules, modes_of(quality)
-        cell, choices = settle(
+        cell, choices = choose_primary(
             inputs, plan, measure=rules.primary, metric=self.outcome.outcome, model=self.model, use=rules.use
         )
         self.outcome = replace(self.outcome, outcome=cell.metric)

@@ -170,7 +170,7 @@ def left_out(case: Case) -> Iterator[Claim]:
             yield Claim(LEFT_OUT, said, follower.name, picks, shown=True, line="Keep", rank=3)
 
 
-def hinges(case: Case) -> Iterator[Claim]:
+def depends_on_runs(case: Case) -> Iterator[Claim]:
     """Yield the runs without which the labels to keep would not be shown to be useful, or would be others."""
     left, runs = by_the_rule(case), case.panel.runs
     kept = next((follower for follower in left if follower.useful), None)
@@ -178,30 +178,37 @@ def hinges(case: Case) -> Iterator[Claim]:
         return
     where = case.panel.complete(kept.series.estimate.labeling)
     quality, weights = case.panel.quality[:, where], case.resamples.weights[where]
-    nothing: list[str] = []
-    others: dict[str, list[str]] = {}
-    for gone, run in enumerate(runs):
-        there = np.arange(len(runs)) != gone
+    level = case.rules.of(len(case.followers))
+    nothing_without: list[str] = []
+    others_without: dict[str, list[str]] = {}
+    for at, run in enumerate(runs):
+        rest = np.delete(np.arange(len(runs)), at)
         without = {}
         for follower in left:
             scores = case.panel.scores[follower.series.estimate.labeling][:, where]
-            without[follower.name] = pooled_correlation(scores[there], quality[there], weights)
+            without[follower.name] = pooled_correlation(scores[rest], quality[rest], weights)
         mine = without[kept.name]
         telling = np.zeros(len(where), np.bool_)
         telling[where] = mine.telling
-        level = case.rules.of(len(case.followers))
-        ends = interval(mine.value, mine.draws, level, "fisher-t", case.resamples.units(telling))
-        if not ends.low > 0:
-            nothing.append(run)
+        if not interval(mine.value, mine.draws, level, "fisher-t", case.resamples.units(telling)).low > 0:
+            nothing_without.append(run)
         first = max(without, key=lambda name: without[name].value)
         if first != kept.name:
-            others.setdefault(first, []).append(run)
-    if nothing:
-        said = f"Without {some_of(nothing, 6).replace(' and ', ' or ')} nothing is shown of {kept.name}."
-        yield Claim("hinge", said, kept.name, names_of(nothing), qualifies=f"{KEEP}: {kept.name}", line="Hinges")
-    for name, needed in others.items():
-        said = f"Without {some_of(needed, 6).replace(' and ', ' or ')} {name} would follow most closely."
-        yield Claim("hinge", said, kept.name, names_of(needed), qualifies=f"{KEEP}: {kept.name}", line="Hinges", rank=1)
+            others_without.setdefault(first, []).append(run)
+    outcomes = [(nothing_without, f"nothing is shown of {kept.name}")] if nothing_without else []
+    outcomes += [(needed, f"{name} would follow most closely") for name, needed in others_without.items()]
+    for needed, outcome in outcomes:
+        said = f"Without {some_of(needed, 6).replace(' and ', ' or ')} {outcome}."
+        rank = 0 if needed is nothing_without else 1
+        yield Claim(
+            kind="hinge",
+            sentence=said,
+            subject=kept.name,
+            against=names_of(needed),
+            qualifies=f"{KEEP}: {kept.name}",
+            line="Hinges",
+            rank=rank,
+        )
 
 
 def about_labels(case: Case) -> Iterator[Claim]:
@@ -228,21 +235,16 @@ def kinds_that_disagree(case: Case) -> Iterator[Claim]:
     """Yield r by kind of question, and the labelings that help for one kind and mislead for another."""
     parts = {kind: {follower.name: follower for follower in part.followers} for kind, part in case.of_kinds().items()}
     for follower in case.followers:
-        name, findings = follower.name, [follower.finding]
-        for kind, others in parts.items():
-            if name in others:
-                other = others[name]
-                findings.append(other.finding)
-                said = f"{kind} questions: {name} {_gain_in_words(other)} ({with_r(other.r)})."
-                yield Claim("by kind", said, name, kind, **other.r._asdict(), shown=other.useful)
-        if {HELPS, MISLEADS} <= set(findings):
-            otherwise = [
-                kind
-                for kind, others in parts.items()
-                if name in others and others[name].finding not in (NOT_SHOWN, follower.finding)
-            ]
+        name = follower.name
+        findings = {kind: followers[name].finding for kind, followers in parts.items() if name in followers}
+        for kind in findings:
+            other = parts[kind][name]
+            said = f"{kind} questions: {name} {_gain_in_words(other)} ({with_r(other.r)})."
+            yield Claim("by kind", said, name, kind, **other.r._asdict(), shown=other.useful)
+        if {HELPS, MISLEADS} <= {follower.finding, *findings.values()}:
+            otherwise = [kind for kind in findings if findings[kind] not in (NOT_SHOWN, follower.finding)]
             said = f"{name} does otherwise within {names_of(otherwise)} questions: choose by kind."
-            stands = KEEP if not why_left_out(case, follower) else LEFT_OUT
+            stands = LEFT_OUT if why_left_out(case, follower) else KEEP
             yield Claim("kinds", said, name, names_of(otherwise), shown=True, qualifies=f"{stands}: {name}")
 
 
@@ -297,8 +299,16 @@ def each_labeling(case: Case) -> Iterator[Claim]:
             f" {ranged(concordance, times)} times in 100."
         )
         yield Claim("follows", said, name, case.target, **r._asdict(), shown=follower.useful)
-        yield Claim("gain", f"{name} {_gain_in_words(follower)}.", name, "a coin flip", 100 * gain.value,
-                    100 * gain.low, 100 * gain.high, follower.finding != NOT_SHOWN)  # fmt: skip
+        yield Claim(
+            kind="gain",
+            sentence=f"{name} {_gain_in_words(follower)}.",
+            subject=name,
+            against="a coin flip",
+            value=100 * gain.value,
+            low=100 * gain.low,
+            high=100 * gain.high,
+            shown=follower.finding != NOT_SHOWN,
+        )
         picks = names_of(follower.picks, "or")
         yield Claim("picks", f"{name} puts {picks} first.", name, picks)
         if follower.finding == MISLEADS:
@@ -309,14 +319,12 @@ def each_labeling(case: Case) -> Iterator[Claim]:
         for run, flattered in follower.biased_runs.items():
             said = f"{name} {'flatters' if flattered else 'undervalues'} {run}."
             yield Claim("flatters", said, name, run, value=1 if flattered else -1, shown=True)
-    series = [follower.series for follower in followers]
-    for one, other in case.leads_in_r(series).shown if series else ():
-        said = f"{one} is shown to follow {case.target} more closely than {other}, question by question."
-        yield Claim("closer", said, one, other, shown=True)
+    if followers:
+        for closer, other in case.leads_in_r([follower.series for follower in followers]).shown:
+            said = f"{closer} is shown to follow {case.target} more closely than {other}, question by question."
+            yield Claim("closer", said, closer, other, shown=True)
 
 
 def _gain_in_words(follower: Follower) -> str:
-    amount = ranged(follower.gain, points, " points")
-    if follower.finding == NOT_SHOWN:
-        return f"is not shown to help or to mislead: choosing by it wins {amount} over a coin flip"
-    return f"{follower.finding}: choosing by it wins {amount} over a coin flip"
+    finding = "is not shown to help or to mislead" if follower.finding == NOT_SHOWN else follower.finding
+    return f"{finding}: choosing by it wins {ranged(follower.gain, points, ' points')} over a coin flip"

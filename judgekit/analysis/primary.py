@@ -64,7 +64,7 @@ class Primary:
         return f"{self.measure} against {self.answers}"
 
 
-def settle(
+def choose_primary(
     inputs: Inputs,
     panels: Sequence[tuple[str, str, str, int]],
     *,
