@@ -6,7 +6,7 @@ its columns decide, then its numbers, and at last its name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -92,8 +92,7 @@ def recognise(source: str | Path) -> Recognised:
         if form is FOLDER:
             return Recognised(form.holds, form, form)
         flat = flat_form(Beginning.of(path, "data")) if form.nested else form
-        options = tuple((key, value) for key, value in spec.params if key in flat.options)
-        first, _ = telling(flat_records(flat, path, Spec(flat.name, options)))
+        first, _ = telling(records_of(source, flat))
     except PlainQuotes as error:
         return Recognised(why=_reason(error), cure=error.cure)
     except (DataError, OSError) as error:
@@ -101,22 +100,33 @@ def recognise(source: str | Path) -> Recognised:
     if not first:
         return Recognised(why="it holds no records")
     named = {key: str(value) for key, value in spec.params if key not in flat.options}
-    told = None if form.nested or named else nested_form(first)
-    form, fields = (form, first[0].fields) if told is None else told
-    found = Recognised((), form, flat, tuple(map(str, first[0].fields)), fields, named)
-    _check_named(path, spec, found)
-    kinds, problem = _held(source, found)
-    return replace(found, kinds=kinds, why="" if kinds else problem or _nothing(found.fields))
+    told = first[0].fields
+    nested = None if form.nested or named else nested_form(first)
+    if nested is not None:
+        form, told = nested
+    content = Recognised((), form, flat, tuple(map(str, first[0].fields)), told, named)
+    _check_named(path, spec, content)
+    kinds, problem = _held(source, content)
+    if kinds:
+        return replace(content, kinds=kinds)
+    return replace(content, why=problem or _nothing(content.fields))
 
 
-def _check_named(path: Path, spec: Spec, found: Recognised) -> None:
+def records_of(source: str | Path, flat: DataForm) -> Iterator[DataRecord]:
+    """Return the records of a file of a flat form, with those options in its spelling that are not columns."""
+    path, spec = located(source, "doc")
+    options = tuple((key, value) for key, value in spec.params if key in flat.options)
+    return flat_records(flat, path, Spec(flat.name, options))
+
+
+def _check_named(path: Path, spec: Spec, content: Recognised) -> None:
     """Refuse options that no kind of data has, and columns that a file lacks."""
     keys = sorted({key for declared in DECLARED_KINDS.values() for key in declared.names})
-    for key, column in found.named.items():
+    for key, column in content.named.items():
         if key not in keys:
             raise UsageError(f"format '{spec}': {not_among('option', key, keys)}")
-        if column not in found.fields:
-            raise DataError(not_among("column", column, found.fields), path)
+        if column not in content.fields:
+            raise DataError(not_among("column", column, content.fields), path)
 
 
 def _reason(error: Exception) -> str:
@@ -129,48 +139,49 @@ def _nothing(fields: tuple[str, ...]) -> str:
     return f"judgekit reads no file with these columns: {', '.join(fields[:8])}"
 
 
-def _held(source: str | Path, found: Recognised) -> tuple[tuple[str, ...], str]:
+def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str]:
     """Return the kinds that a file may be, and what is wrong with it if it is none."""
     held, problem = [], ""
-    for kind in DECLARED if found.form is None or not found.nested else found.form.holds:
+    possible = content.form.holds if content.form is not None and content.nested else (*DECLARED,)
+    for kind in possible:
         try:
-            if not {*found.named} - {*DECLARED[kind].names} and _holds(source, found, kind):
+            if not {*content.named} - {*DECLARED[kind].names} and _holds(source, content, kind):
                 held.append(kind)
         except JudgekitError as error:
             # What is wrong with a column matters where the file has columns of that kind at all.
             known = {name for names in DECLARED[kind].names.values() for name in names}
-            problem = problem or (_reason(error) if known.intersection(found.fields) else "")
-    if found.form is not None and found.nested and found.form.narrows is not None:
-        held = [*found.form.narrows(found.told)]
-    elif {*held} == {"run", "qrels"} or (not found.nested and {"run", "qrels"} <= {*held}):
-        held = ["qrels" if _judges(source, found) else "run"]
-    elif not found.nested:
-        held = [kind for kind in held if kind in ("run", "qrels")] or _told_by_names(held, found)
+            problem = problem or (_reason(error) if known.intersection(content.fields) else "")
+    if content.form is not None and content.nested and content.form.narrows is not None:
+        held = [*content.form.narrows(content.told)]
+    elif {*held} == {"run", "qrels"} or (not content.nested and {"run", "qrels"} <= {*held}):
+        held = ["qrels" if _judges(source, content) else "run"]
+    elif not content.nested:
+        held = [kind for kind in held if kind in ("run", "qrels")] or _told_by_names(held, content)
     return tuple(held), problem
 
 
-def _holds(source: str | Path, found: Recognised, kind: str) -> bool:
+def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
     """Return whether the first record of a kind has what that kind needs."""
     origin, rows = opened(source, kind)
     record = next(rows, None)
     if record is None:
         return False
-    if kind == "answer" and not found.nested and {"doc_id", "docid"} & {*record.fields}:
+    if kind == "answer" and not content.nested and {"doc_id", "docid"} & {*record.fields}:
         return False
     return all(any(origin.find(record, key) for key in keys) for keys in DECLARED[kind].needs)
 
 
-def _told_by_names(held: list[str], found: Recognised) -> list[str]:
+def _told_by_names(held: list[str], content: Recognised) -> list[str]:
     """Leave of the kinds that a table without pairs may be those that the names of its columns speak for."""
-    fields = {*found.fields}
-    if "value" in found.named and "text" in found.named:
+    fields = {*content.fields}
+    if "value" in content.named and "text" in content.named:
         return []  # ratings that name their question by its text: `judgekit init` gives them its id
     ratings = bool(fields & {*_RATING.names["query_id"]}) and not fields & _TELLS_QUALITY
-    if ("query" in held and "run" in fields and fields & {*RATED}) or "value" in found.named:
+    if ("query" in held and "run" in fields and fields & {*RATED}) or "value" in content.named:
         return ["ratings"]
-    if "query" not in held and _only_references(found):
+    if "query" not in held and _only_references(content):
         held = [*held, "references"]
-    if {"query_id", "answer"} <= {*found.named}:
+    if {"query_id", "answer"} <= {*content.named}:
         return ["answer"]
     asks, tells, answers = (bool(DECLARED[kind].marks & fields) for kind in ("query", "doc", "answer"))
     if "query" in held and "doc" in held and asks != tells:
@@ -180,18 +191,18 @@ def _told_by_names(held: list[str], found: Recognised) -> list[str]:
     return held or (["ratings"] if ratings and fields & {*RATED, "score"} else [])
 
 
-def _only_references(found: Recognised) -> bool:
+def _only_references(content: Recognised) -> bool:
     """Return whether a table has ids and answers, and no column that only answers of an application have."""
-    names = {**_REFERENCES.names, **{key: (name,) for key, name in found.named.items()}}
-    has_both = all({*names[key]}.intersection(found.fields) for key in ("id", "answers"))
-    return has_both and not {"run", "depth", "model", *RATED}.intersection(found.fields)
+    names = {**_REFERENCES.names, **{key: (name,) for key, name in content.named.items()}}
+    has_both = all({*names[key]}.intersection(content.fields) for key in ("id", "answers"))
+    return has_both and not {"run", "depth", "model", *RATED}.intersection(content.fields)
 
 
-def _judges(source: str | Path, found: Recognised) -> bool:
+def _judges(source: str | Path, content: Recognised) -> bool:
     """Return whether rows of query, doc and number are judgments: by name of the column, else few whole numbers."""
-    fields = {*found.fields}
-    if found.named:
-        return "relevance" in found.named
+    fields = {*content.fields}
+    if content.named:
+        return "relevance" in content.named
     if DECLARED["qrels"].marks & fields:
         return True
     if DECLARED["run"].marks & fields and "score" not in fields:

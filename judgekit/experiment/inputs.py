@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -12,16 +12,14 @@ from typing import Any, Final
 
 from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
-from judgekit.data.forms import flat_records
 from judgekit.data.forms.delimited import TSV, PlainQuotes
 from judgekit.data.outputs import is_results_folder
-from judgekit.data.recognise import Recognised, recognise
-from judgekit.data.records import DataRecord
+from judgekit.data.recognise import Recognised, recognise, records_of
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.columns import columns_of
 from judgekit.registry import register
-from judgekit.spec import Spec, form_of, split_form
+from judgekit.spec import Spec, split_form
 
 IMPORTED: Final = "imported"
 """The folder for what `init` writes again with the ids of the questions."""
@@ -279,15 +277,6 @@ def common_folder(files: Sequence[Path]) -> Path:
     return Path(os.path.relpath(folder, here)) if folder.is_relative_to(here) else folder
 
 
-def records_of(content: Recognised, given: str) -> Iterator[DataRecord]:
-    """Return the records of a flat file, as what it holds says."""
-    spec, path = form_of(given)
-    flat = content.flat
-    assert flat is not None, "only of a table"
-    options = tuple((key, value) for key, value in spec.params if key in flat.options)
-    return flat_records(flat, Path(path), Spec(flat.name, options))
-
-
 def question_column(file: Input) -> str:
     """Return the column with the questions of a table that names them by their texts alone; "" of another file."""
     content = file.content
@@ -299,8 +288,11 @@ def question_column(file: Input) -> str:
 
 def likely_columns(file: Input, runs: Collection[str]) -> str:
     """Return what the columns of an unknown table may be, as its form; "" where their cells do not show it."""
+    flat = file.content.flat
+    if flat is None:
+        return ""
     try:
-        rows = [*islice(records_of(file.content, file.given), _GUESSED_FROM)]
+        rows = [*islice(records_of(file.given, flat), _GUESSED_FROM)]
     except DataError:
         return ""
     cells = {name: [str(record.fields.get(name) or "") for record in rows] for name in file.content.fields}
@@ -327,7 +319,7 @@ def likely_columns(file: Input, runs: Collection[str]) -> str:
         if reference is not None:
             roles["answers"] = reference
     # In double quotes: the shell's are single ones.
-    return str(Spec(file.unknown_table, tuple(roles.items()))).replace("'", '"') if len(roles) > 1 else ""
+    return str(Spec(flat.name, tuple(roles.items()))).replace("'", '"') if len(roles) > 1 else ""
 
 
 def _are_questions(texts: Sequence[str]) -> bool:

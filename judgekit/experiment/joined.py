@@ -17,12 +17,12 @@ from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.fields import TABULAR
 from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_queries
-from judgekit.data.recognise import Recognised
+from judgekit.data.recognise import Recognised, records_of
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened, stem
 from judgekit.data.tables import ANSWERS, RATED
 from judgekit.data.trec import read_run
-from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column, records_of
+from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column
 from judgekit.spec import Spec
 
 
@@ -60,21 +60,21 @@ def table_with_ids(content: Recognised, column: str, ids: Mapping[str, str], kno
         known: whether another table is the one of the questions.
         given: the file, as readers take it.
     """
-    named = dict(content.named)
+    flat, named = content.flat, dict(content.named)
+    assert flat is not None, "only a table has a column of questions"
     # Beside ratings, or again, the question would make the table one of questions.
     without = known or "value" in named or bool({*RATED}.intersection(content.fields))
     if without:
         named.pop("text", None)
     rows, left_out = [], 0
-    for record in records_of(content, given):
+    for record in records_of(given, flat):
         query_id = ids.get(folded(str(record.fields.get(column) or "")))
         if query_id is None:
             left_out += 1
             continue
         kept = {name: cell for name, cell in record.fields.items() if not (without and name == column)}
         rows.append({"query_id": query_id, **kept})
-    flat = content.flat
-    tabular = flat is not None and flat.name in TABULAR
+    tabular = flat.name in TABULAR
     if tabular:
         stream = io.StringIO()
         writer = csv.DictWriter(stream, [*(rows[0] if rows else ())], lineterminator="\n")
