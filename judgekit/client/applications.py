@@ -28,7 +28,7 @@ Sent = tuple[int, Mapping[str, str], bytes]
 
 
 def function_of(endpoint: Endpoint) -> Callable[..., Any]:
-    """Return the function of an endpoint of kind ``callable``; its file is run if it was not yet."""
+    """Return the function of an endpoint of kind ``callable``; its file is run once."""
     if callable(endpoint.target):
         function: Any = endpoint.target
     else:
@@ -57,7 +57,7 @@ class FunctionTransport(Transport):
         self._file = inspect.getsourcefile(inspect.unwrap(self._function)) if inspect.isroutine(self._function) else ""
 
     async def send(self, endpoint: Endpoint, body: bytes) -> Sent:
-        """Return the answer, or as an error of a server what the function raised."""
+        """Return the answer, or what the function raised in the form of a server's error."""
         fields = parse_json(body)
         call = partial(self._function, fields.pop("question"), fields.pop("documents"), **fields)
         where = partial(user_code, lambda: endpoint.base_url, self._file or "")
@@ -76,7 +76,7 @@ class FunctionTransport(Transport):
 
 
 class OwnTransport:
-    """Sends by an object of the user's, whose network errors are tried again; anything else that it raises is said."""
+    """Sends through the user's own object. Its network errors are tried again; all else that it raises ends the run."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._own = endpoint.transport

@@ -73,7 +73,7 @@ _VARYING: Final = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 
 @dataclass
 class Shared:
-    """What the clients of a session share, in whatever event loop they are.
+    """What the clients of a session share across event loops.
 
     Attributes:
         spending: keeps to the budget.
@@ -96,11 +96,11 @@ class Shared:
     _models: dict[tuple[str, str, str], tuple[ServerQuirks, ServerWarnings]] = field(default_factory=dict)
 
     def limiter(self, endpoint: Endpoint) -> Limiter:
-        """Return the gate in front of an endpoint."""
+        """Return the limiter of an endpoint."""
         return self._limiters.setdefault(endpoint, Limiter(endpoint))
 
     def learned(self, endpoint: Endpoint) -> tuple[ServerQuirks, ServerWarnings]:
-        """Return what is known of the model behind an endpoint, and what watches its replies."""
+        """Return what is known about the model behind an endpoint, and the watcher of its replies."""
         model = (endpoint.identity, endpoint.model, endpoint.api)
         if model not in self._models:
             quirks = ServerQuirks()
@@ -109,7 +109,7 @@ class Shared:
 
 
 class Client:
-    """What the attempts at one endpoint have in common: the way there, its limits, and how its server is.
+    """What the attempts at one endpoint share: transport, limits, and what is known about the server.
 
     Attributes:
         transport: carries the bytes.
@@ -149,7 +149,7 @@ class Client:
         self.limiter.join(self.begin)
 
     def begin(self) -> None:
-        """Begin as many attempts as get a slot."""
+        """Begin attempts while slots are free."""
         while (self._again or self._new) and self.limiter.take():
             self._start(self, (self._again or self._new).popleft())
 
@@ -159,7 +159,7 @@ class Client:
         return waiting.popleft() if waiting and self.limiter.keeps() else None
 
     def stop(self) -> None:
-        """Begin no attempt any more."""
+        """Begin no further attempt."""
         self.closed = True
         self._new.clear()
         self._again.clear()
@@ -171,14 +171,14 @@ class Client:
         await self.transport.aclose()
 
     def add(self, attempt: Attempt) -> None:
-        """Have an attempt wait to be begun."""
+        """Queue a new attempt."""
         if not self.unsettled:
             self.watch.answered()  # failures before an idle time say nothing about the requests that follow
         self.unsettled += 1
         self._new.append(attempt)
 
     def try_again(self, attempt: Attempt, wait_s: float) -> None:
-        """Have an attempt wait for its next try. It has no slot meanwhile: others go on."""
+        """Queue an attempt again after a wait, during which it holds no slot."""
 
         def queue_up() -> None:
             if not self.closed:
@@ -188,7 +188,7 @@ class Client:
         asyncio.get_running_loop().call_later(wait_s, queue_up)
 
     async def ready(self) -> None:
-        """Wait for the server, once for all."""
+        """Wait for the server; all attempts share one wait."""
         if self._readying is None:
             self._readying = asyncio.create_task(wait_ready(self.endpoint, self.shared.wait_s, self.shared.note))
         await asyncio.shield(self._readying)
@@ -202,13 +202,13 @@ class Client:
         return self.quirks.replies > 0
 
     def sent(self, attempt: Attempt) -> None:
-        """Note that an attempt is being sent, so that it ends in time; one timer serves all that are."""
+        """Note that an attempt is on the wire; one timer ends all that take too long."""
         self.sending[attempt] = self.watch.now()
         if self._timer is None:
             self._look()
 
     def _look(self) -> None:
-        """End attempts that take too long, tell of a silence, and come again when either is due."""
+        """End attempts that take too long, report a silence, and set the timer for the next look."""
         self._timer, now = None, self.watch.now()
         for attempt, begun in self.sending.items():
             if now - begun >= self.endpoint.timeout_s:
@@ -228,7 +228,7 @@ class Client:
         self.limiter.succeeded()
 
     def failed(self, failure: Retry, patience: Patience) -> None:
-        """Note a failure that may pass, unless nothing but failures came for too long."""
+        """Note a failure that may pass; stop the run if only failures came for too long."""
         self.shared.retries[f"{self.endpoint.name}: {failure.kind}"] += 1
         patience.failed(failure, self.watch.now())
         if why := self.watch.failed(failure):
@@ -241,7 +241,7 @@ class Client:
         return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self.secret.cut(reason)}")
 
     def given_up(self, request: Request, patience: Patience) -> Failure:
-        """Return the failure of a request that was tried as often as it may be."""
+        """Return the failure of a request that has no tries left."""
         reason = patience.last.reason
         signature, enough = reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
         if not self.proven:
@@ -250,12 +250,12 @@ class Client:
         return self._failure(request, Refused(reason + patience.told), signature, enough)
 
     def rejected(self, request: Request, refused: Refused) -> Failure:
-        """Return the failure of a request that is rejected: that costs nothing, and a re-run asks only those again."""
+        """Return the failure of a rejected request. It cost nothing, and a re-run asks it again."""
         enough = max(_REJECTED_LATER, self.quirks.replies) if self.proven else _REJECTED_ALIKE
         return self._failure(request, refused, refused.reason, inf if self.proven and refused.plain else enough)
 
     def _failure(self, request: Request, refused: Refused, signature: str, enough: float) -> Failure:
-        """Return a failure, unless ``enough`` in a row were alike: then the run stops."""
+        """Return a failure; stop the run if ``enough`` in a row were alike."""
         signature = _VARYING.sub("", signature)
         self._streak = self._streak + 1 if signature == self._signature else 1
         self._signature = signature
@@ -274,7 +274,7 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class _Exchange:
-    """What came of sending a request once.
+    """The result of sending a request once.
 
     Attributes:
         response: what the response means.
@@ -314,7 +314,7 @@ class Attempt:
         self._task: asyncio.Task[Any] | None = None
 
     async def run(self) -> Outcome | None:
-        """Try with a slot; return the outcome, or None where the request waits for a further try."""
+        """Try once; return the outcome, or None if the request is queued for another try."""
         client, patience, self._task = self._client, self._patience, asyncio.current_task()
         if client.shared.wait_s:
             await client.ready()
@@ -322,6 +322,7 @@ class Attempt:
         if not isinstance(outcome, Retry):
             return outcome
         self._go_on()
+        # No loop of tenacity's: it would keep a task and a slot for a request that only waits. `wait_ready` has one.
         longest = client.shared.backoff_s * min(_LONGEST, 2 ** (patience.attempts - 1))
         backoff_s = min(random.uniform(0, longest), client.watch.left(patience))
         wait_s = max(outcome.after or 0.0, backoff_s)  # some servers ask to wait 0 s, whatever happens
@@ -338,7 +339,7 @@ class Attempt:
             self._task.cancel()
 
     def time_out(self) -> None:
-        """End what is being sent, which may be tried again."""
+        """Cut off what is being sent; it may be tried again."""
         if self.phase is Phase.SENDING and self._task is not None and self._task.cancel():
             self.phase = Phase.LATE
 
@@ -347,7 +348,7 @@ class Attempt:
             raise asyncio.CancelledError
 
     async def _try(self) -> Outcome | Retry:
-        """Send the request until its response decides it: once, or again as the server turns out to take it."""
+        """Send the request, and again while its parameters are negotiated."""
         client, request, released = self._client, self.request, False
         while True:
             exchange = await self._send()
@@ -378,7 +379,7 @@ class Attempt:
             raise client.stopped(response.reason)
 
     async def _send(self) -> _Exchange:
-        """Wait for a turn and for money, send, and account for what was sent."""
+        """Wait for the rate limits and the budget, send, and account for what was sent."""
         self._go_on()
         client, request = self._client, self.request
         limiter, spending = client.limiter, client.shared.spending
@@ -427,7 +428,7 @@ class Attempt:
         return exchange
 
     async def _exchange(self, body: bytes, started: float) -> _Exchange:
-        """Send a body, and say what came of it."""
+        """Send a body and read the response."""
         client, endpoint, watch = self._client, self._client.endpoint, self._client.watch
         self.phase = Phase.SENDING
         client.sent(self)

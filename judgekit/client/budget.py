@@ -90,7 +90,7 @@ class Amount:
 
 @dataclass(slots=True)
 class Usage:
-    """What a stage, or an endpoint, took so far.
+    """The usage of a stage or an endpoint so far.
 
     Attributes:
         standalone: what it would take with an empty store.
@@ -118,7 +118,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that may be sent; None means no limit. Replays from the store are free."""
+    """The most that may be spent; None means no limit. Replies from the store are free."""
 
     max_requests: int | None = None
     max_tokens: int | None = None
@@ -130,7 +130,7 @@ class Budget:
         return self.max_requests, self.max_tokens, self.max_cost
 
     def less(self, spent: Amount) -> Budget:
-        """Return what is left of it; it never falls below 0."""
+        """Return what is left, at least 0."""
         limits: Iterable[tuple[Any, Any]] = zip(self.limits, spent.taken, strict=True)
         return Budget(*(None if most is None else max(0, most - taken) for most, taken in limits))
 
@@ -162,7 +162,7 @@ class Spending:
         return bool(self.budget)
 
     def allow(self, budget: Budget) -> None:
-        """Let a budget be spent from here on."""
+        """Replace what is left by a new budget."""
         limits: Iterable[tuple[Any, Any]] = zip(budget.limits, self.spent, strict=True)
         self.budget = Budget(*(None if most is None else most + spent for most, spent in limits))
 
@@ -206,7 +206,7 @@ class Spending:
             await self._settled.wait()
 
     def settle(self, need: Amounts, used: Amounts) -> None:
-        """Replace what was set aside by what was used, as far as that is known."""
+        """Replace what was set aside by what was used."""
         self.spent = _sum(self.spent, used)
         if self._limited:
             self._in_flight = _sum(self._in_flight, need, -1)

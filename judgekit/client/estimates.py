@@ -35,7 +35,7 @@ _ASKED_AGAIN: Final = (0.1, 0.0, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """A number that is ``about`` so large, most likely from ``low`` to ``high``."""
+    """An estimate: ``about`` this, most likely from ``low`` to ``high``."""
 
     about: float = 0.0
     low: float = 0.0
@@ -50,12 +50,12 @@ class Foreseen:
 
 
 def exactly(number: float) -> Foreseen:
-    """Return a number that is known."""
+    """Return a number that is known, as an estimate."""
     return Foreseen(number, number, number)
 
 
 def rounded(number: float) -> str:
-    """Return a number that is foreseen as text, to three digits."""
+    """Return an estimate as text, to three digits."""
     digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
     return f"{round(number, digits):,.{max(0, min(digits, 4))}f}"
 
@@ -67,7 +67,7 @@ def by_script(body: bytes) -> float:
 
 @dataclass(slots=True)
 class _Mean:
-    """The mean of numbers, and how far that of others may lie from it."""
+    """The mean of numbers, and the range in which the mean of others may lie."""
 
     count: int = 0
     total: float = 0.0
@@ -88,7 +88,7 @@ class _Mean:
 
 @dataclass(slots=True)
 class Observed:
-    """What an endpoint reported of its requests.
+    """What an endpoint reported about its requests.
 
     Attributes:
         prompts: tokens of prompts, as shares of those expected from their script.
@@ -112,7 +112,7 @@ class Observed:
 
     @property
     def enough(self) -> bool:
-        """Whether there are reports enough to say what others take."""
+        """Whether there are enough reports to estimate from."""
         return self.replies.count >= _FEW
 
     def prompt_share(self, requests: int) -> Foreseen:

@@ -54,7 +54,7 @@ class Limiter:
         self._decreased_at = self._resume_at = self._next_request = self._next_token = -inf
 
     def join(self, start: Callable[[], None]) -> None:
-        """Call ``start`` whenever a slot may be free; it takes as many as it has requests for."""
+        """Call ``start`` whenever a slot may be free."""
         self._starters.append(start)
 
     def leave(self, start: Callable[[], None]) -> None:
@@ -81,7 +81,7 @@ class Limiter:
             start()
 
     async def turn(self, tokens: int = 0) -> float:
-        """Wait for the moment at which a request that has a slot may go; return that moment."""
+        """Wait until a request that has a slot may be sent; return that moment."""
         now = self._clock()
         at = max(now, self._next_request, self._next_token)
         self._next_request = at + self._request_s
@@ -96,14 +96,14 @@ class Limiter:
         self._next_token += (used - estimated) * self._token_s
 
     def succeeded(self) -> None:
-        """Note a success: a little more concurrency."""
+        """Note a success, and raise the concurrency a little."""
         if self.limit < self.maximum:
             slow_start = self._decreased_at == -inf
             self.limit = min(self.maximum, self.limit + (1.0 if slow_start else 1.0 / self.limit))
             self._offer()
 
     def overloaded(self, started_at: float) -> None:
-        """Note a sign of overload on a request that went at ``started_at``: half the concurrency."""
+        """Note a sign of overload on a request sent at ``started_at``, and halve the concurrency."""
         if started_at >= self._decreased_at:
             self._decreased_at = self._clock()
             self.limit = max(_FLOOR, self.limit / 2)
@@ -141,11 +141,11 @@ class Patience:
 
     @property
     def ends(self) -> float:
-        """The moment after which no further attempt begins, once one failed."""
+        """The moment after which no further attempt begins."""
         return self._first + self._endpoint.patience_s
 
     def over(self, wait_s: float) -> bool:
-        """Say whether it may not be tried again after a wait."""
+        """Return whether it may not be tried again after a wait."""
         retries, throttled = self._endpoint.max_retries, self._kinds.count(THROTTLED)
         failed = self.attempts - throttled > retries or throttled > retries * _THROTTLE_PATIENCE
         paid_in_vain = self._kinds.count(OVERSIZED) > 1 or MALFORMED in self._kinds
@@ -153,7 +153,7 @@ class Patience:
 
     @property
     def told(self) -> str:
-        """How often and how long it was tried, to be put behind a reason."""
+        """How often and how long it was tried, as the end of a sentence."""
         if self.attempts < 2:
             return ""
         lasted = self._failed_at - self._first
@@ -161,7 +161,7 @@ class Patience:
 
 
 class Watch:
-    """Keeps the time of one endpoint, and tells the user what is waited for and until when.
+    """Keeps the time of one endpoint, and tells the user what judgekit waits for, and until when.
 
     Args:
         endpoint: whose.
@@ -187,16 +187,16 @@ class Watch:
         self._tell_from: dict[str, float] = {}
 
     def heard(self, seconds: float) -> None:
-        """Note that a response came, whatever it says, that many seconds after its request."""
+        """Note that a response came, so many seconds after its request."""
         self._heard_at = self.now()
         self._slowest_s = max(self._slowest_s, seconds)
 
     def answered(self) -> None:
-        """Note something better than a passing failure, or that nothing was asked for a while."""
+        """Forget earlier failures: something better came, or a pause lies between."""
         self._failing_since = None
 
     def failed(self, again: Retry) -> str | None:
-        """Note a failure; return why no more should be asked, if nothing but failures came for too long."""
+        """Note a failure; return why the run should stop, if only failures came for too long."""
         if again.after is not None and again.after > self._endpoint.patience_s:
             longer = f"longer than judgekit waits, {_span(self._endpoint.patience_s)}"
             return f"it {_asks(again)}, {longer}. Run again then; all replies so far are kept"
@@ -212,7 +212,7 @@ class Watch:
         return self._endpoint.patience_s * (1.0 if self._proven() else _UNPROVEN)
 
     def tell_retry(self, patience: Patience) -> None:
-        """Tell of a further attempt and of a wait that the server asked for; a little throttling is of no interest."""
+        """Tell the user about a retry or a wait that the server asked for; stay quiet about brief throttling."""
         again, after = patience.last, patience.last.after or 0.0
         if after >= _WORTH_TELLING_S:
             self._tell("wait", f"{self._endpoint.name} {_asks(again)}; {self._until(patience, after)}")
@@ -223,7 +223,7 @@ class Watch:
         self._tell("retry", f"{self._endpoint.name}: trying again after {again.reason}; {self._until(patience)}")
 
     def tell_silence(self, begun: float) -> float:
-        """Tell of a silence since something was sent, if it is one; return when to look again."""
+        """Tell the user about a long silence; return when to look again."""
         since, now, long = max(begun, self._heard_at), self.now(), max(_SILENT_S, 2 * self._slowest_s)
         if now - since < long:
             return since + long
@@ -234,7 +234,7 @@ class Watch:
         return now + long
 
     def left(self, patience: Patience) -> float:
-        """Return the seconds in which a request that failed may be tried again, so that no wait goes beyond them."""
+        """Return the seconds in which a failed request may still be tried again."""
         failing_since = inf if self._failing_since is None else self._failing_since
         return max(0.0, min(patience.ends, failing_since + self._patience_s) - self.now())
 
@@ -246,7 +246,7 @@ class Watch:
         return time.strftime("%H:%M:%S", time.localtime(time.time() + moment - self.now()))
 
     def _tell(self, kind: str, text: str) -> None:
-        """Tell the user, but not more often than they can read."""
+        """Tell the user, but seldom enough to be read."""
         if self.now() >= self._tell_from.get(kind, -inf):
             self._tell_from[kind] = self.now() + _TELL_EVERY_S
             self._note(text)

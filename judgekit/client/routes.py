@@ -38,7 +38,7 @@ Server = Callable[..., Awaitable[tuple[int, Any]]]
 
 
 def has_routes(endpoint: Endpoint) -> bool:
-    """Say whether an endpoint may have these routes: a server that our own clients reach."""
+    """Return whether an endpoint may have these routes: it is a server, reached by our own clients."""
     return not (endpoint.application or endpoint.built_in or endpoint.own_transport)
 
 
@@ -95,7 +95,7 @@ def _models(body: Any) -> list[dict[str, Any]]:
 
 
 async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | None:
-    """Return how many tokens the prompts of request bodies have, or None where the server does not count."""
+    """Return the number of tokens of each prompt, or None if the server does not count."""
     if not has_routes(endpoint) or not bodies:
         return None
     try:
@@ -135,7 +135,7 @@ async def _counted(server: Server, endpoint: Endpoint, shown: Mapping[str, Any])
 
 @asynccontextmanager
 async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
-    """Yield what GETs a route below base_url, or POSTs a body to it."""
+    """Yield a function that GETs a route below base_url, or POSTs a body to it."""
     import httpx
 
     key = api_key(endpoint)
@@ -167,14 +167,14 @@ async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
 
 
 def _root(problem: BaseException, handled: BaseException | None) -> str:
-    """Return what was wrong at first, in words: httpx says of all of it that connection attempts failed."""
+    """Return the first cause in words; httpx itself only says that connection attempts failed."""
     while (cause := problem.__cause__ or problem.__context__) is not None and cause is not handled:
         problem = cause
     return said_by_system(problem)
 
 
 async def observed_by(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, Observed]:
-    """Return what the servers that count tokens say of prompts that were not sent yet."""
+    """Return token counts of unsent prompts, from the servers that count."""
     observations = {}
     for endpoint, unsent in lacking.items():
         with suppress(JudgekitError):
@@ -186,7 +186,7 @@ async def observed_by(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, Obse
 
 
 async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
-    """Return how many tokens a prompt and its reply may have together, where a server says so (vLLM, SGLang)."""
+    """Return the largest number of tokens of prompt and reply, where a server says it (vLLM, SGLang)."""
     lengths = {}
     for endpoint in filter(has_routes, endpoints):
         with suppress(OSError, JudgekitError):

@@ -98,7 +98,7 @@ _FIRST_ALIKE: Final = 8
 
 
 class ServerWarnings:
-    """Watches the replies of one model at one endpoint, and tells the user what they say about its server."""
+    """Watches the replies of one model at one endpoint, and warns the user about its server."""
 
     def __init__(self, endpoint: Endpoint, note: Callable[..., None], quirks: ServerQuirks, counts: bool) -> None:
         """Tell by ``note``; ``counts`` is whether the server may be asked to count tokens."""
@@ -113,7 +113,7 @@ class ServerWarnings:
         self._told: set[str] = set()
 
     def tell(self, what: str, text: str) -> None:
-        """Tell something of the model, once for each ``what``."""
+        """Warn the user, once for each ``what``."""
         if what not in self._told:
             self._told.add(what)
             self._note(f"{self._whom} {text}")

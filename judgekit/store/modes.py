@@ -73,14 +73,14 @@ class SessionStore:
         return None if self._temporary or self._since else Claims(self.sink)
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return what is stored of these requests, as far as the mode lets it be used."""
+        """Return the stored replies that the mode lets be used."""
         replies = self.sink.get_many(keys, self._since)
         if self._base is not None and self._base is not self.sink and len(replies) < len(keys):
             replies |= self._base.get_many([key for key in keys if key not in replies])
         return replies
 
     def keep(self, records: Sequence[Record]) -> dict[str, Reply]:
-        """Store records; return what was there already and stays. What is not taken is written beside the store."""
+        """Store records; return earlier replies, which stay. If the store fails, write the records beside it."""
         try:
             return self.sink.put_many(records, replace=self._since > 0) if records else {}
         except BaseException:
@@ -90,7 +90,7 @@ class SessionStore:
             raise
 
     def knows(self, endpoint: Endpoint) -> bool:
-        """Say whether there is a reply of an endpoint's model."""
+        """Return whether the store holds a reply of an endpoint's model."""
         return self._base is not None and holds(self._base, endpoint.identity, endpoint.model)
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class SessionStore:
 
 
 def _spare(folder: Path) -> BinaryIO | None:
-    """Take room on the disk of a store, in a file without a name, so that paid replies find some when it is full."""
+    """Reserve room on the disk of a store in an unnamed file, for paid replies that come when it is full."""
     with suppress(OSError), ExitStack() as opened:
         spare = opened.enter_context(tempfile.TemporaryFile(dir=folder))
         spare.write(bytes(min(_SPARE, shutil.disk_usage(folder).free // 4)))
@@ -120,7 +120,7 @@ def _spare(folder: Path) -> BinaryIO | None:
 
 
 class Claims:
-    """The claims of one event loop. What ends is given back with the next claim or beat: that costs a run nothing.
+    """The claims of one event loop. Ended requests are released with the next claim or beat, which costs nothing more.
 
     Attributes:
         others: whether another process wrote to the store between the last two claims.
@@ -152,12 +152,12 @@ class Claims:
         return free
 
     def end(self, key: str) -> None:
-        """Give a request back, once its reply is stored or there will be none."""
+        """Release a request, once its reply is stored or none will come."""
         self._mine.discard(key)
         self._beaten = 0.0
 
     def beat(self) -> None:
-        """Say that this process lives, and what it still asks."""
+        """Renew the claims, so that others see that this process lives."""
         if time.time() - self._beaten > _BEAT_S:
             self._store.written(self._write)
 
@@ -166,12 +166,12 @@ class Claims:
         rows.claim(self._process, self._mine, self._beaten)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release all claims."""
         self._store.written(Rows.unclaim, self._process)
 
 
 def _dead(process: str) -> bool:
-    """Whether a process of this machine has ended; elsewhere, and on Windows, only its silence tells."""
+    """Return whether a process of this machine has ended; of others, and on Windows, only silence shows it."""
     host, number, _ = process.split(" ")
     if host != socket.gethostname() or os.name != "posix":
         return False

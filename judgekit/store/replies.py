@@ -131,7 +131,7 @@ class Store:
         raise StoreError(f"the store {self.path} cannot be read: {problem}")
 
     def _guarded(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do something with the files; turn what SQLite and the system say into sentences, and heal damage."""
+        """Run an action on the files; repair damage once, and turn errors of SQLite and the system into sentences."""
         for attempt in (1, 2):
             try:
                 return action(*args, **kwargs)
@@ -171,7 +171,7 @@ class Store:
         self._open()
 
     def recover(self, reason: str) -> None:
-        """Move the files aside, and start again with those of their rows that are whole."""
+        """Move the files aside, and begin a new store with their whole rows."""
         if self.readonly:
             raise self._damaged(reason)
         folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
@@ -193,7 +193,7 @@ class Store:
             raise self._sentence(said(problem)) from None
 
     def _save_rows(self, folder: Path) -> None:
-        """Store the whole rows of a damaged file, and say what was saved and what is gone."""
+        """Store the whole rows of a damaged file, and tell the user how many were saved and lost."""
         log = folder / self._log.name
         log_is_whole = self._log_is_whole or not log.exists() or not log.stat().st_size
         remains = Remains(folder / self._database.name, log_is_whole)
@@ -227,7 +227,7 @@ class Store:
         self._note(f"the store {self.path} was damaged ({self._reason}): {counts}; the old file is in {aside}")
 
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
-        """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
+        """Return the replies to these requests, without those that are damaged or older than ``since``."""
         replies: dict[str, Reply] = {}
         for key, value in self._select(keys):
             try:
@@ -287,7 +287,7 @@ class Store:
         self.written(replace)
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
-        """Return the records without a reply, those that were exported to a batch file."""
+        """Return the records that were exported to a batch file and have no reply yet."""
         return self.records(keys, _WAITING)
 
     def records(self, keys: Sequence[str], before: str = "") -> dict[str, Record]:
@@ -313,7 +313,7 @@ class Store:
         self._guarded(self._read, Rows.compact)
 
     def note_submission(self, name: str, text: str) -> None:
-        """Keep a note of what was submitted to a batch service, replacing an earlier one of that name."""
+        """Keep a note of a submission to a batch service, replacing an earlier note of that name."""
         self._replace({_SUBMITTED + name: text})
 
     def forget_submission(self, name: str) -> None:
@@ -321,7 +321,7 @@ class Store:
         self.written(lambda _: self._cache.delete(_SUBMITTED + name))
 
     def submissions(self) -> list[bytes]:
-        """Return all notes of what was submitted to a batch service."""
+        """Return all notes of submissions to a batch service."""
         return self._guarded(self._read, Rows.values_of, _SUBMITTED)
 
     def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -346,7 +346,7 @@ class Store:
             return query(self._rows, *args, **kwargs)
 
     def written(self, work: Callable[Concatenate[Rows, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what some work with the rows returns, done as one transaction."""
+        """Do some work on the rows in one transaction; return its result."""
         if self.readonly:
             raise StoreError(f"the store {self.path} was opened for reading only")
 
