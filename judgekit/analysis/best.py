@@ -97,7 +97,7 @@ def compared_with_best(
         upper[best, others] = mean + limit * error
         may_be_best[best] = bool(np.all(upper[best, others] >= 0))
     cost = np.clip(upper.max(axis=0), 0.0, 1.0)
-    return Best(known_means(quality), may_be_best, cost, upper, int(missing.sum()))
+    return Best(means=known_means(quality), may_be_best=may_be_best, cost=cost, upper=upper, missing=int(missing.sum()))
 
 
 def check_unit(quality: Floats) -> None:
@@ -121,7 +121,8 @@ def best_of(means: Floats, errors: Floats, units: int, confidence: float) -> Bes
     upper = means[:, None] - means + t_quantile(1 - (1 - confidence) / others, units) * errors
     np.fill_diagonal(upper, 0.0)
     may_be_best = np.asarray((upper >= 0).all(axis=1))
-    return Best(means, may_be_best, np.clip(upper.max(axis=0), 0.0, 1.0), upper, 0)
+    cost = np.clip(upper.max(axis=0), 0.0, 1.0)
+    return Best(means=means, may_be_best=may_be_best, cost=cost, upper=upper, missing=0)
 
 
 def kindest(quality: Floats, best: int) -> Floats:
@@ -152,6 +153,6 @@ def _sizes(questions: int, groups: Groups | None) -> tuple[Floats, Groups, Group
 
 def equal_lists(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Bools:
     """Return which pairs of runs have equal lists of ``depth`` documents on all queries, shape (R, R)."""
-    asked = list(query_ids)
-    lists = [tuple(tuple(run.top(query_id, depth)) for query_id in asked) for run in runs]
+    queries = list(query_ids)
+    lists = [[run.top(query_id, depth) for query_id in queries] for run in runs]
     return np.array([[mine == other for other in lists] for mine in lists], dtype=np.bool_).reshape(len(runs), -1)

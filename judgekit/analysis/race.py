@@ -126,24 +126,33 @@ def limits(answered: RunAnswers, ends: Sequence[int], error: float) -> list[Limi
     quality, missing = answered.quality, np.isnan(answered.quality)
     group = None if answered.groups is None else unit
     mean_size = quality.shape[1] / len(size)
+    # A missing answer may be right for the run that is ahead and wrong for the one behind.
     kind, harsh = (
         per_group(np.where(missing, fill, quality), group, size / mean_size) * mean_size for fill in (1.0, 0.0)
     )
     lead = kind[:, None] - harsh[None]
+    # Sums over all units up to each end, shape (..., ends).
     at = np.array([unit[end - 1] for end in ends], np.intp)
-    count = at + 1.0
-    asked, squared = np.cumsum(size)[at], np.cumsum(size**2)[at]
-    total, squares, products = (np.cumsum(x, axis=-1)[..., at] for x in (lead, lead**2, lead * size))
-    mean = total / asked
-    unit_size = asked / count
+    units, asked, squared_size = at + 1.0, np.cumsum(size)[at], np.cumsum(size**2)[at]
+    total, squares, products = (np.cumsum(sums, axis=-1)[..., at] for sums in (lead, lead**2, lead * size))
+    mean, unit_size = total / asked, asked / units
     # Of groups, deviations from the mean of their questions; two more units on which one run wins or loses everything.
-    spread = (squares - 2 * mean * products + mean**2 * squared) / unit_size**2
-    deviation = np.sqrt(np.maximum((spread + count * mean**2 + 2) / (count + 2) - mean**2, 0))
-    upper = np.where(count < FIRST_LOOK, np.inf, np.minimum(mean + deviation * half_width(count, error), 1))
-    upper[answered.tied], mean[answered.tied], deviation[answered.tied] = 0, 0, 0
+    spread = (squares - 2 * mean * products + mean**2 * squared_size) / unit_size**2
+    variance = (spread + units * mean**2 + 2) / (units + 2) - mean**2
+    deviation = np.sqrt(np.maximum(variance, 0))
+    upper = np.minimum(mean + deviation * half_width(units, error), 1)
+    upper = np.where(units < FIRST_LOOK, np.inf, upper)
+    for known in (upper, mean, deviation):
+        known[answered.tied] = 0
     return [
-        Limits(int(asked[i]), mean[..., i], upper[..., i], deviation[..., i], float(unit_size[i]))
-        for i in range(len(ends))
+        Limits(
+            questions=int(asked[end]),
+            lead=mean[..., end],
+            upper=upper[..., end],
+            deviation=deviation[..., end],
+            unit=float(unit_size[end]),
+        )
+        for end in range(len(ends))
     ]
 
 
@@ -287,7 +296,7 @@ class Choice:
     @property
     def dropped(self) -> dict[int, Dropped]:
         """Which runs dropped out, in the order in which they did."""
-        return {one.run: one for shown in self.looks for one in shown.dropped}
+        return {gone.run: gone for shown in self.looks for gone in shown.dropped}
 
 
 def stops(shown: Look, rules: RaceRules) -> bool:
@@ -376,8 +385,9 @@ def race(answered: RunAnswers, ends: Sequence[int], rules: RaceRules, most: floa
         if stops(looks[-1], rules):
             break
     quality = answered.quality.copy()
-    for dropped in (one for shown in looks for one in shown.dropped):
-        quality[dropped.run, dropped.questions :] = np.nan
+    for shown in looks:
+        for gone in shown.dropped:
+            quality[gone.run, gone.questions :] = np.nan
     return concluded(looks, replace(answered, quality=quality), rules)
 
 
@@ -419,16 +429,16 @@ def replay(answered: RunAnswers, rules: RaceRules, orders: int = 200) -> Replay:
         played = RunAnswers(answered.quality[:, order.places], groups, answered.equal)
         choices.append(race(played, order.ends, rules))
     first, *others = choices
-    loss = np.array([means.max() - means[one.chosen] for one in others])
-    bounds = np.array([one.bound for one in others])
+    loss = np.array([means.max() - means[choice.chosen] for choice in others])
+    bounds = np.array([choice.bound for choice in others])
     return Replay(
         choice=first,
         best=int(means.argmax()),
         questions=questions,
         orders=orders,
         within=int((loss <= rules.margin).sum()),
-        stopped=sum(one.stopped for one in others),
+        stopped=sum(choice.stopped for choice in others),
         broken=int((loss > bounds + 1e-12).sum()),
-        answers=np.array([one.last.answers for one in others]) / (runs * questions),
+        answers=np.array([choice.last.answers for choice in others]) / (runs * questions),
         bounds=bounds,
     )
