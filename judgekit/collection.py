@@ -68,24 +68,27 @@ class Collection:
         if depth < 1:
             raise UsageError(f"the depth, the number of documents used from each list, must be at least 1, not {depth}")
         notes: list[str] = []
-        found = [run.cut(depth) for run in as_runs(runs, notes)]
-        asked, collection = as_queries(queries), as_docs(docs, cache)
-        check_runs(found, asked, collection)
-        notes += (f"runs {a!r} and {b!r} hold the same lists: leave out one of them" for a, b in twins(found))
-        for at, run in enumerate(found):
-            found[at] = run.only(asked)
-            if further := len(run.query_ids) - len(found[at].query_ids):
+        given = [run.cut(depth) for run in as_runs(runs, notes)]
+        questions, documents = as_queries(queries), as_docs(docs, cache)
+        check_runs(given, questions, documents)
+        for first, second in twins(given):
+            notes.append(f"runs {first!r} and {second!r} hold the same lists: leave out one of them")
+        kept = []
+        for run in given:
+            kept.append(run.only(questions))
+            further = len(run.query_ids) - len(kept[-1].query_ids)
+            if further:
                 notes.append(f"run {run.name!r} has {further:,} queries that the query file lacks; they are left out")
-        whole = cls(asked, collection, tuple(found), depth, fields, len(asked))
-        looked_at = {doc_id for _, ids in islice(whole.pooled(), _LOOKED_AT) for doc_id in ids}
-        empty = [doc.doc_id for doc in collection.get(sorted(looked_at)) if not doc.text.strip()]
+        whole = cls(questions, documents, tuple(kept), depth, fields, at_hand=len(questions))
+        looked_at = {doc_id for _, doc_ids in islice(whole.pooled(), _LOOKED_AT) for doc_id in doc_ids}
+        empty = [doc.doc_id for doc in documents.get(sorted(looked_at)) if not doc.text.strip()]
         if empty:
             notes.append(
                 f"{len(empty):,} of the {len(looked_at):,} passages that runs found have no text, first {empty[0]!r}:"
                 " every labeler calls them irrelevant"
             )
         whole = replace(whole, notes=tuple(notes))
-        return whole if limit is None else whole.only(list(asked)[:limit])
+        return whole if limit is None else whole.only(list(questions)[:limit])
 
     def only(self, query_ids: Iterable[str]) -> Collection:
         """Return the collection with some queries alone, in its own order."""
@@ -120,21 +123,26 @@ def lacking(collection: Collection) -> Iterator[str]:
 
 def pool_size(collection: Collection, depth: int | None) -> Pool:
     """Return how much there is to label and to answer from the top ``depth``, and what one further run would add."""
+    depth = depth or collection.depth
+    tops = [{query_id: tuple(run.top(query_id, depth)) for query_id in collection.queries} for run in collection.runs]
     pairs: Counter[tuple[str, str]] = Counter()
     lists: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    tops = [{q: tuple(run.top(q, depth or collection.depth)) for q in collection.queries} for run in collection.runs]
     for top in tops:
-        pairs.update((query_id, doc_id) for query_id, doc_ids in top.items() for doc_id in doc_ids)
         lists.update(top.items())
-    # What one run alone brings is what it would have added to the others.
-    labels = [sum(pairs[q, d] == 1 for q, doc_ids in top.items() for d in doc_ids) for top in tops]
-    answers = [sum(lists[item] == 1 for item in top.items()) for top in tops]
-    several = len(tops) > 1
+        for query_id, doc_ids in top.items():
+            pairs.update((query_id, doc_id) for doc_id in doc_ids)
+    labels_again: list[int] = []
+    answers_again: list[int] = []
+    if len(tops) > 1:  # what one run alone brings is what it would have added to the others
+        for top in tops:
+            answers_again.append(sum(lists[item] == 1 for item in top.items()))
+            own_pairs = ((query_id, doc_id) for query_id, doc_ids in top.items() for doc_id in doc_ids)
+            labels_again.append(sum(pairs[pair] == 1 for pair in own_pairs))
     return Pool(
-        len(collection.queries),
-        len(pairs),
-        collection.n_pairs,
-        collection.at_hand or len(collection.queries),
-        tuple(labels) if several else (),
-        tuple(answers) if several else (),
+        queries=len(collection.queries),
+        pairs=len(pairs),
+        pooled=collection.n_pairs,
+        at_hand=collection.at_hand or len(collection.queries),
+        labels_again=tuple(labels_again),
+        answers_again=tuple(answers_again),
     )

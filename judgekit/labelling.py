@@ -48,28 +48,36 @@ async def label_pool(
 ) -> Labeling:
     """Label every pair of the pool, or of some units."""
     name = name or str(labeler.spec)
+    if units is None:
+        total = collection.n_pairs
+        resolved: Iterable[Unit] = label_units(labeler, collection)
+    else:
+        total = sum(len(unit.docs) for unit in units)
+        resolved = units
     labels: list[Label] = []
     origins: dict[Origin, int] = {}
-    made_by: list[int] = []
+    made_by: list[int] = []  # of each label the place of its origin: a run has a few names and millions of labels
 
     def rows() -> pd.DataFrame:
-        columns = dict(zip(_ORIGIN, zip(*origins, strict=True), strict=False))
-        found = frame_of(labels, {c: pd.array(names, dtype="str").take(made_by) for c, names in columns.items()})
+        columns = {}
+        for place, column in enumerate(_ORIGIN):
+            names = pd.array([made[place] for made in origins], dtype="str")
+            columns[column] = names.take(made_by)
+        frame = frame_of(labels, columns)
         labels.clear()
         made_by.clear()
-        return found
+        return frame
 
-    asked = label_units(labeler, collection) if units is None else units
-    total = collection.n_pairs if units is None else sum(len(unit.docs) for unit in units)
     with LabelFile(session.folder) as kept:
-        pairs = session.resolve(asked, labeler, f"label {name}", total, size=lambda unit: len(unit.docs))
+        pairs = session.resolve(resolved, labeler, f"label {name}", total, size=lambda unit: len(unit.docs))
         async for unit, outcomes in pairs:
-            made = checked(labeler, unit, outcomes)
-            stands = {doc.doc_id: at for doc in unit.docs if (at := where(doc))}
-            for one in made if stands else ():
-                one.extra = {**stands.get(one.doc_id, {}), **one.extra}
-            labels.extend(made)
-            made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(made)
+            of_unit = checked(labeler, unit, outcomes)
+            spans = {doc.doc_id: span for doc in unit.docs if (span := where(doc))}
+            if spans:
+                for label in of_unit:
+                    label.extra = {**spans.get(label.doc_id, {}), **label.extra}
+            labels.extend(of_unit)
+            made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(of_unit)
             if len(labels) >= _KEPT:
                 kept.add(rows())
         table = kept.table(rows())
@@ -80,20 +88,22 @@ async def label_pool(
 
 def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None) -> pd.DataFrame:
     """Return labels as a table; further columns are those given and what the labels hold extra."""
+    relevance = [np.nan if label.relevance is None else label.relevance for label in labels]
     frame = pd.DataFrame(
         {
-            "query_id": [x.query_id for x in labels],
-            "doc_id": [x.doc_id for x in labels],
-            "relevance": np.array([np.nan if x.relevance is None else x.relevance for x in labels], dtype=np.float64),
-            "status": [x.status.value for x in labels],
-            "raw": [x.raw for x in labels],
-            "reason": [x.reason for x in labels],
+            "query_id": [label.query_id for label in labels],
+            "doc_id": [label.doc_id for label in labels],
+            "relevance": np.array(relevance, dtype=np.float64),
+            "status": [label.status.value for label in labels],
+            "raw": [label.raw for label in labels],
+            "reason": [label.reason for label in labels],
         }
     )
     for column, values in (columns or {}).items():
         frame[column] = values
-    for column in sorted({key for x in labels for key in x.extra}):
-        frame[column] = [x.extra.get(column) for x in labels]
+    extra = {column for label in labels for column in label.extra}
+    for column in sorted(extra):
+        frame[column] = [label.extra.get(column) for label in labels]
     return frame
 
 

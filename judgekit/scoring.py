@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measure]:
     """Return the measures, each that can have a cutoff and has none being taken at every answer depth."""
-    out: list[Measure] = []
+    taken: list[Measure] = []
     for measure in measures:
-        open_ = measure.definition.cutoff and measure.spec.cutoff is None
-        out.extend([measure.at(k) for k in depths] if open_ else [measure])
-    return list(dict.fromkeys(out))
+        if measure.definition.cutoff and measure.spec.cutoff is None:
+            taken += [measure.at(depth) for depth in depths]
+        else:
+            taken.append(measure)
+    return list(dict.fromkeys(taken))
 
 
 def score_pool(collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure]) -> Evaluation:
@@ -46,6 +48,7 @@ def score_pool(collection: Collection, labelings: Sequence[Labeling], measures: 
 
 
 _FUSION: Final = 60
+"""The constant of reciprocal rank fusion (Cormack et al., SIGIR 2009)."""
 
 
 def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
@@ -63,9 +66,9 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
                 fused[doc_id] += 1 / (_FUSION + rank)
         ranked = sorted(doc_ids, key=lambda doc_id: (-fused[doc_id], doc_id))
         made[RETRIEVER] += [Label(query_id, doc_id, 1 / rank) for rank, doc_id in enumerate(ranked, 1)]
-        sizes = [len(doc.text) for doc in collection.docs.get(doc_ids)]
-        longest = max([1, *sizes])
-        made[LENGTH] += [Label(query_id, d, size / longest) for d, size in zip(doc_ids, sizes, strict=True)]
+        docs = list(collection.docs.get(doc_ids))
+        longest = max([1, *(len(doc.text) for doc in docs)])
+        made[LENGTH] += [Label(query_id, doc.doc_id, len(doc.text) / longest) for doc in docs]
     given = Measure(measure)
     gain = Measure(replace(given.spec, name="nDCG", params=()))
     labelings = [Labeling(name, Scale("unit"), frame_of(labels)) for name, labels in made.items()]
