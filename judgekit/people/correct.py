@@ -33,12 +33,11 @@ from scipy import stats
 
 from judgekit.analysis.differences import holm
 from judgekit.collection import Collection
+from judgekit.data.columns import Bools, Floats
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
 from judgekit.people.reading import People
-
-Floats = npt.NDArray[np.float64]
 
 CORRECTED: Final = (
     "labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "people_low", "people_high",
@@ -86,12 +85,12 @@ class Corrected:
 
 
 def _interval(
-    value: float, variance: float, freedom: int, confidence: float, weight: float, floor: float = 0.0
+    value: float, variance: float, freedom: int, confidence: float, *, weight: float = 0.0, floor: float = 0.0
 ) -> Corrected:
     """Return an estimate with its interval; ``floor`` is what one unseen case may add to its error."""
     error = float(np.hypot(np.sqrt(variance), floor))
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    return Corrected(value, value - reach, value + reach, error, freedom, weight)
+    return Corrected(value, value - reach, value + reach, error=error, freedom=freedom, weight=weight)
 
 
 def corrected_mean(
@@ -105,10 +104,15 @@ def corrected_mean(
     # Sums of products without each query: leaving a point out takes n / (n - 1) of its product away.
     cross = (y * f).sum() - n / (n - 1) * y * f
     square = (f * f).sum() - n / (n - 1) * f * f
-    weight = np.maximum(np.divide(cross, square, out=np.zeros(n), where=square > 1e-12), 0.0)
+    weight = _weight(cross, square)
     residual = people - weight * (machine - every.mean())
     variance = (1 / n - 1 / total) * float(residual.var(ddof=1)) + float(people.var(ddof=1)) / total
-    return _interval(float(residual.mean()), variance, n - 1, confidence, float(weight.mean()), floor)
+    return _interval(float(residual.mean()), variance, n - 1, confidence, weight=float(weight.mean()), floor=floor)
+
+
+def _weight(cross: Floats, square: Floats) -> Floats:
+    """Return l: 0 where the machine's labels are alike, or point the wrong way."""
+    return np.maximum(np.divide(cross, square, out=np.zeros(len(cross)), where=square > 1e-12), 0.0)
 
 
 def corrected_sum(
@@ -119,16 +123,16 @@ def corrected_sum(
     judged = np.isfinite(people)
     if queries < 3 or not judged.any():
         raise UsageError(f"{int(judged.sum())} pairs of {queries} queries are judged: a corrected sum needs more")
-    y, f, c, p = (values[judged] for values in (people, machine, counts, probability))
+    y, f, c, p = people[judged], machine[judged], counts[judged], probability[judged]
     fold, spread = query % _FOLDS, c**2 * (1 - p) / p**2
-    cross, square = (np.bincount(fold[judged], spread * f * of, minlength=_FOLDS) for of in (y, f))
-    cross, square = cross.sum() - cross, square.sum() - square
-    weight = np.maximum(np.divide(cross, square, out=np.zeros(_FOLDS), where=square > 1e-12), 0.0)[fold]
-    each = weight * machine * counts
-    each[judged] += (y - weight[judged] * f) * c / p
-    z = np.bincount(query, each, minlength=queries)
+    cross = np.bincount(fold[judged], spread * f * y, minlength=_FOLDS)
+    square = np.bincount(fold[judged], spread * f * f, minlength=_FOLDS)
+    weight = _weight(cross.sum() - cross, square.sum() - square)[fold]
+    terms = weight * machine * counts
+    terms[judged] += (y - weight[judged] * f) * c / p
+    z = np.bincount(query, terms, minlength=queries)
     variance = float(z.var(ddof=1)) / queries
-    return _interval(float(z.mean()), variance, queries - 1, confidence, float(weight[judged].mean()))
+    return _interval(float(z.mean()), variance, queries - 1, confidence, weight=float(weight[judged].mean()))
 
 
 @dataclass(frozen=True)
@@ -161,49 +165,50 @@ def correct(
     judged = asked[asked["status"] == "ok"]
     whole = _whole_queries(collection, asked)
     if not whole:
-        sums = [m for m in parsed if m.name not in _SUMS or m.cutoff is None]
-        if sums:
-            raise UsageError(
-                f"{sums[0]} is not a sum over pairs, and people judged only some of the pairs of a query: use P@k or"
-                " DCG@k, or sample whole queries (--design queries)"
-            )
-    open_pairs = len(asked) - len(judged)
-    if open_pairs:
+        for measure in parsed:
+            if measure.name not in _SUMS or measure.cutoff is None:
+                raise UsageError(
+                    f"{measure} is not a sum over pairs, and people judged only some of the pairs of a query: use P@k"
+                    " or DCG@k, or sample whole queries (--design queries)"
+                )
+    if len(judged) < len(asked):
         notes.append(
-            f"{open_pairs:,} of {len(asked):,} pairs have no human label (skipped, undecided or not"
+            f"{len(asked) - len(judged):,} of {len(asked):,} pairs have no human label (skipped, undecided or not"
             " reached); the estimates hold only if that is unrelated to their relevance"
         )
+    shown = asked["query_id"].nunique() if whole else 0
     rows: list[Row] = []
     for name, labeling in labelings.items():
         for measure in parsed:
-            estimates, n, total = (
-                _by_queries(collection, people, labeling, measure, confidence)
-                if whole
-                else _by_pairs(collection, judged, people.labeling, labeling, measure, confidence)
-            )
-            found = _rows(estimates, n, total)
-            rows += [{"labeling": name, "measure": str(measure), **row} for row in found]
-            shown = asked["query_id"].nunique()
-            if whole and n < shown:
-                notes.append(
-                    f"{measure} rests on {n:,} of the {shown:,} queries that people were asked about; the others are"
-                    " excluded, since some of their pairs have no label. Have these judged or adjudicated first"
-                )
-            lacking = sum(bool(np.isnan(row["ci_low"])) for row in found)
-            if lacking:
-                why = (
-                    f"have different lists on fewer than {_LEAST} judged queries"
-                    if whole
-                    else "rest on too few positives"
-                )
-                notes.append(f"{lacking:,} values of {measure} have no interval: they {why}")
-            if whole and any(row["other"] for row in found):
-                notes.append(f"{measure}: a rare large win may be unseen; intervals of differences allow for one")
-            if np.mean([row["weight"] for row in found]) < _USELESS:
-                notes.append(f"{name} says almost nothing about people's {measure}: do not use its labels")
-            if whole and n < _FEW and measure.name in _ONE_OR_NOTHING:
-                notes.append(f"{measure} is nearly always 0 or 1, and there are few queries: judge {_FEW} or more")
+            if whole:
+                estimates = _by_queries(collection, people, labeling, measure, confidence)
+            else:
+                sides = people.labeling, labeling
+                estimates = _by_pairs(collection, judged, sides, measure, confidence)
+            found = _rows(estimates)
+            rows += ({"labeling": name, "measure": str(measure), **row} for row in found)
+            notes += _notes(name, measure, found, shown)
     return Correction(pd.DataFrame(rows, columns=list(CORRECTED)), tuple(dict.fromkeys(notes)))
+
+
+def _notes(name: str, measure: Measure, rows: Sequence[Row], shown: int) -> Iterator[str]:
+    """Yield what limits the estimates of a measure; people saw ``shown`` whole queries, 0 where they saw pairs."""
+    n = rows[0]["judged"]
+    if n < shown:
+        yield (
+            f"{measure} rests on {n:,} of the {shown:,} queries that people were asked about; the others are"
+            " excluded, since some of their pairs have no label. Have these judged or adjudicated first"
+        )
+    lacking = sum(bool(np.isnan(row["ci_low"])) for row in rows)
+    if lacking:
+        why = f"have different lists on fewer than {_LEAST} judged queries" if shown else "rest on too few positives"
+        yield f"{lacking:,} values of {measure} have no interval: they {why}"
+    if shown and any(row["other"] for row in rows):
+        yield f"{measure}: a rare large win may be unseen; intervals of differences allow for one"
+    if np.mean([row["weight"] for row in rows]) < _USELESS:
+        yield f"{name} says almost nothing about people's {measure}: do not use its labels"
+    if shown and n < _FEW and measure.name in _ONE_OR_NOTHING:
+        yield f"{measure} is nearly always 0 or 1, and there are few queries: judge {_FEW} or more"
 
 
 def scored(collection: Collection, people: People, measure: Measure) -> Evaluation:
@@ -224,46 +229,74 @@ def _whole_queries(collection: Collection, asked: pd.DataFrame) -> bool:
 
 
 Row = dict[str, Any]
-Estimates = dict[tuple[str, str], tuple[Corrected, Corrected, float]]
-"""By run and what it is compared with ("" for its mean): corrected, people's alone, the machine's."""
 
 
-def _contrasts(collection: Collection, values: npt.NDArray[np.float64]) -> Iterator[tuple[tuple[str, str], Floats]]:
+@dataclass(frozen=True)
+class _Estimates:
+    """What is estimated of a measure.
+
+    Attributes:
+        values: by run and what it is compared with ("" for its mean): corrected, people's alone, the machine's.
+        judged: how many queries, or pairs, people judged.
+        queries: of how many queries.
+    """
+
+    values: Mapping[tuple[str, str], tuple[Corrected, Corrected, float]]
+    judged: int
+    queries: int
+
+
+def _contrasts(collection: Collection, values: Floats) -> Iterator[tuple[tuple[str, str], Floats]]:
     """Yield the values of each run, with "" behind its name, and the difference of every two, under both names."""
-    of = list(zip((run.name for run in collection.runs), values, strict=True))
-    yield from (((name, ""), row) for name, row in of)
-    yield from (((a, b), x - y) for (a, x), (b, y) in combinations(of, 2))
+    by_run = {run.name: row for run, row in zip(collection.runs, values, strict=True)}
+    for name, row in by_run.items():
+        yield (name, ""), row
+    for first, second in combinations(by_run, 2):
+        yield (first, second), by_run[first] - by_run[second]
 
 
-def _rows(estimates: Estimates, n: int, total: int) -> list[Row]:
+def _rows(estimates: _Estimates) -> list[Row]:
     """Return a row for each estimate, with people's alone and the machine's; differences are tested together."""
-    pairs = [key for key in estimates if key[1] and np.isfinite(estimates[key][0].p)]
-    adjusted = dict(zip(pairs, holm([estimates[key][0].p for key in pairs]).tolist(), strict=True))
-    out = []
-    for (run, other), (made, alone, machine) in estimates.items():
-        row: Row = {"run": run, "other": other, "value": made.value, "ci_low": made.low, "ci_high": made.high}
-        row |= {"people": alone.value, "people_low": alone.low, "people_high": alone.high}
-        row |= {"machine": machine, "bias": machine - made.value, "weight": made.weight, "judged": n, "queries": total}
-        row["worth"] = np.nan if made.error == 0 else (alone.error / made.error) ** 2
-        out.append(row | ({"p": made.p, "p_holm": adjusted.get((run, other), np.nan)} if other else {}))
-    return out
+    p = {key: made.p for key, (made, _, _) in estimates.values.items() if key[1] and np.isfinite(made.p)}
+    adjusted = dict(zip(p, holm(list(p.values())).tolist(), strict=True))
+    rows = []
+    for key, (made, alone, machine) in estimates.values.items():
+        run, other = key
+        row: Row = {
+            "run": run,
+            "other": other,
+            "value": made.value,
+            "ci_low": made.low,
+            "ci_high": made.high,
+            "people": alone.value,
+            "people_low": alone.low,
+            "people_high": alone.high,
+            "machine": machine,
+            "bias": machine - made.value,
+            "weight": made.weight,
+            "judged": estimates.judged,
+            "queries": estimates.queries,
+            "worth": np.nan if made.error == 0 else (alone.error / made.error) ** 2,
+        }
+        if other:
+            row |= {"p": made.p, "p_holm": adjusted.get(key, np.nan)}
+        rows.append(row)
+    return rows
 
 
 def _by_queries(
     collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float
-) -> tuple[Estimates, int, int]:
-    """Return corrected means and differences from whole queries, how many were judged, and of how many."""
-    every = list(collection.queries)
-    options = {"query_ids": every, "depth": collection.depth}
-    made = evaluate(list(collection.runs), [machine], [measure], **options)  # type: ignore[arg-type]  # as declared
+) -> _Estimates:
+    """Return corrected means and differences from whole queries."""
+    runs, queries = list(collection.runs), list(collection.queries)
+    made = evaluate(runs, [machine], [measure], query_ids=queries, depth=collection.depth)
     human = scored(collection, people, measure)
-    order = {query: at for at, query in enumerate(made.query_ids)}
-    ((f,),) = made.values
+    ((f,),), ((scores,),) = made.values, human.values
+    place = {query_id: at for at, query_id in enumerate(made.query_ids)}
     y = np.full_like(f, np.nan)
-    ((said,),) = human.values
-    y[:, [order[query] for query in human.query_ids]] = said
-    there = np.isfinite(f).all(axis=0)
-    judged = np.isfinite(y).all(axis=0)[there]
+    y[:, [place[query_id] for query_id in human.query_ids]] = scores
+    labelled = np.isfinite(f).all(axis=0)
+    judged = np.isfinite(y).all(axis=0)[labelled]
     n = int(judged.sum())
     if n < 3:
         raise UsageError(
@@ -271,33 +304,35 @@ def _by_queries(
             " corrected means need at least three: have the waiting pairs judged (`annotate read` writes"
             " their page), then read all files again"
         )
-    kept = np.flatnonzero(there)
-    estimates: Estimates = {}
     low, high = measure.definition.low, measure.definition.high
     # A measure without a fixed end can differ by at least as much as it was seen to.
-    reach = float(high - low) if low is not None and high is not None else max(1.0, float(np.nanmax(np.ptp(f, axis=0))))
-    for key, (a, b) in _contrasts(collection, np.stack([y, f], axis=1)[..., there]):
-        differ = _differ(collection, *key, measure.cutoff)[kept] if key[1] else np.ones(len(kept), np.bool_)
-        if key[1]:
-            both = corrected_difference(a, b, judged, differ, confidence, reach)
+    reach = max(1.0, float(np.nanmax(np.ptp(f, axis=0))))
+    if low is not None and high is not None:
+        reach = float(high - low)
+    values: dict[tuple[str, str], tuple[Corrected, Corrected, float]] = {}
+    for (run, other), (a, b) in _contrasts(collection, np.stack([y, f], axis=1)[..., labelled]):
+        if other:
+            differ = _differ(collection, run, other, measure.cutoff)[labelled]
+            corrected, alone = corrected_difference(a, b, judged, differ, confidence, reach=reach)
         else:
-            both = corrected_mean(a[judged], b[judged], b, confidence), _alone(a[judged], confidence)
-        estimates[key] = *both, float(b.mean())
-    return estimates, n, int(there.sum())
+            corrected = corrected_mean(a[judged], b[judged], b, confidence)
+            alone = _alone(a[judged], confidence)
+        values[run, other] = corrected, alone, float(b.mean())
+    return _Estimates(values, n, int(labelled.sum()))
 
 
-def _differ(collection: Collection, first: str, second: str, cutoff: int | None) -> npt.NDArray[np.bool_]:
+def _differ(collection: Collection, first: str, second: str, cutoff: int | None) -> Bools:
     """Return on which queries two runs show different lists."""
-    one, other = (next(run for run in collection.runs if run.name == name) for name in (first, second))
+    runs = {run.name: run for run in collection.runs}
     depth = cutoff or collection.depth
-    return np.array([list(one.top(query, depth)) != list(other.top(query, depth)) for query in collection.queries])
+    return np.array([runs[first].top(query, depth) != runs[second].top(query, depth) for query in collection.queries])
 
 
 def corrected_difference(
     people: Floats,
     machine: Floats,
-    judged: npt.NDArray[np.bool_],
-    differ: npt.NDArray[np.bool_],
+    judged: Bools,
+    differ: Bools,
     confidence: float,
     reach: float = 1.0,
 ) -> tuple[Corrected, Corrected]:
@@ -308,30 +343,37 @@ def corrected_difference(
     share, taken = float(differ.mean()), judged & differ
     y, n = people[taken], int(taken.sum())
     if share == 0:
-        return (nothing := Corrected(0.0, 0.0, 0.0, 0.0, 0, 0.0)), nothing
+        nothing = Corrected(0.0, 0.0, 0.0, error=0.0, freedom=0, weight=0.0)
+        return nothing, nothing
     if n < _LEAST:
         value = share * float(y.mean()) if n else np.nan
-        return (unknown := Corrected(value, np.nan, np.nan, np.nan, 0, 0.0)), unknown
-    alone = _interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1, confidence, 0.0, reach / n)
-    made = corrected_mean(y, machine[taken], machine[differ], confidence, reach / n)
-    return _times(made, share), _times(alone, share)
+        unknown = Corrected(value, np.nan, np.nan, error=np.nan, freedom=0, weight=0.0)
+        return unknown, unknown
+    corrected = corrected_mean(y, machine[taken], machine[differ], confidence, floor=reach / n)
+    return _times(corrected, share), _times(_alone(y, confidence, floor=reach / n), share)
 
 
-def _alone(people: Floats, confidence: float) -> Corrected:
+def _alone(people: Floats, confidence: float, floor: float = 0.0) -> Corrected:
     """Return the mean by people's labels alone."""
     n = len(people)
-    return _interval(float(people.mean()), float(people.var(ddof=1)) / n, n - 1, confidence, 0.0)
+    return _interval(float(people.mean()), float(people.var(ddof=1)) / n, n - 1, confidence, floor=floor)
 
 
-def _times(one: Corrected, by: float) -> Corrected:
-    return replace(one, value=one.value * by, low=one.low * by, high=one.high * by, error=one.error * by)
+def _times(estimate: Corrected, by: float) -> Corrected:
+    return replace(
+        estimate,
+        value=estimate.value * by,
+        low=estimate.low * by,
+        high=estimate.high * by,
+        error=estimate.error * by,
+    )
 
 
 def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
     """Return what labels add to a measure that is a sum over pairs; NaN where there is none."""
     if measure.name == "DCG":
         return np.maximum(labels, 0.0)
-    least = measure.rel if measure.rel is not None else scale.min_rel
+    least = scale.min_rel if measure.rel is None else measure.rel
     return labels if least is None else np.where(np.isnan(labels), np.nan, labels >= least)
 
 
@@ -353,28 +395,34 @@ def counted(collection: Collection, row: Mapping[tuple[str, str], int], measure:
 
 
 def _by_pairs(
-    collection: Collection, judged: pd.DataFrame, people: Labeling, machine: Labeling, measure: Measure,
+    collection: Collection,
+    judged: pd.DataFrame,
+    sides: tuple[Labeling, Labeling],
+    measure: Measure,
     confidence: float,
-) -> tuple[Estimates, int, int]:  # fmt: skip
-    """Return corrected sums and differences from single pairs, how many were judged, and of how many queries."""
-    places = {query: at for at, query in enumerate(collection.queries)}
-    pairs = [(query, doc) for query, docs in collection.pairs.items() for doc in docs]
+) -> _Estimates:
+    """Return corrected sums and differences from single pairs, by people's labels and the machine's."""
+    places = {query_id: at for at, query_id in enumerate(collection.queries)}
+    pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
     row = {pair: at for at, pair in enumerate(pairs)}
-    query, n = np.array([places[q] for q, _ in pairs]), len(places)
+    query, n = np.array([places[query_id] for query_id, _ in pairs]), len(places)
     probability = np.zeros(len(pairs))
-    probability[[row[pair] for pair in pd.MultiIndex.from_frame(judged[["query_id", "doc_id"]])]] = judged[
-        "probability"
-    ]
-    y, f = (worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
+    drawn = [row[pair] for pair in zip(judged["query_id"], judged["doc_id"], strict=True)]
+    probability[drawn] = judged["probability"]
+    y, f = (worth(labeling.at(pairs), labeling.scale, measure) for labeling in sides)
     y[probability == 0] = np.nan
-    f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)
+    known = np.isfinite(f)
+    f[~known] = f[known].mean() if known.any() else 0.0
     counts = counted(collection, row, measure)
     # A judge that is sure and wrong leaves few positives with large weights, whose spread a sample seldom shows.
     few = int((y > 0).sum()) < _POSITIVE and judged["probability"].nunique() > 1
-    estimates: Estimates = {}
+    values: dict[tuple[str, str], tuple[Corrected, Corrected, float]] = {}
     for key, c in _contrasts(collection, counts):
-        made, alone = (corrected_sum(y, of, c, probability, query, n, confidence) for of in (f, np.zeros(len(f))))
-        if few:
-            made, alone = (replace(one, low=np.nan, high=np.nan, error=np.nan) for one in (made, alone))
-        estimates[key] = made, alone, float(np.bincount(query, f * c, minlength=n).mean())
-    return estimates, len(judged), n
+        both = []
+        for machine in (f, np.zeros(len(f))):
+            estimate = corrected_sum(y, machine, c, probability, query, queries=n, confidence=confidence)
+            if few:
+                estimate = replace(estimate, low=np.nan, high=np.nan, error=np.nan)
+            both.append(estimate)
+        values[key] = both[0], both[1], float(np.bincount(query, f * c, minlength=n).mean())
+    return _Estimates(values, len(judged), n)

@@ -29,6 +29,7 @@ from scipy import stats
 
 from judgekit.analysis.money import Money
 from judgekit.collection import Collection
+from judgekit.data.columns import Bools, Floats
 from judgekit.data.labelings import Labeling
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
@@ -36,8 +37,6 @@ from judgekit.people.correct import counted, gained, worth
 from judgekit.people.reading import People
 from judgekit.people.sampling import coarse, probabilities
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Pair = tuple[str, str]
 
 MARGIN: Final = 0.01
@@ -104,7 +103,7 @@ class Contest:
         # Pairs that were asked about in vain count as not drawn.
         p = np.where(judged, chance * (judged.sum() / max(np.count_nonzero(chance), 1)), 1.0)
         rest = np.where(judged, people - mean, 0.0) / p
-        gaps, lost = self.counts[:, None] - self.counts[None], (1 - p) / p**2
+        gaps, lost = self._gaps, (1 - p) / p**2
         value = gaps @ (mean + rest)
         # Where no label was a surprise yet the next one may be: by the spread of its group, which is never 0.
         error = np.sqrt(np.maximum(gaps**2 @ ((1 - p) * rest**2), gaps**2 @ (spread**2 * lost)))
@@ -114,15 +113,27 @@ class Contest:
         live = ~(low > 0).any(axis=0)
         best = _as_good(low, live)
         ahead = best if best.any() else live
-        leader = max(np.flatnonzero(ahead), key=lambda i: float(value[i].sum()))
-        rows = [
-            (self.runs[i], self.runs[j], value[i, j], low[i, j], high[i, j], gaps[i, j] @ self.machine)
-            for i, j in combinations(range(len(self.runs)), 2)
-        ]
-        table = pd.DataFrame(rows, columns=["run", "other", "value", "ci_low", "ci_high", "machine"])
-        share = self._expected(value, live, spread)
-        more = self._next(chance, live, spread)
-        return LookResult(self.runs, table, self.runs[leader], bool(best.any()), live, share, *more)
+        leader = max(np.flatnonzero(ahead), key=lambda run: float(value[run].sum()))
+        rows = []
+        for i, j in combinations(range(len(self.runs)), 2):
+            by_machine = gaps[i, j] @ self.machine
+            rows.append((self.runs[i], self.runs[j], value[i, j], low[i, j], high[i, j], by_machine))
+        next_chance, new = self._next(chance, live, spread)
+        return LookResult(
+            runs=self.runs,
+            table=pd.DataFrame(rows, columns=["run", "other", "value", "ci_low", "ci_high", "machine"]),
+            leader=self.runs[leader],
+            decided=bool(best.any()),
+            live=live,
+            share=self._expected(value, live, spread),
+            chance=next_chance,
+            new=new,
+        )
+
+    @cached_property
+    def _gaps(self) -> Floats:
+        """What a label of 1 adds to the difference of every two runs, shape (R, R, N)."""
+        return self.counts[:, None] - self.counts[None]
 
     @classmethod
     def of(cls, collection: Collection, machine: Labeling, measure: Measure, seed: int) -> tuple[Self, list[Pair]]:
@@ -130,9 +141,13 @@ class Contest:
         cutoff, queries = measure.cutoff or collection.depth, list(collection.queries)
         if len(collection.runs) < 2:
             raise UsageError("design 'decision' decides between runs, but there is only one")
-        shown = ((query, doc) for run in collection.runs for query in queries for doc in run.top(query, cutoff))
-        pairs = list(dict.fromkeys(shown))
-        counts = counted(collection, {pair: place for place, pair in enumerate(pairs)}, measure)
+        places: dict[Pair, int] = {}
+        for run in collection.runs:
+            for query_id in queries:
+                for doc_id in run.top(query_id, cutoff):
+                    places.setdefault((query_id, doc_id), len(places))
+        pairs = list(places)
+        counts = counted(collection, places, measure)
         if not np.ptp(counts, axis=0).any():
             raise UsageError(f"all runs have the same lists at depth {cutoff}: there is no decision to make")
         counts /= gained(measure, cutoff).sum() * len(queries)
@@ -146,7 +161,8 @@ class Contest:
     @cached_property
     def _looks(self) -> list[int]:
         """How many pairs are judged after the pilot, look by look; a look that adds little to the pilot is left out."""
-        return [size for share in LOOKS if (size := round(share * len(self.fixed))) > 1.2 * PILOT]
+        sizes = [round(share * len(self.fixed)) for share in LOOKS]
+        return [size for size in sizes if size > 1.2 * PILOT]
 
     @property
     def _reach(self) -> float:
@@ -168,8 +184,10 @@ class Contest:
 
     def _chance(self, size: int, live: Bools, spread: Floats) -> Floats:
         """Return the probabilities of a sample of about this size, by what pairs weigh between the runs left."""
-        weight = np.ptp(self.counts[live], axis=0)
-        return probabilities(weight * spread, size) if size < len(weight) else (weight > 0).astype(np.float64)
+        weight: Floats = np.ptp(self.counts[live], axis=0)
+        if size < len(weight):
+            return probabilities(weight * spread, size)
+        return (weight > 0).astype(np.float64)
 
     def _next(self, chance: Floats, live: Bools, spread: Floats) -> tuple[Floats, Bools]:
         """Return the probabilities of all pairs that are asked by the next look, and which pairs it adds."""
@@ -184,11 +202,10 @@ class Contest:
 
     def _expected(self, value: Floats, live: Bools, spread: Floats) -> float:
         """Return the share of the pool which decides it, if differences and spreads are as they are now thought."""
-        squares = (self.counts[:, None] - self.counts[None]) ** 2
         for size in (PILOT, *self._looks):
             p = self._chance(size, live, spread)
             lost = np.divide(1 - p, p, out=np.zeros_like(p), where=p > 0)
-            low = value - self._reach * np.sqrt(squares @ (spread**2 * lost))
+            low = value - self._reach * np.sqrt(self._gaps**2 @ (spread**2 * lost))
             live = live & ~(low > 0).any(axis=0)
             if _as_good(low, live).any():
                 return float(p.mean())
@@ -229,22 +246,23 @@ class RunChoice:
 
     def lines(self, money: Money) -> Iterator[str]:
         """Yield what is decided, and what to expect of the rest."""
-        it, table, best = self.look, self.look.table, self.look.leader
-        if it.decided:
-            yield f"Decided: {best} is shown to be within {MARGIN:g} of the best in {self.measure} (of at most 1)."
+        look, best, measure = self.look, self.look.leader, self.measure
+        if look.decided:
+            yield f"Decided: {best} is shown to be within {MARGIN:g} of the best in {measure} (of at most 1)."
             yield f"People judged {self.judged:,} of the {self.pool:,} pairs ({self.judged / self.pool:.0%})."
             return
         if not self.new:
-            yield f"Not decided: every pair that tells the runs apart was asked. {best} is ahead in {self.measure}."
+            yield f"Not decided: every pair that tells the runs apart was asked. {best} is ahead in {measure}."
             return
         if self.judged:
-            left = ", ".join(np.array(it.runs)[it.live])
-            yield f"Not decided yet in {self.measure}: {best} is ahead of what is left ({left})."
+            left = ", ".join(np.array(look.runs)[look.live])
+            yield f"Not decided yet in {measure}: {best} is ahead of what is left ({left})."
         else:
-            ahead = table.loc[(table["run"] == best) | (table["other"] == best), "value"].abs().min()
-            yield f"By {self.by} alone {best} is best in {self.measure}, by {ahead:.3f} (of at most 1)."
+            of_best = (look.table["run"] == best) | (look.table["other"] == best)
+            ahead = look.table.loc[of_best, "value"].abs().min()
+            yield f"By {self.by} alone {best} is best in {measure}, by {ahead:.3f} (of at most 1)."
             yield f"Ask first whether people matter here: only if {self.by} favours a run by more than that."
-        n = max(round(it.share * self.pool), len(self.chance))
+        n = max(round(look.share * self.pool), len(self.chance))
         price = "" if money.judgment is None else f", {n * money.judgment:,.2f} {money.currency}".rstrip()
         nearly = "The runs are nearly equal: expect" if n > _NEARLY * self.pool else "Expect"
         yield (
@@ -259,18 +277,18 @@ class RunChoice:
 
     def before(self, people: People) -> tuple[tuple[Any, ...], ...]:
         """Return what people were asked so far, as rows for the next sample, with the probabilities of its look."""
-        labels = people.labeling.at(pd.MultiIndex.from_frame(people.asked[["query_id", "doc_id"]])).tolist()
-        rows = people.asked.itertuples(index=False, name=None)
-        return tuple(
-            (query, doc, None if isnan(label) else label, self.chance[query, doc], *rest)
-            for label, (query, doc, _, *rest) in zip(labels, rows, strict=True)
-        )
+        labels = people.labeling.at(zip(people.asked["query_id"], people.asked["doc_id"], strict=True)).tolist()
+        rows: list[tuple[Any, ...]] = []
+        for label, row in zip(labels, people.asked.itertuples(index=False, name=None), strict=True):
+            query_id, doc_id, _, *rest = row
+            rows.append((query_id, doc_id, None if isnan(label) else label, self.chance[query_id, doc_id], *rest))
+        return tuple(rows)
 
 
 def decided_by(design: str) -> tuple[str, str] | None:
     """Return the labeling and the measure of a design that decides, else None."""
-    found = re.fullmatch(r"decision\(measure=([^,]+),by=(.+),of=\w+\)", design)
-    return None if found is None else (found[2], found[1])
+    match = re.fullmatch(r"decision\(measure=([^,]+),by=(.+),of=\w+\)", design)
+    return None if match is None else (match[2], match[1])
 
 
 def decide(
@@ -279,17 +297,17 @@ def decide(
 ) -> RunChoice:  # fmt: skip
     """Return what people decided so far about the runs, and what to ask them next."""
     if people is not None:
-        told = decided_by(people.design)
-        if told is None:
+        sampled = decided_by(people.design)
+        if sampled is None:
             raise UsageError(
                 "people's labels were not sampled by the design 'decision', so no further look was planned"
             )
-        by, primary = told
+        by, primary = sampled
     if not labelings:
         raise UsageError("design 'decision' needs the labels of a finished run: name its folder")
-    by = by or (next(iter(labelings)) if len(labelings) == 1 else None)
-    if by is None:
+    if not by and len(labelings) > 1:
         raise UsageError(f"design 'decision' needs one labeling: name it with --by, one of {', '.join(labelings)}")
+    by = by or next(iter(labelings))
     if by not in labelings:
         raise UsageError(not_among("labeling", by, labelings))
     measure = Measure(primary)
@@ -298,22 +316,30 @@ def decide(
     contest, pairs = Contest.of(collection, labelings[by], measure, seed)
     shown = hashlib.sha256(json.dumps([contest.runs, pairs]).encode()).hexdigest()[:12]
     design = f"decision(measure={measure},by={by},of={shown})"
-    if people is not None and people.design != design:
-        raise UsageError(
-            "the runs or their questions are not those that the sample was drawn from, so some of their documents could"
-            " not be asked about: draw a new sample, without --people"
-        )
-    said, chance = np.full(len(pairs), np.nan), np.zeros(len(pairs))
+    labels, chance = np.full(len(pairs), np.nan), np.zeros(len(pairs))
     if people is not None:
-        said = _valued(people.labeling, pairs, measure)
+        if people.design != design:
+            raise UsageError(
+                "the runs or their questions are not those that the sample was drawn from, so some of their documents"
+                " could not be asked about: draw a new sample, without --people"
+            )
+        labels = _valued(people.labeling, pairs, measure)
         drawn = people.asked.set_index(["query_id", "doc_id"])["probability"]
         chance = drawn.reindex(pd.MultiIndex.from_tuples(pairs)).fillna(0.0).to_numpy(np.float64)
-    look, judged = contest.look(said, chance), int(np.isfinite(said).sum())
-    asked = {pairs[at]: float(look.chance[at]) for at in np.flatnonzero(look.chance)}
-    new = tuple(pairs[at] for at in np.flatnonzero(look.new))
-    return RunChoice(design, by, measure, len(pairs), judged, look, asked, new)
+    look = contest.look(labels, chance)
+    return RunChoice(
+        design=design,
+        by=by,
+        measure=measure,
+        pool=len(pairs),
+        judged=int(np.isfinite(labels).sum()),
+        look=look,
+        chance={pairs[place]: float(look.chance[place]) for place in np.flatnonzero(look.chance)},
+        new=tuple(pairs[place] for place in np.flatnonzero(look.new)),
+    )
 
 
 def _valued(labeling: Labeling, pairs: Sequence[Pair], measure: Measure) -> Floats:
     """Return what labels add to a sum over pairs, of at most 1; NaN where there is none."""
-    return worth(labeling.at(pairs), labeling.scale, measure) / (labeling.scale.high if measure.name == "DCG" else 1)
+    values = worth(labeling.at(pairs), labeling.scale, measure)
+    return values / labeling.scale.high if measure.name == "DCG" else values

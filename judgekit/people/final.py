@@ -8,22 +8,20 @@ whole numbers. How far such labels agree with people is measured on queries that
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
 from judgekit.analysis.agreement import agreement
+from judgekit.data.columns import Bools, Floats
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status, stacked
 from judgekit.errors import UsageError
 from judgekit.people.reading import People
-
-Floats = npt.NDArray[np.float64]
 
 SHOWN: Final = ("agreement", "kappa", "precision", "recall", "mean_difference")
 """The coefficients of agreement that are told."""
@@ -55,7 +53,7 @@ class Rule:
         if self.threshold is not None:
             return np.where(np.isnan(values), np.nan, (values >= self.threshold).astype(np.float64))
         means = np.interp(values, self.values, self.means)
-        return np.asarray(np.floor(means + 0.5) if self.scale.integral else means, np.float64)
+        return np.floor(means + 0.5) if self.scale.integral else means
 
     def __str__(self) -> str:
         if self.threshold is not None:
@@ -66,18 +64,19 @@ class Rule:
 
 def _thresholds(values: Floats) -> list[float]:
     """Return the values from which on a label may count as relevant, of many some."""
-    distinct = np.unique(values)[1:]
-    many = len(distinct) > _MOST_THRESHOLDS
-    return [float(x) for x in (np.quantile(distinct, np.linspace(0.05, 0.95, 19)) if many else distinct)]
+    distinct: Floats = np.unique(values)[1:]
+    if len(distinct) > _MOST_THRESHOLDS:
+        distinct = np.quantile(distinct, np.linspace(0.05, 0.95, 19))
+    return [*map(float, distinct)]
 
 
-def best_threshold(values: Floats, relevant: npt.NDArray[np.bool_]) -> float | None:
+def best_threshold(values: Floats, relevant: Bools) -> float | None:
     """Return the threshold with the largest mean of sensitivity and specificity, of equal ones the lowest."""
     if relevant.all() or not relevant.any():
         return None
-    tried = {
-        cut: float((values[relevant] >= cut).mean() + (values[~relevant] < cut).mean()) for cut in _thresholds(values)
-    }
+    tried: dict[float, float] = {}
+    for cut in _thresholds(values):
+        tried[cut] = float((values[relevant] >= cut).mean() + (values[~relevant] < cut).mean())
     return max(tried, key=lambda cut: tried[cut]) if tried else None
 
 
@@ -86,13 +85,13 @@ def fit(values: Floats, people: Floats, weight: Floats, scale: Scale) -> Rule | 
     if scale.kind == "binary":
         cut = best_threshold(values, people.astype(np.bool_))
         return None if cut is None else Rule(scale, cut)
-    at, place = np.unique(values, return_inverse=True)
-    if len(at) < 2 or len(np.unique(people)) < 2:
+    distinct, place = np.unique(values, return_inverse=True)
+    if len(distinct) < 2 or len(np.unique(people)) < 2:
         return None
     weights = np.bincount(place, weight)
     means = np.bincount(place, weight * people) / weights
     fitted = isotonic_regression(means, weights=weights).x
-    return Rule(scale, values=tuple(at.tolist()), means=tuple(fitted.tolist()))
+    return Rule(scale, values=tuple(distinct.tolist()), means=tuple(fitted.tolist()))
 
 
 def held_out(table: pd.DataFrame, scale: Scale) -> Floats:
@@ -139,21 +138,12 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
     """Return the final labels of everything that a labeling labelled, and of what people judged."""
     own = machine.table[[*_PAIR, "relevance", "status"]].rename(columns={"relevance": "machine"})
     if people is None:
-        table = own.assign(relevance=own["machine"], confidence=np.nan)
-        table["source"] = np.where(table["status"] == Status.OK.value, machine.name, "")
-        least = machine.scale.min_rel
-        cut = (
-            "no label is declared relevant"
-            if least is None
-            else f"relevant from {least} on, as {machine.name} declares"
-        )
-        note = f"no people judged: the labels are those of {machine.name} ({cut}), of unknown accuracy"
-        return FinalLabels(Labeling("final", machine.scale, table), None, table, pd.DataFrame(), 0, (note,))
+        return _as_declared(machine, own)
     scale = people.labeling.scale
-    said = people.labeling.table[people.labeling.table["status"] == Status.OK.value]
-    said = said[[*_PAIR, "relevance"]].rename(columns={"relevance": "people"})
-    said = said.merge(people.asked[[*_PAIR, "probability"]], on=_PAIR)
-    both = said.merge(own[own["machine"].notna()], on=_PAIR)
+    labels = people.labeling.table
+    labels = labels.loc[labels["status"] == Status.OK.value, [*_PAIR, "relevance"]]
+    labels = labels.rename(columns={"relevance": "people"}).merge(people.asked[[*_PAIR, "probability"]], on=_PAIR)
+    both = labels.merge(own[own["machine"].notna()], on=_PAIR)
     rule = fit(*_columns(both), scale)
     if rule is None:
         raise UsageError(
@@ -161,69 +151,80 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
             " a rule: judge more passages, both relevant and not"
         )
     both["held"] = held_out(both, scale)
-    table = own.merge(said[[*_PAIR, "people"]], on=_PAIR, how="outer")
+    known = both[both["held"].notna()]
+    table = own.merge(labels[[*_PAIR, "people"]], on=_PAIR, how="outer")
     mapped, by_people = rule(table["machine"].to_numpy()), table["people"].notna()
     table["relevance"] = np.where(by_people, table["people"], mapped)
     table["status"] = table["status"].where(~by_people, Status.OK.value)
     table["source"] = np.where(by_people, "people", np.where(np.isnan(mapped), "", machine.name))
-    known = both[both["held"].notna()]
-    share = (
-        (known["held"] == known["people"]).groupby(known["held"]).mean() if scale.integral else pd.Series(dtype=float)
-    )
+    share = pd.Series(dtype=float)
+    if scale.integral:
+        share = (known["held"] == known["people"]).groupby(known["held"]).mean()
     table["confidence"] = np.where(by_people, 1.0, table["relevance"].map(share))
     table = table.sort_values(_PAIR, ignore_index=True)
-    columns = table[[*_PAIR, "relevance", "status"]]
-    found = _agreement(machine, known, scale, seed)
-    notes = _notes(machine.name, known, mapped, scale)
-    return FinalLabels(Labeling("final", scale, columns), rule, table, found, len(both), notes)
+    return FinalLabels(
+        labeling=Labeling("final", scale, table[[*_PAIR, "relevance", "status"]]),
+        rule=rule,
+        table=table,
+        agreement=_agreement(machine, known, scale, seed),
+        judged=len(both),
+        notes=tuple(_notes(machine.name, known, mapped, scale)),
+    )
+
+
+def _as_declared(machine: Labeling, own: pd.DataFrame) -> FinalLabels:
+    table = own.assign(relevance=own["machine"], confidence=np.nan)
+    table["source"] = np.where(table["status"] == Status.OK.value, machine.name, "")
+    least = machine.scale.min_rel
+    cut = "no label is declared relevant"
+    if least is not None:
+        cut = f"relevant from {least} on, as {machine.name} declares"
+    note = f"no people judged: the labels are those of {machine.name} ({cut}), of unknown accuracy"
+    labeling = Labeling("final", machine.scale, table)
+    return FinalLabels(labeling, None, table, agreement=pd.DataFrame(), judged=0, notes=(note,))
 
 
 def agreed(people: People, machines: Mapping[str, Labeling]) -> pd.DataFrame:
     """Return how far labelings agree with people on held-out queries, where people's labels can say it."""
-    found = []
+    tables = [pd.DataFrame(columns=["first", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"])]
     for labeling in machines.values():
         try:
             table = final_labels(labeling, people).agreement
         except UsageError:  # too few judgments to fit a rule, which corrected means do not need
             continue
-        found.append(table[table["coefficient"].isin(SHOWN)] if len(table) else table)
-    columns = ["first", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]
-    return stacked([pd.DataFrame(columns=columns), *found])
+        tables.append(table[table["coefficient"].isin(SHOWN)] if len(table) else table)
+    return stacked(tables)
 
 
 def _agreement(machine: Labeling, known: pd.DataFrame, scale: Scale, seed: int) -> pd.DataFrame:
     if not len(known):
         return pd.DataFrame()
     name = machine.name if machine.name != "people" else "people (labeling)"
-    held, said = known["held"], known["people"]
+    held, people = known["held"], known["people"]
     if not scale.integral:
         # The rule turns a judge's 0 into .007, say: as decimals nothing would ever agree with people's shares.
         least = machine.scale.min_rel
         held = held >= HALF if least is None else known["machine"] >= least
-        said, scale = said >= HALF, Scale("binary")
-    sides = (
-        Labeling(side, scale, known[_PAIR].assign(relevance=labels.to_numpy(np.float64)))
-        for side, labels in ((name, held), ("people", said))
-    )
-    return agreement([*sides], people=["people"], seed=seed).table
+        people, scale = people >= HALF, Scale("binary")
+    labelings = []
+    for side, labels in ((name, held), ("people", people)):
+        table = known[_PAIR].assign(relevance=labels.to_numpy(np.float64))
+        labelings.append(Labeling(side, scale, table))
+    return agreement(labelings, people=["people"], seed=seed).table
 
 
-def _notes(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> tuple[str, ...]:
-    """Return what is wrong with mapped labels, held against what people gave."""
+def _notes(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> Iterator[str]:
+    """Yield what is wrong with mapped labels, held against what people gave."""
     if not len(known):
-        return (
-            "people judged too few queries to hold any out: the agreement of the other labels with people is unknown",
-        )
-    notes = []
+        yield "people judged too few queries to hold any out: the agreement of the other labels with people is unknown"
+        return
     if not scale.integral:
-        notes.append(
-            f"agreement is that of relevant or not: by people from a share of {HALF:g} on, by {name} as it declares"
-        )
+        yield f"agreement is that of relevant or not: by people from a share of {HALF:g} on, by {name} as it declares"
+        return
     commonest = known["people"].value_counts(normalize=True).iloc[0]
-    if scale.integral and (known["held"] == known["people"]).mean() <= commonest:
-        notes.append(f"on held-out queries {name} is right no more often than always guessing people's commonest label")
-    never = sorted(set(known["people"]) - set(mapped[~np.isnan(mapped)].tolist())) if scale.integral else []
+    if (known["held"] == known["people"]).mean() <= commonest:
+        yield f"on held-out queries {name} is right no more often than always guessing people's commonest label"
+    never = sorted(set(known["people"]) - set(mapped[~np.isnan(mapped)].tolist()))
     if never:
         grades = ", ".join(f"{grade:g}" for grade in never)
-        notes.append(f"people gave the grade {grades}, and no label of {name} is as good as that on average")
-    return tuple(notes)
+        yield f"people gave the grade {grades}, and no label of {name} is as good as that on average"

@@ -44,24 +44,25 @@ class Grades:
         Raises:
             DataError: the answers are not those that the sample was drawn from.
         """
-        there = answered_by_all(dict.fromkeys(query for of_run in texts.values() for query in of_run), texts)
-        if len(there) != self.drawn_from:
+        asked = dict.fromkeys(query_id for of_run in texts.values() for query_id in of_run)
+        answered = answered_by_all(asked, texts)
+        if len(answered) != self.drawn_from:
             reason = (
                 f"the grades were drawn from {self.drawn_from:,} questions that every run answered, and now there are"
-                f" {len(there):,}: draw a new sample"
+                f" {len(answered):,}: draw a new sample"
             )
             raise DataError(reason, self.path)
-        known = {(query_id, answer_id(texts[run][query_id])) for run in texts for query_id in there}
-        strange = next((query_id for query_id, answer in self.values if (query_id, answer) not in known), None)
-        if strange is not None:
-            reason = f"the graded answers to query {strange!r} are not among the answers: they have changed since"
-            raise DataError(reason, self.path)
-        rows = [
-            {"run": run, "query_id": query_id, "value": self.values[key]}
-            for run in texts
-            for query_id in there
-            if (key := (query_id, answer_id(texts[run][query_id]))) in self.values
-        ]
+        rows, known = [], set[tuple[str, str]]()
+        for run, of_run in texts.items():
+            for query_id in answered:
+                key = query_id, answer_id(of_run[query_id])
+                known.add(key)
+                if key in self.values:
+                    rows.append({"run": run, "query_id": query_id, "value": self.values[key]})
+        for key in self.values:
+            if key not in known:
+                reason = f"the graded answers to query {key[0]!r} are not among the answers: they have changed since"
+                raise DataError(reason, self.path)
         return pd.DataFrame(rows, columns=["run", "query_id", "value"])
 
 
@@ -131,21 +132,23 @@ def corrected_by(
         confidence: of the intervals.
     """
     rows = quality[(quality["metric"] == metric) & (quality["depth"] == grades.depth)]
-    values = rows.pivot_table(index="run", columns="query_id", values="value", aggfunc="mean").reindex(index=list(runs))
+    values = _by_run(rows, runs)
     # A question that the metric rates for some runs only says nothing of their difference.
     values = values.loc[:, values.notna().all(axis=0)]
-    given = grades_of(grades, quality, metric, runs, None).pivot_table(
-        index="run", columns="query_id", values="value", aggfunc="mean"
-    )
-    people = given.reindex(index=list(runs), columns=values.columns)
-    together = None if groups is None else np.array([groups.get(str(query), f"\0{query}") for query in values.columns])
+    people = _by_run(grades_of(grades, quality, metric, runs, None), runs).reindex(columns=values.columns)
+    together = None
+    if groups is not None:
+        names = np.array([groups.get(str(query_id), f"\0{query_id}") for query_id in values.columns])
+        together = np.unique(names, return_inverse=True)[1]
     return corrected_quality(
-        tuple(runs),
-        people.to_numpy(np.float64),
-        values.to_numpy(np.float64),
-        groups=None if together is None else np.unique(together, return_inverse=True)[1],
-        confidence=confidence,
+        tuple(runs), people.to_numpy(np.float64), values.to_numpy(np.float64), groups=together, confidence=confidence
     )
+
+
+def _by_run(rows: pd.DataFrame, runs: Sequence[str]) -> pd.DataFrame:
+    """Return values with a row per run and a column per question."""
+    table = rows.pivot_table(index="run", columns="query_id", values="value", aggfunc="mean")
+    return table.reindex(index=list(runs))
 
 
 def texts_of(quality: pd.DataFrame, metric: str, depth: int, runs: Collection[str]) -> dict[str, dict[str, str]]:

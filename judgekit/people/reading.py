@@ -88,23 +88,22 @@ class Judgments:
 def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
     """Read what assessors said of a sample."""
     tasks = {task.task: task for task in sample.tasks}
-    rows: dict[tuple[str, str], tuple[Judgment, Path]] = {}
+    rows: dict[tuple[str, str], Judgment] = {}
+    files_of: dict[tuple[str, str], Path] = {}
     for path in files:
         data = read_bytes(path, _EXPECTED)
-        read = _download(path, sample) if data.lstrip().startswith(b"{") else _csv_rows(path, data)
-        for line, row in read:
+        filled_in = _download(path, sample) if data.lstrip().startswith(b"{") else _csv_rows(path, data)
+        for line, row in filled_in:
             judgment = _judgment(row, sample, tasks, path, line)
             key = judgment.task.task, judgment.assessor
             if key in rows:
-                _, earlier = rows[key]
+                earlier = files_of[key]
                 again = "twice in this file" if earlier == path else f"in {earlier} as well"
-                raise DataError(
-                    f"task {judgment.task.task!r} is judged by assessor {judgment.assessor!r} {again}", path, line
-                )
-            rows[key] = judgment, path
+                raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path, line)
+            rows[key], files_of[key] = judgment, path
     if not rows:
         raise UsageError("the files hold no judgments: name at least one file that does")
-    return Judgments(sample, tuple(row for row, _ in rows.values()))
+    return Judgments(sample, tuple(rows.values()))
 
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
@@ -123,16 +122,25 @@ def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task],
     for name, given in row.items():
         if name in wanted and (given != wanted[name] or isinstance(given, bool)):
             hint = ": import the column as text" if isinstance(given, str) and path.suffix == ".csv" else ""
-            raise DataError(
-                f"task {task.task!r} has the {name} {given!r}, the sample {wanted[name]!r}{hint}", path, line
-            )
-    assessor = row["assessor"]
+            reason = f"task {task.task!r} has the {name} {given!r}, the sample {wanted[name]!r}{hint}"
+            raise DataError(reason, path, line)
+    assessor, seconds = row["assessor"], row["seconds"]
     if row["key"] != sample.key(task, assessor):
         raise DataError(f"task {task.task!r} was not given to assessor {assessor!r}: the key is not theirs", path, line)
-    value, seconds = _value(row["rating"], sample, task, path, line), row["seconds"]
+    try:
+        value = _value(row["rating"], sample, task)
+    except ValueError as error:
+        raise DataError(str(error), path, line) from None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise DataError(f"seconds are {seconds!r}, not a number from 0 on", path, line)
-    return Judgment(task, assessor, value, row["skipped"] * (value is None), row["comment"], float(seconds))
+    return Judgment(
+        task,
+        assessor,
+        value,
+        skipped=row["skipped"] if value is None else "",
+        comment=row["comment"],
+        seconds=float(seconds),
+    )
 
 
 def _download(path: Path, sample: Sample) -> Rows:
@@ -145,24 +153,23 @@ def _download(path: Path, sample: Sample) -> Rows:
     except (IndexError, KeyError, TypeError, ValueError):
         last = None
     if not last == head.get("tasks") == len(body) - 1:
-        raise DataError(
-            "was cut off: download it again from the page, which still holds all judgments", path, len(body) + 1
-        )
-    who = head.get("assessor")
-    for name, wanted in sample.head(str(who)).items():
+        reason = "was cut off: download it again from the page, which still holds all judgments"
+        raise DataError(reason, path, len(body) + 1)
+    assessor = head.get("assessor")
+    for name, wanted in sample.head(str(assessor)).items():
         if head.get(name) != wanted:
-            told = "belongs to another sample than the one given" if name == "sample" else f"has another {name}"
-            raise DataError(told, path, 1)
+            if name == "sample":
+                raise DataError("belongs to another sample than the one given", path, 1)
+            raise DataError(f"has another {name}", path, 1)
     for line in body[:-1]:
         row = parse_object(line, path)
-        lacking = sorted({*_WRITTEN} - row.keys())
-        if lacking or row.keys() - {*_WRITTEN, "at"}:
-            odd = lacking or sorted(row.keys() - {*_WRITTEN, "at"})
-            reason = f"{'lacks' if lacking else 'has'} {odd[0]!r}, other than what the page writes"
-            raise DataError(reason, path, line.number)
+        for names, verb in (({*_WRITTEN} - row.keys(), "lacks"), (row.keys() - {*_WRITTEN, "at"}, "has")):
+            if names:
+                reason = f"{verb} {min(names)!r}, other than what the page writes"
+                raise DataError(reason, path, line.number)
         if not all(isinstance(row[name], str) for name in ("task", "key", "skipped", "comment")):
             raise DataError("task, key, skipped and comment must be texts", path, line.number)
-        yield line.number, {**row, "sample": sample.name, "assessor": who, "rating": row["value"]}
+        yield line.number, {**row, "sample": sample.name, "assessor": assessor, "rating": row["value"]}
 
 
 _WRITTEN: Final = (
@@ -172,26 +179,26 @@ _WRITTEN: Final = (
 """What the page writes of each task."""
 
 
-def _value(said: Any, sample: Sample, task: Task, path: Path, line: int) -> float | str | None:
-    """Return what was said, checked; None where nothing was."""
-    if said is None or said == "":
+def _value(rating: Any, sample: Sample, task: Task) -> float | str | None:
+    """Return a rating as a value, None where nothing was said; a `ValueError` says why it is none."""
+    if rating is None or rating == "":
         return None
-    if isinstance(said, bool):
-        raise DataError(f"{str(said).lower()} is not a grade", path, line)
+    if isinstance(rating, bool):
+        raise ValueError(f"{str(rating).lower()} is not a grade")
     if sample.form != "grades":
         allowed = (*task.doc_ids, "none")
-        if said not in allowed:
-            raise DataError(f"{said!r} is not one of {', '.join(allowed)}", path, line)
-        return str(said)
+        if rating not in allowed:
+            raise ValueError(f"{rating!r} is not one of {', '.join(allowed)}")
+        return str(rating)
     scale = Scale.parse(sample.scale)
     try:
-        grade = sample.grades.index(said) + scale.low if said in sample.grades else float(said)
+        grade = float(sample.grades.index(rating) + scale.low if rating in sample.grades else rating)
     except (TypeError, ValueError):
-        raise DataError(f"{said!r} is not a grade of the scale {scale}", path, line) from None
+        raise ValueError(f"{rating!r} is not a grade of the scale {scale}") from None
     problem = scale.problem(grade)
     if problem:
-        raise DataError(f"grade {problem}", path, line)
-    return float(grade)
+        raise ValueError(f"grade {problem}")
+    return grade
 
 
 def write_csv(sample: Sample) -> str:
@@ -201,7 +208,8 @@ def write_csv(sample: Sample) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow((*_REPEATED, "question", "title", "text", *_SAID))
     for task in sample.tasks:
-        title, text = " | ".join(title for title, _ in task.texts if title), "\n\n".join(text for _, text in task.texts)
+        title = " | ".join(title for title, _ in task.texts if title)
+        text = "\n\n".join(text for _, text in task.texts)
         for assessor in task.assessors:
             cells = [sample.name, task.task, sample.key(task, assessor), assessor, task.query_id]
             cells += [" ".join(task.doc_ids), task.question, title, text, *("" for _ in _SAID)]
@@ -215,7 +223,9 @@ def _csv_rows(path: Path, data: bytes) -> Rows:
     except UnicodeDecodeError as error:
         raise DataError(f"is not UTF-8 text ({error.reason}): save it as CSV UTF-8", path) from None
     first = text.partition("\n")[0]
-    delimiter = ";" if first.count(";") > first.count(",") else "\t" if "\t" in first else ","
+    delimiter = "\t" if "\t" in first else ","
+    if first.count(";") > first.count(","):
+        delimiter = ";"
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     header = [cell.strip() for cell in next(rows, [])]
     if not {*_REPEATED, "rating"} <= set(header):
@@ -226,8 +236,8 @@ def _csv_rows(path: Path, data: bytes) -> Rows:
             continue
         if len(row) != len(header):
             raise DataError(f"has {len(row)} cells, the header {len(header)}", path, rows.line_num)
-        given = {**dict.fromkeys(_SAID, ""), **dict(zip(header, map(of_cell, row), strict=True))}
-        yield rows.line_num, {name: given[name] for name in (*_REPEATED, *_SAID)} | {"seconds": 0.0}
+        cells = {**dict.fromkeys(_SAID, ""), **dict(zip(header, map(of_cell, row), strict=True))}
+        yield rows.line_num, {**{name: cells[name] for name in (*_REPEATED, *_SAID)}, "seconds": 0.0}
 
 
 @dataclass(frozen=True)
@@ -253,40 +263,44 @@ _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Stat
 
 def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people") -> People:
     """Make one label of the judgments of each pair, by the sample's rule unless another is given."""
-    sample, rows = judgments.sample, [row for row in judgments.rows if not row.task.repeat_of]
-    scale, rule = Scale.parse(sample.scale), rule or sample.rule
+    sample, rule = judgments.sample, rule or judgments.sample.rule
+    rows = [row for row in judgments.rows if not row.task.repeat_of]
     if sample.form == "best":
         return _people(_chosen(rows), Scale("unit"), name, judgments)
+    scale = Scale.parse(sample.scale)
     if rule == "mean" and scale.integral:
         scale = Scale("unit") if scale.kind == "binary" else replace(scale, kind="means")
-    out = []
-    for task, each in _by_task(rows):
-        value, status = _one(each, rule)
-        number = sum(row.value is not None for row in each)
-        out.append((task.query_id, *task.doc_ids, value, task.probability, task.content, status, number))
-    return _people([*out, *sample.before], scale, name, judgments)
+    labels: list[tuple[Any, ...]] = []
+    for task, given in _by_task(rows):
+        value, status = _label(given, rule)
+        number = sum(row.value is not None for row in given)
+        labels.append((task.query_id, *task.doc_ids, value, task.probability, task.content, status, number))
+    return _people([*labels, *sample.before], scale, name, judgments)
 
 
 def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
     """Return the judgments of each task, in the order in which tasks appear."""
-    said: dict[str, list[Judgment]] = defaultdict(list)
+    by_task: dict[str, tuple[Task, list[Judgment]]] = {}
     for row in rows:
-        said[row.task.task].append(row)
-    return [(each[0].task, each) for each in said.values()]
+        by_task.setdefault(row.task.task, (row.task, []))[1].append(row)
+    return list(by_task.values())
 
 
-def _one(rows: Sequence[Judgment], rule: Rule) -> tuple[float | None, str]:
+def _label(rows: Sequence[Judgment], rule: Rule) -> tuple[float | None, str]:
     """Return the label of a pair and ok, tie, skipped or open; an adjudicator decides what the others leave open."""
-    of = {row.assessor: float(row.value) for row in rows if row.value is not None}
-    last = of.pop(ADJUDICATOR, None)
-    if rule == "mean" and of:
-        return sum(of.values()) / len(of), "ok"
-    (first, count), *others = Counter(of.values()).most_common() or [(0.0, 0)]
-    if of and not (others and others[0][1] == count):
-        return first, "ok"
+    grades = {row.assessor: float(row.value) for row in rows if row.value is not None}
+    last = grades.pop(ADJUDICATOR, None)
+    if grades:
+        if rule == "mean":
+            return sum(grades.values()) / len(grades), "ok"
+        (first, most), *others = Counter(grades.values()).most_common()
+        if not others or others[0][1] < most:
+            return first, "ok"
     if last is not None:
         return last, "ok"
-    return None, "tie" if of else "skipped" if any(row.skipped for row in rows) else "open"
+    if grades:
+        return None, "tie"
+    return None, "skipped" if any(row.skipped for row in rows) else "open"
 
 
 ADJUDICATOR: Final = "adjudicator"
@@ -304,9 +318,11 @@ def _chosen(rows: Sequence[Judgment]) -> Iterator[tuple[Any, ...]]:
             probability.setdefault(pair, row.task.probability)
             shown[pair] += row.value is not None
             chosen[pair] += row.value == doc_id
-    for pair, chance in probability.items():
-        value, status = (chosen[pair] / shown[pair], "ok") if shown[pair] else (None, "open")
-        yield *pair, value, chance, "", status, shown[pair]
+    for pair, drawn in probability.items():
+        if shown[pair]:
+            yield *pair, chosen[pair] / shown[pair], drawn, "", "ok", shown[pair]
+        else:
+            yield *pair, None, drawn, "", "open", 0
 
 
 def _people(rows: Iterable[tuple[Any, ...]], scale: Scale, name: str, judgments: Judgments) -> People:
@@ -320,11 +336,16 @@ def _people(rows: Iterable[tuple[Any, ...]], scale: Scale, name: str, judgments:
 
 def asked_of(judgments: Judgments, people: People) -> Asked:
     """Return what stands beside the qrels: every pair that was asked about, and with which probability."""
-    sample = judgments.sample
     rows = people.asked[list(ASKED_COLUMNS)].astype({"judgments": "object", "probability": "object"})
-    table = tuple(rows.itertuples(index=False, name=None))
-    scale = str(people.labeling.scale)
-    return Asked(sample.name, people.design, scale, sample.queries, sample.pairs, table, people.seconds)
+    return Asked(
+        sample=judgments.sample.name,
+        design=people.design,
+        scale=str(people.labeling.scale),
+        queries=judgments.sample.queries,
+        pairs=judgments.sample.pairs,
+        rows=tuple(rows.itertuples(index=False, name=None)),
+        seconds=people.seconds,
+    )
 
 
 def read_people(path: Path, collection: Collection) -> People:
@@ -354,28 +375,38 @@ def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int
     scale = Scale.parse(judgments.sample.scale) if form == "grades" else Scale("grades", 5)
     said: dict[tuple[str, bool], list[tuple[str, str, float]]] = defaultdict(list)
     for row in judgments.rows:
-        if row.value is not None:
-            codes = () if form == "grades" else (*row.task.doc_ids, "none")
-            code = float(codes.index(str(row.value)) if codes else row.value)
-            pair = row.task.query_id, row.task.repeat_of or row.task.task
-            said[row.assessor, bool(row.task.repeat_of)].append((*pair, code))
+        if row.value is None:
+            continue
+        code = row.value if form == "grades" else (*row.task.doc_ids, "none").index(str(row.value))
+        pair = row.task.query_id, row.task.repeat_of or row.task.task
+        said[row.assessor, bool(row.task.repeat_of)].append((*pair, float(code)))
 
-    def agreed(**given: tuple[str, bool]) -> pd.DataFrame:
-        columns = ["query_id", "doc_id", "relevance"]
-        labelings = [Labeling(name, scale, pd.DataFrame(said[key], columns=columns)) for name, key in given.items()]
-        return agreement(labelings, resamples=resamples, seed=seed).table
+    def labeling(name: str, assessor: str, *, again: bool) -> Labeling:
+        table = pd.DataFrame(said[assessor, again], columns=["query_id", "doc_id", "relevance"])
+        return Labeling(name, scale, table)
 
-    first, again = (sorted(name for name, repeated in said if repeated == which) for which in (False, True))
-    out = {"between": agreed(**{name: (name, False) for name in first})} if len(first) > 1 else {}
-    if again:
-        out["self"] = stacked([agreed(**{name: (name, False), f"{name} again": (name, True)}) for name in again])
-    return out
+    tables: dict[str, pd.DataFrame] = {}
+    first = [labeling(name, name, again=False) for name, again in sorted(said) if not again]
+    if len(first) > 1:
+        tables["between"] = agreement(first, resamples=resamples, seed=seed).table
+    alone = []
+    for name, again in sorted(said):
+        if again:
+            both = [labeling(name, name, again=False), labeling(f"{name} again", name, again=True)]
+            alone.append(agreement(both, resamples=resamples, seed=seed).table)
+    if alone:
+        tables["self"] = stacked(alone)
+    return tables
 
 
 def disputed(judgments: Judgments, sample: Sample) -> Sample:
     """Return the tasks that the sample's rule leaves undecided, or that all skipped, for ``adjudicator``."""
     # The sample keeps its name, so that the judgments are read together.
-    rows = [row for row in judgments.rows if not row.task.repeat_of and sample.form == "grades"]
-    apart = {task.task for task, each in _by_task(rows) if _one(each, sample.rule)[1] in ("tie", "skipped")}
+    apart: set[str] = set()
+    if sample.form == "grades":
+        for task, rows in _by_task(row for row in judgments.rows if not row.task.repeat_of):
+            _, status = _label(rows, sample.rule)
+            if status in ("tie", "skipped"):
+                apart.add(task.task)
     tasks = (replace(task, assessors=(ADJUDICATOR,)) for task in sample.tasks if task.task in apart)
     return replace(sample, tasks=tuple(tasks))

@@ -58,8 +58,16 @@ class Task:
     @classmethod
     def of(cls, task: str, query: Query, shown: Sequence[Doc], probability: float) -> Self:
         """Return the task that shows these documents, or an answer as a document."""
-        ids, texts = tuple(doc.doc_id for doc in shown), tuple((doc.title, doc.text) for doc in shown)
-        return cls(task, query.query_id, query.text, ids, texts, probability, content=content_of(query.text, texts))
+        texts = tuple((doc.title, doc.text) for doc in shown)
+        return cls(
+            task,
+            query.query_id,
+            query.text,
+            doc_ids=tuple(doc.doc_id for doc in shown),
+            texts=texts,
+            probability=probability,
+            content=content_of(query.text, texts),
+        )
 
     def brief(self) -> dict[str, Any]:
         """Return what a judgment repeats of its task: all but the texts and who is asked."""
@@ -160,12 +168,15 @@ class Sample:
 
 def _built(cls: type[Any], row: Mapping[str, Any], path: Path, line: int) -> Any:
     """Return a dataclass from JSON, whose lists are tuples."""
-    known = {one.name for one in fields(cls)} - {"tasks"}
-    if row.keys() != known:
-        odd = sorted(row.keys() ^ known)[0]
-        raise DataError(f"{'has' if odd in row else 'lacks'} the field {odd!r}; expected {_EXPECTED}", path, line)
-    return cls(**{key: _tuples(value) for key, value in row.items()})
+    known = {field.name for field in fields(cls)} - {"tasks"}
+    odd = sorted(row.keys() ^ known)
+    if odd:
+        verb = "has" if odd[0] in row else "lacks"
+        raise DataError(f"{verb} the field {odd[0]!r}; expected {_EXPECTED}", path, line)
+    return cls(**{name: _tuples(value) for name, value in row.items()})
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(_tuples, value))
+    return value
