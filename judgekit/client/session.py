@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
 
@@ -172,9 +172,8 @@ class Session:
         stage = self._parts.setdefault(part, _Stage(part))
         replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
         price, usage = self.shared.spending.price(endpoint), stage.usages[endpoint.name]
-        for reply, new in zip(replies.values(), add_new(stage.seen, replies), strict=True):
-            if new:
-                usage.standalone.add(reply.usage, price, reply.seconds)
+        for reply in compress(replies.values(), add_new(stage.seen, replies)):
+            usage.standalone.add(reply.usage, price, reply.seconds)
 
     def allow(self, budget: Budget) -> None:
         """Replace what is left of the budget by another budget."""
@@ -208,9 +207,7 @@ class Session:
         """Count outcomes, each once per stage."""
         last: Endpoint | None = None
         fresh = add_new(stage.seen, [request.key for request, _ in answered])
-        for (request, outcome), new in zip(answered, fresh, strict=True):
-            if not new:
-                continue
+        for request, outcome in compress(answered, fresh):
             if request.endpoint is not last:
                 last = request.endpoint
                 price, usage, origins = self.shared.spending.price(last), stage.usages[last.name], stage.origins[last]

@@ -95,34 +95,35 @@ def batch_fetch(experiment: Experiment) -> None:
         missing, fetched = 0, list(fetch(store, load(experiment).servers().values()))
     if not fetched:
         say("no submitted batch is waiting to be fetched")
-    for one in fetched:
-        say(_progress(one))
-        for found in one.imports:
-            missing += _imported(found)
-        missing += len(one.problems)
+    for result in fetched:
+        say(_progress(result))
+        for imported in result.imports:
+            missing += _imported(imported)
+        missing += len(result.problems)
     if missing:
         raise typer.Exit(1)
 
 
-def _progress(one: Fetched) -> str:
-    whom = f"{one.submission.batch or one.submission.file} ({one.submission.model} at {one.endpoint.name})"
-    if one.batch is None:
+def _progress(fetched: Fetched) -> str:
+    submission = fetched.submission
+    whom = f"{submission.batch or submission.file} ({submission.model} at {fetched.endpoint.name})"
+    if fetched.batch is None:
         return f"{whom}: unknown to the service; `judgekit batch submit` submits it again"
-    counts, total = one.batch.request_counts, f"{len(one.submission.keys):,}"
+    counts, total = fetched.batch.request_counts, f"{len(submission.keys):,}"
     done = f"{counts.completed:,} of {total} done, {counts.failed:,} failed" if counts else f"0 of {total} done"
-    return "\n  ".join([f"{whom}: {one.batch.status}, {done}", *one.problems])
+    return "\n  ".join([f"{whom}: {fetched.batch.status}, {done}", *fetched.problems])
 
 
-def _imported(found: BatchImport) -> int:
+def _imported(imported: BatchImport) -> int:
     """Say what was imported; return how many requests have no reply."""
-    say(f"  {found.imported:,} replies imported, {found.there:,} were already stored")
-    for line, key, reason in found.failed:
+    say(f"  {imported.imported:,} replies imported, {imported.there:,} were already stored")
+    for line, key, reason in imported.failed:
         say(f"  line {line}: no reply to {key[:12]}: {reason}")
-    for line, key in found.unknown:
+    for line, key in imported.unknown:
         say(f"  line {line}: {key[:12]} was not exported from this store")
-    if found.cut is not None:
-        say(f"  line {found.cut}: cut off. The lines before it are imported; download the file again for the rest")
-    return len(found.failed) + len(found.unknown) + (found.cut is not None)
+    if imported.cut is not None:
+        say(f"  line {imported.cut}: cut off. The lines before it are imported; download the file again for the rest")
+    return len(imported.failed) + len(imported.unknown) + (imported.cut is not None)
 
 
 @batch.command("import")
@@ -137,8 +138,8 @@ def batch_import(file: Annotated[list[Path], typer.Argument(help="Result files o
     failed = 0
     with opened_store(readonly=False) as store:
         for path in file:
-            found = import_batch(store, path)
+            imported = import_batch(store, path)
             say(f"{path}:")
-            failed += _imported(found)
+            failed += _imported(imported)
     if failed:
         raise typer.Exit(1)

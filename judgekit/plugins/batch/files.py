@@ -89,10 +89,10 @@ def export_batch(
     opened: dict[tuple[str, str, str], _Open] = {}
     with ExitStack() as stack:
         for lacking in missing(units, program, store.get_many, plan):
-            asked = [request for request in lacking if not request.endpoint.application]
-            result.at_least |= len(asked) < len(lacking)  # no service asks a user's application: `run` does
-            new = [request for request in asked if request.key not in under_way]
-            result.under_way += len(asked) - len(new)
+            servable = [request for request in lacking if not request.endpoint.application]
+            result.at_least |= len(servable) < len(lacking)  # no service asks a user's application: `run` does
+            new = [request for request in servable if request.key not in under_way]
+            result.under_way += len(servable) - len(new)
             result.again += len(store.waiting([request.key for request in new]))
             now = time.time()
             waiting = [
@@ -189,8 +189,8 @@ def _results(path: Path, result: BatchImport) -> Iterator[tuple[int, str, Respon
                 path,
                 line.number,
             )
-        said = row.get("response")
-        whole = said if isinstance(said, dict) else {"status_code": 500, "body": {"error": row.get("error")}}
+        response = row.get("response")
+        whole = response if isinstance(response, dict) else {"status_code": 500, "body": {"error": row.get("error")}}
         status, body = whole.get("status_code", 200), orjson.dumps(whole.get("body"))
-        read = read_response(status if isinstance(status, int) else 500, {}, body, proven=whole is said)
+        read = read_response(status if isinstance(status, int) else 500, {}, body, proven=whole is response)
         yield line.number, row["custom_id"], read

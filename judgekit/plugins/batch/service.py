@@ -73,9 +73,9 @@ def service(endpoint: Endpoint) -> Iterator[openai.OpenAI]:
     try:
         yield client
     except openai.APIError as problem:
-        said = secret.cut(str(getattr(problem, "message", problem)))
+        reason = secret.cut(str(getattr(problem, "message", problem)))
         raise EndpointError(
-            f"the batch service of endpoint {endpoint.name!r} at {endpoint.base_url}: {said}. The store has"
+            f"the batch service of endpoint {endpoint.name!r} at {endpoint.base_url}: {reason}. The store has"
             " a note of every submitted batch: run the command again"
         ) from None
     finally:
@@ -84,8 +84,8 @@ def service(endpoint: Endpoint) -> Iterator[openai.OpenAI]:
 
 def _noted(store: Store) -> list[Submission]:
     try:
-        found = [orjson.loads(text) for text in store.submissions()]
-        return [Submission(**{**row, "keys": tuple(row["keys"])}) for row in found]
+        rows = [orjson.loads(text) for text in store.submissions()]
+        return [Submission(**{**row, "keys": tuple(row["keys"])}) for row in rows]
     except (KeyError, TypeError, ValueError):
         raise StoreError(
             f"the store {store.path} holds a damaged note of a submitted batch: look at your batch service, import the"
@@ -112,24 +112,24 @@ def _found(store: Store, client: openai.OpenAI, submission: Submission) -> Submi
 def _by_endpoint(store: Store, endpoints: Iterable[Endpoint]) -> dict[Endpoint, list[Submission]]:
     """Return what was submitted to endpoints, each submission once."""
     whose: Mapping[tuple[str, str], Endpoint] = {(e.identity, e.model): e for e in endpoints}
-    found: dict[Endpoint, list[Submission]] = {}
-    for submission in sorted(_noted(store), key=lambda one: one.time):
+    submitted: dict[Endpoint, list[Submission]] = {}
+    for submission in sorted(_noted(store), key=lambda submission: submission.time):
         endpoint = whose.get((submission.endpoint, submission.model))
         if endpoint is not None:
-            found.setdefault(endpoint, []).append(submission)
-    return found
+            submitted.setdefault(endpoint, []).append(submission)
+    return submitted
 
 
 def submit(store: Store, units: Iterable[U], program: Program[U], endpoints: Iterable[Endpoint]) -> BatchExport:
     """Upload the requests that the store lacks, and have them asked as batches."""
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
-        unknown = [one for one in submissions if one.batch is None]
+        unknown = [submission for submission in submissions if submission.batch is None]
         if unknown:
             with service(endpoint) as client:
-                for one in unknown:
-                    if _found(store, client, one) is None:
-                        store.forget_submission(one.name)
-    under_way = {key for one in _noted(store) for key in one.keys}
+                for submission in unknown:
+                    if _found(store, client, submission) is None:
+                        store.forget_submission(submission.name)
+    under_way = {key for submission in _noted(store) for key in submission.keys}
     with TemporaryDirectory(prefix="judgekit-") as folder:
         exported = export_batch(store, units, program, Path(folder, "batch.jsonl"), under_way=under_way)
         for file, endpoint in exported.files.items():
@@ -181,10 +181,10 @@ def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
     """Import the replies of all batches that have ended; those of the others are left for another time."""
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
         with service(endpoint) as client:
-            for one in submissions:
-                known = _found(store, client, one)
+            for submission in submissions:
+                known = _found(store, client, submission)
                 if known is None or known.batch is None:
-                    yield Fetched(endpoint, one, None)
+                    yield Fetched(endpoint, submission, None)
                     continue
                 batch = client.batches.retrieve(known.batch)
                 ended, imports = batch.status in FINAL, list[BatchImport]()
