@@ -24,7 +24,7 @@ from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, least_leads
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
-from judgekit.analysis.money import ANSWERING, StrategyCost, check_costs, price_of
+from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.unpaired import UnpairedRatings
@@ -414,12 +414,17 @@ class Case:
             parts[kind] = replace(self, panel=panel, found=found, kinds={})
         return parts
 
-    def prices(self, names: Iterable[str]) -> dict[str, StrategyCost]:
-        """Return what a new question takes by each labeling that can be bought, and by answering."""
-        costs, background = check_costs(self.background.costs), self.background
+    @cached_property
+    def prices(self) -> dict[str, StrategyCost]:
+        """What a new question takes by answering, by each labeling that can be bought, and by people."""
+        background, costs = self.background, check_costs(self.background.costs)
+        names = [ANSWERING, *(series.name for use in USES for series in self.series(use))]
+        needs = {name: background.needs.get(name) for name in names}
+        if background.money.judgment is not None:
+            needs[PEOPLE] = None
         prices: dict[str, StrategyCost] = {}
-        for name in (ANSWERING, *names):
-            price = price_of(name, background.needs.get(name), costs, background.money, background.pool)
+        for name, need in needs.items():
+            price = price_of(name, need, costs, background.money, background.pool)
             if price is not None:
                 prices[name] = price
         return prices

@@ -9,68 +9,61 @@ from typing import Final
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.foresight import most_needed
-from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs, price_of
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
+from judgekit.analysis.money import ANSWERING, StrategyCost
 from judgekit.analysis.wording import names_of, plural, rounded
 
 _NO_REQUESTS: Final = "no requests"
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 
-def _names(case: Case) -> list[str]:
-    """Return the labelings that take part for either use."""
-    both = [*case.series(CHOOSE_RUNS), *case.series(FIND_QUESTIONS)]
-    return list(dict.fromkeys(series.name for series in both))
-
-
 def costs(case: Case) -> Iterator[Claim]:
     """Yield what as many new questions take by each labeling, and which need reference answers."""
-    pool, prices = case.background.pool, case.prices(_names(case))
+    pool, prices = case.background.pool, case.prices
     if pool is None:
         return
-    if case.background.money.judgment is not None:
-        people = price_of(PEOPLE, None, check_costs(None), case.background.money, pool)
-        prices |= {} if people is None else {PEOPLE: people}
-    known = {name: price for name, price in prices.items() if _amount(case, price)}
-    if not known:
+    amounts: dict[str, str] = {}
+    for name, price in prices.items():
+        amount = _amount(case, price, pool.queries)
+        if amount:
+            amounts[name] = amount
+    if not amounts:
         return
-    yield Claim(
-        "costs", f"{plural(pool.queries, 'new question')} would take {_together(case, known)}.", line="Cost", rank=1
-    )
-    for name, price in known.items():
-        amount = _amount(case, price)
-        said = f"{plural(pool.queries, 'new question')} would take {amount} by {name}."
+    questions = plural(pool.queries, "new question")
+    yield Claim("costs", f"{questions} would take {_together(amounts)}.", line="Cost", rank=1)
+    for name, amount in amounts.items():
+        price = prices[name]
         value = price.money if math.isfinite(price.money) else price.requests + price.judgments
+        said = f"{questions} would take {amount} by {name}."
         yield Claim("cost", said, name, amount, value=value * pool.queries)
     yield from _references(case, prices)
     yield from _budget(case, prices)
 
 
-def _together(case: Case, known: Mapping[str, StrategyCost]) -> str:
+def _together(amounts: Mapping[str, str]) -> str:
     """Return what all ways take, in words; equal amounts stand together, those that ask nobody last."""
     by_amount: dict[str, list[str]] = {}
-    for name, price in known.items():
-        by_amount.setdefault(_amount(case, price), []).append(name)
+    for name, amount in amounts.items():
+        by_amount.setdefault(amount, []).append(name)
     free = by_amount.pop(_NO_REQUESTS, [])
-    parts = [f"{amount} for {names_of(names, 'or')}" for amount, names in by_amount.items()]
-    # The unit is said once.
-    parts = [part if place == 0 else part.replace(" requests for ", " for ") for place, part in enumerate(parts)]
+    parts: list[str] = []
+    for amount, names in by_amount.items():
+        # The unit is said once.
+        amount = amount.removesuffix(" requests") if parts else amount
+        parts.append(f"{amount} for {names_of(names, 'or')}")
     if free:
         parts.append(f"{'none' if parts else _NO_REQUESTS} for {names_of(free, 'or')}")
     return "; ".join(parts)
 
 
-def _amount(case: Case, price: StrategyCost) -> str:
-    """Return what as many new questions take, in words; "" where nothing is known."""
-    assert case.background.pool is not None
-    questions = case.background.pool.queries
+def _amount(case: Case, price: StrategyCost, questions: int) -> str:
+    """Return what so many new questions take, in words; "" where nothing is known."""
     if math.isfinite(price.money) and price.money > 0:
         return in_money(case, price.money * questions)
     if price.judgments > 0:
         return plural(round(price.judgments * questions), "judgment")
-    if not math.isfinite(price.requests):
-        return ""
-    return plural(round(price.requests * questions), "request") if price.requests > 0 else _NO_REQUESTS
+    if price.requests > 0:
+        return plural(round(price.requests * questions), "request")
+    return _NO_REQUESTS if price.requests == 0 else ""
 
 
 def in_money(case: Case, amount: float) -> str:

@@ -114,7 +114,7 @@ def is_kin(case: Case, name: str) -> bool:
 
 def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[Claim]:
     """Yield the labeling that costs least, and whether it follows about as closely as the one to keep."""
-    prices, questions = case.prices(follower.name for follower in left), case.questions
+    prices, questions = case.prices, case.questions
     mine = prices.get(kept.name)
     if mine is None:
         return
