@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -146,15 +146,15 @@ class Answerer:
         answer = answers[0] if len(calls) == 1 else self._merged(answers, merging)
         if self.options.context_tokens is None:
             return answer
+        cut = 0
         for docs in calls:
-            fitted = fit(docs, self.fields, self.options.context_tokens)
-            cut_docs, cut_tokens = answer.cut_docs + fitted.cut_docs, answer.cut_tokens + fitted.cut_tokens
-            answer = replace(answer, cut_docs=cut_docs, cut_tokens=cut_tokens)
-        return answer
+            fitting = fit(docs, self.fields, self.options.context_tokens)
+            cut += _tokens(docs, self.fields) - _tokens(fitting, self.fields)
+        return replace(answer, cut_tokens=cut)
 
     def shown(self, unit: Unit) -> tuple[Doc, ...]:
         """Return the documents as one prompt shows them: cut to the budget, in the order asked for."""
-        docs = fit(unit.docs, self.fields, self.options.context_tokens).docs
+        docs = fit(unit.docs, self.fields, self.options.context_tokens)
         if self.options.order == "reversed":
             return docs[::-1]
         if self.options.order == "shuffled":
@@ -168,7 +168,7 @@ class Answerer:
 
     def asker(self, docs: tuple[Doc, ...]) -> Asker:
         """Return what asks the one request about documents that stand in one prompt."""
-        return self._open if docs and fit(docs, self.fields, self.options.context_tokens).docs else self._closed
+        return self._open if fit(docs, self.fields, self.options.context_tokens) else self._closed
 
     def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
         return self.asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
@@ -260,25 +260,16 @@ def make_answerer(
     return Answerer(endpoint, find_prompt(prompt, context.path), context.fields, given)
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What fits, and what was cut: whole documents dropped, and tokens in all, those of shortened ones included."""
-
-    docs: tuple[Doc, ...]
-    cut_docs: int = 0
-    cut_tokens: int = 0
-
-
-def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> Fitted:
+def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> tuple[Doc, ...]:
     """Return the documents that fit into ``tokens``, best first; None means no limit."""
     # The first one that does not fit is shortened at a word's end, or dropped if next to nothing of it would be left;
     # all documents behind it are dropped.
     if tokens is None:
-        return Fitted(tuple(docs))
-    sizes = [estimate_tokens(render(doc, fields)) for doc in docs]
+        return tuple(docs)
     kept: list[Doc] = []
     left = tokens
-    for doc, size in zip(docs, sizes, strict=True):
+    for doc in docs:
+        size = _tokens([doc], fields)
         if size > left:
             shortened = _shorten(doc, fields, left)
             if shortened is not None:
@@ -286,8 +277,12 @@ def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> Fitted:
             break
         kept.append(doc)
         left -= size
-    used = sum(estimate_tokens(render(doc, fields)) for doc in kept)
-    return Fitted(tuple(kept), len(docs) - len(kept), sum(sizes) - used)
+    return tuple(kept)
+
+
+def _tokens(docs: Iterable[Doc], fields: Fields) -> int:
+    """Return how many tokens documents have, by our estimate."""
+    return sum(estimate_tokens(render(doc, fields)) for doc in docs)
 
 
 def _shorten(doc: Doc, fields: Fields, tokens: int) -> Doc | None:

@@ -69,8 +69,7 @@ class Answer:
         reason: why there is no answer.
         abstained: whether the model said that it cannot answer, in the prompt's words or one of a few others.
         seems_abstained: whether it reads as if it did, in words of its own. Counted; no score depends on it.
-        cut_docs, cut_tokens: how many documents, and how many tokens in all by our estimate, did not fit into the
-            context budget.
+        cut_tokens: how many tokens of the documents, by our estimate, did not fit into the context budget.
     """
 
     text: str
@@ -79,7 +78,6 @@ class Answer:
     reason: str = ""
     abstained: bool = False
     seems_abstained: bool = False
-    cut_docs: int = 0
     cut_tokens: int = 0
 
 

@@ -52,7 +52,7 @@ def test_making_the_runs_again_gives_the_same_bytes():
 
 def test_the_experiment_file_names_all_runs_and_the_recorded_replies():
     config = load(EXPERIMENT)
-    assert {name: config.resolve(path) for name, path in config.runs.items()} == {p.stem: p for p in RUNS}
+    assert {name: config.resolve(run.file) for name, run in config.runs.items()} == {p.stem: p for p in RUNS}
     assert [e.model for e in config.endpoints.values()] == [recorded()[0]["model"]]
     assert [e.base_url for e in config.endpoints.values()] == ["recorded:"]
     assert [labeler.kind for labeler in config.labelers] == ["containment", "judge", "utility", "provenance"]
