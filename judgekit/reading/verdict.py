@@ -45,7 +45,7 @@ _SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + INVISIBLE, " "))
 _WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 """The full-width forms of ASCII."""
 
-FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>.*?)```\s*", re.DOTALL)
+_FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>.*?)```\s*", re.DOTALL)
 _ANNOUNCED: Final = re.compile(
     r"(?:(?:my|the|final|overall) )*(?:answer|verdict|grade|score|rating|decision|judge?ment|label|relevance)"
 )
@@ -296,28 +296,39 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
+def unfenced(text: str) -> str:
+    """Return a text without the code fence around it."""
+    fenced = _FENCED.fullmatch(text)
+    return fenced["body"] if fenced else text
+
+
 def _whole(text: str, form: Form) -> Verdict | None:
     text = text.translate(_WIDE)
-    begun = text.lstrip(BLANK + "*_`#")
-    mark = _MARKED.match(begun) if len(set(form.values.values())) == 2 else None
-    begun = begun[mark.end() :] if mark else begun
-    before, _, behind = begun.partition(":")
-    announced = _ANNOUNCED.fullmatch(_plain(before.strip(BLANK + "*_`")))
-    begun = (behind if announced else begun).lstrip(EDGES)
-    said = begun.rstrip(EDGES)
-    if said.endswith(STOPS):
-        said = said[:-1].rstrip(EDGES)
-    word = _plain(said)
-    value = form.values.get(word)
-    if value is None or (mark and (value == form.ends[0]) != bool(mark["no"])):
+    rest = text.lstrip(BLANK + "*_`#")
+    icon = _MARKED.match(rest) if len(set(form.values.values())) == 2 else None
+    if icon:
+        rest = rest[icon.end() :]
+    label, _, behind = rest.partition(":")
+    announced = _ANNOUNCED.fullmatch(_plain(label.strip(BLANK + "*_`")))
+    if announced:
+        rest = behind
+    rest = rest.lstrip(EDGES)
+    verdict = rest.rstrip(EDGES)
+    if verdict.endswith(STOPS):
+        verdict = verdict[:-1].rstrip(EDGES)
+    value = form.values.get(_plain(verdict))
+    if value is None or (icon and (value == form.ends[0]) != bool(icon["no"])):
         return None
-    words = f"{before.strip(EDGES)}: {said}" if announced else said if word not in form._asked else ""
-    return Verdict(value, len(text) - len(begun), words)
+    words = ""
+    if announced:
+        words = f"{label.strip(EDGES)}: {verdict}"
+    elif _plain(verdict) not in form._asked:
+        words = verdict
+    return Verdict(value, len(text) - len(rest), words)
 
 
 def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
-    fenced = FENCED.fullmatch(text)
-    entries = parse_object(fenced["body"] if fenced else text.strip(BLANK))
+    entries = parse_object(unfenced(text).strip(BLANK))
     *others, key = (key.casefold() for key in form.keys)
     if entries is None or key not in entries:
         return None
@@ -337,27 +348,32 @@ def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
 
 
 def _last_line(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
-    text = (fenced["body"] if (fenced := FENCED.fullmatch(text)) else text).translate(_WIDE)
+    text = unfenced(text).translate(_WIDE)
     if "```" in text:
         return None
-    lines = [" ".join(plain.split()) for line in text.splitlines() if (plain := line.translate(_SPACES)).strip()]
+    lines = [" ".join(line.split()) for line in text.translate(_SPACES).splitlines() if line.strip()]
     label = _plain(form.label.translate(_SPACES))
     last = lines.pop() if lines else ""
     if not lines:
         last = last.strip(EDGES)
     if not last.casefold().startswith(label):
         return None
-    colon, _, said = last[len(label) :].partition(":")
-    value = form.values.get(_plain(said).removesuffix(".").strip())
+    colon, _, verdict = last[len(label) :].partition(":")
+    value = form.values.get(_plain(verdict).removesuffix(".").strip())
     if colon.strip() or value is None or sum(line.count('"') for line in lines) % 2:
         return None
     steps = [form.step.match(line.casefold()) for line in lines]
-    if form.steps and lines and [step and step["name"] for step in steps] != [_plain(step) for step in form.steps]:
+    names = [step and step["name"] for step in steps]
+    if form.steps and lines and names != [_plain(step) for step in form.steps]:
         return None  # a line that is not one of the steps may take the last line back: "It should not be"
     for line, step in zip(lines, steps, strict=True):
-        said = (line[step.start("said") :] if step else line).strip()
-        if step and said.casefold().removesuffix(".") in form.values:
-            continue
-        if label in line.casefold() or contests(own(said), form.values, value, form.graded, line is lines[-1]):
+        beside = line
+        if step:
+            beside = line[step.start("said") :].strip()
+            if beside.casefold().removesuffix(".") in form.values:
+                continue
+        if label in line.casefold():
+            return None
+        if contests(own(beside), form.values, value, form.graded, above=line is lines[-1]):
             return None
     return Verdict(value)

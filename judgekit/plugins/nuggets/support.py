@@ -16,7 +16,7 @@ from judgekit.data.tables import Status
 from judgekit.plugins.nuggets.facts import Nugget
 from judgekit.reading.asker import GROWTH
 from judgekit.reading.prompts import Prompt, neutral
-from judgekit.reading.verdict import FENCED, Unread, usable
+from judgekit.reading.verdict import Unread, unfenced, usable
 from judgekit.wire.reasoning import plain_reply, without_reasoning
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
 
@@ -111,9 +111,8 @@ def json_list(text: str, thinks: bool = False) -> list[Any] | None:
     said = plain_reply(text, thinks)
     if said is None:
         return None
-    fenced = FENCED.fullmatch(said)
     try:
-        value = json.loads(fenced["body"] if fenced else said)
+        value = json.loads(unfenced(said))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, list) else None
