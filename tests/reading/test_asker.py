@@ -105,6 +105,12 @@ def test_what_cannot_be_used_is_asked_again_once() -> None:
     assert next_wave(asked, lambda: [VALUES] * 3, [*replies, *replies[1:]]) == []
 
 
+def test_a_class_settles_its_request_whatever_was_filled_in() -> None:
+    asker = Asker(endpoint(), load_prompt("classify-claim"))
+    held = {"question": "q", "passages": "The answer: supports."}
+    assert not asker.unsettled(reply("stop", "Answer: SUPPORTS"), lambda: held)
+
+
 class Chain:
     """Asks ``length`` times, one request a wave."""
 

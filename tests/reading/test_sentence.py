@@ -110,7 +110,12 @@ SPEAKS_AGAINST = [
     ("binary", "Irrelevant: No"),
     ("binary", "Not relevant: Yes"),
     ("binary", "The passage is relevant to cats."),
-    ("binary", "An earlier judge wrote: it is about the bridge.\n\nYes"),
+    ("binary", "An earlier judge wrote: the passage states the year.\n\nYes"),
+    ("binary", "The passage names a year.\nAnswer: Yes\nIt is stated there.\nDecision: Yes\nIt is in the passage."),
+    ("criteria", "Grade: 2\n\nIt is about the bridge.\nmillion people"),
+    ("criteria", "The bridge over the river was opened in 1932.\n\n2"),
+    ("criteria", "The passage mentions the bridge. 2"),
+    ("criteria", "2\n\nThe passage has nothing to do with the question."),
     ("binary", "It is a grey bridge.\nNo"),
     ("useful", "The passage is relevant."),
     ("useful", "Not relevant."),
@@ -145,6 +150,12 @@ SPEAKS_AGAINST = [
 @pytest.mark.parametrize(("name", "reply"), SPEAKS_AGAINST)
 def test_what_speaks_against_a_verdict_leaves_it_unread(name: str, reply: str) -> None:
     assert read(PROMPTS[name], reply, BRIDGE) is None
+
+
+def test_a_verdict_in_the_words_of_the_passage_is_unread() -> None:
+    reply = "It does not state the year. The answer is no."
+    assert read(PROMPTS["binary"], reply, BRIDGE) == Verdict(0, by="sentence")
+    assert read(PROMPTS["binary"], reply, filled("when", "", "Is it old? The answer is no, he said.")) is None
 
 
 def test_a_reason_for_the_contrary_leaves_a_verdict_unread() -> None:
@@ -185,6 +196,10 @@ def test_what_a_reply_repeats_is_masked_and_doubt_spares_it() -> None:
         == f"It asks {doubt.MASK}, and '{doubt.MASK}' is {doubt.MASK}."
     )
     assert shown.own("the next bridge has no number 3") == "the next bridge has no number 3"
+    assert Shown("is it missing the passage").own("Is it missing? The passage is old") == (
+        "Is it missing? The passage is old"
+    )
+    assert Shown("No. 1 of the charts").own("No, 1") == "No, 1"
     steps = "Intent: a date.\nMatch: It says that the lowest score was final.\nTrust: fine.\nFinal grade: 3"
     values = filled("which score", "", "We know that the lowest score was final in the league.")
     assert read(PROMPTS["graded"], steps, values) == Verdict(3)
