@@ -116,11 +116,12 @@ def _class_answer(raw: str, output: Output, thinks: bool) -> Answer:
 
 def abstains(text: str, phrase: str = "unknown") -> bool:
     """Whether an answer is an abstention: ``phrase``, or one of a few that mean the same, and nothing else."""
-    said, own = _folded(text), _folded(phrase)
+    answer, own = _folded(text), _folded(phrase)
     if not own:  # a phrase made of signs, such as ?
         return trimmed(text) == trimmed(phrase) != ""
-    said = _LABEL.sub("", said, count=1).strip(_EDGES) if _LABEL.match(said) else said
-    return said == own or said in _PHRASES
+    if _LABEL.match(answer):
+        answer = _LABEL.sub("", answer, count=1).strip(_EDGES)
+    return answer == own or answer in _PHRASES
 
 
 def seems_to_abstain(text: str, phrase: str = "unknown") -> bool:
@@ -194,9 +195,9 @@ def short_answer(text: str) -> str:
     tagged = [m["rest"] for m in _TAG.finditer(text)] or [m["text"] or m["rest"] for m in _BOXED.finditer(text)]
     if tagged:
         return _unwrapped(tagged[-1])
-    stated = _in_json(text)
-    if stated is not None:
-        return stated
+    in_object = _in_json(text)
+    if in_object is not None:
+        return in_object
     labels = list(_labels(text))
     if labels:
         return _unwrapped(_labelled(text, labels[-1]))
@@ -204,7 +205,9 @@ def short_answer(text: str) -> str:
     if prose:
         return _unwrapped(_first_sentence(prose[-1]["rest"]))
     letter = _LETTER.match(text)
-    return _unwrapped(_unexplained(letter["rest"] + text[letter.end() :] if letter else _unintroduced(text)))
+    if letter:
+        return _unwrapped(_unexplained(letter["rest"] + text[letter.end() :]))
+    return _unwrapped(_unexplained(_unintroduced(text)))
 
 
 def _own_turn(text: str) -> str:
@@ -232,10 +235,10 @@ def _in_json(text: str) -> str | None:
     if not inner.startswith("{"):
         return None
     try:
-        found = json.loads(inner)
+        reply = json.loads(inner)
     except (ValueError, RecursionError):
         return None
-    values = [v for k, v in found.items() if k.casefold() in _KEYS]
+    values = [value for key, value in reply.items() if key.casefold() in _KEYS]
     if not values or isinstance(values[-1], dict | list | bool) or values[-1] is None:
         return None
     return str(values[-1]).strip()

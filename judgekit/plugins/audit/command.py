@@ -51,19 +51,19 @@ def audit(
         show_plan(plans, config_of(results).price_list())
         return
     with progress() as draw:
-        found = flow.audit(results, probes=probes, reference=reference, asking=asked.asking(draw))
-    for one in found.cards.values():
-        _show(one)
-    note(*found.notes)
+        audited = flow.audit(results, probes=probes, reference=reference, asking=asked.asking(draw))
+    for card in audited.cards.values():
+        _show(card)
+    note(*audited.notes)
     if not probes:
         note("The labelers were not probed: add --probe all, and count its requests with --dry-run.")
     say(f"cards:  {results / 'cards'}", f"report: {results / 'report.html'}")
 
 
-def _show(found: Card) -> None:
-    flags = ", ".join(found.flags) or "nothing is flagged"
-    console().print(f"\n{found.labeling}: {flags}", style="bold", markup=False)
-    for what, how in found.facts:
+def _show(card: Card) -> None:
+    flags = ", ".join(card.flags) or "nothing is flagged"
+    console().print(f"\n{card.labeling}: {flags}", style="bold", markup=False)
+    for what, how in card.facts:
         say(f"  {what}: {how}")
-    for title, (heads, *rows) in found.tables():
+    for title, (heads, *rows) in card.tables():
         grid(heads, rows, title=f"\n{title}", title_justify="left", title_style="italic")

@@ -77,19 +77,19 @@ def audit(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     tampering, material = _probes(probes), read(Path(results), reference)
-    found = with_session(partial(_audited, material, tampering), asking, material.prepared.config.price_list())
-    folder, table = material.folder, found.table
+    audited = with_session(partial(_audited, material, tampering), asking, material.prepared.config.price_list())
+    folder, table = material.folder, audited.table
     write_table(table, folder / "audit.csv")
-    for name, one in found.cards.items():
-        write_atomic(folder / "cards" / f"{slug(name)}.md", one.markdown())
+    for name, card in audited.cards.items():
+        write_atomic(folder / "cards" / f"{slug(name)}.md", card.markdown())
     flagged = table[table["flag"] != ""]
-    told = (
+    summary = (
         f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
         " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
     )
-    section = Section("Audit", " ".join([told, *found.notes]), flagged if len(flagged) else None)
+    section = Section("Audit", " ".join([summary, *audited.notes]), flagged if len(flagged) else None)
     draw(folder, results=reports.with_section(folder, section))
-    return found
+    return audited
 
 
 def plan_audit(
