@@ -22,7 +22,7 @@ from judgekit.analysis.money import Money
 from judgekit.answers.answerer import MODES, Options
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
-from judgekit.console.printing import Command
+from judgekit.console.help import Command
 from judgekit.experiment.file import SECTIONS, Config
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog

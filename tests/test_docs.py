@@ -37,7 +37,7 @@ from markdown_it import MarkdownIt
 import judgekit
 import judgekit.sample
 from judgekit.cli.app import app_for
-from judgekit.console.printing import Command
+from judgekit.console.help import Command
 from judgekit.experiment.file import parse_config
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Endpoint

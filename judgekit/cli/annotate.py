@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from judgekit.console.bars import progress
+from judgekit.console.dry_run import show_plan
+from judgekit.console.help import group
 from judgekit.console.options import RunOptions, expanded
-from judgekit.console.printing import group, leave, note, progress, say, show, show_plan
+from judgekit.console.printing import leave, note, say, show
 from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
@@ -80,7 +83,6 @@ def sample(
     """
     from judgekit.experiment.finished import open_results
     from judgekit.experiment.prepare import primary_answers
-    from judgekit.metrics import Measure
     from judgekit.people.grades import texts_of
     from judgekit.people.sampling import Handout, draw, draw_answers
 
@@ -98,11 +100,9 @@ def sample(
     elif design == "answers":
         if opened.quality.empty:
             raise UsageError(f"{source} holds no answers yet: name the results folder of a run")
-        depth = Measure(str(config.analysis.primary)).cutoff or max(config.answers.depths)
-        runs = [run.name for run in collection.runs]
-        texts = texts_of(
-            primary_answers(opened.prepared, opened.quality), str(opened.prepared.outcome.outcome), depth, runs
-        )
+        prepared, depth = opened.prepared, opened.prepared.answer_depth
+        answers = primary_answers(prepared, opened.quality)
+        texts = texts_of(answers, str(prepared.outcome.outcome), depth, prepared.run_names)
         made = draw_answers(collection.queries, texts, n=n, depth=depth, handout=handout)
     else:
         made = draw(
@@ -139,7 +139,7 @@ def _next_look(
 
     collection, config = opened.prepared.collection, opened.prepared.config
     people = None if file is None else read_people(file, collection)
-    found = decide(collection, opened.labelings, by, str(config.analysis.primary), config.analysis.seed, people)
+    found = decide(collection, opened.labelings, by, str(opened.prepared.primary), config.analysis.seed, people)
     say(*found.lines(config.costs()))
     if found.over:
         return None
@@ -168,7 +168,7 @@ def _precision(made: Sample, opened: Opened, by: str | None) -> str:
     """Return what intervals to expect of people's labels alone: from a pilot's labels where there are some."""
     from judgekit.people.sampling import expected
 
-    primary = str(opened.prepared.config.analysis.primary)
+    primary = str(opened.prepared.primary)
     found = expected(made, opened.prepared.collection, primary, opened.labelings, by)
     told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
     return f"Expected precision of people's labels alone, judging by the existing labels: {told} (95 %)."
@@ -271,7 +271,7 @@ def correct(
     if decided_by(said.design) is not None:
         if measures is not None or labeling:
             raise UsageError("the sample fixes the measure and the labeling: leave out -m and -l")
-        primary, seed = str(config.analysis.primary), config.analysis.seed
+        primary, seed = str(opened.prepared.primary), config.analysis.seed
         choice = decide(opened.prepared.collection, opened.labelings, None, primary, seed, said)
         if out is not None:
             write_table(choice.look.table, out)
@@ -312,7 +312,7 @@ def _correct_quality(file: Path, results: Path, out: Path | None) -> None:
     if opened.quality.empty:
         raise UsageError(f"{results} is an experiment file: name its results folder, which holds the answers")
     config, prepared = opened.prepared.config, opened.prepared
-    metric, runs = str(prepared.outcome.outcome), [run.name for run in prepared.collection.runs]
+    metric, runs = str(prepared.outcome.outcome), prepared.run_names
     found = corrected_by(
         read_grades(file),
         primary_answers(prepared, opened.quality),

@@ -10,8 +10,8 @@ import typer
 from judgekit import __version__
 from judgekit.cli import flow, stages, tools
 from judgekit.cli.annotate import annotate, build
+from judgekit.console.help import group
 from judgekit.console.options import expanded
-from judgekit.console.printing import group
 from judgekit.errors import DISTRIBUTION
 from judgekit.registry import register
 

@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgekit.console.bars import progress
+from judgekit.console.dry_run import show_plan
 from judgekit.console.options import AsJson, Cache, Limit, MaxRequests, RunOptions, Wait
-from judgekit.console.printing import (
-    advice,
-    console,
-    emit,
-    note,
-    progress,
-    records,
-    say,
-    show_plan,
-    usage_of,
-    write_draft,
-)
+from judgekit.console.printing import advice, console, emit, note, records, say, usage_of, write_draft
 from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,18 +20,7 @@ from judgekit.console.options import (
     named,
     scales_of,
 )
-from judgekit.console.printing import (
-    console,
-    emit,
-    leave,
-    made_from,
-    note,
-    records,
-    save_table,
-    say,
-    show,
-    usage_of,
-)
+from judgekit.console.printing import console, emit, leave, made_from, note, records, save_table, say, show, usage_of
 from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads, write_atomic
 from judgekit.errors import DataError, UsageError, not_among
@@ -41,6 +30,7 @@ from judgekit.spec import split_named
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.experiment.finished import Opened
     from judgekit.metrics import Evaluation
 
 TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
@@ -399,15 +389,9 @@ def compare(
         judgekit compare --scores ragas.csv --outcome thumb
         judgekit compare --scores results --people people.qrels
     """
-    import pandas as pd
-
     from judgekit.analysis import Background, compare as compare_tables
     from judgekit.analysis.claims import WIDTH, wrapped
-    from judgekit.analysis.inputs import at_every_depth
-    from judgekit.answers.imported import read_ratings
-    from judgekit.answers.wide import taken_apart
-    from judgekit.data.files import check_target, other_form, read_table
-    from judgekit.data.tables import RATINGS, SCORES
+    from judgekit.data.files import check_target
     from judgekit.people.grades import is_grades
 
     decision_only = out is not None and out.suffix == ".md"
@@ -415,51 +399,38 @@ def compare(
         check_target(out, table=True)
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
-    left_out: list[str] = []
-    graded = None
     with noting_reads() as read:
         if people is not None and is_grades(people):
-            found, answers, graded, rules, outcome = _with_grades(scores, people, rules)
+            given = _with_grades(scores, people, rules)
         elif people is not None:
-            found, answers, primary = _by_people(scores, people, rules.primary)
-            rules = replace(rules, primary=primary)
-        elif not quality:
-            wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome)
-            found, answers = wide.scores, wide.quality
-            left_out += wide.notes
+            given = _by_people(scores, people, rules, outcome)
+        elif quality:
+            given = _of_tables(scores, quality, rules, outcome)
         else:
-            tables = []
-            for labeling, file in map(split_named, scores):
-                table = read_table(SCORES, file)
-                tables.append(table if labeling is None else table.assign(labeling=labeling))
-            found = pd.concat(tables, ignore_index=True)
-            rated = []
-            for path in quality or ():
-                table = read_ratings(path, outcome=outcome, notes=left_out)
-                rated.append(at_every_depth(table, found, None, whole=other_form(RATINGS, path) is not None))
-            answers = pd.concat(rated, ignore_index=True)
+            given = _of_wide(scores, rules, outcome)
     inputs = made_from({}, read)
+    known = _outcomes(by_construction or [], given.scores, given.quality)
     comparison = compare_tables(
-        found,
-        answers,
-        rules,
-        outcome=outcome,
-        background=Background(by_construction=_outcomes(by_construction or [], found, answers), grades=graded),
+        given.scores,
+        given.quality,
+        given.rules,
+        outcome=given.outcome,
+        background=Background(by_construction=known, grades=given.graded),
     )
     if out is not None and decision_only:
         write_atomic(out, comparison.decision.markdown)
     elif out is not None:
         save_table(comparison.table, out, inputs)
-    table = comparison.table if as_json else comparison.wide()
+    warnings = [*given.left_out, *comparison.warnings]
     if as_json:
-        decision, warnings = comparison.decision.record(), [*left_out, *comparison.warnings]
-        emit("compare", decision=decision, comparison=records(table), file=out, warnings=warnings)
+        decision = comparison.decision.record()
+        emit("compare", decision=decision, comparison=records(comparison.table), file=out, warnings=warnings)
         return
-    note(*left_out, *comparison.warnings)
+    note(*warnings)
     terminal = console()
     width = min(terminal.width, WIDTH) if terminal.is_terminal else WIDTH
     say(f"{wrapped(comparison.decision.lines, width)}\n")
-    show(table)
+    show(comparison.wide())
     if comparison.modes is not None:
         say("\nmodes of answering, on the questions with a value in every mode:")
         modes = comparison.modes.table
@@ -467,52 +438,96 @@ def compare(
         show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
 
 
-def _with_grades(
-    scores: list[str], file: Path, rules: Rules
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, Rules, DeclaredOutcome]:
-    """Return the scores and answers of a results folder, people's grades of these, and what the decision is about."""
-    from judgekit.data.files import read_table
-    from judgekit.data.tables import SCORES
-    from judgekit.experiment.finished import open_results
+@dataclass(frozen=True)
+class _Given:
+    """The tables that are compared, and what the decision is about.
+
+    Attributes:
+        graded: people's grades of the answers, if these are the outcome.
+        left_out: what of the files is not used, as sentences.
+    """
+
+    scores: pd.DataFrame
+    quality: pd.DataFrame
+    rules: Rules
+    outcome: DeclaredOutcome
+    graded: pd.DataFrame | None = None
+    left_out: Sequence[str] = ()
+
+
+def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: DeclaredOutcome) -> _Given:
+    """Read tables of scores, each perhaps with the name of its labeling, and of quality."""
+    import pandas as pd
+
+    from judgekit.analysis.inputs import at_every_depth
+    from judgekit.answers.imported import read_ratings
+    from judgekit.data.files import other_form, read_table
+    from judgekit.data.tables import RATINGS, SCORES
+
+    tables = []
+    for labeling, file in map(split_named, scores):
+        table = read_table(SCORES, file)
+        tables.append(table if labeling is None else table.assign(labeling=labeling))
+    scored = pd.concat(tables, ignore_index=True)
+    left_out: list[str] = []
+    rated = []
+    for path in quality:
+        table = read_ratings(path, outcome=outcome, notes=left_out)
+        rated.append(at_every_depth(table, scored, None, whole=other_form(RATINGS, path) is not None))
+    return _Given(scored, pd.concat(rated, ignore_index=True), rules, outcome, left_out=left_out)
+
+
+def _of_wide(scores: list[str], rules: Rules, outcome: DeclaredOutcome) -> _Given:
+    """Take any tool's tables apart: a row for each answer, a column for each metric."""
+    from judgekit.answers.wide import taken_apart
+
+    wide = taken_apart({name or "": file for name, file in map(split_named, scores)}, outcome)
+    return _Given(wide.scores, wide.quality, rules, outcome, left_out=wide.notes)
+
+
+def _with_grades(scores: list[str], file: Path, rules: Rules) -> _Given:
+    """Return the scores and answers of a results folder, with people's grades of these."""
     from judgekit.experiment.prepare import primary_answers
     from judgekit.metrics import Measure
     from judgekit.people.grades import grades_of, read_grades
 
-    folder = Path(scores[0])
-    if len(scores) > 1 or not folder.is_dir():
-        raise UsageError("--people needs the answers that people graded: give --scores the results folder of a run")
-    opened = open_results(folder)
+    opened, of_machines = _results_of(scores, "the answers that people graded")
     prepared = opened.prepared
-    rules = replace(rules, primary=rules.primary or str(prepared.config.analysis.primary))
+    rules = replace(rules, primary=rules.primary or str(prepared.primary))
     answers = primary_answers(prepared, opened.quality)
-    runs, metric = [run.name for run in prepared.collection.runs], str(prepared.outcome.outcome)
     depth = Measure(str(rules.primary)).cutoff
-    graded = grades_of(read_grades(file), answers, metric, runs, depth)
-    found = read_table(SCORES, folder / "scores.parquet")
-    return found[found["labeling"].isin(list(prepared.labelers))], answers, graded, rules, prepared.outcome
+    graded = grades_of(read_grades(file), answers, str(prepared.outcome.outcome), prepared.run_names, depth)
+    machines = of_machines[of_machines["labeling"].isin(list(prepared.labelers))]
+    return _Given(machines, answers, rules, prepared.outcome, graded)
 
 
-def _by_people(scores: list[str], file: Path, primary: str | None) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Return the scores of a run's labelings that are not people's, what runs score by people, and by which measure."""
+def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOutcome) -> _Given:
+    """Return the scores of a run's labelings that are not people's, and what runs score by people."""
     from judgekit.analysis.inputs import outcome_of
-    from judgekit.data.files import read_table
-    from judgekit.data.tables import SCORES
-    from judgekit.experiment.finished import open_results
     from judgekit.metrics import parse_measures
     from judgekit.people.correct import scored
     from judgekit.people.reading import read_people
 
-    folder = Path(scores[0])
-    if len(scores) > 1 or not folder.is_dir():
-        raise UsageError("--people needs the runs that people judged: give --scores the results folder of a run")
-    prepared = open_results(folder).prepared
-    primary = primary or str(prepared.config.analysis.primary)
-    (measure,) = parse_measures([primary], prepared.config.path.parent)
+    opened, found = _results_of(scores, "the runs that people judged")
+    prepared = opened.prepared
+    rules = replace(rules, primary=rules.primary or str(prepared.primary))
+    (measure,) = parse_measures([str(rules.primary)], prepared.config.path.parent)
     answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
     note(f"the outcome is {measure} by people's labels: read 'answers' as that below")
-    found = read_table(SCORES, folder / "scores.parquet")
     others = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
-    return found[found["labeling"].isin(others)], answers, primary
+    return _Given(found[found["labeling"].isin(others)], answers, rules, outcome)
+
+
+def _results_of(scores: list[str], what: str) -> tuple[Opened, pd.DataFrame]:
+    """Return the results folder that ``--scores`` names, and its scores."""
+    from judgekit.data.files import read_table
+    from judgekit.data.tables import SCORES
+    from judgekit.experiment.finished import open_results
+
+    folder = Path(scores[0])
+    if len(scores) > 1 or not folder.is_dir():
+        raise UsageError(f"--people needs {what}: give --scores the results folder of a run")
+    return open_results(folder), read_table(SCORES, folder / "scores.parquet")
 
 
 def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:

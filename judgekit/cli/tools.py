@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from judgekit.console.help import group
 from judgekit.console.options import EndpointOptions, Wait
-from judgekit.console.printing import grid, group, note, opened_store, say
+from judgekit.console.printing import grid, note, opened_store, say
 from judgekit.data.streams import check_outputs, note_read
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form

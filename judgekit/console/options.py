@@ -16,7 +16,8 @@ import typer
 from typer.models import OptionInfo
 
 from judgekit.client.asking import Asking
-from judgekit.console.printing import progress, show_plan
+from judgekit.console.bars import progress
+from judgekit.console.dry_run import show_plan
 from judgekit.errors import UsageError, not_among
 from judgekit.progress import Progress, silent
 from judgekit.settings import Bounds, attributes, bounds_of
@@ -74,24 +75,23 @@ ScaleOption = Annotated[
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes, in place of each parameter that is a dataclass of options, these options."""
     plain = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        name: one.annotation for name, one in plain.parameters.items() if is_dataclass(one.annotation)
-    }
-    options: list[inspect.Parameter] = []
-    for name, one in plain.parameters.items():
-        kinds = _parameters(groups[name]) if name in groups else [one]
-        options += [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in kinds]
+    groups: dict[str, Any] = {}
     ranges: dict[str, Bounds] = {}
-    for at, option in enumerate(options):
-        options[at], bounds = _told(option)
-        if bounds != Bounds():
-            ranges[option.name] = bounds
+    options: list[inspect.Parameter] = []
+    for name, parameter in plain.parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+        for option in _parameters(groups[name]) if name in groups else [parameter]:
+            shown, bounds = _with_range(option)
+            options.append(shown.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            if bounds != Bounds():
+                ranges[option.name] = bounds
 
     def called(**given: Any) -> None:
         for name, bounds in ranges.items():
             _check_range(f"--{name.replace('_', '-')}", given[name], bounds)
-        for name, kind in groups.items():
-            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind) if one.name in given})
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group) if field.name in given})
         command(**given)
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
@@ -100,16 +100,18 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def _told(option: inspect.Parameter) -> tuple[inspect.Parameter, Bounds]:
-    """Return an option whose range stands in its help, and the range, which typer would tell in its own words."""
-    hint, *extras = get_args(option.annotation) if get_origin(option.annotation) is Annotated else (None,)
-    info = next((extra for extra in extras if isinstance(extra, OptionInfo)), None)
-    if info is None or (info.min is None and info.max is None):
+def _with_range(option: inspect.Parameter) -> tuple[inspect.Parameter, Bounds]:
+    """Return an option whose range stands in its help, and the range: typer would tell it in words of its own."""
+    if get_origin(option.annotation) is not Annotated:
         return option, Bounds()
-    bounds, told = Bounds(least=info.min, most=info.max), copy(info)
-    told.min = told.max = None
-    told.help = f"{(info.help or '').removesuffix('.')} ({str(bounds).removeprefix(' of').strip()})."
-    return option.replace(annotation=Annotated[hint, told]), bounds
+    hint, info, *_ = get_args(option.annotation)
+    bounds = Bounds(least=info.min, most=info.max) if isinstance(info, OptionInfo) else Bounds()
+    if bounds == Bounds():
+        return option, bounds
+    shown = copy(info)
+    shown.min = shown.max = None
+    shown.help = f"{(info.help or '').removesuffix('.')} ({str(bounds).removeprefix(' of').strip()})."
+    return option.replace(annotation=Annotated[hint, shown]), bounds
 
 
 def _check_range(name: str, given: Any, bounds: Bounds) -> None:
@@ -122,15 +124,16 @@ def _check_range(name: str, given: Any, bounds: Bounds) -> None:
 
 def _parameters(group: type) -> list[inspect.Parameter]:
     """Return the parameters of a dataclass; what it does not say to the command line is taken from its settings."""
-    parameters = list(inspect.signature(group, eval_str=True).parameters.values())
-    if any(get_origin(one.annotation) is Annotated for one in parameters):
-        return parameters
-    shown = {field.name for field in fields(group) if field.metadata.get("option", True)}
-    return [
-        parameter.replace(annotation=Annotated[parameter.annotation, declared_option(group, parameter.name)])
-        for parameter in parameters
-        if parameter.name in shown
-    ]
+    parameters = inspect.signature(group, eval_str=True).parameters
+    if any(get_origin(parameter.annotation) is Annotated for parameter in parameters.values()):
+        return list(parameters.values())
+    options = []
+    for field in fields(group):
+        if field.metadata.get("option", True):
+            parameter = parameters[field.name]
+            declared = declared_option(group, field.name)
+            options.append(parameter.replace(annotation=Annotated[parameter.annotation, declared]))
+    return options
 
 
 @dataclass(frozen=True)
@@ -153,19 +156,22 @@ class EndpointOptions:
         """Return the endpoints that the options name, with the prices that a file gives."""
         from judgekit.experiment.servers import Servers, servers_of
 
-        own = {"model": self.model, "concurrency": getattr(self, "concurrency", None)}
-        changes = {name: value for name, value in own.items() if value is not None}
-        if self.endpoint is not None:
-            found = servers_of(self.endpoint, changes)
-        elif changes:
-            raise UsageError(f"--{next(iter(changes))} is of a server: name the server with --endpoint")
-        else:
-            found = Servers({}, {})
-        unpriced = [one.model for name, one in found.endpoints.items() if not {name, one.model} & {*found.prices}]
-        if unpriced and getattr(self, "max_cost", None) is not None:
-            table = f"[prices.{unpriced[0]!r}]"
-            raise UsageError(f"--max-cost needs prices: name a TOML file with a table {table} with --endpoint")
-        return found
+        changes: dict[str, Any] = {}
+        for name in ("model", "concurrency"):
+            value = getattr(self, name, None)
+            if value is not None:
+                changes[name] = value
+        if self.endpoint is None:
+            if changes:
+                raise UsageError(f"--{next(iter(changes))} is of a server: name the server with --endpoint")
+            return Servers({}, {})
+        servers = servers_of(self.endpoint, changes)
+        for name, endpoint in servers.endpoints.items():
+            priced = name in servers.prices or endpoint.model in servers.prices
+            if not priced and getattr(self, "max_cost", None) is not None:
+                table = f"[prices.{endpoint.model!r}]"
+                raise UsageError(f"--max-cost needs prices: name a TOML file with a table {table} with --endpoint")
+        return servers
 
 
 @dataclass(frozen=True)
@@ -219,9 +225,9 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
             raise UsageError(f"{what} {item}: the file name is missing after '='")
         path = Path(file)
         name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
-        same = next((one for one, file in out.items() if file == path), None)
-        if same is not None and same != name:
-            raise UsageError(f"{what} {item}: {same!r} is the same file; leave one out")
+        for other, other_path in out.items():
+            if other_path == path and other != name:
+                raise UsageError(f"{what} {item}: {other!r} is the same file; leave one out")
         if name in out:
             raise UsageError(
                 f"two {what}s are named {name!r} ({out[name]} and {path}): give each a name, {what}=NAME=FILE"

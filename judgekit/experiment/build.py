@@ -6,7 +6,7 @@ A pilot labelled some of the questions. Here all of them are labelled, through t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -174,15 +174,35 @@ def build(
     write_qrels(final.labeling, folder / QRELS)
     write_table(table, folder / LABELS)
     sha256 = hashlib.sha256((folder / QRELS).read_bytes()).hexdigest()
-    given = {} if people is None else {"people": InputFile.of(Path(people))}
-    named = {role: inputs[role] for role in job.config.files()} | given
-    files = [f"{role}: {Path(one.file).name} (SHA-256 {one.sha256[:12]})" for role, one in named.items()]
+    read_files = {role: inputs[role] for role in job.config.files()}
+    if people is not None:
+        read_files["people"] = InputFile.of(Path(people))
     notes = (*mismatches(inputs), *final.notes)
-    card = "\n".join(_card(job, machine, final, table, cost, notes, files, sha256)) + "\n"
+    facts = _Card(
+        job=job,
+        machine=machine,
+        final=final,
+        table=table,
+        cost=cost,
+        notes=notes,
+        read=read_files,
+        sha256=sha256,
+    )
+    card = "\n".join(_card(facts)) + "\n"
     write_atomic(folder / CARD, card)
-    names = [QRELS, LABELS, CARD, *([str(missing_path(QRELS))] if missing else [])]
+    names = [QRELS, LABELS, CARD]
+    if missing:
+        names.append(str(missing_path(QRELS)))
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names])
-    return Built(folder, final.labeling, table, final.agreement, card, missing, (*notes, *(job.biases or ())))
+    return Built(
+        folder=folder,
+        labeling=final.labeling,
+        labels=table,
+        agreement=final.agreement,
+        card=card,
+        missing=missing,
+        notes=(*notes, *(job.biases or ())),
+    )
 
 
 def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
@@ -199,11 +219,23 @@ def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     return out.assign(cost=np.where(out["source"] == job.name, each, np.nan))
 
 
-def _card(
-    job: _Job, machine: Labeling, final: FinalLabels, table: pd.DataFrame, cost: Amount, notes: tuple[str, ...],
-    files: list[str], sha256: str,
-) -> Iterator[str]:  # fmt: skip
-    """Yield the lines of the card; they depend on the inputs and the replies alone."""
+@dataclass(frozen=True)
+class _Card:
+    """What ``card.md`` is made of; it depends on the inputs and the replies alone."""
+
+    job: _Job
+    machine: Labeling
+    final: FinalLabels
+    table: pd.DataFrame
+    cost: Amount
+    notes: Sequence[str]
+    read: Mapping[str, InputFile]
+    sha256: str
+
+
+def _card(made: _Card) -> Iterator[str]:
+    """Yield the lines of the card."""
+    job, final, table, cost = made.job, made.final, made.table, made.cost
     title, scale, labeler = job.title, final.labeling.scale, job.labeler
     counts = table["source"].value_counts()
     by_people, by_machine = int(counts.get("people", 0)), int(counts.get(job.name, 0))
@@ -214,37 +246,37 @@ def _card(
     least = "" if scale.min_rel is None else f", relevant from {scale.min_rel} on"
     yield f"- Scale: {scale}{least}. To score by it: `--qrels {QRELS} --scale final={scale}`"
     if final.rule is not None:
-        yield f"- A value of {_line(job.name)} on its scale {machine.scale}: {final.rule}"
+        yield f"- A value of {_line(job.name)} on its scale {made.machine.scale}: {final.rule}"
     if len(shares := final.labeling.shares()) <= 12:
         yield f"- Labels given: {', '.join(f'{label} {n:,} times' for label, n in shares.items())}"
-    yield from (f"- Note: {_line(note)}" for note in notes)
+    yield from (f"- Note: {_line(note)}" for note in made.notes)
     yield from ("", "## Agreement with people on held-out queries", "")
     yield from _agreed(final)
     yield from ("", "## Known biases", "")
-    sees = [
-        word
-        for word, there in (("the reference answers", labeler.needs.references), ("people", labeler.needs.people))
-        if there
-    ]
+    sees = ["the reference answers"] if labeler.needs.references else []
+    if labeler.needs.people:
+        sees.append("people")
     if sees:
         yield f"- {_line(job.name)} saw {' and '.join(sees)}: do not evaluate with these labels what uses the same."
     yield from (f"- {_line(sentence)}" for sentence in job.biases or ())
-    if not job.biases:
-        unknown = "Unknown: these labels were built without the results of a comparison."
-        yield f"- {unknown if job.biases is None else f'The comparison showed no bias of {_line(job.name)}.'}"
+    if job.biases is None:
+        yield "- Unknown: these labels were built without the results of a comparison."
+    elif not job.biases:
+        yield f"- The comparison showed no bias of {_line(job.name)}."
     yield "- Passages that none of the runs holds are not labelled. A run that finds them is scored too low."
     yield from ("", "## How it was made", "")
     yield f"- judgekit {__version__}, labeler `{labeler.spec}`"
-    models = sorted({*map(str, machine.table.get("reply_model", ()))} - {""})  # as the server said
+    models = sorted({*map(str, made.machine.table.get("reply_model", ()))} - {""})  # as the server said
     replied = f" (replies by {_line(', '.join(models))})" if models else ""
     for endpoint in labeler.needs.asked:
         yield f"- {_line(endpoint.name)}: {_line(endpoint.model)}{replied}"
     money = "" if cost.money is None or not cost.requests else f", {cost.money:,.2f} in the currency of the prices"
     yield f"- {_line(job.name)}, all of it anew: {cost.requests:,} requests{money}"
-    yield from (f"- {_line(file)}" for file in files)
+    for role, file in made.read.items():
+        yield _line(f"- {role}: {Path(file.file).name} (SHA-256 {file.sha256[:12]})")
     yield from ("", "## How to cite", "")
     yield f"> {_line(title)}: {len(table):,} relevance labels, {by_people:,} of them by people and {by_machine:,} by"
-    yield f"> {_line(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {sha256}"
+    yield f"> {_line(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {made.sha256}"
 
 
 def _agreed(final: FinalLabels) -> Iterator[str]:

@@ -67,17 +67,19 @@ class Spent:
 
     def claim(self) -> Claim:
         """Say what was spent, and what asking everything takes."""
-        unit = f" {self.currency}" if self.currency else ""
         if not self.requests:
             return Claim("spent", "No model was asked.", shown=True, line="Cost")
-        priced = self.money is not None and self.money > 0
-        spent = self.money if priced and self.money is not None else float(self.requests)
-        digits = 2 if priced else 0
-        limit = f" of {self.limit:,.10g}" if priced and self.limit is not None else ""
-        took = f"{spent:,.{digits}f}{limit}{unit}" if priced else number_of(self.requests, "request")
-        every = f"{spent * self.everything:,.{digits}f}"
-        more = f" Asking everything takes about {every}." if self.everything > 1 else " Everything was asked."
-        return Claim("spent", f"The choice took {took}.{more}", value=spent, shown=True, line="Cost")
+        if self.money:
+            spent, took, every = self.money, f"{self.money:,.2f}", f"{self.money * self.everything:,.2f}"
+            if self.limit is not None:
+                took += f" of {self.limit:,.10g}"
+            if self.currency:
+                took += f" {self.currency}"
+        else:
+            spent, took = float(self.requests), number_of(self.requests, "request")
+            every = f"{self.requests * self.everything:,.0f}"
+        more = f"Asking everything takes about {every}." if self.everything > 1 else "Everything was asked."
+        return Claim("spent", f"The choice took {took}. {more}", value=spent, shown=True, line="Cost")
 
 
 @dataclass(frozen=True)
@@ -244,22 +246,24 @@ def block_rows(
     def known(value: float) -> float:
         return round(100 * value, 4) if np.isfinite(value) else math.nan
 
-    return [
-        {
-            "block": number,
-            "questions": shown.questions,
-            "requests": taken.requests,
-            "money": math.nan if taken.money is None else round(taken.money, 6),
-            "run": runs[run],
-            "left": int(shown.left[run]),
-            "mean": known(means[run]),
-            "behind": known(shown.behind[run]),
-            "behind_low": known(shown.low[run]),
-            "behind_high": known(shown.high[run]),
-            "bound": known(shown.bound),
-        }
-        for run in np.flatnonzero(shown.raced).tolist()
-    ]
+    rows: list[dict[str, object]] = []
+    for run in np.flatnonzero(shown.raced).tolist():
+        rows.append(
+            {
+                "block": number,
+                "questions": shown.questions,
+                "requests": taken.requests,
+                "money": math.nan if taken.money is None else round(taken.money, 6),
+                "run": runs[run],
+                "left": int(shown.left[run]),
+                "mean": known(means[run]),
+                "behind": known(shown.behind[run]),
+                "behind_low": known(shown.low[run]),
+                "behind_high": known(shown.high[run]),
+                "bound": known(shown.bound),
+            }
+        )
+    return rows
 
 
 def figure(chosen: Chosen) -> Figure | None:
@@ -272,26 +276,16 @@ def figure(chosen: Chosen) -> Figure | None:
     value = Value("points behind the leader", held=(0.0, 100 * chosen.rules.margin))
     panels = {}
     for run, name in enumerate(chosen.runs):
-        dots = [
-            Dot(
-                series=name,
-                at=shown.questions,
-                value=100 * float(shown.behind[run]),
-                low=100 * float(shown.low[run]),
-                high=100 * float(shown.high[run]),
-                digits=1,
-            )
-            for shown in thinned
-            if shown.raced[run]
-        ]
         if run == chosen.choice.chosen:
-            panels[f"{name} (chosen): at most so far below the best"] = (
-                value,
-                [Dot(name, at=s.questions, value=100 * s.bound, digits=1) for s in thinned if s.leader == run],
-            )
+            title = f"{name} (chosen): at most so far below the best"
+            dots = [
+                Dot(name, at=seen.questions, value=100 * seen.bound, digits=1) for seen in thinned if seen.leader == run
+            ]
         else:
-            panels[name] = (value, dots)
-    panels = {title: panel for title, panel in panels.items() if panel[1]}
+            title = name
+            dots = [_behind(name, run, seen) for seen in thinned if seen.raced[run]]
+        if dots:
+            panels[title] = value, dots
     return lines(
         "race",
         "How far each run lies behind the leader, block by block",
@@ -302,6 +296,18 @@ def figure(chosen: Chosen) -> Figure | None:
         "questions",
         straight=True,
         high=150,
+    )
+
+
+def _behind(name: str, run: int, seen: Look) -> Dot:
+    """Return how far a run lies behind the leader after a block."""
+    return Dot(
+        series=name,
+        at=seen.questions,
+        value=100 * float(seen.behind[run]),
+        low=100 * float(seen.low[run]),
+        high=100 * float(seen.high[run]),
+        digits=1,
     )
 
 

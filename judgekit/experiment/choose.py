@@ -8,7 +8,7 @@ asking stops once the leader is at most the margin below the best (`judgekit.ana
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,13 +50,36 @@ from judgekit.experiment.choice import Chosen, Spent, block_line, block_rows
 from judgekit.experiment.file import Config, kept_of, load
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
-from judgekit.metrics import Measure
 from judgekit.progress import Event, Progress
 
 _FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv", "choice.html")
 _STAGE = "answer"
 _ROOM = 1.2
 """How much dearer than the blocks before it a block may be: one that is begun should not end at the budget."""
+
+
+@dataclass(frozen=True)
+class QuestionBlock:
+    """Some questions, the runs that are still in the race, and who answers."""
+
+    collection: Collection
+    answering: Answering
+    depth: int
+
+    @property
+    def lists(self) -> int:
+        """From how many different lists it is answered."""
+        return len(answer_units(self.collection, (self.depth,), closed_book=False))
+
+    def units(self) -> Iterator[StageUnit]:
+        """Yield what it asks for answers and their ratings."""
+        return answers_asked(self.answering, self.collection, (self.depth,), closed_book=False)
+
+    async def answers(self, session: Session) -> pd.DataFrame:
+        """Return the quality table of its answers."""
+        return await answer_runs(
+            self.answering, self.collection, (self.depth,), session, closed_book=False, stage=_STAGE
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +101,7 @@ class RunContest:
     @property
     def runs(self) -> tuple[str, ...]:
         """The names of the runs."""
-        return tuple(run.name for run in self.prepared.collection.runs)
+        return tuple(self.prepared.run_names)
 
     @cached_property
     def questions(self) -> list[str]:
@@ -88,10 +111,7 @@ class RunContest:
     @cached_property
     def groups(self) -> Ints | None:
         """The group of each question, where the experiment names some."""
-        named = self.prepared.groups
-        if named is None:
-            return None
-        return np.unique([named[query_id] for query_id in self.questions], return_inverse=True)[1]
+        return _groups_of(self.prepared, self.questions)
 
     @cached_property
     def order(self) -> Order:
@@ -110,38 +130,36 @@ class RunContest:
             return None
         return equal_lists(self.prepared.collection.runs, self.questions, self.depth)
 
-    def block(self, begin: int, end: int, runs: Sequence[str]) -> tuple[Collection, Answering]:
-        """Return what a block asks: some questions of some runs."""
-        ids = [self.questions[place] for place in self.order.places[begin:end]]
-        collection = self.prepared.collection.only(ids)
-        collection = replace(collection, runs=tuple(run for run in collection.runs if run.name in set(runs)))
+    def block(self, begin: int, end: int, runs: Sequence[str]) -> QuestionBlock:
+        """Return some questions, in the order of asking, with some runs."""
+        collection = self.prepared.collection.only(self.questions[place] for place in self.order.places[begin:end])
+        collection = replace(collection, runs=tuple(run for run in collection.runs if run.name in runs))
         imported = self.answering.answerer
         if not isinstance(imported, Imported):
-            return collection, self.answering
+            return QuestionBlock(collection, self.answering, self.depth)
         given = {}
         for answered, occurrences in imported.given.items():
             kept = [place for place in occurrences if place.run in runs and place.depth == self.depth]
             if kept and answered.query.query_id in collection.queries:
                 given[answered] = kept
-        return collection, replace(self.answering, answerer=replace(imported, given=given))
+        answering = replace(self.answering, answerer=replace(imported, given=given))
+        return QuestionBlock(collection, answering, self.depth)
 
-    def units(self, begin: int, end: int, runs: Sequence[str]) -> Iterator[StageUnit]:
-        """Yield what a block asks for answers and their ratings."""
-        collection, answering = self.block(begin, end, runs)
-        return answers_asked(answering, collection, (self.depth,), closed_book=False)
+    @property
+    def everything(self) -> QuestionBlock:
+        """What is asked if no run drops out."""
+        return self.block(0, len(self.questions), self.runs)
 
     def asked(self) -> dict[str, Callable[[], Iterator[StageUnit]]]:
         """Return what is asked if no run drops out, by stage."""
-        return {_STAGE: lambda: self.units(0, len(self.questions), self.runs)}
+        return {_STAGE: self.everything.units}
 
-    def lists(self, begin: int, end: int, runs: Sequence[str]) -> int:
-        """Return from how many different lists a block is answered."""
-        return len(answer_units(self.block(begin, end, runs)[0], (self.depth,), closed_book=False))
-
-    @property
-    def stages(self) -> list[str]:
-        """The stages that ask."""
-        return [_STAGE, *(rating_stage(_STAGE, metric) for metric in self.answering.llm_metrics)]
+    def taken(self, session: Session) -> Amount:
+        """Return what answers and ratings took so far, whoever paid for them."""
+        amount = session.usage(_STAGE).standalone
+        for metric in self.answering.llm_metrics:
+            amount += session.usage(rating_stage(_STAGE, metric)).standalone
+        return amount
 
     @property
     def outcome(self) -> str:
@@ -150,8 +168,9 @@ class RunContest:
 
     def about(self, inputs: Mapping[str, InputFile]) -> dict[str, object]:
         """Return what makes this choice another one than others."""
+        hashes = {role: inputs[role].sha256[:12] for role in self.prepared.config.files()}
         return {
-            **{role: source.sha256[:12] for role, source in inputs.items() if role in self.prepared.config.files()},
+            **hashes,
             "margin_points": 100 * self.rules.margin,
             "confidence": self.rules.confidence,
             "seed": self.rules.seed,
@@ -174,20 +193,19 @@ def contest(
     """
     config = experiment if isinstance(experiment, Config) else load(experiment, trusted=trust)
     prepared = prepare(config, cache=cache)
-    analysis, answers = prepared.config.analysis, prepared.config.answers
     if len(prepared.collection.runs) < 2:
         raise UsageError("choose needs two runs or more: there is nothing to choose between")
-    if not prepared.answering or answers.declared.outcome not in answers.metrics:
+    answers = prepared.config.answers
+    if prepared.deciding is None:
         raise UsageError(
             f"choose asks for answers, and {answers.declared.outcome!r} is rated elsewhere: play it on results of"
             " `judgekit run` with --replay"
         )
-    first = next(iter(prepared.answering.values()))
-    metric = first.metrics[answers.metrics.index(str(answers.declared.outcome))]
+    metric = prepared.deciding.metrics[answers.metrics.index(str(answers.declared.outcome))]
     made = RunContest(
         prepared=prepared,
-        answering=replace(first, metrics=(metric,)),
-        depth=Measure(str(analysis.primary)).cutoff or max(answers.depths),
+        answering=replace(prepared.deciding, metrics=(metric,)),
+        depth=prepared.answer_depth,
         rules=rules_of(prepared.config, margin),
     )
     groups = made.groups
@@ -224,19 +242,20 @@ class _Course:
     async def run(self) -> None:
         """Ask block by block until the race stops, or money or questions end."""
         contest, rules = self.contest, self.contest.rules
-        left, begin = np.ones(len(contest.runs), np.bool_), 0
+        left = np.ones(len(contest.runs), np.bool_)
+        begin, answers = 0, 0
         error = rules.error / (len(contest.runs) - 1)
         for number, end in enumerate(contest.order.ends, start=1):
-            names = [contest.runs[run] for run in np.flatnonzero(left)]
-            lists = contest.lists(begin, end, names)
-            table = await self._asked(begin, end, names, lists)
+            block = contest.block(begin, end, [contest.runs[run] for run in np.flatnonzero(left)])
+            table = await self._asked(block)
             if table is None:
                 self.out_of_money = True
                 break
             self._take(table, begin, end)
-            self.lists += lists
+            self.lists += block.lists
+            answers += int(left.sum()) * (end - begin)
             known = limits(contest.answered(self.quality, end), [end], error)[0]
-            shown = look(known, left, self._answers(left, begin, end), rules)
+            shown = look(known, left, answers, rules)
             self.looks.append(shown)
             means = known_means(self.quality[:, :end]).tolist()
             self.rows += block_rows(number, shown, contest.runs, means, self.taken)
@@ -245,22 +264,19 @@ class _Course:
             if stops(shown, rules):
                 break
 
-    async def _asked(self, begin: int, end: int, runs: Sequence[str], lists: int) -> pd.DataFrame | None:
+    async def _asked(self, block: QuestionBlock) -> pd.DataFrame | None:
         """Return the answers of a block; None where the budget does not pay for it."""
         # Whether a block counts depends on what the replies cost, and not on who paid for them and when: only so does a
         # choice that was killed end as one that was not.
-        share = _ROOM * lists / max(self.lists, 1) if self.lists else 0.0
+        share = _ROOM * block.lists / self.lists if self.lists else 0.0
         if not _within(self.budget, self.taken, 1 + share):
             return None
         self.session.allow(self.budget.less(self.taken))
-        collection, answering = self.contest.block(begin, end, runs)
         try:
-            table = await answer_runs(
-                answering, collection, (self.contest.depth,), self.session, closed_book=False, stage=_STAGE
-            )
+            table = await block.answers(self.session)
         except BudgetError:
             return None
-        taken = sum((self.session.usage(stage).standalone for stage in self.contest.stages), Amount())
+        taken = self.contest.taken(self.session)
         if not _within(self.budget, taken):
             return None
         self.taken = taken
@@ -274,10 +290,6 @@ class _Course:
         at = [run_at[run] for run in table["run"]], [question_at[query_id] for query_id in table["query_id"]]
         self.quality[at] = table["value"].to_numpy(np.float64)
 
-    def _answers(self, left: Bools, begin: int, end: int) -> int:
-        before = self.looks[-1].answers if self.looks else 0
-        return before + int(left.sum()) * (end - begin)
-
     def _line(self, number: int, shown: Look) -> str:
         took = f"{self.taken.requests:,} requests"
         if self.taken.money:
@@ -289,20 +301,21 @@ class _Course:
         contest = self.contest
         if not self.looks:
             raise BudgetError("the budget does not pay for the first block of questions: raise it")
-        everything = contest.lists(0, len(contest.questions), contest.runs)
         asked = self.looks[-1].questions
-        quality = self.quality[:, :asked]
-        dropped = {gone.run: gone.questions for shown in self.looks for gone in shown.dropped}
-        missing = sum(int(np.isnan(row[: dropped.get(run, asked)]).sum()) for run, row in enumerate(quality))
+        choice = concluded(self.looks, contest.answered(self.quality, asked), contest.rules)
+        missing = 0
+        for run, values in enumerate(self.quality):
+            gone = choice.dropped.get(run)
+            missing += int(np.isnan(values[: gone.questions if gone else asked]).sum())
         return Chosen(
             runs=contest.runs,
-            choice=concluded(self.looks, contest.answered(self.quality, asked), contest.rules),
+            choice=choice,
             questions=len(contest.questions),
             rules=contest.rules,
             spent=Spent(
                 requests=self.taken.requests,
                 money=self.taken.money,
-                everything=everything / self.lists,
+                everything=contest.everything.lists / self.lists,
                 limit=self.budget.max_cost,
                 currency=contest.prepared.config.costs().currency,
             ),
@@ -384,6 +397,13 @@ def _check_same(folder: Path, about: Mapping[str, object]) -> None:
             )
 
 
+def _groups_of(prepared: Prepared, query_ids: Iterable[str]) -> Ints | None:
+    """Return the number of each question's group, where the experiment names some."""
+    if prepared.groups is None:
+        return None
+    return np.unique([prepared.groups[query_id] for query_id in query_ids], return_inverse=True)[1]
+
+
 def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Replay, tuple[str, ...], RaceRules]:
     """Play the race on the answers of a results folder, in the order of the seed and in 200 random ones.
 
@@ -391,22 +411,19 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
         DataError, UsageError: the folder does not hold results, or not the answers of two runs.
     """
     prepared, _, quality = read_results(Path(folder))
-    analysis, answers = prepared.config.analysis, prepared.config.answers
-    if answers.declared.assigned is not None:
+    declared, depth, deciding = prepared.config.answers.declared, prepared.answer_depth, prepared.deciding
+    if declared.assigned is not None:
         raise UsageError("choose compares runs on the same questions, and each rating is about one run drawn at random")
-    depth = Measure(str(analysis.primary)).cutoff or max(answers.depths)
-    first = next(iter(prepared.answering.values())) if answers.declared.outcome in answers.metrics else None
-    rows = quality[(quality["metric"] == answers.declared.outcome) & (quality["depth"] == depth)]
-    rows = rows[rows["model"] == (first.model if first is not None else rows["model"].max())]
+    rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == depth)]
+    rows = rows[rows["model"] == (rows["model"].max() if deciding is None else deciding.model)]
     wide = rows.pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]
     if len(runs) < 2:
         raise UsageError(f"{folder}: answers of two runs or more are needed to play a choice between them")
-    values = wide.loc[[run.name for run in runs]].to_numpy(np.float64)
-    equal, groups = None, None
-    if first is not None and not isinstance(first.answerer, Imported):
+    names = tuple(run.name for run in runs)
+    equal = None
+    if deciding is not None and not isinstance(deciding.answerer, Imported):
         equal = equal_lists(runs, wide.columns, depth)
-    if prepared.groups is not None:
-        groups = np.unique([prepared.groups[query_id] for query_id in wide.columns], return_inverse=True)[1]
+    answers = RunAnswers(wide.loc[list(names)].to_numpy(np.float64), _groups_of(prepared, wide.columns), equal)
     rules = rules_of(prepared.config, margin)
-    return replay(RunAnswers(values, groups, equal), rules), tuple(run.name for run in runs), rules
+    return replay(answers, rules), names, rules

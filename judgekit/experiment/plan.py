@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import chain
 from os.path import relpath
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget, Prices, Spending
-from judgekit.client.estimates import Foreseen, rounded
+from judgekit.client.estimates import Foreseen, exactly, rounded
 from judgekit.client.waves import Plan
 from judgekit.collection import Collection
 from judgekit.data.documents import Doc, MemoryDocs, Queries
@@ -57,15 +58,15 @@ _COUNTS: Final = ("requests", "judgments", "references", "tokens", "money")
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
     """Return how far the runs' lists of each query differ: 0 where all are equal, 1 where no two share a document."""
     gains = 1 / np.log2(np.arange(2, depth + 2))
+    most = 2 * gains.sum() * max(len(runs) * (len(runs) - 1), 1)
     found = []
     for query_id in query_ids:
         lists = [run.top(query_id, depth) for run in runs]
-        at = {doc_id: place for place, doc_id in enumerate(dict.fromkeys(d for docs in lists for d in docs))}
-        table = np.zeros((len(runs), len(at)))
-        for row, docs in zip(table, lists, strict=True):
-            row[[at[doc_id] for doc_id in docs]] = gains[: len(docs)]
-        gap = np.abs(table[:, None] - table[None]).sum()
-        found.append(gap / (2 * gains.sum() * max(len(runs) * (len(runs) - 1), 1)))
+        column_of = {doc_id: column for column, doc_id in enumerate(dict.fromkeys(chain.from_iterable(lists)))}
+        table = np.zeros((len(runs), len(column_of)))
+        for row, doc_ids in zip(table, lists, strict=True):
+            row[[column_of[doc_id] for doc_id in doc_ids]] = gains[: len(doc_ids)]
+        found.append(np.abs(table[:, None] - table[None]).sum() / most)
     return np.array(found, dtype=np.float64)
 
 
@@ -156,42 +157,53 @@ class PilotPlan:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
-    def _about(self) -> Iterable[str]:
+    def _about(self) -> Iterator[str]:
         """Yield which questions, and what they can show."""
-        n, runs, size = len(self.sample), len(self.runs), f"{self.questions:,} questions"
+        runs, size = len(self.runs), f"{self.questions:,} questions"
         if runs > 1:
             yield f"Lists     differ on {self.differ:,} of {size} at depth {self.depth} ({runs} runs)."
         else:
             yield f"Lists     {size}, one run: the pilot is drawn at random, and there is nothing to choose between."
-        more = f", {n - self.asked:,} of them new" if self.asked else ""
-        whole = " (all that differ)" if not self.asked and runs > 1 and n == self.differ else ""
-        name = (
-            "" if self.file in (None, self.own) else f' In [data] write: sample = "{relpath(self.file, self.folder)}"'
-        )
-        yield f"Pilot     {n:,} questions{more}{whole}.{name}"
+        yield self._pilot()
         if self.replaced:
             yield f"          {self.file} held another sample: {self.replaced:,} of its questions are not in this one."
         if self.trusted:
             yield f"Outcome   the order of the runs under {self.trusted}: there are no answers and no references."
         if len(self.power):
-            first, twice = (dict(row) for _, row in self.power.iterrows())
-            followed = "judgments" if self.trusted else "answers"
-            shown = (
-                f"labels that follow the {followed} within a question with a correlation r of {_r(first['r'])}"
-                f" ({_r(first['variants'])} for variants of one retriever); the best of {runs} runs, if it"
-                f" leads by {_by_share(first, 'lead')} points, where 10, 20 or 40 % of the answers of equal"
-                f" runs differ. With {twice['questions']:,.0f} questions: {_r(twice['r'])} ({_r(twice['variants'])});"
-                f" {_by_share(twice, 'lead')} points. How much a labeling gains cannot be planned."
-            )
-            yield wrapped([("Can show", shown)], _WIDTH)
+            yield wrapped([("Can show", self._can_show())], _WIDTH)
         if len(self.choice) and not self.trusted:
             yield wrapped([("Choose", self._choosing())], _WIDTH)
         if self.coverage is not None:
             yield from self.coverage.lines()
 
+    def _pilot(self) -> str:
+        """Return how many questions the pilot has, and where they stand."""
+        line = f"Pilot     {len(self.sample):,} questions"
+        if self.asked:
+            line += f", {len(self.sample) - self.asked:,} of them new"
+        elif len(self.runs) > 1 and len(self.sample) == self.differ:
+            line += " (all that differ)"
+        line += "."
+        if self.file is not None and self.file != self.own:
+            line += f' In [data] write: sample = "{relpath(self.file, self.folder)}"'
+        return line
+
+    def _can_show(self) -> str:
+        """Return the smallest r and lead that the pilot, and one of twice its size, can show."""
+        followed = "judgments" if self.trusted else "answers"
+        pilot, twice = self.power.to_dict("records")
+        return (
+            f"labels that follow the {followed} within a question with a correlation r of {_r(pilot['r'])}"
+            f" ({_r(pilot['variants'])} for variants of one retriever); the best of {len(self.runs)} runs, if it"
+            f" leads by {_leads(pilot)} points, where 10, 20 or 40 % of the answers of equal"
+            f" runs differ. With {twice['questions']:,.0f} questions: {_r(twice['r'])} ({_r(twice['variants'])});"
+            f" {_leads(twice)} points. How much a labeling gains cannot be planned."
+        )
+
     def _choosing(self) -> str:
         """Return what `judgekit choose` takes."""
-        ahead, bound = (_listed([f"{number:,.0f}" for number in self.choice[name]]) for name in ("ahead", "bound"))
+        ahead = _listed([f"{number:,.0f}" for number in self.choice["ahead"]])
+        bound = _listed([f"{number:,.0f}" for number in self.choice["bound"]])
         saved = _listed([f"{share:.0%}" for share in self.choice["saves"]])
         text = (
             f"To show that no run costs more than {self.margin:g} points takes about {bound} questions if all are"
@@ -211,31 +223,40 @@ class PilotPlan:
 
     def _table(self) -> list[str]:
         """Return the costs as lines: of the pilot, and of all questions."""
-        shown = [name for name in _COUNTS if self.costs[name].fillna(0).any() or name == "requests"]
-        pilot, every = (self.costs[self.costs["questions"] == name] for name in ("pilot", "all"))
-        strategies = list(pilot["strategy"])
-        rows = [["", *(_TITLES[name] for name in shown)]]
-        for (_, one), (_, other), name in zip(pilot.iterrows(), every.iterrows(), strategies, strict=True):
-            both = [(_cell(one, column), _cell(other, column)) for column in shown]
-            rows.append([name, *(some if some == every_ else f"{some} / {every_}" for some, every_ in both)])
+        shown = [name for name in _COUNTS if name == "requests" or self.costs[name].fillna(0).any()]
+        of_pilot = self.costs[self.costs["questions"] == "pilot"].to_dict("records")
+        of_all = self.costs[self.costs["questions"] == "all"].to_dict("records")
+        rows = [["", *(name.replace("_", " ") for name in shown)]]
+        for pilot, every in zip(of_pilot, of_all, strict=True):
+            cells = [pilot["strategy"]]
+            for column in shown:
+                part, whole = _cell(pilot, column), _cell(every, column)
+                cells.append(part if part == whole else f"{part} / {whole}")
+            rows.append(cells)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            f"{row[0]:<{widths[0]}}"
-            + "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-            for row in rows
-        ]
+        lines = []
+        for strategy, *cells in rows:
+            aligned = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+            lines.append("  ".join([strategy.ljust(widths[0]), *aligned]))
         more = "; replies may lead to more requests" if self.costs["requests"].any() else ""
-        unit = f"Tokens and money{f' in {self.currency}' if self.currency else ''}: about, with replies."
-        unit += " References that these questions have cost nothing; new questions need them."
-        return [*lines, f"Pilot / all questions. Nothing was asked{more}.", *[unit] * ("money" in shown)]
+        lines.append(f"Pilot / all questions. Nothing was asked{more}.")
+        if "money" in shown:
+            unit = f" in {self.currency}" if self.currency else ""
+            lines.append(
+                f"Tokens and money{unit}: about, with replies. References that these questions have cost nothing; new"
+                " questions need them."
+            )
+        return lines
 
     def _money(self) -> Iterable[str]:
         """Yield what is left of the budget."""
         if self.budget is None:
             return
-        costs = self.costs.set_index(["strategy", "questions"])
-        spent, low, high = (float(costs[name][TOGETHER, "pilot"]) for name in ("money", "money_low", "money_high"))
-        taken = f"about {_count(spent)} ({_count(low)} to {_count(high)})"
+        (pilot,) = self.costs[(self.costs["strategy"] == TOGETHER) & (self.costs["questions"] == "pilot")].to_dict(
+            "records"
+        )
+        spent = float(pilot["money"])
+        taken = f"about {_count(spent)} ({_count(pilot['money_low'])} to {_count(pilot['money_high'])})"
         if spent > self.budget:
             yield f"Budget    {_count(self.budget)} does not pay for this pilot ({taken}): ask fewer questions."
         else:
@@ -243,26 +264,29 @@ class PilotPlan:
             yield f"Budget    {_count(self.budget)}: the pilot takes {taken}, about {rest} is left."
 
 
-_TITLES: Final = {name: name.replace("_", " ") for name in _COUNTS}
-
-
 def _listed(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:-1])} or {texts[-1]}"
 
 
-def _by_share(row: Mapping[Any, Any], name: str) -> str:
-    return _listed([f"{row[f'{name}_{share:.0%}'.rstrip('%')]:.0f}" for share in _DIFFER])
+def _leads(row: Mapping[Any, Any]) -> str:
+    return _listed([f"{row[_lead_column(share)]:.0f}" for share in _DIFFER])
+
+
+def _lead_column(share: float) -> str:
+    """Return the column of `PilotPlan.power` for a share of differing answers: ``lead_10``."""
+    return f"lead_{100 * share:.0f}"
 
 
 def _r(value: float) -> str:
     return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
 
 
-def _cell(row: pd.Series, column: str) -> str:
+def _cell(row: Mapping[Any, Any], column: str) -> str:
     """Return a number of a row of costs; what is foreseen has three digits."""
     value = float(row[column])
-    foreseen = column == "tokens" or (column == "money" and row["money_low"] < row["money_high"])
-    return rounded(value) if foreseen and value > 0 else _count(value)
+    if column == "tokens" or (column == "money" and row["money_low"] < row["money_high"]):
+        return rounded(value) if value > 0 else _count(value)
+    return _count(value)
 
 
 def _count(value: float) -> str:
@@ -319,7 +343,8 @@ def plan(
         sample = _draw(ids, far, n, asked, config.analysis.seed)
         return sample, _costs(prepared, list(sample["query_id"]), money, config.price_list(), asking.cache)
 
-    at_most = int(sum(d > 0 and query_id not in asked for query_id, d in zip(ids, far, strict=True)))
+    open_ = [query_id for query_id, distance in zip(ids, far, strict=True) if distance > 0 and query_id not in asked]
+    at_most = len(open_)
     if not at_most:
         raise UsageError(f"the runs have the same lists at depth {depth} for every question that is left to ask")
     if questions is not None and not 1 <= questions <= at_most:
@@ -363,9 +388,10 @@ def _prepared(config: Config, cache: str | Path | None) -> Prepared:
         collection = Collection.make(queries, docs, runs, depth, None, fields, cache)
     else:
         ranked = [run.cut(depth) for run in as_runs(runs)]
+        doc_ids = set(chain.from_iterable(run.doc_ids for run in ranked))
         # Their ids stand for texts, so that different documents make different requests.
-        nothing = MemoryDocs(Doc(doc_id, doc_id) for doc_id in sorted({d for run in ranked for d in run.doc_ids}))
-        collection = Collection.make(queries, nothing, ranked, depth, None, fields, cache)
+        texts = MemoryDocs(Doc(doc_id, doc_id) for doc_id in sorted(doc_ids))
+        collection = Collection.make(queries, texts, ranked, depth, None, fields, cache)
     if not config.endpoints:
         any_model = EndpointConfig.model_validate({"base_url": "http://localhost/v1", "model": "model"})
         config = config.model_copy(update={"endpoints": {"model": any_model}})
@@ -389,10 +415,11 @@ def _draw(ids: Sequence[str], far: Floats, n: int, asked: AbstractSet[str], seed
     """Return the sample: n questions drawn with probabilities by the square of how far their lists differ."""
     # What was asked already counts for itself: given it, the others are drawn from the rest, so that weighted sums stay
     # unbiased however the first were chosen.
-    open_ = np.array([d > 0 and query_id not in asked for query_id, d in zip(ids, far, strict=True)])
-    places = np.flatnonzero(open_)
+    weights = dict.fromkeys(asked, 1.0)
+    places = np.array([place for place, query_id in enumerate(ids) if far[place] > 0 and query_id not in asked])
     probability, at = systematic(far[places] ** 2, n, np.random.default_rng(seed))
-    weights = {ids[places[i]]: 1 / probability[i] for i in at} | dict.fromkeys(asked, 1.0)
+    for drawn in at:
+        weights[ids[places[drawn]]] = 1 / probability[drawn]
     chosen = [query_id for query_id in ids if query_id in weights]
     return SAMPLE.check(pd.DataFrame({"query_id": chosen, "weight": [weights[query_id] for query_id in chosen]}))
 
@@ -403,53 +430,84 @@ def _costs(
     """Return what strategies take on the pilot and on all questions; see `PilotPlan.costs`."""
     rows = []
     for name, collection in (("pilot", prepared.collection.only(pilot)), ("all", prepared.collection)):
-        found = _strategies(replace(prepared, collection=collection), money, prices, cache)
-        rows += [{"strategy": strategy, "questions": name, **counts} for strategy, counts in found]
+        strategies = _Strategies.of(replace(prepared, collection=collection), money, prices, cache)
+        for strategy, counts in strategies.costs():
+            rows.append({"strategy": strategy, "questions": name, **counts})
     return pd.DataFrame(rows)
 
 
-def _strategies(
-    prepared: Prepared, money: Money, prices: Prices, cache: str | Path | None
-) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield what each strategy takes on the questions of the collection."""
-    collection, price = prepared.collection, Spending(Budget(), prices).price
-    pairs, lacking = collection.n_pairs, sum(not query.answers for query in collection.queries.values())
-    # Once every question has a reference answer.
-    queries = {i: query if query.answers else replace(query, answers=("?",)) for i, query in collection.queries.items()}
-    plans = count(asked(replace(prepared, collection=replace(collection, queries=queries))), cache)
+@dataclass(frozen=True)
+class _Strategies:
+    """What judging some questions takes, by strategy; `plans` counts the requests by stage."""
 
-    def taken(
-        asked: Plan | None, references: bool = False, judgments: int = 0, labels: float = 0.0
-    ) -> dict[str, float]:
-        written, sent, tokens = lacking * references, 0, 0.0
-        known = labels + _times(written, money.reference) + _times(judgments, money.judgment)
-        spent = Foreseen(known, known, known)
-        if asked is not None and (sent := asked.requests - asked.cached):
-            # Without documents nobody knows how long the prompts will be.
-            paid = asked.money(price) if prepared.config.data.docs else None
-            tokens = asked.tokens.about if prepared.config.data.docs else math.nan
-            spent += paid or Foreseen(math.nan, math.nan, math.nan)
-        counts = dict(zip(_COUNTS, map(float, (sent, judgments, written, tokens, spent.about)), strict=True))
-        return counts | {"money_low": spent.low, "money_high": spent.high}
+    prepared: Prepared
+    money: Money
+    prices: Prices
+    plans: Mapping[str, Plan]
 
-    needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
-    own = {name: pairs * money.price.get(name, 0.0) for name in needs}
-    for name, need in needs.items():
-        yield name, taken(plans[f"label {name}"], need.references, labels=own[name])
-    yield PEOPLE, taken(None, judgments=pairs)
-    if any(one.llm_metrics for one in prepared.answering.values()):
-        # An LLM rates answers: people's grades of all runs' answers correct it.
-        yield GRADES, taken(None, judgments=len(collection.queries) * len(collection.runs))
-    rated = {stage: any(m.needs_references for m in one.metrics) for stage, one in prepared.answering.items()}
-    for stage, one in prepared.answering.items():
-        if one.llm_metrics or not isinstance(one.answerer, Imported):
-            yield ANSWERS if len(rated) == 1 else stage, taken(plans[stage], rated[stage])
-    every = any(rated.values()) or any(need.references for need in needs.values())
-    yield TOGETHER, taken(plans["all"], every, labels=sum(own.values()))
+    @classmethod
+    def of(cls, prepared: Prepared, money: Money, prices: Prices, cache: str | Path | None) -> Self:
+        """Count the requests, as if every question had a reference answer."""
+        queries = {}
+        for query_id, query in prepared.collection.queries.items():
+            queries[query_id] = query if query.answers else replace(query, answers=("?",))
+        referenced = replace(prepared, collection=replace(prepared.collection, queries=queries))
+        return cls(prepared, money, prices, count(asked(referenced), cache))
+
+    def costs(self) -> Iterator[tuple[str, dict[str, float]]]:
+        """Yield each strategy with its costs; see `PilotPlan.costs`."""
+        collection, answering = self.prepared.collection, self.prepared.answering
+        references, own = False, 0.0
+        for name, labeler in self.prepared.labelers.items():
+            labels = collection.n_pairs * self.money.price.get(name, 0.0)
+            yield name, self._taken(self.plans[f"label {name}"], labeler.needs.references, labels)
+            references |= labeler.needs.references
+            own += labels
+        yield PEOPLE, self._judged(collection.n_pairs)
+        if any(one.llm_metrics for one in answering.values()):
+            # An LLM rates answers: people's grades of all runs' answers correct it.
+            yield GRADES, self._judged(len(collection.queries) * len(collection.runs))
+        for stage, one in answering.items():
+            referenced = any(metric.needs_references for metric in one.metrics)
+            references |= referenced
+            if one.llm_metrics or not isinstance(one.answerer, Imported):
+                yield ANSWERS if len(answering) == 1 else stage, self._taken(self.plans[stage], referenced)
+        yield TOGETHER, self._taken(self.plans["all"], references, own)
+
+    def _judged(self, judgments: int) -> dict[str, float]:
+        """Return what judgments by people take."""
+        return _row(exactly(_times(judgments, self.money.judgment)), judgments=judgments)
+
+    def _taken(self, plan: Plan, references: bool, labels: float = 0.0) -> dict[str, float]:
+        """Return what requests, the references that are lacking, and labels with a price take."""
+        lacking = 0
+        if references:
+            lacking = sum(not query.answers for query in self.prepared.collection.queries.values())
+        spent = exactly(labels + _times(lacking, self.money.reference))
+        requests, tokens = plan.requests - plan.cached, 0.0
+        if requests and self.prepared.config.data.docs:
+            paid = plan.money(Spending(Budget(), self.prices).price)
+            tokens = plan.tokens.about
+            spent += paid or _UNKNOWN
+        elif requests:  # without documents nobody knows how long the prompts will be
+            tokens = math.nan
+            spent += _UNKNOWN
+        return _row(spent, requests=requests, references=lacking, tokens=tokens)
+
+
+_UNKNOWN: Final = exactly(math.nan)
+
+
+def _row(money: Foreseen, **counts: float) -> dict[str, float]:
+    """Return the columns of a row of costs."""
+    row = dict.fromkeys(_COUNTS, 0.0) | {name: float(count) for name, count in counts.items()}
+    return row | {"money": money.about, "money_low": money.low, "money_high": money.high}
 
 
 def _times(number: float, price: float | None) -> float:
-    return 0.0 if not number else math.nan if price is None else number * price
+    if not number:
+        return 0.0
+    return math.nan if price is None else number * price
 
 
 def _together(costs: pd.DataFrame) -> float:
@@ -461,16 +519,20 @@ def _power(n: int, runs: int) -> pd.DataFrame:
     rows = []
     for questions in (n, 2 * n) if runs > 1 else ():
         r, variants = smallest_r(questions, runs)
-        leads = {f"lead_{share:.0%}".rstrip("%"): 100 * shown_lead(questions, runs, share) for share in _DIFFER}
-        rows.append({"questions": questions, "r": r, "variants": variants, **leads})
+        row = {"questions": questions, "r": r, "variants": variants}
+        for share in _DIFFER:
+            row[_lead_column(share)] = 100 * shown_lead(questions, runs, share)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _paid(costs: pd.DataFrame, questions: int, budget: float | None) -> float:
     """Return the questions whose answers, of all runs, a budget pays for; NaN where nobody knows."""
-    every = costs[(costs["questions"] == "all") & costs["strategy"].str.startswith("answer")]
-    price = float(every["money"].min()) / questions if len(every) else math.nan
-    return math.nan if budget is None or not price > 0 else min(math.floor(budget / price), questions)
+    answers = costs[(costs["questions"] == "all") & costs["strategy"].str.startswith("answer")]
+    if budget is None or answers.empty:
+        return math.nan
+    price = float(answers["money"].min()) / questions
+    return min(math.floor(budget / price), questions) if price > 0 else math.nan
 
 
 def _choice(config: Config, runs: int, questions: int, paid: float) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
@@ -71,12 +72,39 @@ class Prepared:
         return str(self.config.answers.declared.outcome) if self.outcome.source == "trusted" else ""
 
     @property
+    def primary(self) -> Measure:
+        """The measure that the decision is about."""
+        return Measure(str(self.config.analysis.primary))
+
+    @property
+    def answer_depth(self) -> int:
+        """The number of documents behind the answers that the decision is about."""
+        return self.primary.cutoff or max(self.config.answers.depths)
+
+    @property
+    def run_names(self) -> list[str]:
+        """The names of the runs."""
+        return [run.name for run in self.collection.runs]
+
+    @property
+    def deciding(self) -> Answering | None:
+        """The first that answers: the decision is about its answers; None if they are rated elsewhere."""
+        answers = self.config.answers
+        if answers.declared.outcome not in answers.metrics:
+            return None
+        return next(iter(self.answering.values()), None)
+
+    @property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Every endpoint that may be asked, by labelers, for answers or to rate them."""
-        asked = [one for labeler in self.labelers.values() for one in labeler.needs.asked]
-        for one in self.answering.values():
-            asked += [each for each in (one.answerer.endpoint, *(m.endpoint for m in one.metrics)) if each]
-        return tuple(asked)
+        endpoints: list[Endpoint] = []
+        for labeler in self.labelers.values():
+            endpoints += labeler.needs.asked
+        for answering in self.answering.values():
+            for asked in (answering.answerer, *answering.metrics):
+                if asked.endpoint is not None:
+                    endpoints.append(asked.endpoint)
+        return tuple(endpoints)
 
 
 def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | Path | None = None) -> Prepared:
@@ -92,34 +120,50 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     with located(config.path, "answers.ratings"):
         ratings = _ratings(config, collection, everything)
     config, labelers, answering = programs(config, collection, ratings)
-    with located(config.path, "metrics.measures"):
-        given = parse_measures(config.metrics.measures, config.path.parent)
-        measures = suited(scoring.at_depths(given, config.answers.depths), collection.runs, collection.docs)
-        deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
-        if deep is not None:
-            raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
-    columns: list[Mapping[str, str] | None] = []
-    for key in ("groups", "by"):
-        column: str | None = getattr(config.analysis, key)
-        columns.append(None if column is None else _groups(config, collection.queries, column, key))
+    measures = _measures(config, collection)
+    groups = _groups(config, collection.queries, "groups")
+    kinds = _groups(config, collection.queries, "by")
     with located(config.path, "money"):
         config.costs()
     rated = QUALITY.empty() if ratings is None else ratings
+    first = next(iter(answering.values()), None)
     config = _with_primary(config, measures, rated, [*answering.values()], trusted(labelers))
-    if config.answers.declared.outcome in config.answers.metrics:
+    if first is not None and config.answers.declared.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
-            check_references(collection.queries, next(iter(answering.values())))
-    sampled = None if data.sample is None else weights
-    groups, kinds = columns
-    outcome = _outcome(config, next(iter(answering.values()), None), trusted(labelers))
-    made = Prepared(config, collection, labelers, answering, tuple(measures), ratings, outcome, groups, kinds, sampled)
+            check_references(collection.queries, first)
+    prepared = Prepared(
+        config=config,
+        collection=collection,
+        labelers=labelers,
+        answering=answering,
+        measures=tuple(measures),
+        ratings=ratings,
+        outcome=_outcome(config, first, trusted(labelers)),
+        groups=groups,
+        kinds=kinds,
+        weights=None if data.sample is None else weights,
+    )
     if keys:
-        check_access(made.endpoints)
-    return made
+        check_access(prepared.endpoints)
+    return prepared
 
 
-def _groups(config: Config, queries: Queries, column: str, key: str) -> dict[str, str]:
-    """Return what a column of the queries says of each."""
+def _measures(config: Config, collection: Collection) -> list[Measure]:
+    """Return the measures, at every answer depth where they have no cutoff of their own."""
+    with located(config.path, "metrics.measures"):
+        given = parse_measures(config.metrics.measures, config.path.parent)
+        measures = suited(scoring.at_depths(given, config.answers.depths), collection.runs, collection.docs)
+        for measure in measures:
+            if (measure.cutoff or 0) > config.data.depth:
+                raise UsageError(f"{measure} looks at more documents than data.depth pools ({config.data.depth})")
+        return measures
+
+
+def _groups(config: Config, queries: Queries, key: Literal["groups", "by"]) -> dict[str, str] | None:
+    """Return what the column of the queries that a key names says of each; None without the key."""
+    column: str | None = getattr(config.analysis, key)
+    if column is None:
+        return None
     try:
         return {query_id: query.group(column) for query_id, query in queries.items()}
     except DataError as error:
@@ -189,11 +233,8 @@ def _outcome(config: Config, answering: Answering | None, by_labels: Sequence[st
 
 
 def primary_answers(prepared: Prepared, quality: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a quality table by the model that the decision is about: the first of those that answer."""
-    first = next(iter(prepared.answering.values()), None)
-    if first is None or prepared.config.answers.declared.outcome not in prepared.config.answers.metrics:
-        return quality
-    return quality[quality["model"] == first.model]
+    """Return the rows of a quality table by the model that the decision is about."""
+    return quality if prepared.deciding is None else quality[quality["model"] == prepared.deciding.model]
 
 
 def check_access(endpoints: Iterable[Endpoint]) -> None:
@@ -214,12 +255,11 @@ def _taken(config: Config, queries: Queries) -> dict[str, float]:
         given = dict(zip(table["query_id"], table["weight"], strict=True))
         if len(given) < len(table) or not given:
             raise DataError("names a query twice" if given else "names no query", path)
-        unknown = next((query_id for query_id in given if query_id not in queries), None)
-        if unknown is not None:
-            raise DataError(f"names query {unknown!r}, which is not in the queries", path)
-        wrong = next((query_id for query_id, weight in given.items() if not weight > 0), None)
-        if wrong is not None:
-            raise DataError(f"the weight of query {wrong!r} is not above 0", path)
+        for query_id, weight in given.items():
+            if query_id not in queries:
+                raise DataError(f"names query {query_id!r}, which is not in the queries", path)
+            if not weight > 0:
+                raise DataError(f"the weight of query {query_id!r} is not above 0", path)
         weights = {query_id: given[query_id] for query_id in queries if query_id in given}
     return dict(islice(weights.items(), config.data.limit))
 
@@ -257,10 +297,10 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
         name = entry.name or str(labeler.spec)
         if name in labelers:
             raise ConfigError(f"two labelers are named {name!r}: rename one of them", config.path, "labelers")
-        alike = next((n for n in labelers if slug(n).casefold() == slug(name).casefold()), None)
-        if alike is not None:
-            reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: rename one of them"
-            raise ConfigError(reason, config.path, "labelers")
+        for other in labelers:
+            if slug(other).casefold() == slug(name).casefold():
+                reason = f"the names {other!r} and {name!r} are one file on disks that ignore case: rename one of them"
+                raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
     return labelers, resources
 
@@ -291,14 +331,16 @@ def _answering(config: Config, resources: Context, collection: Collection) -> di
             options=answers.options,
             modes=answers.modes,
         )
-    several, modes = len({one.model for one in built}) > 1, len({one.mode for one in built}) > 1
-    named = [answer_stage(one.model if several else "", one.mode if modes else "") for one in built]
-    twice = next((one.model for one, name in zip(built, named, strict=True) if named.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(
-            f"two of the endpoints that answer have the model {twice!r}; their answers need different names"
-        )
-    return dict(zip(named, built, strict=True))
+    models, modes = {one.model for one in built}, {one.mode for one in built}
+    named: dict[str, Answering] = {}
+    for one in built:
+        stage = answer_stage(one.model if len(models) > 1 else "", one.mode if len(modes) > 1 else "")
+        if stage in named:
+            raise UsageError(
+                f"two of the endpoints that answer have the model {one.model!r}; their answers need different names"
+            )
+        named[stage] = one
+    return named
 
 
 def _with_primary(
@@ -309,49 +351,59 @@ def _with_primary(
     by_labels: Sequence[str],
 ) -> Config:
     """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
-    analysis, answers = config.analysis, config.answers
-    names = [str(m) for m in measures]
+    answers = config.answers
     rated = sorted(set(ratings["metric"]))
-    own = ratings["metric"][ratings["model"].isin([one.model for one in answering])]
+    own = set(ratings["metric"][ratings["model"].isin([one.model for one in answering])])
     with located(config.path, "answers.ratings"):
         if not (answers.metrics or rated or answers.declared.outcome in by_labels):
             raise UsageError("hold no rating of these queries, and there is no other outcome")
-        if twice := next((metric for metric in answers.metrics if metric in set(own)), None):
-            raise UsageError(f"they hold {twice!r}, which the experiment computes itself: rename the metric")
-    metric = answers.declared.outcome or [*rated, *answers.metrics][0]
-    _check_outcome(config, metric, rated, by_labels)
+        for metric in answers.metrics:
+            if metric in own:
+                raise UsageError(f"they hold {metric!r}, which the experiment computes itself: rename the metric")
+    outcome = answers.declared.outcome or [*rated, *answers.metrics][0]
+    _check_outcome(config, outcome, rated, by_labels)
     depths, runs = list(answers.depths), set(config.runs)
-    if metric in by_labels:
+    if outcome in by_labels:
         depths = sorted({measure.cutoff for measure in measures if measure.cutoff is not None})
-    elif metric not in answers.metrics:
-        of = ratings[ratings["metric"] == metric]
-        depths, runs = sorted({int(depth) for depth in of["depth"]}), set(of["run"][of["depth"] > 0])
+    elif outcome not in answers.metrics:
+        rows = ratings[ratings["metric"] == outcome]
+        depths, runs = sorted({int(depth) for depth in rows["depth"]}), set(rows["run"][rows["depth"] > 0])
     elif isinstance(imported := answering[0].answerer, Imported):
         runs = {place.run for places in imported.given.values() for place in places if place.depth}
     with located(config.path, "analysis.primary"):
-        alike = [name for name in names if name.split("@")[0] == names[0].split("@")[0]]
-        primary = ([name for name in alike if Measure(name).cutoff in {None, *depths}] or alike)[-1]
-        if analysis.primary is not None:
-            primary = str(parse_measures([analysis.primary], config.path.parent)[0])
-            if primary not in names and (counted := str(of_evidence(Measure(primary)))) in names:
-                primary = counted  # as the measures, where documents are cut differently
-        if primary not in names:
-            raise UsageError(not_among("measure", primary, names, note=" (the measures at the answer depths)"))
-        cutoff = Measure(primary).cutoff
-        if cutoff not in (None, *depths):
-            have = ", ".join(map(str, depths))
-            raise UsageError(
-                f"{primary} is compared with {metric!r} of answers from the top {cutoff}, and it is known of those from"
-                f" the top {have} only"
-            )
-    if metric in by_labels and len(config.labelers) < 2:
+        primary = _primary(config, measures, depths, outcome)
+    if outcome in by_labels and len(config.labelers) < 2:
         reason = (
-            f"the outcome is the order of the runs under {metric}, and no other labeling is there: add a"
+            f"the outcome is the order of the runs under {outcome}, and no other labeling is there: add a"
             " labeler to compare with it, such as a judge"
         )
         raise ConfigError(reason, config.path, "labelers")
+    use = config.analysis.use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS)
     with located(config.path, "analysis.use"):
-        if analysis.use == CHOOSE_RUNS and len(runs) < 2:
+        if use == CHOOSE_RUNS and len(runs) < 2:
             raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has answers")
-    use = analysis.use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS)
-    return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": metric})
+    return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": outcome})
+
+
+def _primary(config: Config, measures: Sequence[Measure], depths: Sequence[int], outcome: str) -> str:
+    """Return the measure that the decision is about; without one in the file the first, at the deepest cutoff."""
+    names = [str(measure) for measure in measures]
+    if config.analysis.primary is None:
+        alike = [name for name in names if name.split("@")[0] == names[0].split("@")[0]]
+        primary = ([name for name in alike if Measure(name).cutoff in {None, *depths}] or alike)[-1]
+    else:
+        (measure,) = parse_measures([config.analysis.primary], config.path.parent)
+        primary = str(measure)
+        counted = str(of_evidence(measure))
+        if primary not in names and counted in names:
+            primary = counted  # as the measures, where documents are cut differently
+    if primary not in names:
+        raise UsageError(not_among("measure", primary, names, note=" (the measures at the answer depths)"))
+    cutoff = Measure(primary).cutoff
+    if cutoff not in (None, *depths):
+        have = ", ".join(map(str, depths))
+        raise UsageError(
+            f"{primary} is compared with {outcome!r} of answers from the top {cutoff}, and it is known of those from"
+            f" the top {have} only"
+        )
+    return primary

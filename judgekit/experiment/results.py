@@ -21,6 +21,7 @@ from judgekit.client.budget import Amount, Usage
 from judgekit.client.session import Session
 from judgekit.collection import Collection, lacking
 from judgekit.data.checks import judges_nothing, remarks, ways_read
+from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling
 from judgekit.data.spans import where
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
@@ -45,17 +46,11 @@ from judgekit.spec import Spec
 from judgekit.wire.access import RECORDED_URL
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
-MIXED = (
-    "Ask one of the models again (`judgekit cache forget --model NAME`, then run), or accept the mix with"
-    " accept_mixed_models = true under [analysis]."
+_REPLAYED = (
+    "Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive) said to these requests when they were"
+    " recorded. The numbers are its own, and larger models may rank the labelings otherwise; times are the replay's."
 )
-_NOTES = {
-    RECORDED_URL: "Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive) said to these requests"
-    " when they were recorded. The numbers are its own, and larger models may rank the labelings otherwise; times are"
-    " the replay's.",
-}
 """What the report says first, where judgekit answered itself."""
-
 
 _SAMPLED = (
     "The questions are a sample. Means of runs are weighted, so that they speak of all questions that the sample was"
@@ -65,12 +60,15 @@ _SAMPLED = (
 
 def answering(prepared: Prepared) -> dict[str, AnsweredBy]:
     """Return how the answers of the experiment were made, by the model's name in the quality table."""
-    asked = {endpoint.model: endpoint for endpoint in prepared.endpoints}
-    own = {one.model: one.answerer for one in prepared.answering.values()}
-    rated = () if prepared.ratings is None else prepared.ratings["model"].unique()
-    return {model: AnsweredBy(asked.get(model, model), "") for model in (*own, *rated)} | {
-        model: AnsweredBy(one.endpoint, one.prompt.name) for model, one in own.items() if not isinstance(one, Imported)
-    }
+    endpoint_of = {endpoint.model: endpoint for endpoint in prepared.endpoints}
+    models = [one.model for one in prepared.answering.values()]
+    if prepared.ratings is not None:
+        models += prepared.ratings["model"].unique().tolist()
+    made = {model: AnsweredBy(endpoint_of.get(model, model), "") for model in models}
+    for one in prepared.answering.values():
+        if not isinstance(one.answerer, Imported):
+            made[one.model] = AnsweredBy(one.answerer.endpoint, one.answerer.prompt.name)
+    return made
 
 
 def costs(
@@ -80,62 +78,67 @@ def costs(
     depth: int | None = None,
 ) -> pd.DataFrame:
     """Return the standalone cost of each labeling, and of answering at a depth, NaN where unknown."""
-    rows = []
-    for stage, one in [*(answering or {}).items()][: bool(depth)]:
-        amount = session.usage(stage_at_depth(stage, depth or 0)).standalone
-        known = not isinstance(one.answerer, Imported) and not amount.unreported
-        about = {"labeling": ANSWERING, "requests": amount.requests or None, "money": amount.money if known else None}
-        rows.append(about | dict.fromkeys(("prompt_tokens", "completion_tokens", "request_seconds")))
+    rows: list[dict[str, object]] = []
+    if answering and depth:
+        stage, first = next(iter(answering.items()))
+        amount = session.usage(stage_at_depth(stage, depth)).standalone
+        row: dict[str, object] = {"labeling": ANSWERING}
+        if amount.requests:
+            row["requests"] = amount.requests
+        if not isinstance(first.answerer, Imported) and not amount.unreported:
+            row["money"] = amount.money
+        rows.append(row)
     for name, labeler in labelers.items():
-        usage = session.usage(f"label {name}")
-        amount, people = usage.standalone, labeler.needs.people
-        told = not people and not amount.unreported
-        rows.append(
-            {
-                "labeling": name,
-                "requests": None if people else amount.requests,
-                "prompt_tokens": amount.prompt_tokens if told else None,
-                "completion_tokens": amount.completion_tokens if told else None,
-                "money": (amount.money if amount.requests else 0.0) if told else None,
-                "request_seconds": None if people or amount.untimed else amount.seconds,
-            }
-        )
-    return pd.DataFrame(rows).astype(dict.fromkeys(COSTS.optional, "float64"))
+        amount = session.usage(f"label {name}").standalone
+        row = {"labeling": name}
+        rows.append(row)
+        if labeler.needs.people:
+            continue
+        row["requests"] = amount.requests
+        if not amount.untimed:
+            row["request_seconds"] = amount.seconds
+        if not amount.unreported:
+            row["prompt_tokens"] = amount.prompt_tokens
+            row["completion_tokens"] = amount.completion_tokens
+            row["money"] = amount.money if amount.requests else 0.0
+    return pd.DataFrame(rows, columns=["labeling", *COSTS.optional]).astype(dict.fromkeys(COSTS.optional, "float64"))
 
 
 def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[str, ...]:
     """Return a line for each labeling and run that something is missing from, with the counts by reason."""
     lines = []
     for name, labeling in labelings.items():
-        if any(n for s, n in labeling.counts().items() if s not in NO_FAILURE):
-            lines.append(f"labels of {name}: {_listed(labeling.table)} (see labels/)")
+        if any(n for status, n in labeling.counts().items() if status not in NO_FAILURE):
+            failed = labeling.table[~labeling.table["status"].isin(NO_FAILURE)]
+            lines.append(f"labels of {name}: {_listed(failed)} (see labels/)")
         if judges_nothing(labeling):
             lines.append(f"labels of {name}: its file judges none of the pooled documents")
-    lost = quality[~quality["status"].isin(NO_FAILURE)]
-    for (run, depth), rows in lost.groupby(["run", "depth"]):
-        first = rows.drop_duplicates(["query_id", *(["mode"] if "mode" in rows else [])])
-        lines.append(f"answers of {run} at depth {depth}: {_listed(first)} (see answers/)")
+    unit = ["query_id", "mode"] if "mode" in quality else ["query_id"]
+    failed = quality[~quality["status"].isin(NO_FAILURE)]
+    for (run, depth), rows in failed.groupby(["run", "depth"]):
+        lines.append(f"answers of {run} at depth {depth}: {_listed(rows.drop_duplicates(unit))} (see answers/)")
     return tuple(lines)
 
 
-def _listed(table: pd.DataFrame) -> str:
-    counts = table["status"].value_counts().items()
-    listed = ", ".join(f"{n:,} {status}" for status, n in counts if status not in NO_FAILURE)
-    return f"{listed}: {reasons(table)}"
+def _listed(failed: pd.DataFrame) -> str:
+    counts = ", ".join(f"{n:,} {status}" for status, n in failed["status"].value_counts().items())
+    return f"{counts}: {reasons(failed)}"
 
 
 def _cost(amount: Amount, wall_s: float | None = None) -> Cost:
-    known = amount.unreported < amount.requests or not amount.requests
-    return Cost(
-        amount.requests,
-        amount.prompt_tokens if known else None,
-        amount.completion_tokens if known else None,
-        (amount.money if amount.requests else 0.0) if known else None,
-        wall_s,
-        amount.unreported,
-        amount.seconds if amount.untimed < amount.requests or not amount.requests else None,
-        amount.untimed,
-    )
+    cost = Cost(requests=amount.requests, wall_s=wall_s, unreported=amount.unreported, untimed=amount.untimed)
+    if not amount.requests:
+        return replace(cost, prompt_tokens=0, completion_tokens=0, money=0.0, request_seconds=amount.seconds)
+    if amount.unreported < amount.requests:
+        cost = replace(
+            cost,
+            prompt_tokens=amount.prompt_tokens,
+            completion_tokens=amount.completion_tokens,
+            money=amount.money,
+        )
+    if amount.untimed < amount.requests:
+        cost = replace(cost, request_seconds=amount.seconds)
+    return cost
 
 
 def _spending(usage: Usage, people: bool = False) -> Bill:
@@ -146,11 +149,10 @@ def _spending(usage: Usage, people: bool = False) -> Bill:
     return Bill(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed, usage.again)
 
 
-def _labeling(name: str, made: State) -> LabelingInfo:
-    labeler, labeling = made.prepared.labelers[name], made.labelings[name]
-    needs, table, scale = labeler.needs, labeling.table, labeling.scale
-    ok = table["status"] == Status.OK.value
-    threshold = scale.min_rel
+def _labeling(name: str, state: State) -> LabelingInfo:
+    labeler, labeling = state.prepared.labelers[name], state.labelings[name]
+    needs, scale = labeler.needs, labeling.scale
+    relevance = labeling.table.loc[labeling.table["status"] == Status.OK.value, "relevance"]
     return LabelingInfo(
         name=name,
         kind=labeler.kind,
@@ -161,15 +163,15 @@ def _labeling(name: str, made: State) -> LabelingInfo:
         endpoint=_together(endpoint.name for endpoint in needs.asked),
         model=_together(endpoint.model for endpoint in needs.asked),
         prompt=needs.prompt,
-        kinship=_kinship(needs, answering(made.prepared)),
+        kinship=_kinship(needs, answering(state.prepared)),
         outcome_metric=needs.outcome_metric or "",
         outcome_prompt=needs.outcome_prompt or "",
         counts=labeling.counts(),
-        relevant=None if threshold is None else int((table["relevance"][ok] >= threshold).sum()),
-        mean=float(table["relevance"][ok].mean()) if ok.any() else None,
+        relevant=None if scale.min_rel is None else int((relevance >= scale.min_rel).sum()),
+        mean=float(relevance.mean()) if len(relevance) else None,
         labels=labeling.shares(),
-        spending=_spending(made.session.usage(f"label {name}"), needs.people),
-        outside_pool=_outside(labeler, labeling, made.prepared.collection),
+        spending=_spending(state.session.usage(f"label {name}"), needs.people),
+        outside_pool=_outside(labeler, labeling, state.prepared.collection),
     )
 
 
@@ -190,15 +192,15 @@ def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> in
     imported: Mapping[tuple[str, str], float | None] | None = getattr(labeler, "imported", None)
     if imported is None:
         return None
-    least = labeling.scale.min_rel
-    pooled = {query_id: set(docs) for query_id, docs in collection.pairs.items()}
-    return sum(
-        relevance is not None
-        and (relevance > 0 if least is None else relevance >= least)
-        and query_id in pooled
-        and doc_id not in pooled[query_id]
-        for (query_id, doc_id), relevance in imported.items()
-    )
+    pooled = {query_id: set(doc_ids) for query_id, doc_ids in collection.pairs.items()}
+    threshold = labeling.scale.min_rel
+    outside = 0
+    for (query_id, doc_id), relevance in imported.items():
+        if relevance is None or query_id not in pooled:
+            continue
+        relevant = relevance > 0 if threshold is None else relevance >= threshold
+        outside += relevant and doc_id not in pooled[query_id]
+    return outside
 
 
 def score_means(evaluation: Evaluation, weights: Mapping[str, float] | None) -> pd.DataFrame:
@@ -235,48 +237,63 @@ def quality_means(quality: pd.DataFrame, weights: Mapping[str, float] | None = N
     return QUALITY_MEANS.check(means.join(counts).reset_index())
 
 
-def _answers(stage: str, made: State) -> Answers:
-    answering, cell, session = made.prepared.answering[stage], made.cell, made.session
-    answerer, model = answering.answerer, answering.model
-    rated = {metric.name: rating_stage(stage, metric) for metric in answering.llm_metrics}
-    usage = sum(map(session.usage, rated.values()), session.usage(stage))
-    imported = isinstance(answerer, Imported)  # what answering took is not known
-    about = (cell.model, cell.mode or answering.mode) == (model, answering.mode)
-    at_decision = None
-    if not imported and about and cell.metric in [metric.name for metric in answering.metrics]:
-        parts = [stage, *([rated[cell.metric]] if cell.metric in rated else [])]
-        at_decision = _cost(sum(map(made.taken, parts), Amount()))
-    quality = made.quality[made.quality["model"] == model]
-    quality = quality[quality["mode"] == answering.mode] if answering.mode else quality
+def _answers(stage: str, state: State) -> Answers:
+    answering, cell = state.prepared.answering[stage], state.cell
+    stage_of = {metric.name: rating_stage(stage, metric) for metric in answering.llm_metrics}
+    usage = state.session.usage(stage)
+    for rating in stage_of.values():
+        usage += state.session.usage(rating)
+    quality = state.quality[state.quality["model"] == answering.model]
+    if answering.mode:
+        quality = quality[quality["mode"] == answering.mode]
+    # Each answer has a row for each metric: one metric's rows count the answers.
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
-    return Answers(
-        model=model,
-        endpoint="" if isinstance(answerer, Imported) else answerer.endpoint.name,
-        prompt="imported" if isinstance(answerer, Imported) else answerer.prompt.name,
-        counts={status.value: int((single["status"] == status.value).sum()) for status in Status},
-        spending=_spending(usage, imported and not rated),
-        at_decision=at_decision,
+    counts = {status.value: int((single["status"] == status.value).sum()) for status in Status}
+    answers = Answers(
+        model=answering.model,
+        endpoint="",
+        prompt="imported",
+        counts=counts,
+        spending=_spending(usage),
         mode=answering.mode,
+    )
+    if isinstance(answering.answerer, Imported):  # what answering took is not known
+        return replace(answers, spending=_spending(usage, people=not stage_of))
+    at_decision = None
+    decides = cell.model == answering.model and cell.mode in ("", answering.mode)
+    if decides and cell.metric in [metric.name for metric in answering.metrics]:
+        amount = state.taken(stage)
+        if cell.metric in stage_of:
+            amount += state.taken(stage_of[cell.metric])
+        at_decision = _cost(amount)
+    return replace(
+        answers,
+        endpoint=answering.answerer.endpoint.name,
+        prompt=answering.answerer.prompt.name,
+        at_decision=at_decision,
     )
 
 
 def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     collection, config = prepared.collection, prepared.config
-    runs = []
     ties: dict[str, int] = {}
     for mean in evaluation.summary:
         ties[mean.run] = max(ties.get(mean.run, 0), mean.ties_across)
+    runs = []
     for run in collection.runs:
-        lengths = [len(run.top(q)) for q in collection.queries]
+        lengths = np.array([len(run.top(query_id)) for query_id in collection.queries])
         runs.append(
             RunFacts(
                 name=run.name,
-                queries=sum(n > 0 for n in lengths),
-                missing=sum(n == 0 for n in lengths),
-                short=sum(0 < n < collection.depth for n in lengths),
+                queries=int((lengths > 0).sum()),
+                missing=int((lengths == 0).sum()),
+                short=int(((lengths > 0) & (lengths < collection.depth)).sum()),
                 ties=ties.get(run.name, 0),
             )
         )
+    versions = {"judgekit": __version__, "Python": platform.python_version()}
+    for library in _LIBRARIES:
+        versions[library] = version(library)
     return Facts(
         queries=len(collection.queries),
         docs=len(collection.docs),
@@ -286,27 +303,30 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
         seed=config.analysis.seed,
         resamples=config.analysis.resamples,
         confidence=config.analysis.confidence,
-        versions={
-            "judgekit": __version__,
-            "Python": platform.python_version(),
-            **{library: version(library) for library in _LIBRARIES},
-        },
+        versions=versions,
         more=() if prepared.weights is None else (("Sample", _SAMPLED),),
     )
 
 
 def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, primary: Primary) -> ModelMatrix | None:
     """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
-    needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
-    asked = {name: [endpoint.model for endpoint in need.endpoints] for name, need in needs.items() if need.endpoints}
-    if len({one.model for one in prepared.answering.values()}) < 2 or not asked:
+    if len({answering.model for answering in prepared.answering.values()}) < 2:
         return None
+    asked: dict[str, list[str]] = {}
     methods: dict[str, str] = {}
-    for name in asked:
-        spec = prepared.labelers[name].spec
-        same = Spec(spec.name, tuple((k, v) for k, v in spec.params if k not in ("endpoint", "model", "jury")))
-        taken = [other for other in methods if methods[other] == str(same) and asked[other] == asked[name]]
-        methods[name] = name if taken else str(same)
+    known = set()
+    for name, labeler in prepared.labelers.items():
+        if not labeler.needs.endpoints:
+            continue
+        asked[name] = [endpoint.model for endpoint in labeler.needs.endpoints]
+        options = tuple(option for option in labeler.spec.params if option[0] not in ("endpoint", "model", "jury"))
+        method = str(Spec(labeler.spec.name, options))
+        # A second labeling by the same method and models is a method of its own: a cell of the matrix holds one.
+        cell = method, *asked[name]
+        methods[name] = name if cell in known else method
+        known.add(cell)
+    if not asked:
+        return None
     return model_matrix(
         scores,
         quality,
@@ -320,39 +340,38 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
     )
 
 
-def sections(made: State) -> Iterator[Section]:
+def sections(state: State) -> Iterator[Section]:
     """Yield the further sections of the page."""
-    yield from _modes(made)
-    yield from _cuts(made)
-    matrix = made.matrix
-    if matrix is not None:
+    yield from _modes(state)
+    yield from _cuts(state)
+    if state.matrix is not None:
         yield Section(
             "Differences between models",
             "The same method with labels of another model, or against the answers of another model, on the same"
             " resamples; p by Holm over all rows of a method.",
-            matrix.differences,
+            state.matrix.differences,
         )
 
 
-def _modes(made: State) -> Iterator[Section]:
+def _modes(state: State) -> Iterator[Section]:
     """Yield the modes of answering beside each other: their answers, what these take, and how labels follow them."""
-    modes, cell = made.comparison.modes, made.cell
+    modes, cell = state.comparison.modes, state.cell
     if modes is None:
         return
     rows, gaps = modes.table, modes.differences
-    of = {"measure": cell.measure, "level": cell.level, "run": cell.run, "coefficient": "concordance"}
-    for column, value in of.items():
+    of_decision = {"measure": cell.measure, "level": cell.level, "run": cell.run, "coefficient": "concordance"}
+    for column, value in of_decision.items():
         rows = rows[rows[column] == value]
     gaps = gaps.loc[gaps["coefficient"] == "concordance", ["mode", "labeling", "difference", "p_holm"]]
     table = rows[["mode", "labeling", "value", "ci_low", "ci_high", "n"]].rename(columns={"value": "concordance"})
     table = table.merge(gaps, "left", ["mode", "labeling"])
-    stage_of = {
-        one.mode: stage for stage, one in reversed([*made.prepared.answering.items()]) if one.model == cell.model
-    }
-    taken = {mode: made.taken(stage_of[mode]) for mode in modes_of(made.quality)}
-    tokens = {mode: np.nan if amount.unreported else amount.prompt_tokens for mode, amount in taken.items()}
-    table[cell.metric] = table["mode"].map(made.answered().groupby("mode")["value"].mean())
-    table["requests"] = table["mode"].map({mode: amount.requests for mode, amount in taken.items()})
+    requests, tokens = {}, {}
+    for mode in modes_of(state.quality):
+        amount = state.taken(_stage_of(state.prepared, cell.model, mode))
+        requests[mode] = amount.requests
+        tokens[mode] = np.nan if amount.unreported else amount.prompt_tokens
+    table[cell.metric] = table["mode"].map(state.answered().groupby("mode")["value"].mean())
+    table["requests"] = table["mode"].map(requests)
     table["prompt tokens"] = table["mode"].map(tokens)
     yield Section(
         "Modes of answering",
@@ -363,37 +382,48 @@ def _modes(made: State) -> Iterator[Section]:
     )
 
 
-def _cuts(made: State) -> Iterator[Section]:
+def _stage_of(prepared: Prepared, model: str, mode: str | None = None) -> str:
+    """Return the stage in which a model answers in a mode, by default the first; "" if it answers nothing here."""
+    for stage, answering in prepared.answering.items():
+        if answering.model == model and mode in (None, answering.mode):
+            return stage
+    return ""
+
+
+def _cuts(state: State) -> Iterator[Section]:
     """Yield a table by run where documents say where they stand: what a cut of the pages finds, and what it takes."""
-    collection, cell, k = made.prepared.collection, made.cell, made.cell.depth
-    shown = {run.name: [run.top(q, k) for q in collection.queries] for run in collection.runs}
-    docs = {name: collection.docs.get([d for ids in lists for d in ids]) for name, lists in shown.items()}
-    if k < 1 or not any(map(where, chain.from_iterable(docs.values()))):
+    collection, cell, k = state.prepared.collection, state.cell, state.cell.depth
+    if k < 1:
+        return
+    docs: dict[str, list[Doc]] = {}
+    for run in collection.runs:
+        doc_ids = chain.from_iterable(run.top(query_id, k) for query_id in collection.queries)
+        docs[run.name] = collection.docs.get(list(doc_ids))
+    if not any(map(where, chain.from_iterable(docs.values()))):
         return
     measures = {"evidence nDCG": f"nDCG(unit=evidence)@{k}", "evidence recall": f"R(unit=evidence)@{k}"}
     try:
-        found = scoring.score_pool(collection, list(made.labelings.values()), list(map(Measure, measures.values())))
+        evaluation = scoring.score_pool(
+            collection, list(state.labelings.values()), [Measure(name) for name in measures.values()]
+        )
     except UsageError:  # no relevant document says it
         return
-    means = found.means().set_index(["labeling", "run", "measure"])["value"]
-    answered = of_mode(made.answered()).groupby("run")["value"].mean()
-    stage_of = {one.model: stage for stage, one in reversed([*made.prepared.answering.items()])}  # the first mode's
+    means = evaluation.means().set_index(["labeling", "run", "measure"])["value"]
+    answered = of_mode(state.answered()).groupby("run")["value"].mean()
+    stage = _stage_of(state.prepared, cell.model)
     rows = []
-    for labeling in made.labelings:
-        for run in shown:
-            spent = made.taken(f"{stage_of.get(cell.model)} {run}")
-            told = spent.requests - spent.unreported
-            rows.append(
-                {
-                    "labeling": labeling,
-                    "run": run,
-                    "characters per document": sum(len(doc.text) for doc in docs[run]) / max(len(docs[run]), 1),
-                    **{title: means[labeling, run, name] for title, name in measures.items()},
-                    cell.metric: answered.get(run, np.nan),
-                    "tokens per prompt": spent.prompt_tokens / told if told else np.nan,
-                    "cost": np.nan if spent.money is None or not spent.requests else spent.money,
-                }
-            )
+    for labeling in state.labelings:
+        for run_name, shown in docs.items():
+            row: dict[str, object] = {"labeling": labeling, "run": run_name}
+            row["characters per document"] = sum(len(doc.text) for doc in shown) / max(len(shown), 1)
+            for title, name in measures.items():
+                row[title] = means[labeling, run_name, name]
+            row[cell.metric] = answered.get(run_name, np.nan)
+            spent = state.taken(f"{stage} {run_name}")
+            reported = spent.requests - spent.unreported
+            row["tokens per prompt"] = spent.prompt_tokens / reported if reported else np.nan
+            row["cost"] = np.nan if spent.money is None or not spent.requests else spent.money
+            rows.append(row)
     yield Section(
         "The same evidence, cut differently",
         f"Evidence counts once, in however many of the top {k} documents it stands: gains of first showings (nDCG), and"
@@ -406,43 +436,36 @@ def _cuts(made: State) -> Iterator[Section]:
 def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Backing:
     """Return what an experiment knows of each query."""
     collection = prepared.collection
+    lists = {run.name: {query_id: run.top(query_id) for query_id in collection.queries} for run in collection.runs}
     return Backing(
-        {name: labeling.table for name, labeling in labelings.items()},
-        of_mode(quality),
-        collection.queries,
-        collection.docs,
-        {run.name: {q: run.top(q) for q in collection.queries} for run in collection.runs},
-        prepared.labelers,
+        labels={name: labeling.table for name, labeling in labelings.items()},
+        quality=of_mode(quality),
+        queries=collection.queries,
+        docs=collection.docs,
+        lists=lists,
+        labelers=prepared.labelers,
     )
 
 
-def summarise(made: State) -> Results:
+def summarise(state: State) -> Results:
     """Return everything that the report shows."""
-    prepared, comparison, session = made.prepared, made.comparison, made.session
-    config, decision, matrix, modes = prepared.config, comparison.decision, made.matrix, comparison.modes
-    urls = {endpoint.base_url for endpoint in prepared.endpoints}
-    agreed = made.agreed.table
+    prepared, comparison, session = state.prepared, state.comparison, state.session
+    config, matrix, modes = prepared.config, state.matrix, comparison.modes
+    agreed = state.agreed.table
     kappas = agreed[(agreed["coefficient"] == "kappa") & (agreed["on"] == "relevance")]
     kappas = kappas.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"})
-    warnings = (
-        *lacking(prepared.collection),
-        *(remark for labeling in made.labelings.values() for remark in remarks(labeling)),
-        *made.evaluation.warnings,
-        *comparison.warnings,
-        *session.doubts,
-    )
     return Results(
         title=config.title or config.path.stem,
         comparison=comparison.table,
-        labelings=tuple(_labeling(name, made) for name in made.labelings),
-        answers=tuple(_answers(stage, made) for stage in prepared.answering),
-        primary=made.cell,
-        claims=decision.claims,
-        independent={model: one.lines for model, one in comparison.independent.items()},
-        currency=config.money.model_dump()["currency"],
-        facts=_facts(prepared, made.evaluation),
-        scores=score_means(made.evaluation, prepared.weights),
-        quality=quality_means(made.quality, prepared.weights),
+        labelings=tuple(_labeling(name, state) for name in state.labelings),
+        answers=tuple(_answers(stage, state) for stage in prepared.answering),
+        primary=state.cell,
+        claims=comparison.decision.claims,
+        independent={model: decision.lines for model, decision in comparison.independent.items()},
+        currency=config.costs().currency,
+        facts=_facts(prepared, state.evaluation),
+        scores=score_means(state.evaluation, prepared.weights),
+        quality=quality_means(state.quality, prepared.weights),
         agreement=kappas if len(kappas) else None,  # all coefficients are in agreement.csv
         models=None if matrix is None else matrix.table,
         modes=None if modes is None else modes.table,
@@ -450,11 +473,27 @@ def summarise(made: State) -> Results:
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
-        note=" ".join(note for url, note in _NOTES.items() if url in urls),
-        warnings=tuple(dict.fromkeys(warnings)),
-        notices=(
-            *dict.fromkeys(note for note in session.notes if note not in session.doubts),
-            *chain.from_iterable(ways_read(labeling, prepared.kinds or {}) for labeling in made.labelings.values()),
-        ),
+        note=_REPLAYED if RECORDED_URL in [endpoint.base_url for endpoint in prepared.endpoints] else "",
+        warnings=_warnings(state),
+        notices=_notices(state),
         retries=tuple(session.shared.retries.items()),
     )
+
+
+def _warnings(state: State) -> tuple[str, ...]:
+    """Return what a reader has to know first, each once."""
+    warnings = list(lacking(state.prepared.collection))
+    for labeling in state.labelings.values():
+        warnings += remarks(labeling)
+    warnings += state.evaluation.warnings
+    warnings += state.comparison.warnings
+    warnings += state.session.doubts
+    return tuple(dict.fromkeys(warnings))
+
+
+def _notices(state: State) -> tuple[str, ...]:
+    """Return what happened on the way, and how labels were read."""
+    notices = [note for note in dict.fromkeys(state.session.notes) if note not in state.session.doubts]
+    for labeling in state.labelings.values():
+        notices += ways_read(labeling, state.prepared.kinds or {})
+    return tuple(notices)

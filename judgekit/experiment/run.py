@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -59,7 +58,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.file import Config, kept_of, labels_file, load, located, of_another
 from judgekit.experiment.prepare import Prepared, prepare, primary_answers
 from judgekit.experiment.step import State, Step
-from judgekit.metrics import Measure, incomparable
+from judgekit.metrics import incomparable
 from judgekit.notebook import NotebookRepr
 from judgekit.people.grades import grades_of, read_grades
 from judgekit.progress import Event
@@ -89,15 +88,16 @@ class LabelStep(Step):
 
     async def do(self, state: State) -> None:
         """Label; those that ask nobody come first: what looks wrong with a file is said before anything is paid for."""
-        labelers, found = state.prepared.labelers, dict[str, Labeling]()
+        labelers = state.prepared.labelers
+        made: dict[str, Labeling] = {}
         for name, labeler in sorted(labelers.items(), key=lambda item: bool(item[1].needs.asked)):
             labeling = await labelling.label_pool(labeler, state.prepared.collection, state.session, name)
             for remark in remarks(labeling):
                 state.progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
             write_qrels(labeling, state.folder / labels_file(name, ".qrels"))
             write_labels(labeling, state.folder / labels_file(name))
-            found[name] = labeling
-        state.labelings = {name: found[name] for name in labelers}
+            made[name] = labeling
+        state.labelings = {name: made[name] for name in labelers}
 
 
 def answers_file(prepared: Prepared) -> str:
@@ -124,18 +124,19 @@ class AnswerStep(Step):
     async def do(self, state: State) -> None:
         """Answer and rate; ratings that were made elsewhere stand below."""
         prepared, answers = state.prepared, state.prepared.config.answers
-        tables = [
-            await answer_runs(
-                one,
+        tables = []
+        for stage, answering in prepared.answering.items():
+            table = await answer_runs(
+                answering,
                 prepared.collection,
                 answers.depths,
                 state.session,
                 closed_book=answers.closed_book,
                 stage=stage,
             )
-            for stage, one in prepared.answering.items()
-        ]
-        tables += [] if prepared.ratings is None else [prepared.ratings]
+            tables.append(table)
+        if prepared.ratings is not None:
+            tables.append(prepared.ratings)
         if prepared.trusted:
             tables.append(_by_trusted(state))
         state.quality = pd.concat(tables, ignore_index=True)
@@ -145,9 +146,8 @@ class AnswerStep(Step):
 def _by_trusted(state: State) -> pd.DataFrame:
     """Return what runs score under trusted labels, which stand in the place of answers, as a quality table."""
     prepared = state.prepared
-    measure = Measure(str(prepared.config.analysis.primary))
-    evaluation = scoring.score_pool(prepared.collection, [state.labelings[prepared.trusted]], [measure])
-    table = outcome_of(evaluation)
+    trusted = state.labelings[prepared.trusted]
+    table = outcome_of(scoring.score_pool(prepared.collection, [trusted], [prepared.primary]))
     return QUALITY.check(table.assign(answer="", status=Status.OK.value, reason=""))
 
 
@@ -156,43 +156,51 @@ class CompareStep(Step):
     """Score the runs with the labelings, and compare the scores with the quality of the answers."""
 
     name = "compare"
-    tables: Final = ("agreement", "confusion", "models", "modes", "mode_differences")
 
     def files(self, prepared: Prepared) -> Iterable[str]:
         """Return the tables."""
-        return ["scores.parquet", *(f"{name}.csv" for name in self.tables)]
+        return [
+            "scores.parquet",
+            "agreement.csv",
+            "confusion.csv",
+            "models.csv",
+            "modes.csv",
+            "mode_differences.csv",
+        ]
 
     async def do(self, state: State) -> None:
         """Score, compare, and write the tables that there are."""
-        prepared, analysis, labelings = state.prepared, state.prepared.config.analysis, list(state.labelings.values())
+        prepared, rules = state.prepared, state.prepared.config.rules()
+        labelings = list(state.labelings.values())
         state.progress(Event("score", 0, None))
         state.evaluation = scoring.score_pool(prepared.collection, labelings, prepared.measures)
         means = shown.score_means(state.evaluation, prepared.weights)
         state.scores = pd.concat([state.evaluation.scores(), means], ignore_index=True)
         state.progress(Event("score", len(state.scores), len(state.scores)))
-        state.comparison = comparison = _compared(state)
+        state.comparison = _compared(state)
         state.agreed = agreement(
             labelings,
             people=[name for name, labeler in prepared.labelers.items() if labeler.needs.people],
-            resamples=analysis.resamples,
-            seed=analysis.seed,
-            confidence=analysis.confidence,
+            resamples=rules.resamples,
+            seed=rules.seed,
+            confidence=rules.confidence,
         )
-        state.matrix = matrix = shown.models(prepared, state.scores, of_mode(state.quality), state.cell)
-        modes = comparison.modes
-        written: dict[str, pd.DataFrame | None] = {
+        state.matrix = shown.models(prepared, state.scores, of_mode(state.quality), state.cell)
+        written = {
             "scores.parquet": state.scores,
             "agreement.csv": state.agreed.table,
             "confusion.csv": state.agreed.confusion,
-            "models.csv": None if matrix is None else matrix.table,
-            "modes.csv": None if modes is None else modes.table,
-            "mode_differences.csv": None if modes is None else modes.differences,
         }
-        for name, table in written.items():
-            if table is None:
-                (state.folder / name).unlink(missing_ok=True)
+        if state.matrix is not None:
+            written["models.csv"] = state.matrix.table
+        if state.comparison.modes is not None:
+            written["modes.csv"] = state.comparison.modes.table
+            written["mode_differences.csv"] = state.comparison.modes.differences
+        for name in self.files(prepared):
+            if name in written:
+                write_table(written[name], state.folder / name)
             else:
-                write_table(table, state.folder / name)
+                (state.folder / name).unlink(missing_ok=True)
 
     def section(self, state: State) -> Iterable[Section]:
         """Return what the comparison shows beside its table."""
@@ -200,36 +208,35 @@ class CompareStep(Step):
 
 
 def _compared(state: State) -> Comparison:
-    prepared, labelings, quality = state.prepared, state.labelings, state.quality
-    collection, rules = prepared.collection, prepared.config.rules()
-    primary, mix = str(rules.primary), state.mix
-    first = next(iter(prepared.answering.values()), None)
-    metric, names = str(prepared.config.answers.declared.outcome), prepared.config.answers.metrics
-    own = dict(zip(names, first.metrics, strict=True)).get(metric) if first else None  # rated here, if it is
-    several = modes_of(quality)
+    prepared, collection = state.prepared, state.prepared.collection
+    primary, depth = prepared.primary, prepared.primary.cutoff
+    mode = None
+    modes = modes_of(state.quality)
+    if prepared.answering and len(modes) > 1:
+        mode = next(iter(prepared.answering.values())).mode or modes[0]
     # Labels that stand in the place of answers do not take part: they are the outcome.
     scores = state.scores[state.scores["labeling"] != prepared.trusted]
     return compare(
-        pd.concat([scores, scoring.control_scores(collection, primary)], ignore_index=True),
-        quality,
-        rules,
+        pd.concat([scores, scoring.control_scores(collection, str(primary))], ignore_index=True),
+        state.quality,
+        prepared.config.rules(),
         outcome=prepared.outcome,
-        model=first.model if first and own else None,
-        mode=first.mode or several[0] if first and len(several) > 1 else None,
+        model=None if prepared.deciding is None else prepared.deciding.model,
+        mode=mode,
         background=Background(
             controls=(RETRIEVER, LENGTH),
-            twins={name: scoring.question_mean(labeling) for name, labeling in labelings.items()},
+            twins={name: scoring.question_mean(labeling) for name, labeling in state.labelings.items()},
             money=prepared.config.costs(),
-            costs=shown.costs(prepared.labelers, state.session, prepared.answering, Measure(primary).cutoff),
-            pool=pool_size(collection, Measure(primary).cutoff),
+            costs=shown.costs(prepared.labelers, state.session, prepared.answering, depth),
+            pool=pool_size(collection, depth),
             needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
             answering=shown.answering(prepared),
             reranked={name: run.model for name, run in prepared.config.runs.items() if run.model is not None},
             notes=state.evaluation.notes.rename(columns={"ties_across": "ties"}),
-            obstacle=f"{mix}. {shown.MIXED}" if mix else "",
+            obstacle=state.mix,
             quality=f"{primary} by {prepared.trusted}" if prepared.trusted else "",
             grades=_graded(state),
-            incomparable=incomparable(collection.runs, Measure(primary)),
+            incomparable=incomparable(collection.runs, primary),
             lists=collection.runs,
             unanswerable=_unanswerable(state),
             kinds=prepared.kinds,
@@ -242,9 +249,12 @@ def _compared(state: State) -> Comparison:
 def _unanswerable(state: State) -> frozenset[str]:
     """Return the questions that nothing answers, given the gold documents of the labelings that exist already."""
     prepared = state.prepared
-    existing = [state.labelings[name].table for name, labeler in prepared.labelers.items() if labeler.needs.existing]
-    gold = {str(query_id) for table in existing for query_id in table.loc[table["relevance"] > 0, "query_id"]}
-    return unanswerable(prepared.collection.queries.values(), gold=gold if existing else None)
+    gold: set[str] | None = None
+    for name, labeler in prepared.labelers.items():
+        if labeler.needs.existing:
+            table = state.labelings[name].table
+            gold = (gold or set()).union(table.loc[table["relevance"] > 0, "query_id"])
+    return unanswerable(prepared.collection.queries.values(), gold=gold)
 
 
 def _graded(state: State) -> pd.DataFrame | None:
@@ -257,8 +267,8 @@ def _graded(state: State) -> pd.DataFrame | None:
             read_grades(prepared.config.resolve(file)),
             primary_answers(prepared, of_mode(state.quality)),
             str(prepared.outcome.outcome),
-            [run.name for run in prepared.collection.runs],
-            Measure(str(prepared.config.analysis.primary)).cutoff,
+            prepared.run_names,
+            prepared.primary.cutoff,
         )
 
 
@@ -286,16 +296,20 @@ class ReportStep(Step):
         state.progress(Event("report", 0, None))
         results = shown.summarise(state)
         read = tuple((role, source.file, source.sha256) for role, source in state.inputs.items())
-        limit = [] if config.data.limit is None else ["--limit", str(config.data.limit)]
-        command = ("Command", shlex.join(["judgekit", "run", str(config.path), *limit, "--out", str(state.folder)]))
-        state.results = results = replace(
+        command = ["judgekit", "run", str(config.path), "--out", str(state.folder)]
+        if config.data.limit is not None:
+            command[3:3] = ["--limit", str(config.data.limit)]
+        more = (*results.facts.more, ("Command", shlex.join(command)))
+        state.results = replace(
             results,
             warnings=(*state.warnings, *results.warnings),
-            facts=replace(results.facts, inputs=read, more=(*results.facts.more, command)),
-            sections=tuple(section for step in steps() for section in step.section(state)),
+            facts=replace(results.facts, inputs=read, more=more),
+            sections=tuple(chain.from_iterable(step.section(state) for step in steps())),
         )
-        save_results(results, state.folder)
-        write_html(results, state.folder / "report.html", shown.backing(state.prepared, state.labelings, state.quality))
+        save_results(state.results, state.folder)
+        write_html(
+            state.results, state.folder / "report.html", shown.backing(state.prepared, state.labelings, state.quality)
+        )
         state.progress(Event("report", 1, 1))
 
 
@@ -434,15 +448,19 @@ class Finished(NotebookRepr):
 def _ahead(prepared: Prepared) -> dict[str, int]:
     """Return how many units each stage that asks an LLM will have."""
     collection, answers = prepared.collection, prepared.config.answers
-    found = {f"label {n}": collection.n_pairs for n, labeler in prepared.labelers.items() if labeler.needs.asked}
+    ahead = {}
+    for name, labeler in prepared.labelers.items():
+        if labeler.needs.asked:
+            ahead[f"label {name}"] = collection.n_pairs
     for stage, answering in prepared.answering.items():
-        answerer = answering.answerer
-        if isinstance(answerer, Imported):
-            units = len(answerer.given)
+        if isinstance(answering.answerer, Imported):
+            units = len(answering.answerer.given)
         else:
-            units = found[stage] = len(answer_units(collection, answers.depths, answers.closed_book))
-        found |= {rating_stage(stage, metric): units for metric in answering.llm_metrics}
-    return found
+            units = len(answer_units(collection, answers.depths, answers.closed_book))
+            ahead[stage] = units
+        for metric in answering.llm_metrics:
+            ahead[rating_stage(stage, metric)] = units
+    return ahead
 
 
 def run(
@@ -493,10 +511,16 @@ def run(
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report.", "queries"))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
-    decision = state.comparison.decision
-    withheld = f"{state.mix}. {shown.MIXED}" if state.mix else ""
-    if not withheld:
-        withheld = decision.withheld
-    missing = (*([f"the decision: {withheld}"] if withheld else []), *shown.missing(state.labelings, state.quality))
-    labelings, quality = state.labelings, state.quality
-    return Finished(folder, state.results, labelings, quality, state.scores, state.comparison, missing)
+    missing = shown.missing(state.labelings, state.quality)
+    withheld = state.mix or state.comparison.decision.withheld
+    if withheld:
+        missing = (f"the decision: {withheld}", *missing)
+    return Finished(
+        folder=folder,
+        results=state.results,
+        labelings=state.labelings,
+        quality=state.quality,
+        scores=state.scores,
+        comparison=state.comparison,
+        missing=missing,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from judgekit.progress import Progress
     from judgekit.report import Results
     from judgekit.report.model import Section
+
+
+_MIXED: Final = (
+    "Ask one of the models again (`judgekit cache forget --model NAME`, then run), or accept the mix with"
+    " accept_mixed_models = true under [analysis]."
+)
 
 
 @dataclass
@@ -63,8 +69,11 @@ class State:
 
     @property
     def mix(self) -> str:
-        """Which replies came from several models under one name, where that is not accepted."""
-        return "" if self.prepared.config.analysis.accept_mixed_models else "; ".join(self.session.mixed())
+        """Why there is no decision where replies came from several models under one name; "" if that is accepted."""
+        mixed = self.session.mixed()
+        if self.prepared.config.analysis.accept_mixed_models or not mixed:
+            return ""
+        return f"{'; '.join(mixed)}. {_MIXED}"
 
     def answered(self) -> pd.DataFrame:
         """Return the quality that the decision is about, of every run and mode."""

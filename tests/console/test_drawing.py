@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.console.printing import Course
+from judgekit.console.bars import Course
 from judgekit.progress import Event
 from tests.mock import URL
 from tests.small import toml

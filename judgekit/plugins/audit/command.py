@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgekit.console.bars import progress
+from judgekit.console.dry_run import show_plan
 from judgekit.console.options import RunOptions
-from judgekit.console.printing import console, grid, note, progress, say, show_plan
+from judgekit.console.printing import console, grid, note, say
 from judgekit.registry import register
 
 if TYPE_CHECKING:

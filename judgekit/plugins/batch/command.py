@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.printing import group, opened_store, say
+from judgekit.console.help import group
+from judgekit.console.printing import opened_store, say
 from judgekit.registry import register
 
 if TYPE_CHECKING:

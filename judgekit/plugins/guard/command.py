@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgekit.console.bars import progress
 from judgekit.console.options import AsJson, EndpointOptions, named
-from judgekit.console.printing import emit, progress, say
+from judgekit.console.printing import emit, say
 from judgekit.data.manifest import by_role
 from judgekit.data.streams import check_outputs, write_atomic
 from judgekit.errors import UsageError

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from judgekit.console.bars import progress
+from judgekit.console.dry_run import show_plan
 from judgekit.console.options import ENDPOINT, RunOptions
-from judgekit.console.printing import note, progress, say, show_plan
+from judgekit.console.printing import note, say
 from judgekit.registry import register
 
 

@@ -1,0 +1,92 @@
+"""How the help of commands looks: options under headings, examples, each command with its whole first sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from textwrap import dedent
+from typing import Any, Final, TypeVar
+
+import typer
+import typer.core
+
+T = TypeVar("T", bound="Callable[..., Any]")
+
+_KINDS: Final = {
+    "int": "N",
+    "int range": "N",
+    "list[int]": "N",
+    "float range": "X",
+    "float": "X",
+    "path": "PATH",
+    "list[Path]": "FILE",
+    "str": "TEXT",
+    "list[str]": "TEXT",
+}
+"""What typer calls the value of an option, and the word that stands for it in the help."""
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose help shows its options under headings and ends with the examples of its docstring."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        text, _, examples = (settings.get("help") or "").partition("Examples:\n")
+        super().__init__(*args, **settings | {"help": text.rstrip()})
+        self.examples = dedent(examples).splitlines()
+
+    def sections(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return each parameter's name and text by heading, as the help shows them."""
+        headings: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            if record := param.get_help_record(ctx):
+                panel = getattr(param, "rich_help_panel", None)
+                heading = "Arguments" if param.param_type_name == "argument" else panel or "Options"
+                name = re.sub(r"<(.+?)>", lambda found: _KINDS.get(found[1], found[0]), record[0])
+                headings.setdefault(heading, []).append((name, record[1]))
+        return {heading: rows for heading, rows in headings.items() if rows}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the parameters by heading, and the examples."""
+        for heading, rows in self.sections(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"{'':>{formatter.current_indent}}{line}\n" for line in self.examples))
+
+
+class App(typer.Typer):
+    """An app whose commands are each a `Command`."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[T], T]:
+        """Return a decorator that adds a function as a command."""
+        return super().command(name, **{"cls": Command} | settings)
+
+
+class Commands(typer.core.TyperGroup):
+    """Commands under their headings, each with its whole first paragraph, which typer cuts off without rich."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands (typer's types are those of click, or its own copy of it)."""
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            if one := self.get_command(ctx, name):
+                panel = getattr(one, "rich_help_panel", None)
+                heading = panel if isinstance(panel, str) else "Commands"
+                text = " ".join((one.help or "").split("\n\n")[0].split())
+                headings.setdefault(heading, []).append((name, text))
+        for heading, texts in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(texts)
+
+
+def group(about: str, **settings: Any) -> App:
+    """Return an app of commands whose help is plain text: importing what draws it richly takes longer than the rest."""
+    return App(
+        help=about,
+        cls=Commands,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        **settings,
+    )
