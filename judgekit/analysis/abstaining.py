@@ -47,9 +47,10 @@ class Abstentions:
     def difference(self, first: str, second: str, confidence: float) -> Ranged:
         """Return how much more often one run abstains than another, for all pairs of runs together (Bonferroni)."""
         gap = self.values[self.runs.index(first)] - self.values[self.runs.index(second)]
-        mean = float(gap.mean())
-        rest = gap - mean if self.groups is None else np.bincount(self.groups, gap - mean)
-        units = int(np.count_nonzero(np.bincount(self.groups))) if self.groups is not None else len(gap)
+        mean, units = float(gap.mean()), len(gap)
+        rest = gap - mean
+        if self.groups is not None:
+            units, rest = len(np.unique(self.groups)), np.bincount(self.groups, rest)
         if units < _FEW:
             return Ranged(mean)
         pairs = max(len(self.runs) * (len(self.runs) - 1) // 2, 1)
@@ -77,27 +78,35 @@ def abstentions(rows: pd.DataFrame, groups: Mapping[str, str] | None = None) -> 
 
 def abstaining(case: Case) -> Iterator[Claim]:
     """Yield which run abstains most often where nothing answers."""
-    found = case.abstentions
-    if found is None:
+    apart = case.abstentions
+    if apart is None:
         return
-    number = found.values.shape[1]
-    shares = {run: found.share(run) for run in found.runs}
+    shares = {run: apart.share(run) for run in apart.runs}
     most, least = max(shares, key=lambda run: shares[run]), min(shares, key=lambda run: shares[run])
-    said = f"{number:,} questions that nothing answers are looked at apart"
+    often, seldom = f"{100 * shares[most]:.0f}", f"{100 * shares[least]:.0f}"
+    said = f"{apart.values.shape[1]:,} questions that nothing answers are looked at apart"
     if len(shares) == 1:
-        yield Claim(ABSTAIN, f"{said}: {most} abstains on {100 * shares[most]:.0f} % of them.", most)
+        yield Claim(ABSTAIN, f"{said}: {most} abstains on {often} % of them.", most)
         return
-    gap = found.difference(most, least, case.rules.confidence)
+    gap = apart.difference(most, least, case.rules.confidence)
     value, low, high = (100 * number for number in gap)
     if not gap.low > 0:
+        sentence = f"{said}: runs abstain on {seldom} to {often} % of them, and no difference is shown."
+        shown = False
+    else:
         sentence = (
-            f"{said}: runs abstain on {100 * shares[least]:.0f} to {100 * shares[most]:.0f} % of them, and no"
-            " difference is shown."
+            f"{said}: {most} abstains on {often} % of them, {least} on {seldom} %"
+            f" ({value:.0f} points less, {low:.0f} to {high:.0f}). No label can see it."
         )
-        yield Claim(ABSTAIN, sentence, most, least, value=value, low=low, high=high, qualifies=CHOICE)
-        return
-    sentence = (
-        f"{said}: {most} abstains on {100 * shares[most]:.0f} % of them, {least} on {100 * shares[least]:.0f} %"
-        f" ({value:.0f} points less, {low:.0f} to {high:.0f}). No label can see it."
+        shown = True
+    yield Claim(
+        kind=ABSTAIN,
+        sentence=sentence,
+        subject=most,
+        against=least,
+        value=value,
+        low=low,
+        high=high,
+        shown=shown,
+        qualifies=CHOICE,
     )
-    yield Claim(ABSTAIN, sentence, most, least, value=value, low=low, high=high, shown=True, qualifies=CHOICE)
