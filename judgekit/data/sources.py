@@ -104,7 +104,6 @@ class _Layout(NamedTuple):
 
     form: DataForm
     names: Names
-    columns: Sequence[str] = ()
     table: TextTable | None = None
     """How the cells of a text file stand."""
     guessed: bool = False
@@ -130,18 +129,18 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
         if key not in options:
             names = {**names, key: (str(value),)}
     if form not in (TREC, CSV, TSV):
-        return _Layout(form, names, parquet_columns(path) if form is PARQUET else ())
+        return _Layout(form, names)
     delimiter = delimiter_of(form.name, beginning.start)
     table = TextTable(declared.trec, delimiter, header=False, packing=beginning.packing, trec=form is TREC)
     if form is TREC:
-        return _Layout(form, names, declared.trec, table)
+        return _Layout(form, names, table)
     if "header" in spec.options:
         header = tuple(name.strip() for name in str(spec.options["header"]).split(","))
-        return _Layout(form, names, header, table._replace(columns=header))
+        return _Layout(form, names, table._replace(columns=header))
     cells = beginning.row.split(delimiter)
     if guessed := _without_header(path, kind, names, cells, form.name):
-        return _Layout(form, names, guessed, table._replace(columns=guessed), guessed=True)
-    return _Layout(form, names, cells, table._replace(columns=cells, header=True))
+        return _Layout(form, names, table._replace(columns=guessed), guessed=True)
+    return _Layout(form, names, table._replace(columns=cells, header=True))
 
 
 def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], syntax: str) -> tuple[str, ...]:
@@ -158,7 +157,7 @@ def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], s
             break
     else:
         return ()
-    if declared.number and not math.isfinite(as_number(cells[2])):
+    if declared.number and not math.isfinite(as_number(cells[2].strip('"'))):
         query, doc, number = cells
         form = f"{syntax}(query={query},doc={doc},{declared.number}={number}):{path}"
         raise DataError(
@@ -227,12 +226,16 @@ def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     rows, guessed = None, False
     if place.format.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in dict(place.format.params):
         layout = _layout(*place, kind)
-        guessed, names, held = layout.guessed, layout.names, {*layout.columns}
+        guessed, names = layout.guessed, layout.names
+        columns = layout.table.columns if layout.table else ()
+        if layout.form is PARQUET:
+            columns = parquet_columns(place.path)
+        held = {*columns}
         ranked = kind == "run" and not held.intersection(names["score"])
         number = "rank" if ranked else DECLARED[kind].number
         roles = [*map(held.intersection, (names["query"], names["doc"], names[number]))]
         # Of a column that stands there twice, or holds several runs, a record tells the line.
-        twice = layout.table is not None and layout.table.header and len(held) < len(layout.columns)
+        twice = layout.table is not None and layout.table.header and len(held) < len(columns)
         several = kind == "run" and "run" in held
         if [*map(len, roles)] == [1, 1, 1] and not twice and not several:
             wanted = [*chain(*roles)]

@@ -76,7 +76,7 @@ RUNS: dict[str, bytes] = {
     "CSV with more columns": b"rank,docid,qid,score,text\n1,d1,q1,2,a b\n2,d2,q1,1,\n1,d2,q2,0.5,c\n",
     "TSV": b"qid\tdocno\tscore\r\nq1\td1\t2\r\nq1\td2\t1\r\nq2\td2\t.5\r\n",
     "TSV without a header": b"q1\td1\t2\nq1\td2\t1\nq2\td2\t0.5\n",
-    "CSV without a header": b"q1,d1,2\nq1,d2,1\nq2,d2,0.5\n",
+    "CSV without a header": b'q1,d1,"2"\nq1,d2,1\nq2,d2,0.5\n',
     "JSON by query": json.dumps(BY_QUERY).encode(),
     "JSON lines": lines(*({"query_id": q, "doc_id": d, "score": s} for (q, d), s in RUN.items())),
     "DPR": lines(
