@@ -137,7 +137,7 @@ def judge(found: list[Estimate], resamples: Resamples, truth: np.ndarray) -> Ite
     for i, name in enumerate(COEFFICIENTS[1:], 1):
         ends = first.interval(name, 0.95, resamples)
         yield name, "single", ends.low - 1e-9 <= truth[0, i] <= ends.high + 1e-9, ends.high - ends.low
-    for i, gap in zip(range(len(COEFFICIENTS)), compared([({}, first, second)], 0.95), strict=False):
+    for i, gap in zip(range(len(COEFFICIENTS)), compared([({}, first, second)], 0.95, resamples), strict=False):
         right, low, high = truth[0, i] - truth[1, i], gap["ci_low"], gap["ci_high"]
         yield gap["coefficient"], "difference", low - 1e-9 <= right <= high + 1e-9, high - low
 

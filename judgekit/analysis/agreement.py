@@ -8,7 +8,7 @@ Cohen (1960, 1968), Krippendorff (2011), Gwet (2008, 2014).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -17,11 +17,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.inputs import Panel
+from judgekit.analysis.intervals import within_query_interval
 from judgekit.analysis.levels import Resamples, estimates
-from judgekit.analysis.resampling import UNDEFINED_SHARE, resample_matrix
+from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.analysis.threads import one_thread
-from judgekit.data.labelings import Labeling
+from judgekit.analysis.wording import UNKNOWN, Ranged
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError, not_among
 
@@ -38,6 +41,9 @@ _SYSTEM: Final = ("first", "second", "measure", "coefficient", "value", "ci_low"
                   "undefined_reason")  # fmt: skip
 _PAIR: Final = ["first", "second"]
 _TABLE: Final = ["on", "coefficient", "value", "ci_low", "ci_high", "pairs", "queries", "undefined_reason"]
+
+_SHARES: Final = ("agreement", "precision", "recall")
+"""Coefficients that are shares of pairs, whose interval is Wilson's."""
 
 _LABELS: Final = "labels"
 _RELEVANCE: Final = "relevance"
@@ -92,22 +98,44 @@ def agreement(
     if twice is not None:
         raise DataError(f"two labelings are named {twice!r}: rename one of them")
     ordered = sorted(labelings, key=lambda x: x.name in people)
-    tables: list[dict[str, object]] = []
+    table: list[dict[str, object]] = []
     confusion: list[tuple[object, ...]] = []
     coverage: list[tuple[object, ...]] = []
     for first, second in combinations(ordered, 2):
-        pair = {"first": first.name, "second": second.name}
+        pair = (first.name, second.name)
         one, other = _obtained(first), _obtained(second)
         both = one.merge(other, on=["query_id", "doc_id"], suffixes=("_1", "_2"))
-        coverage.append((*pair.values(), len(both), len(one) - len(both), len(other) - len(both)))
+        coverage.append((*pair, len(both), len(one) - len(both), len(other) - len(both)))
         counts = both.groupby(["relevance_1", "relevance_2"], as_index=False).size()
-        confusion += [(*pair.values(), *row) for row in counts.itertuples(index=False)]
-        against_people = second.name in people and first.name not in people
-        found = _coefficients(both, first, second, against_people, resamples, seed, confidence)
-        tables += [{**pair, **row} for row in found]
+        confusion += [(*pair, *row) for row in counts.itertuples(index=False)]
+        queries, query = np.unique(both["query_id"].to_numpy(dtype=object), return_inverse=True)
+        labels = PairedLabels(
+            first=both["relevance_1"].to_numpy(),
+            second=both["relevance_2"].to_numpy(),
+            query=query,
+            weights=resample_matrix(max(len(queries), 1), resamples, seed),
+        )
+        by_people = second.name in people and first.name not in people
+        for on, taken, formulas in _looks(labels, first.scale, second.scale, by_people):
+            for name, formula in formulas.items():
+                found = taken.coefficient(name, formula, confidence)
+                table.append(
+                    {
+                        "first": first.name,
+                        "second": second.name,
+                        "on": on,
+                        "coefficient": name,
+                        "value": found.value,
+                        "ci_low": found.low,
+                        "ci_high": found.high,
+                        "pairs": len(both),
+                        "queries": len(queries),
+                        "undefined_reason": "" if np.isfinite(found.value) else _why_undefined(name, len(both)),
+                    }
+                )
     return Agreement(
         # With one labeling, or where nothing can be compared, there is no row, and the columns are there all the same.
-        pd.DataFrame(tables, columns=[*_PAIR, *_TABLE]),
+        pd.DataFrame(table, columns=[*_PAIR, *_TABLE]),
         pd.DataFrame(confusion, columns=[*_PAIR, "first_label", "second_label", "pairs"]),
         pd.DataFrame(coverage, columns=[*_PAIR, "both", "only_first", "only_second"]),
     )
@@ -139,62 +167,93 @@ def _obtained(labeling: Labeling) -> pd.DataFrame:
     return table.loc[table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
 
 
-def _coefficients(
-    both: pd.DataFrame,
-    first: Labeling,
-    second: Labeling,
-    against_people: bool,
-    resamples: int,
-    seed: int,
-    confidence: float,
-) -> Iterator[dict[str, object]]:
-    """Yield the rows of one pair of labelings."""
-    queries, codes = np.unique(both["query_id"].to_numpy(dtype=object), return_inverse=True)
-    a, b = both["relevance_1"].to_numpy(), both["relevance_2"].to_numpy()
-    weights = resample_matrix(max(len(queries), 1), resamples, seed)
-    cuts = first.scale.min_rel, second.scale.min_rel
-    looks: list[tuple[str, dict[str, Formula], Floats, Floats]] = []
-    if first.scale == second.scale and first.scale.kind != "binary":
-        values = np.unique(np.concatenate([a, b]))
-        formulas = {name: formula for name, (on, formula) in _FORMULAS.items() if _LABELS in on}
-        if against_people and len(values) <= _MAX_GRADES:
-            formulas |= {f"{n}={g:g}": _of_grade(n, g) for g in values.tolist() for n in ("precision", "recall")}
-        many = len(values) > _MAX_VALUES
-        looks.append((_LABELS, {"alpha_interval": _alpha_interval} if many else formulas, a, b))
-    if cuts[0] is not None and cuts[1] is not None:
-        asked = [_BOTH, _RELEVANCE, *([_PEOPLE] if against_people else [])]
-        formulas = {name: formula for name, (on, formula) in _FORMULAS.items() if on in asked}
-        looks.append((_RELEVANCE, formulas, (a >= cuts[0]).astype(np.float64), (b >= cuts[1]).astype(np.float64)))
-    for on, formulas, one, other in looks:
-        for name, formula in formulas.items():
-            row = {"on": on, "coefficient": name, "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
-            row |= {"pairs": len(both), "queries": len(queries), "undefined_reason": ""}
-            if not len(both):
-                yield {**row, "undefined_reason": "no pair has both labels"}
-                continue
-            values = np.array([0.0, 1.0]) if on == _RELEVANCE else np.unique(np.concatenate([one, other]))
-            per_query = _per_query(name, one, other, codes, len(queries), values)
-            value = float(formula(per_query.sum(axis=1, keepdims=True), values)[0])
-            draws = formula(per_query @ weights, values)
-            defined = draws[np.isfinite(draws)]
-            if not np.isfinite(value):
-                of_people = name.startswith(("precision", "recall"))
-                row["undefined_reason"] = "no such pair" if of_people else "both labelings are constant"
-            elif len(defined) >= (1 - UNDEFINED_SHARE) * len(draws):
-                low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
-                row |= {"ci_low": float(low), "ci_high": float(high)}
-            yield {**row, "value": value}
+@dataclass(frozen=True)
+class PairedLabels:
+    """What two labelings say of the same N pairs.
+
+    Attributes:
+        first, second: their labels, shape (N,).
+        query: the number of each pair's query, shape (N,).
+        weights: how often each query is in each resample, shape (Q, B).
+        values: all labels that there may be, ascending; those that either gives where they are not told.
+    """
+
+    first: Floats
+    second: Floats
+    query: npt.NDArray[np.intp]
+    weights: Floats
+    values: Floats = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.values):
+            object.__setattr__(self, "values", np.unique(np.concatenate([self.first, self.second])))
+
+    def coefficient(self, name: str, formula: Formula, confidence: float) -> Ranged:
+        """Return a coefficient with its interval; without one if the labels differ on too few queries."""
+        if not len(self.first):
+            return UNKNOWN
+        sums = self._sums(name)
+        value = float(formula(sums.sum(axis=1, keepdims=True), self.values)[0])
+        if not np.isfinite(value):
+            return UNKNOWN
+        if name.startswith(_SHARES):
+            hits, query = self._hits(name)
+            return Ranged(value, *within_query_interval(hits, confidence, query))
+        if len(np.unique(self.query[self.first != self.second])) < MIN_TELLING:
+            return Ranged(value)
+        ends = interval(value, formula(sums @ self.weights, self.values), confidence, "percentile", len(self.weights))
+        return Ranged(value, ends.low, ends.high)
+
+    def _hits(self, name: str) -> tuple[Floats, npt.NDArray[np.intp]]:
+        """Return of which pairs a coefficient is the share, as 1 or 0, and their queries."""
+        kind, _, label = name.partition("=")
+        same = (self.first == self.second).astype(np.float64)
+        if kind == "agreement":
+            return same, self.query
+        # The name holds the label with six digits only.
+        nearest = self.values[np.argmin(np.abs(self.values - float(label or 1)))]
+        where = (self.first if kind == "precision" else self.second) == nearest
+        return same[where], self.query[where]
+
+    def _sums(self, name: str) -> Floats:
+        """Return what a coefficient needs of every query, to be added up over queries: shape (S, Q)."""
+        a, b, queries = self.first, self.second, len(self.weights)
+        if name == "alpha_interval":
+            parts = (np.ones(len(a)), a + b, a**2 + b**2, (a - b) ** 2)
+            return np.stack([np.bincount(self.query, part, minlength=queries) for part in parts])
+        size = len(self.values)
+        cells = np.searchsorted(self.values, a) * size + np.searchsorted(self.values, b)
+        counts = np.bincount(cells * queries + self.query, minlength=size * size * queries)
+        return counts.reshape(size * size, queries).astype(np.float64)
 
 
-def _per_query(name: str, a: Floats, b: Floats, codes: npt.NDArray[np.intp], queries: int, values: Floats) -> Floats:
-    """Return what a coefficient needs of every query, to be added up over queries: shape (S, queries)."""
-    if name == "alpha_interval":
-        parts = (np.ones(len(a)), a + b, a**2 + b**2, (a - b) ** 2)
-        return np.stack([np.bincount(codes, part, minlength=queries) for part in parts])
-    size = len(values)
-    cells = np.searchsorted(values, a) * size + np.searchsorted(values, b)
-    flat = np.bincount(cells * queries + codes, minlength=size * size * queries)
-    return flat.reshape(size * size, queries).astype(np.float64)
+def _looks(
+    labels: PairedLabels, first: Scale, second: Scale, by_people: bool
+) -> Iterator[tuple[str, PairedLabels, dict[str, Formula]]]:
+    """Yield on what two labelings are compared, their labels in this look, and its coefficients."""
+    if first == second and first.kind != "binary":
+        formulas = {name: formula for name, (on, formula) in FORMULAS.items() if _LABELS in on}
+        if by_people and len(labels.values) <= _MAX_GRADES:
+            for label in labels.values.tolist():
+                formulas |= {f"{name}={label:g}": _of_grade(name, label) for name in ("precision", "recall")}
+        if len(labels.values) > _MAX_VALUES:
+            formulas = {"alpha_interval": _alpha_interval}
+        yield _LABELS, labels, formulas
+    if first.min_rel is not None and second.min_rel is not None:
+        looks = [_BOTH, _RELEVANCE, *([_PEOPLE] if by_people else [])]
+        relevant = replace(
+            labels,
+            first=(labels.first >= first.min_rel).astype(np.float64),
+            second=(labels.second >= second.min_rel).astype(np.float64),
+            values=np.array([0.0, 1.0]),
+        )
+        yield _RELEVANCE, relevant, {name: formula for name, (on, formula) in FORMULAS.items() if on in looks}
+
+
+def _why_undefined(name: str, pairs: int) -> str:
+    if not pairs:
+        return "no pair has both labels"
+    return "no such pair" if name.startswith(("precision", "recall")) else "both labelings are constant"
 
 
 def _shares(sums: Floats, size: int) -> tuple[Floats, Floats, Floats]:
@@ -278,7 +337,7 @@ def _prevalence(sums: Floats, values: Floats) -> Floats:
     return np.asarray(shares[1, 1] - shares[0, 0])
 
 
-_FORMULAS: Final[Mapping[str, tuple[str, Formula]]] = {
+FORMULAS: Final[Mapping[str, tuple[str, Formula]]] = {
     "agreement": (_BOTH, _same),
     "kappa": (_BOTH, _kappa(0)),
     "kappa_linear": (_LABELS, _kappa(1)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +12,8 @@ import pandas as pd
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.differences import holm
 from judgekit.analysis.follow import MIN_TELLING
-from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.measures import reach_of
+from judgekit.analysis.resampling import t_quantile, unseen
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Evaluation
 
@@ -27,7 +29,8 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
     Args:
         evaluation: what `judgekit.score` returned.
         baseline: the run to compare with.
-        confidence: of the intervals (paired, Student's t), which need five queries that differ.
+        confidence: of the intervals (paired, Student's t, with an allowance for differences so rare that no query here
+            shows them), which need five queries that differ.
 
     Returns:
         One row per labeling, measure and run: ``labeling, measure, run, difference`` (run minus baseline), ``ci_low,
@@ -50,6 +53,7 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
             evaluation.query_ids,
             confidence,
             -1 if measure.lower_is_better else 1,
+            reach_of(measure, evaluation.values[i, k]),
         )
         for k, labeling in enumerate(evaluation.labelings)
         for i, measure in enumerate(evaluation.measures)
@@ -62,30 +66,48 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
     return table[[*order, "p_random_holm", "wins", "ties", "losses", "queries", "most_changed"]]
 
 
-def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, better: int) -> dict[str, object]:
-    from scipy.special import stdtr
-
+def _compared(
+    gaps: Floats, query_ids: Sequence[str], confidence: float, better: int, reach: float
+) -> dict[str, object]:
     defined = np.flatnonzero(np.isfinite(gaps)).tolist()
     gaps = np.where(np.abs(gaps[defined]) <= _EQUAL, 0, gaps[defined])
-    n = len(gaps)
-    mean, reach, p_t = (float(gaps.mean()) if n else np.nan), np.nan, np.nan
-    if n > 1:
-        error = float(gaps.std(ddof=1)) / np.sqrt(n)
-        reach = t_quantile((1 + confidence) / 2, n) * error if np.count_nonzero(gaps) >= MIN_TELLING else np.nan
-        p_t = 2 * float(stdtr(n - 1, -abs(mean) / error)) if error > _EQUAL * abs(mean) else float(mean == 0)
+    low, high = paired_interval(gaps, confidence, reach)
     largest = sorted(np.flatnonzero(gaps).tolist(), key=lambda i: (-abs(gaps[i]), query_ids[defined[i]]))[:_CHANGED]
     return {
-        "difference": mean,
-        "ci_low": mean - reach,
-        "ci_high": mean + reach,
-        "p_t": p_t,
+        "difference": float(gaps.mean()) if len(gaps) else np.nan,
+        "ci_low": low,
+        "ci_high": high,
+        "p_t": _paired_t(gaps),
         "p_random": flipped(gaps),
         "wins": int((better * gaps > 0).sum()),
         "ties": int((gaps == 0).sum()),
         "losses": int((better * gaps < 0).sum()),
-        "queries": n,
+        "queries": len(gaps),
         "most_changed": ", ".join(f"{query_ids[defined[i]]} {gaps[i]:+.4g}" for i in largest),
     }
+
+
+def paired_interval(gaps: Floats, confidence: float, reach: float) -> tuple[float, float]:
+    """Return the interval of a mean of differences, each at most ``reach``; NaN where too few of them differ from 0."""
+    n = len(gaps)
+    if np.count_nonzero(gaps) < MIN_TELLING:
+        return np.nan, np.nan
+    mean = float(gaps.mean())
+    half = t_quantile((1 + confidence) / 2, n) * math.sqrt(float(gaps.var(ddof=1)) / n + unseen(n, reach + abs(mean)))
+    return mean - half, mean + half
+
+
+def _paired_t(gaps: Floats) -> float:
+    """Return the p of Student's paired t test."""
+    from scipy.special import stdtr
+
+    n = len(gaps)
+    if n < 2:
+        return np.nan
+    mean, error = float(gaps.mean()), float(gaps.std(ddof=1)) / math.sqrt(n)
+    if error <= _EQUAL * abs(mean):  # all differences are the same
+        return float(mean == 0)
+    return 2 * float(stdtr(n - 1, -abs(mean) / error))
 
 
 def flipped(gaps: Floats, seed: int = 1) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.resampling import t_quantile, unseen
 from judgekit.analysis.threads import one_thread
 from judgekit.data.runs import Run
 from judgekit.errors import UsageError
@@ -89,8 +89,9 @@ def compared_with_best(
         lead = known[best] - known[others]
         mean = lead.mean(axis=1)
         errors = lead - mean[:, None] * size
-        # Without one unseen unit on which a run wins everything, rare wins go unnoticed.
-        error = np.sqrt(errors.var(axis=1, ddof=1) / units + 1 / units**2)
+        # Without unseen units on which a run wins everything, rare wins go unnoticed.
+        floor = unseen(units, one_sided=True) * (1 + np.abs(mean)) ** 2
+        error = np.sqrt(errors.var(axis=1, ddof=1) / units + floor)
         largest = (-(errors @ drawn) / error[:, None]).max(axis=0)
         reach = max(float(np.quantile(largest, confidence)), float(ndtri(confidence)))
         limit = t_quantile(float(ndtr(reach)), units)

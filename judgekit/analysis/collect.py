@@ -108,7 +108,7 @@ class Collector:
 
         there = combinations([each for each in found if not each.reason], 2)
         pairs = ((about(a, b), a, b) for a, b in there if a.run == b.run)
-        self.differences += compared(pairs, self.rules.confidence)
+        self.differences += compared(pairs, self.rules.confidence, self.resamples)
 
     def cases(self) -> pd.DataFrame:
         """Return how scores and quality of the primary cell fall together, per labeling."""

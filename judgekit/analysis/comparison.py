@@ -228,7 +228,7 @@ class _Comparing:
         work = self._worked_out(inputs, plan, cell, self.progress)
         modes = None
         if cell.mode and not _means_only(inputs):
-            modes = by_mode(quality, cell, partial(self._of_one_mode, inputs, scores, cell), self.rules.confidence)
+            modes = by_mode(quality, cell, partial(self._of_one_mode, inputs, scores, cell))
         if cell.mode and modes is None:
             choices.append(
                 f"The modes {', '.join(modes_of(quality))} share no question with values, so they are not compared."

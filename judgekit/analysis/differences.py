@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.levels import Estimate
+from judgekit.analysis.follow import MIN_TELLING
+from judgekit.analysis.levels import Estimate, Resamples, units_apart
 from judgekit.analysis.resampling import Interval, interval, spread
 
 DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
@@ -40,15 +41,31 @@ def difference(value: float, draws: Floats, confidence: float, n: int) -> tuple[
 
 
 def compared(
-    pairs: Iterable[tuple[Mapping[str, object], Estimate, Estimate]], confidence: float
+    pairs: Iterable[tuple[Mapping[str, object], Estimate, Estimate]], confidence: float, resamples: Resamples
 ) -> Iterator[dict[str, object]]:
-    """Yield a row per coefficient that every two estimates have, with what is said about the two."""
-    for about, one, other in pairs:
-        for name in (name for name in one.names if name in other.names):
-            value, draws = one.value(name) - other.value(name), one.drawn(name) - other.drawn(name)
-            ends, p = difference(value, draws, confidence, min(one.units, other.units))
-            found = {"coefficient": name, "difference": value, "ci_low": ends.low, "ci_high": ends.high}
-            yield {**about, **found, "ci_method": ends.method, "p": p, "n": one.n}
+    """Yield a row per coefficient that every two estimates have, with the keys of the pair.
+
+    Where the two differ on few queries, all resamples say nearly the same, and there is neither interval nor p.
+    """
+    for keys, first, second in pairs:
+        for name in first.names:
+            if name not in second.names:
+                continue
+            value = first.value(name) - second.value(name)
+            ends, p = Interval(math.nan, math.nan, ""), math.nan
+            if units_apart(first, second, name, resamples) >= MIN_TELLING:
+                draws = first.drawn(name) - second.drawn(name)
+                ends, p = difference(value, draws, confidence, min(first.units, second.units))
+            yield {
+                **keys,
+                "coefficient": name,
+                "difference": value,
+                "ci_low": ends.low,
+                "ci_high": ends.high,
+                "ci_method": ends.method,
+                "p": p,
+                "n": first.n,
+            }
 
 
 def difference_table(rows: Iterable[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:

@@ -144,7 +144,8 @@ class Flagger:
     def coefficient(self, panel: Panel, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
         """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
         if not estimate.reason and not method and (level != "system" or panel.means_only):
-            few = "few_differing" if name == POOLED or estimate.units < MIN_TELLING else "constant_resamples"
+            units = estimate.telling if name == POOLED else estimate.units
+            few = "few_differing" if units < MIN_TELLING else "constant_resamples"
             return ["means_only" if panel.means_only else few]
         if method and estimate.queries < _LEAST:
             return ["coverage"]

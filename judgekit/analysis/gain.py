@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import t_quantile
 
 _FEW: Final = 10
 """On fewer differing queries the means over halves are not normal, and all of their splits are counted."""
-_TOO_FEW: Final = 5
-_UPPER: Final = 0.975
 _TIE: Final = 1e-11
 
 
@@ -38,14 +37,14 @@ class Gain:
         value: mean over pairs of runs; NaN for fewer than two runs.
         draws: the same in every resample, spread around ``value``, shape (B,).
         units: on how many queries (or groups of them) any two runs differ in quality.
-        most: how far from 0 it may be by how rarely runs differ.
+        telling: on how many any two runs differ in score.
         ends: the gain with the missing labels at their worst and at their best; empty where none are missing.
     """
 
     value: float
     draws: Floats
     units: int
-    most: float
+    telling: int
     ends: tuple[Gain, ...] = ()
 
     def within(self, worst: Gain, best: Gain) -> Gain:
@@ -53,10 +52,12 @@ class Gain:
         return replace(self, ends=(worst, best))
 
     def interval(self, confidence: float, level: float | None = None) -> tuple[float, float]:
-        """Return the interval, widened to hold the value and all that labels may be."""
-        if self.units < _TOO_FEW and np.isfinite(self.value):
-            most = max(self.most, abs(self.value))
-            return -most, most
+        """Return the interval, widened to hold the value and all that labels may be.
+
+        NaN where runs differ on too few queries: what labels pick and win there is a matter of the next few.
+        """
+        if any(min(each.units, each.telling) < MIN_TELLING for each in self.ends or (self,)):
+            return np.nan, np.nan
         ends = [percentiles(each.value, each.draws, each.units, confidence, level) for each in self.ends or (self,)]
         return min(ends[0][0], self.value), max(ends[-1][1], self.value)
 
@@ -84,8 +85,6 @@ def decision_gain(
     other: Floats | None = None,
 ) -> Gain:
     """Return the decision gain of one labeling over some runs."""
-    from scipy.special import betaincinv
-
     runs, n = scores.shape
     first, second = pairs(runs)
     gap, delta = gaps(scores), gaps(quality)
@@ -95,26 +94,22 @@ def decision_gain(
     gap = np.where(np.abs(gap) > _TIE * np.abs(scores).max(initial=0), gap, 0.0)
     few = np.flatnonzero(np.count_nonzero(gap, axis=1) < _FEW).tolist() if groups is None else []
     exact = [_counted(gap[pair], delta[pair]) for pair in few]
-    size, differs = np.ones(n), delta != 0
+    size, differs, scored = np.ones(n), delta != 0, gap != 0
     if groups is not None:
         _, place, group = np.unique(groups, return_index=True, return_inverse=True)
         n, weights = len(place), weights[place]
         size = np.asarray(np.bincount(group, size), np.float64)
-        gap, delta, count = (
-            np.stack([np.bincount(group, row) for row in each]).astype(float) for each in (gap, delta, differs)
+        gap, delta, differs, scored = (
+            np.stack([np.bincount(group, row) for row in rows]).astype(float) for rows in (gap, delta, differs, scored)
         )
-        differs = count > 0
     values = _closed_form(gap, delta, size, np.ones((n, 1)))[:, 0]
     often = _closed_form(gap, delta, size, weights) - values[:, None]
     values[few] = exact
     draws = values[:, None] + often * np.sqrt(n / max(n - 1, 1))
-    differing = int(differs.any(axis=0).sum())
-    # A gain is at most half of what runs differ by, where they do: at most so often, by Clopper and Pearson.
-    often_at_most = float(betaincinv(differing + 1, n - differing, _UPPER)) if differing < n else 1.0
-    most = float(np.ptp(quality)) / 2 * often_at_most
+    units, telling = int(differs.any(axis=0).sum()), int(scored.any(axis=0).sum())
     if not len(first):
-        return Gain(np.nan, np.full(draws.shape[1], np.nan), differing, most)
-    return Gain(float(values.mean()), draws.mean(axis=0), differing, most)
+        return Gain(np.nan, np.full(draws.shape[1], np.nan), units, telling)
+    return Gain(float(values.mean()), draws.mean(axis=0), units, telling)
 
 
 def _closed_form(gap: Floats, delta: Floats, size: Floats, weights: Floats) -> Floats:

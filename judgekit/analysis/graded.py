@@ -4,11 +4,12 @@ People grade all runs' answers to n of N questions, drawn at random. With y peop
 both less the question's mean over the runs, and l the pooled slope of y on f, between 0 and 1:
 
     quality of a run = mean over the n of (y - l f)  +  l mean over the N of f
-    variance of a difference = s2_resid (1/n - 1/N) + s2_y / N + (1 - n/N) / n^2,    t with n - 1 degrees of freedom
+    variance of a difference = s2_resid (1/n - 1/N) + s2_y / N + (2 (1 + |difference|) / n)^2,
+        t with n - 1 degrees of freedom
 
 This is prediction-powered inference (Angelopoulos et al., 2023; PPI++, 2024) with one bias for each run; the last term
-is the floor of one unseen question on which the runs differ by all there is. Whatever the metric is worth, the estimate
-is unbiased. Simulated in `benchmarks/graded_simulation.py`.
+is the floor of unseen questions on which the runs differ by all there is (`judgekit.analysis.resampling.unseen`).
+Whatever the metric is worth, the estimate is unbiased. Simulated in `benchmarks/graded_simulation.py`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import numpy.typing as npt
 from judgekit.analysis.best import Best, best_of
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import max_t, resample_matrix, t_quantile
+from judgekit.analysis.resampling import max_t, resample_matrix, t_quantile, unseen
 from judgekit.analysis.threads import one_thread
+from judgekit.analysis.wording import Ranged
 from judgekit.errors import UsageError
 
 Bools = npt.NDArray[np.bool_]
@@ -36,15 +38,6 @@ LEAST: Final = 5
 """Graded questions below which nothing is corrected."""
 _RESAMPLES: Final = 1000
 _SEED: Final = 1
-
-
-@dataclass(frozen=True)
-class Ends:
-    """A number with its interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ class GradedQuality:
     metric: Floats
     leads: Floats
     errors: Floats
-    flattered: tuple[Ends, ...]
+    flattered: tuple[Ranged, ...]
     shown: tuple[str, ...]
     weight: float
     graded: int
@@ -83,11 +76,11 @@ class GradedQuality:
         """Whether these means decide between the runs, rather than the metric."""
         return self.graded >= DECIDES
 
-    def lead(self, first: int, second: int) -> Ends:
+    def lead(self, first: int, second: int) -> Ranged:
         """Return by how much a run is better than another one, with its interval."""
         reach = t_quantile((1 + self.confidence) / 2, self.units) * float(self.errors[first, second])
         value = float(self.leads[first, second])
-        return Ends(value, value - reach, value + reach)
+        return Ranged(value, value - reach, value + reach)
 
     @property
     def best(self) -> Best:
@@ -138,7 +131,9 @@ def corrected_quality(
     level = float(given.mean() + weight * (metric.mean() - rated.mean()))
     open_share = 1 - graded / questions
     variance = open_share * _variances(residual, numbers, units)
-    variance += graded / questions * _variances(y, numbers, units) + open_share / units**2
+    leads = centred[:, None] - centred
+    variance += graded / questions * _variances(y, numbers, units)
+    variance += unseen(units, one_sided=True) * (1 + np.abs(leads)) ** 2
     errors = np.sqrt(variance)
     np.fill_diagonal(errors, 0.0)
     flattered, shown = _flattered(f - y, numbers, units, confidence)
@@ -147,7 +142,7 @@ def corrected_quality(
         means=centred + level,
         people=given.mean(axis=1),
         metric=metric.mean(axis=1),
-        leads=centred[:, None] - centred,
+        leads=leads,
         errors=errors,
         flattered=flattered,
         shown=tuple(run for run, found in zip(runs, shown, strict=True) if found),
@@ -176,22 +171,22 @@ def _variances(values: Floats, numbers: npt.NDArray[np.intp], units: int) -> Flo
 
 def _flattered(
     excess: Floats, numbers: npt.NDArray[np.intp], units: int, confidence: float
-) -> tuple[tuple[Ends, ...], Bools]:
+) -> tuple[tuple[Ranged, ...], Bools]:
     """Return what a metric gives each run beyond people, and which of that is shown, by max-t over the runs."""
     sums = _sums(excess, numbers, units)
     value = excess.mean(axis=1)
-    error = np.sqrt((sums**2).sum(axis=1) / (units - 1) / units + 1 / units**2)
+    error = np.sqrt((sums**2).sum(axis=1) / (units - 1) / units + unseen(units))
     draws = sums @ resample_matrix(units, _RESAMPLES, _SEED) / units
     reach = float(max_t(draws, error, confidence, units - 1))
     least = t_quantile((1 + confidence) / 2, units)
     half = max(reach, least) * error
     ends = tuple(
-        Ends(float(mid), float(mid - width), float(mid + width)) for mid, width in zip(value, half, strict=True)
+        Ranged(float(mid), float(mid - width), float(mid + width)) for mid, width in zip(value, half, strict=True)
     )
     return ends, np.asarray(np.abs(value) > half)
 
 
-def _points(ends: Ends) -> str:
+def _points(ends: Ranged) -> str:
     low, high = (f"{100 * end:.1f}".replace("-", "−") for end in (ends.low, ends.high))
     return f"{100 * ends.value:.1f} points ({low} to {high})".replace("-", "−")
 
@@ -206,7 +201,9 @@ def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]
     said = f"People graded the answers to {found.graded:,} of {found.questions:,} questions, {enough}."
     yield Claim("graded", said, subject=metric, value=float(found.graded), shown=True, qualifies=qualifies)
     for run, ends in _leaning(found):
-        verb, gap = ("flatters", ends) if ends.value > 0 else ("undervalues", Ends(-ends.value, -ends.high, -ends.low))
+        verb, gap = (
+            ("flatters", ends) if ends.value > 0 else ("undervalues", Ranged(-ends.value, -ends.high, -ends.low))
+        )
         yield Claim(
             "flatters the run",
             f"{metric} {verb} {run} by {_points(gap)}, beside the mean of these runs.",
@@ -234,7 +231,7 @@ def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]
     )
 
 
-def _leaning(found: GradedQuality) -> list[tuple[str, Ends]]:
+def _leaning(found: GradedQuality) -> list[tuple[str, Ranged]]:
     """Return the runs that the metric is shown to flatter; if there are none, those that it undervalues."""
     shown = [(run, ends) for run, ends in zip(found.runs, found.flattered, strict=True) if run in found.shown]
     # Where one run is flattered, the others lie below the mean because of it.

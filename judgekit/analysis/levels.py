@@ -62,9 +62,14 @@ class Resamples:
             self._targets[key] = Target(quality[where], weights, once=True)
         return self._targets[key]
 
-    def units(self, where: npt.NDArray[np.bool_]) -> int:
-        """Return how many independent units some queries, shape (Q,), are: groups of queries, or queries."""
-        return int(where.sum()) if self.groups is None else len(np.unique(self.groups[where]))
+    def units(self, where: npt.NDArray[np.bool_] | Ints) -> int:
+        """Return how many independent units some queries are: groups of queries, or queries.
+
+        The queries are given by a mask of shape (Q,), or by position.
+        """
+        if self.groups is not None:
+            return len(np.unique(self.groups[where]))
+        return int(where.sum()) if where.dtype == np.bool_ else len(where)
 
     def groups_of(self, where: npt.NDArray[np.bool_] | Ints) -> Ints | None:
         """Return the groups of some queries, by a mask of shape (Q,) or by position; None where each stands alone."""
@@ -88,7 +93,9 @@ class Estimate:
         units: how many independent units the queries are, see `Resamples.units`; 0 at system level.
         silent: query level: in which resamples the scores are constant and the quality is not, shape (B,).
         margins: query level: what the interval of the concordance is made of, by run.
-        each: within-query level: each query's concordance, shape (n,), and its position, shape (n,).
+        each: what the coefficients are made of, query by query: the ranks of score and quality (query level), or each
+            coefficient within the query (within-query level), shape (K, n).
+        where: the position of each of these queries, shape (n,).
         telling: within-query level: how many units the pooled correlation rests on.
     """
 
@@ -104,7 +111,8 @@ class Estimate:
     units: int = 0
     silent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, np.bool_))
     margins: tuple[tuple[Margins, Ints], ...] = ()
-    each: tuple[Floats, Ints] | None = None
+    each: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    where: Ints = field(default_factory=lambda: np.empty(0, np.intp))
     telling: int = 0
 
     def value(self, name: str) -> float:
@@ -126,10 +134,26 @@ class Estimate:
             return Interval(np.nan, np.nan, "")
         if name == "concordance" and self.margins and not self.reason:
             return Interval(*mean_concordance_interval(self.margins, confidence, resamples.groups), "newcombe-5")
-        if name == "concordance" and self.each:
-            values, where = self.each
-            return Interval(*within_query_interval(values, confidence, resamples.groups_of(where)), "wilson-t")
+        if name == "concordance" and POOLED in self.names and not self.reason:
+            groups = resamples.groups_of(self.where)
+            return Interval(*within_query_interval(self.each[0], confidence, groups), "wilson-t")
         return interval(self.value(name), self.drawn(name), confidence, "fisher-t", units)
+
+
+def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resamples) -> int:
+    """Return on how many units two estimates of a coefficient have something else to go by."""
+    rows: slice | int = slice(None)
+    if POOLED in first.names:
+        # What differs between the pooled correlations does so between those of single queries.
+        rows = first.names.index("r" if name == POOLED else name)
+    size = 1 + max(int(each.where.max(initial=-1)) for each in (first, second))
+    if not size:
+        return 0
+    values = np.full((2, *np.shape(first.each[rows])[:-1], size), np.nan)
+    for side, estimate in zip(values, (first, second), strict=True):
+        side[..., estimate.where] = estimate.each[rows]
+    same = np.isclose(values[0], values[1], rtol=0, atol=1e-9, equal_nan=True).reshape(-1, size).all(axis=0)
+    return resamples.units(np.flatnonzero(~same))
 
 
 def estimates(
@@ -171,9 +195,25 @@ def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> 
             both = target.coefficients(score, names)
             best = attainable_tau_b(score, quality) if len(names) > 1 else np.nan
             constant = np.isnan(both[0, 1:]) & (target.untied[1:] > 0)
-            parts = ((margins(score, quality), np.flatnonzero(where)),)
-            known = (both[:, 0], both[:, 1:], n, n, best, why, resamples.units(where), constant, parts)
-            per_run[index].append(Estimate(index, run, names, *known))
+            positions = np.flatnonzero(where)
+            per_run[index].append(
+                Estimate(
+                    labeling=index,
+                    run=run,
+                    names=names,
+                    values=both[:, 0],
+                    draws=both[:, 1:],
+                    n=n,
+                    queries=n,
+                    attainable=best,
+                    reason=why,
+                    units=resamples.units(where),
+                    silent=constant,
+                    margins=((margins(score, quality), positions),),
+                    each=np.stack([_dense_ranks(score), _dense_ranks(quality)]),
+                    where=positions,
+                )
+            )
     for index, found in per_run.items():
         yield from found
         if len(panel.runs) > 1:
@@ -199,9 +239,27 @@ def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Re
         mean = np.where(there, draws, 0).sum(axis=0) / there.sum(axis=0)
     known = [e.attainable for e in of_use if np.isfinite(e.attainable)]
     best = float(np.mean(known)) if known else np.nan
-    parts = tuple(part for e in of_use for part in e.margins)
-    mean_value, units = np.mean(values, axis=0), resamples.units(where)
-    return Estimate(first.labeling, ALL, first.names, mean_value, mean, n, n, best, units=units, margins=parts)
+    each = np.full((len(of_use), 2, len(where)), -1.0)
+    for rows, estimate in zip(each, of_use, strict=True):
+        rows[:, estimate.where] = estimate.each
+    return Estimate(
+        labeling=first.labeling,
+        run=ALL,
+        names=first.names,
+        values=np.mean(values, axis=0),
+        draws=mean,
+        n=n,
+        queries=n,
+        attainable=best,
+        units=resamples.units(where),
+        margins=tuple(part for e in of_use for part in e.margins),
+        each=each.reshape(-1, len(where)),
+        where=np.arange(len(where)),
+    )
+
+
+def _dense_ranks(values: Floats) -> Floats:
+    return np.unique(values, return_inverse=True)[1].astype(np.float64)
 
 
 def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
@@ -233,11 +291,20 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
         telling = where.copy()
         telling[where] = pooled.telling
         values, draws = np.append(each[:, differ].mean(axis=1), pooled.value), np.vstack([draws, pooled.draws])
-        alone = each[0, differ], np.flatnonzero(there)
         yield Estimate(
-            index, ALL, every, values, draws, n, total, attainable,
-            units=resamples.units(there), each=alone, telling=resamples.units(telling),
-        )  # fmt: skip
+            labeling=index,
+            run=ALL,
+            names=every,
+            values=values,
+            draws=draws,
+            n=n,
+            queries=total,
+            attainable=attainable,
+            units=resamples.units(there),
+            each=each[:, differ],
+            where=np.flatnonzero(there),
+            telling=resamples.units(telling),
+        )
 
 
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:

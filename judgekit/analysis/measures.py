@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure
 
@@ -38,6 +40,16 @@ def at_depth(measure: str, k: int | None) -> str:
     """Return the measure cut off at k (or its name alone); one without a cutoff stays itself."""
     name, _, cutoff = measure.rpartition("@")
     return measure if not cutoff.isdecimal() else name if k is None else f"{name}@{k}"
+
+
+def reach_of(measure: Measure, values: Floats) -> float:
+    """Return by how much the scores of two runs on a query can differ; ``values`` are some, shape (R, Q)."""
+    low, high = measure.definition.low, measure.definition.high
+    if low is not None and high is not None:
+        return float(high - low)
+    # A measure without a fixed end can differ by at least as much as it was seen to.
+    gaps = np.ptp(values[:, np.isfinite(values).all(axis=0)], axis=0)
+    return max(1.0, float(gaps.max(initial=0)))
 
 
 def best_measures(rows: pd.DataFrame, primary: str) -> pd.DataFrame:

@@ -117,10 +117,12 @@ def model_matrix(
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
         ["labeling", "label_model", "answer_model"], ignore_index=True
     )
-    return ModelMatrix(table, _differences(cells, rules.confidence))
+    return ModelMatrix(table, _differences(cells, rules.confidence, sample))
 
 
-def _differences(cells: Mapping[tuple[str, str, str], Estimate], confidence: float) -> pd.DataFrame:
+def _differences(
+    cells: Mapping[tuple[str, str, str], Estimate], confidence: float, resamples: Resamples
+) -> pd.DataFrame:
     pairs = (
         (
             {"labeling": one[0], "family": one[0], "varies": varies, "fixed": one[3 - at]}
@@ -132,7 +134,7 @@ def _differences(cells: Mapping[tuple[str, str, str], Estimate], confidence: flo
         for at, varies in ((1, "label_model"), (2, "answer_model"))
         if one[0] == other[0] and one[3 - at] == other[3 - at]
     )
-    rows = (row for row in compared(pairs, confidence) if row["coefficient"] == _COEFFICIENT)
+    rows = (row for row in compared(pairs, confidence, resamples) if row["coefficient"] == _COEFFICIENT)
     return difference_table(rows, _DIFFERENCES)
 
 

@@ -56,9 +56,7 @@ def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
     return quality[_mode(quality).isin(["", mode or modes[0]])] if len(modes) > 1 else quality
 
 
-def by_mode(
-    quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFrame], Collector], confidence: float
-) -> Modes | None:
+def by_mode(quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFrame], Collector]) -> Modes | None:
     """Compare each mode of answering as the comparison compares its own, and with that one, the mode of the cell."""
     modes = modes_of(quality)
     quality = QUALITY.check(quality)
@@ -88,4 +86,6 @@ def by_mode(
         for labeling, one in estimates.items()
         if mode != cell.mode and labeling in first
     )
-    return Modes(pd.concat(tables, ignore_index=True), difference_table(compared(pairs, confidence), _DIFFERENCES))
+    # All modes are looked at on the same questions, so that any collector knows their groups.
+    differences = compared(pairs, work.rules.confidence, work.resamples)
+    return Modes(pd.concat(tables, ignore_index=True), difference_table(differences, _DIFFERENCES))

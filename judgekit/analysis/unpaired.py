@@ -1,26 +1,30 @@
 """Ratings of one run for each question, as live traffic gives them: runs compared by the difference of their means.
 
 Each rating is about the one run that a user was shown. Where that run was drawn at random, the difference of two runs'
-means is unbiased; its variance is that of two samples, with the ratings of a user or session summed first, and one
-unseen rating on either side by which a run wins everything:
+means is unbiased; its variance is that of two samples, with the ratings of a user or session summed first, and with
+unseen ratings on either side by which a run wins everything:
 
     variance = sum over clusters (sum of deviations / n_i of run i  -  sum of deviations / n_j of run j)^2 C / (C - 1)
-               + 1 / C_i^2 + 1 / C_j^2,          t with the smaller number of clusters - 1 degrees of freedom
+               + (2 / C_i)^2 + (2 / C_j)^2,          t with the smaller number of clusters - 1 degrees of freedom
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.best import Best, best_of
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.resampling import t_quantile, unseen
+from judgekit.analysis.wording import Ranged
+
+Ints = npt.NDArray[np.intp]
 
 LEAST: Final = 5
 """Ratings (or users) of a run below which its mean is described only."""
@@ -46,14 +50,21 @@ class UnpairedRatings:
     counts: Floats
     units: Floats
     errors: Floats
-    random: bool
-    cluster: str
-    confidence: float
+    random: bool = False
+    cluster: str = ""
+    confidence: float = 0.95
 
     @property
     def claimable(self) -> bool:
         """Whether anything can be claimed: runs were drawn at random, and each has ratings enough."""
         return self.random and bool((self.units >= LEAST).all())
+
+    def lead(self, first: int, second: int) -> Ranged:
+        """Return by how much a run is better than another one, with its interval."""
+        units = int(min(self.units[first], self.units[second]))
+        half = t_quantile((1 + self.confidence) / 2, units) * float(self.errors[first, second])
+        value = float(self.means[first] - self.means[second])
+        return Ranged(value, value - half, value + half)
 
     @property
     def best(self) -> Best:
@@ -89,9 +100,14 @@ def unpaired_ratings(
     """
     there = ratings[ratings["value"].notna() & ratings["run"].isin(list(runs))]
     run = pd.Categorical(there["run"], categories=list(runs)).codes.astype(np.intp)
-    value = there["value"].to_numpy(np.float64)
     named = there[cluster].astype(str).to_numpy() if cluster is not None else np.arange(len(there)).astype(str)
     group = np.unique(named, return_inverse=True)[1]
+    found = unpaired_means(tuple(runs), run, there["value"].to_numpy(np.float64), group)
+    return replace(found, random=random, cluster=cluster or "", confidence=confidence)
+
+
+def unpaired_means(runs: tuple[str, ...], run: Ints, value: Floats, group: Ints) -> UnpairedRatings:
+    """Return the means of runs and the errors of their differences; ``group`` numbers the users or sessions."""
     size, groups = len(runs), int(group.max(initial=-1)) + 1
     counts = np.bincount(run, minlength=size).astype(np.float64)
     means = np.bincount(run, value, size) / np.maximum(counts, 1)
@@ -103,10 +119,10 @@ def unpaired_ratings(
     gaps = shares[:, None] - shares
     both = (present[:, None] | present).sum(axis=2)
     variance = (gaps**2).sum(axis=2) * both / np.maximum(both - 1, 1)
-    unseen = 1 / np.maximum(units, 1) ** 2
-    errors = np.sqrt(variance + unseen[:, None] + unseen)
+    floor = np.array([unseen(max(each, 1.0), one_sided=True) for each in units.tolist()])
+    errors = np.sqrt(variance + floor[:, None] + floor)
     np.fill_diagonal(errors, 0.0)
-    return UnpairedRatings(tuple(runs), means, counts, units, errors, random, cluster or "", confidence)
+    return UnpairedRatings(runs, means, counts, units, errors)
 
 
 def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]:
@@ -125,24 +141,22 @@ def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]
         yield Claim("described", f"There are too few ratings to compare runs: {listed}.", line=line, rank=-1)
     else:
         first, second = int(order[0]), int(order[1])
-        lead = float(found.means[first] - found.means[second])
-        units = int(min(found.units[first], found.units[second]))
-        reach = t_quantile((1 + found.confidence) / 2, units) * float(found.errors[first, second])
-        ends = " to ".join(f"{100 * end:.1f}".replace("-", "−") for end in (lead - reach, lead + reach))
+        lead = found.lead(first, second)
+        ends = " to ".join(f"{100 * end:.1f}".replace("-", "−") for end in (lead.low, lead.high))
         who = f" by {int(found.units.sum()):,} values of {found.cluster}" if found.cluster else ""
         said = (
             f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}{who}."
-            f" {found.runs[first]} leads {found.runs[second]} by {100 * lead:.1f} points ({ends})."
+            f" {found.runs[first]} leads {found.runs[second]} by {100 * lead.value:.1f} points ({ends})."
         )
         yield Claim(
             "unpaired",
             said,
             subject=found.runs[first],
             against=found.runs[second],
-            value=100 * lead,
-            low=100 * (lead - reach),
-            high=100 * (lead + reach),
-            shown=lead > reach,
+            value=100 * lead.value,
+            low=100 * lead.low,
+            high=100 * lead.high,
+            shown=lead.low > 0,
             qualifies=qualifies,
         )
     within = "Within questions nothing can be shown: show some questions to both runs, and have both answers rated."

@@ -6,6 +6,7 @@ A pilot labelled some of the questions. Here all of them are labelled, through t
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -287,9 +288,9 @@ def _agreed(final: FinalLabels) -> Iterator[str]:
     yield f"{final.judged:,} pairs have both labels. The rule was fitted on four fifths of their queries and tried on"
     yield "the rest, five times. These are the pairs that were drawn for people, each counted once."
     yield from ("", "| | on | value | 95 % interval | pairs |", "| --- | --- | --- | --- | --- |")
-    for row in rows.itertuples():
-        interval = f"{row.ci_low:.3f} to {row.ci_high:.3f}"
-        yield f"| {row.coefficient} | {row.on} | {row.value:.3f} | {interval} | {row.pairs:,} |"
+    for row in rows.to_dict("records"):
+        interval = "–" if math.isnan(row["ci_low"]) else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
+        yield f"| {row['coefficient']} | {row['on']} | {row['value']:.3f} | {interval} | {row['pairs']:,} |"
 
 
 def _line(text: str) -> str:

@@ -5,11 +5,11 @@ those that the machine labelled. With whole queries: F is the score under the ma
 one under people's on n of them, drawn at random:
 
     estimate = mean_i [ Y_i - l_-i (F_i - mean F) ],   l_-i = Cov(Y, F) / Var F without query i, at least 0
-    variance = (1/n - 1/N) s2_resid + s2_Y / N,        t with n - 1 degrees of freedom
+    variance = (1/n - 1/N) s2_resid + s2_Y / N + 2 (range / n)^2,        t with n - 1 degrees of freedom
 
 The difference of two runs is 0 where their lists are the same: it is estimated on the N_d queries where they differ and
-multiplied by N_d / N, without an interval below eight judged ones. The n_d judged ones may all have missed a rare large
-win: the error is that of the estimate and, beside it, one unseen win, N_d / N / n_d of the measure's range.
+multiplied by N_d / N, without an interval below eight judged ones. The judged ones may all have missed a rare large
+win, or the only queries on which a run fails: the last term stands for unseen ones (`judgekit.analysis.resampling`).
 
 With single pairs, drawn with known probabilities p, a measure has to be a sum over pairs (P, DCG): per query
 
@@ -21,6 +21,7 @@ labels are worth, both are unbiased: a poor machine only makes them as wide as p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -32,6 +33,8 @@ import pandas as pd
 from scipy import stats
 
 from judgekit.analysis.differences import holm
+from judgekit.analysis.measures import reach_of
+from judgekit.analysis.resampling import unseen
 from judgekit.collection import Collection
 from judgekit.data.columns import Bools, Floats
 from judgekit.data.labelings import Labeling, Scale
@@ -84,19 +87,19 @@ class Corrected:
         return float(2 * stats.t.sf(abs(self.value) / self.error, self.freedom))
 
 
-def _interval(
-    value: float, variance: float, freedom: int, confidence: float, *, weight: float = 0.0, floor: float = 0.0
-) -> Corrected:
-    """Return an estimate with its interval; ``floor`` is what one unseen case may add to its error."""
-    error = float(np.hypot(np.sqrt(variance), floor))
+def _interval(value: float, variance: float, freedom: int, confidence: float, *, weight: float = 0.0) -> Corrected:
+    error = math.sqrt(variance)
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     return Corrected(value, value - reach, value + reach, error=error, freedom=freedom, weight=weight)
 
 
 def corrected_mean(
-    people: Floats, machine: Floats, every: Floats, confidence: float = 0.95, floor: float = 0.0
+    people: Floats, machine: Floats, every: Floats, confidence: float = 0.95, reach: float = 1.0
 ) -> Corrected:
-    """Return the mean over all queries by people's labels, from some of them; ``floor`` as in `_interval`."""
+    """Return the mean over all queries by people's labels, from some of them.
+
+    ``reach`` is how far from the mean the value of a query may lie.
+    """
     n, total = len(people), len(every)
     if n < 3:
         raise UsageError(f"people judged {n} queries: a corrected mean needs at least three")
@@ -107,7 +110,8 @@ def corrected_mean(
     weight = _weight(cross, square)
     residual = people - weight * (machine - every.mean())
     variance = (1 / n - 1 / total) * float(residual.var(ddof=1)) + float(people.var(ddof=1)) / total
-    return _interval(float(residual.mean()), variance, n - 1, confidence, weight=float(weight.mean()), floor=floor)
+    variance += unseen(n, reach)
+    return _interval(float(residual.mean()), variance, n - 1, confidence, weight=float(weight.mean()))
 
 
 def _weight(cross: Floats, square: Floats) -> Floats:
@@ -131,7 +135,9 @@ def corrected_sum(
     terms = weight * machine * counts
     terms[judged] += (y - weight[judged] * f) * c / p
     z = np.bincount(query, terms, minlength=queries)
-    variance = float(z.var(ddof=1)) / queries
+    # What one judged pair adds to the mean, were its label another one.
+    worth_of_pair = float(np.sqrt(np.mean((c / p) ** 2))) / queries
+    variance = float(z.var(ddof=1)) / queries + unseen(1, worth_of_pair)
     return _interval(float(z.mean()), variance, queries - 1, confidence, weight=float(weight[judged].mean()))
 
 
@@ -304,19 +310,15 @@ def _by_queries(
             " corrected means need at least three: have the waiting pairs judged (`annotate read` writes"
             " their page), then read all files again"
         )
-    low, high = measure.definition.low, measure.definition.high
-    # A measure without a fixed end can differ by at least as much as it was seen to.
-    reach = max(1.0, float(np.nanmax(np.ptp(f, axis=0))))
-    if low is not None and high is not None:
-        reach = float(high - low)
+    reach = reach_of(measure, f)
     values: dict[tuple[str, str], tuple[Corrected, Corrected, float]] = {}
     for (run, other), (a, b) in _contrasts(collection, np.stack([y, f], axis=1)[..., labelled]):
         if other:
             differ = _differ(collection, run, other, measure.cutoff)[labelled]
             corrected, alone = corrected_difference(a, b, judged, differ, confidence, reach=reach)
         else:
-            corrected = corrected_mean(a[judged], b[judged], b, confidence)
-            alone = _alone(a[judged], confidence)
+            corrected = corrected_mean(a[judged], b[judged], b, confidence, reach)
+            alone = _alone(a[judged], confidence, reach)
         values[run, other] = corrected, alone, float(b.mean())
     return _Estimates(values, n, int(labelled.sum()))
 
@@ -349,14 +351,15 @@ def corrected_difference(
         value = share * float(y.mean()) if n else np.nan
         unknown = Corrected(value, np.nan, np.nan, error=np.nan, freedom=0, weight=0.0)
         return unknown, unknown
-    corrected = corrected_mean(y, machine[taken], machine[differ], confidence, floor=reach / n)
-    return _times(corrected, share), _times(_alone(y, confidence, floor=reach / n), share)
+    reach += abs(float(y.mean()))
+    corrected = corrected_mean(y, machine[taken], machine[differ], confidence, reach)
+    return _times(corrected, share), _times(_alone(y, confidence, reach), share)
 
 
-def _alone(people: Floats, confidence: float, floor: float = 0.0) -> Corrected:
+def _alone(people: Floats, confidence: float, reach: float) -> Corrected:
     """Return the mean by people's labels alone."""
     n = len(people)
-    return _interval(float(people.mean()), float(people.var(ddof=1)) / n, n - 1, confidence, floor=floor)
+    return _interval(float(people.mean()), float(people.var(ddof=1)) / n + unseen(n, reach), n - 1, confidence)
 
 
 def _times(estimate: Corrected, by: float) -> Corrected:

@@ -42,7 +42,7 @@ def test_the_run_that_abstains_more_often_is_named_beside_the_choice() -> None:
     found = compared({"short": 27, "long": 9})
     assert said(found) == (
         "30 questions that nothing answers are looked at apart: short abstains on 90 % of them, long on 30 %"
-        " (60 points less, 40 to 80). No label can see it."
+        " (60 points less, 36 to 84). No label can see it."
     )
     choice = dict(found.decision.lines)["Choose"]
     assert said(found) in choice, "beside what it qualifies"

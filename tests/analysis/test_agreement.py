@@ -70,6 +70,7 @@ def test_cohens_table_of_25_and_25_gives_the_textbook_kappa():
 
 def test_coefficients_of_grades_follow_their_definitions():
     a, b = graded(7, 80)
+    assert agreed(a / 3, b / 3, "unit", people=["b"]).table["ci_low"].notna().any(), "thirds are labels like others"
     found = agreed(a, b, people=["b"])
     got = values(found)
     for name, power in (("kappa_linear", 1), ("kappa_quadratic", 2)):
@@ -104,16 +105,16 @@ def test_only_pairs_that_both_labelled_count_and_the_others_are_counted():
 def test_intervals_keep_the_pairs_of_a_query_together_and_depend_on_confidence_and_seed():
     said = np.random.default_rng(1).integers(0, 2, 20)
 
-    def ends(queries, **options):
+    def ends(queries, coefficient="agreement", **options):
         b = said[np.arange(400) % queries % 20]
         two = [labeling(name, v, "binary", queries) for name, v in (("a", np.ones(400)), ("b", b))]
-        row = agreement(two, resamples=300, **options).table.set_index("coefficient").loc["agreement"]
+        row = agreement(two, resamples=300, **options).table.set_index("coefficient").loc[coefficient]
         return row["ci_low"], row["ci_high"]
 
     (low, high), (inner, outer) = ends(20), ends(400)
     assert high - low > 2 * (outer - inner)
     assert low < ends(20, confidence=0.8)[0] < ends(20, confidence=0.8)[1] < high
-    assert ends(400, seed=2) != (inner, outer)
+    assert ends(400, "bias", seed=2) != ends(400, "bias")
 
 
 def test_what_has_no_number_has_a_reason():

@@ -29,7 +29,7 @@ def slow(quality: Floats, draws: Floats, groups: list[int], confidence: float) -
         error = {}
         for j in range(runs):
             lead = [residual[b, g] - residual[j, g] for g in names]
-            error[j] = (np.var(lead, ddof=1) / units + (1 / units) ** 2) ** 0.5
+            error[j] = (np.var(lead, ddof=1) / units + (2 * (1 + abs(means[b] - means[j])) / units) ** 2) ** 0.5
         others = [j for j in range(runs) if j != b]
         largest = []
         for draw in draws:
@@ -64,12 +64,12 @@ def test_it_is_the_recipe(confidence: float, grouped: bool, missing: int) -> Non
     assert best.means == pytest.approx(np.nanmean(quality, axis=1))
 
 
-def test_an_unseen_question_is_allowed_for_and_equal_lists_cannot_differ() -> None:
+def test_unseen_questions_are_allowed_for_and_equal_lists_cannot_differ() -> None:
     quality = np.tile(np.r_[np.ones(20), np.zeros(20)], (2, 1))
     weights = resample_matrix(40, 100, 1)
     apart = compared_with_best(quality, weights)
     limit = stats.t.ppf(0.95, 39)
-    assert apart.cost == pytest.approx([limit / 40] * 2)
+    assert apart.cost == pytest.approx([2 * limit / 40] * 2)
     same = compared_with_best(quality, weights, equal=np.ones((2, 2), bool))
     assert same.cost.tolist() == [0, 0]
     assert same.may_be_best.all()

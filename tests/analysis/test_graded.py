@@ -37,7 +37,9 @@ def test_the_estimate_is_the_formula_as_written() -> None:
     assert found.leads[2, 0] == pytest.approx(theta[2] - theta[0])
     rest, own = (y[2] - y[0]) - weight * (f[2] - f[0]), y[2] - y[0]
     n, total = 100, 400
-    variance = rest.var(ddof=1) * (1 / n - 1 / total) + own.var(ddof=1) / total + (1 - n / total) / n**2
+    variance = (
+        rest.var(ddof=1) * (1 / n - 1 / total) + own.var(ddof=1) / total + (2 * (1 + abs(theta[2] - theta[0])) / n) ** 2
+    )
     lead = found.lead(2, 0)
     assert lead.high - lead.value == pytest.approx(stats.t.ppf(0.975, n - 1) * np.sqrt(variance))
     assert (found.graded, found.questions, found.decides) == (n, total, True)
@@ -95,7 +97,7 @@ def test_without_clusters_the_difference_is_that_of_two_samples_with_a_floor() -
     a, b = (ratings["value"][ratings["run"] == run].to_numpy() for run in "ab")
     n, total = (len(a), len(b)), len(ratings)
     plain = sum(((x - x.mean()) ** 2).sum() / len(x) ** 2 for x in (a, b)) * total / (total - 1)
-    assert found.errors[0, 1] ** 2 == pytest.approx(plain + 1 / n[0] ** 2 + 1 / n[1] ** 2)
+    assert found.errors[0, 1] ** 2 == pytest.approx(plain + (2 / n[0]) ** 2 + (2 / n[1]) ** 2)
     assert found.means == pytest.approx([a.mean(), b.mean()])
     assert list(found.counts) == list(n)
 

@@ -75,7 +75,8 @@ def test_a_chosen_confidence_reaches_the_decision_every_table_and_every_word(fin
     analysis = {"primary": "nDCG@1", "use": "find-questions"}
     finish(["containment", "judge"], "0.95", analysis=analysis, **ranked)
     finished = finish(["containment", "judge"], "0.6", analysis=analysis | {"confidence": 0.6}, **ranked)
-    for table in ("agreement.csv", "comparison.csv", "differences.csv"):
+    # On so few questions no difference has an interval; tests/analysis/test_confidence.py looks at those.
+    for table in ("agreement.csv", "comparison.csv"):
         narrow, wide = (pd.read_csv(tmp_path / str(c) / table) for c in (0.6, 0.95))
         there = narrow["ci_low"].notna()
         assert there.any()

@@ -13,7 +13,7 @@ from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import Handout, draw
 
 
-def by_the_book(people, machine, every):
+def by_the_book(people, machine, every, reach):
     """The estimator as it is written, one query after the other."""
     n, total = len(people), len(every)
     residuals = []
@@ -23,9 +23,10 @@ def by_the_book(people, machine, every):
         weight = max(covariance[0, 1] / covariance[1, 1], 0) if covariance[1, 1] > 0 else 0
         residuals.append(people[i] - weight * (machine[i] - every.mean()))
     variance = (1 / n - 1 / total) * np.var(residuals, ddof=1) + np.var(people, ddof=1) / total
-    reach = stats.t.ppf(0.975, n - 1) * np.sqrt(variance)
+    variance += 2 * (reach / n) ** 2
+    half = stats.t.ppf(0.975, n - 1) * np.sqrt(variance)
     value = np.mean(residuals)
-    return value, value - reach, value + reach, 2 * stats.t.sf(abs(value) / np.sqrt(variance), n - 1)
+    return value, value - half, value + half, 2 * stats.t.sf(abs(value) / np.sqrt(variance), n - 1)
 
 
 @pytest.mark.parametrize(("slope", "noise"), [(1, 0), (1, 0.05), (1, 0.5), (0, 0), (-1, 0.05)])
@@ -33,8 +34,9 @@ def test_a_corrected_mean_is_the_estimator_as_written(slope, noise):
     random = np.random.default_rng(4)
     people, drawn = random.random(80) / 10, random.choice(80, 20, replace=False)
     every = slope * people + noise * random.standard_normal(80)
-    made = corrected_mean(people[drawn], every[drawn], every)
-    assert (made.value, made.low, made.high, made.p) == pytest.approx(by_the_book(people[drawn], every[drawn], every))
+    made = corrected_mean(people[drawn], every[drawn], every, reach=0.1)
+    expected = by_the_book(people[drawn], every[drawn], every, 0.1)
+    assert (made.value, made.low, made.high, made.p) == pytest.approx(expected)
     assert (made.weight == 0) == (slope < 1)
 
 
@@ -89,7 +91,9 @@ def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries(slope):
         right = 0 if np.isnan(people[one]) else (people[one] - guess) / chance[one]
         sums[query[one]] += counts[one] * (guess + right)
     made = corrected_sum(people, machine, counts, chance, query, 12, 0.9)
-    value, error = sums.mean(), sums.std(ddof=1) / np.sqrt(12)
+    there = np.isfinite(people)
+    unseen = np.mean((counts / chance)[there] ** 2) / 12**2
+    value, error = sums.mean(), np.sqrt(sums.var(ddof=1) / 12 + 2 * unseen)
     assert (made.value, made.error, made.freedom) == pytest.approx((value, error, 11))
     assert (made.low, made.high) == pytest.approx(stats.t.interval(0.9, 11, value, error))
     assert made.weight == pytest.approx(weights[np.isfinite(people)].mean())

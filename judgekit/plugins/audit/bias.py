@@ -13,7 +13,7 @@ import numpy as np
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.plugins.audit.audited_run import Material
-from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, mean_of, unknown
+from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, mean_share, unknown
 
 SURFACE, OVERRATING = "surface", "overrating"
 _LEAST: Final = 30
@@ -102,7 +102,7 @@ def _sentence(slope: Number) -> str:
 def overrating(material: Material, name: str) -> list[Number]:
     """Return the mean label where the reference says not relevant, and what share of it counts as relevant."""
     values, truth = material.values[name], material.judged
-    groups = material.groups[material.query]
+    units = material.units[material.query]
     called = material.votes(name, values)
     not_relevant = np.isfinite(values) & (truth == 0)
     if not not_relevant.any():
@@ -110,7 +110,7 @@ def overrating(material: Material, name: str) -> list[Number]:
         return [unknown(OVERRATING, "not relevant", "mean label", why)]
 
     def mean(subject: str, statistic: str, of: Floats, where: Bools) -> Number:
-        estimate = mean_of(of[where], groups[where], material.confidence, least=0.0)
+        estimate = mean_share(of[where], units[where], material.confidence)
         return Number(OVERRATING, subject, statistic, *estimate, n=int(where.sum()))
 
     subject = "not relevant by the reference"

@@ -15,7 +15,7 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import interval
 from judgekit.data.runs import Run
 from judgekit.plugins.audit.audited_run import Material
-from judgekit.plugins.audit.numbers import Number, unknown
+from judgekit.plugins.audit.numbers import Ints, Number, mean_change, unknown
 
 NAME: Final = "circularity"
 _EVERY: Final = "every run re-ranks"
@@ -44,6 +44,7 @@ def of_labeling(material: Material, name: str) -> list[Number]:
         scores[0, -1, there],
         None if reference is None else (before[1], after[1]),
         weights=material.weights[there],
+        units=material.units[there],
         confidence=material.confidence,
         against=reference or "",
     )
@@ -71,19 +72,17 @@ def circularity(
     truth: tuple[Floats, Floats] | None,
     *,
     weights: Floats,
+    units: Ints,
     confidence: float = 0.95,
     against: str = "the reference",
 ) -> list[Number]:
     """Return what re-ranking by a labeling does to its own scores and to those of a reference."""
     runs, n = base.shape
-    count = np.maximum(weights.sum(axis=0), 1)
-
-    def number(statistic: str, value: float, draws: Floats, size: int, verdict: str = "") -> Number:
-        ends = interval(value, draws, confidence, "percentile", n)
-        return Number(NAME, _EVERY, statistic, value, ends.low, ends.high, n=size, verdict=verdict)
+    range_of_scores = max(1.0, float(np.ptp([base, after])))
 
     def mean(statistic: str, values: Floats, verdict: str = "") -> Number:
-        return number(statistic, float(values.mean()), values @ weights / count, n, verdict)
+        ends = mean_change(values, units, max(range_of_scores, float(np.abs(values).max())), confidence)
+        return Number(NAME, _EVERY, statistic, *ends, n=n, verdict=verdict)
 
     def at_top(drawn: Floats) -> Floats:
         """Return how many runs reach the maximum, in each resample, shape (B,)."""
@@ -92,7 +91,9 @@ def circularity(
         return np.asarray(reached.sum(axis=0), np.float64)
 
     gain = (after - base).mean(axis=0)
-    saturated = number("runs at the maximum", float(at_top(np.ones((n, 1)))[0]), at_top(weights), runs)
+    reached = float(at_top(np.ones((n, 1)))[0])
+    ends = interval(reached, at_top(weights), confidence, "percentile", n)
+    saturated = Number(NAME, _EVERY, "runs at the maximum", reached, ends.low, ends.high, n=runs)
     if 2 * saturated.value > runs:
         full = f"{saturated.value:.0f} of {runs} runs reach the best possible score: these labels cannot separate them"
         saturated = replace(saturated, verdict=full, flag="saturated")

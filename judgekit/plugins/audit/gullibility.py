@@ -19,15 +19,16 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.gain import decision_gain
-from judgekit.analysis.rankings import within_queries
+from judgekit.analysis.rankings import gaps, within_queries
 from judgekit.analysis.resampling import interval
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
 from judgekit.labelers.base import Labeler
 from judgekit.labelers.contract import checked
 from judgekit.plugins.audit.audited_run import Material, Pair
-from judgekit.plugins.audit.numbers import Number, mean_change, mean_of, share, share_change, unknown
+from judgekit.plugins.audit.numbers import Number, mean_change, share, share_change, unknown
 from judgekit.plugins.audit.probes import Base, Probe
 
 Sample = Mapping[Base, tuple[Pair, ...]]
@@ -198,19 +199,22 @@ def tournament(material: Material, scores: Floats) -> list[Number]:
     (before, after), truth, n = scores[:, :, there], material.quality[:, there], int(there.sum())
     if len(truth) < 2 or n < 2:
         return []
-    confidence, weights = material.confidence, material.weights[there]
+    confidence, weights, units = material.confidence, material.weights[there], material.units[there]
     numbers: list[Number] = []
     change = within_queries(after, truth)[0] - within_queries(before, truth)[0]
     differ = np.isfinite(change)
     if differ.sum() > 1:
-        concordance = mean_of(change[differ], material.groups[there][differ], confidence)
+        concordance = mean_change(change[differ], units[differ], 1.0, confidence)
         numbers.append(Number(NAME, "", "change of concordance", *concordance, n=int(differ.sum())))
-    declared = material.units[there] if material.prepared.groups else None
+    declared = units if material.prepared.groups else None
     first = decision_gain(before, truth, weights, declared)
     second = decision_gain(after, truth, weights, declared)
     moved = second.value - first.value
-    ends = interval(moved, second.draws - first.draws, confidence, "percentile", n)
-    numbers.append(Number(NAME, "", "change of decision gain", moved, ends.low, ends.high, n=n))
+    changed = (gaps(after) != gaps(before)).any(axis=0)
+    low = high = math.nan
+    if len(np.unique(units[changed])) >= MIN_TELLING:
+        low, high, _ = interval(moved, second.draws - first.draws, confidence, "percentile", n)
+    numbers.append(Number(NAME, "", "change of decision gain", moved, low, high, n=n))
     falls = []
     for number in numbers:
         if number.high < 0:

@@ -77,6 +77,11 @@ def _t(losses: Floats) -> tuple[float, float]:
     return p, max(mean - float(stdtrit(n, 1 - _ALPHA)) * error, -1.0)
 
 
+def bounds(losses: Floats) -> tuple[float, float]:
+    """Return the lower and the upper bound of the mean loss, each of which holds at 95 %."""
+    return _t(losses)[1], -_t(-losses)[1]
+
+
 def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
     """Decide on the mean loss of these queries and no others."""
     low, high = np.round(low, 12), np.round(high, 12)
@@ -89,8 +94,7 @@ def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
 def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
     """Decide on the population that at least one query stands for."""
     low, high = np.round(low, 12), np.round(high, 12)
-    p, lower = _t(low)
-    upper = -_t(-high)[1]
+    p, lower, upper = _t(low)[0], bounds(low)[0], bounds(high)[1]
     outcome: Outcome = "pass" if upper < margin else "fail" if p <= _ALPHA else "inconclusive"
     decision = replace(decide_suite(low, high, margin), outcome=outcome, p=p, low=lower, high=upper, open=False)
     if outcome != "inconclusive":
