@@ -110,4 +110,5 @@ def choose_primary(
     cutoff = cutoff_of(measure)
     chosen = (cutoff if cutoff in depths else depths[-1]) or depths[-1]
     run = inputs.runs[0] if len(inputs.runs) == 1 else ALL
-    return Primary(measure, metric, model, chosen, use, run), warnings
+    cell = Primary(measure=measure, metric=metric, model=model, depth=chosen, use=use, run=run)
+    return cell, warnings
