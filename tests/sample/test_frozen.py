@@ -16,8 +16,8 @@ FROZEN = {
     "qrels": "0f059008eb9823c7",
     "answers": "6f796178847477fc",
     "scores": "6779e84a0eeb983e",
-    "comparison": "60cec1f0455e4c49",
-    "differences": "68c70ae21d449dd0",
+    "comparison": "c063ba97c18883f0",
+    "differences": "0c34aea9c2dd9acf",
     "report.json": "146ea8846eb2bf49",
 }
 """SHA-256 of each part of the demo's results (the first 16 digits)."""
