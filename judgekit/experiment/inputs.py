@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -27,6 +28,8 @@ LISTED: Final = 5
 """Files of one kind in a folder that are listed one by one where they are not used."""
 _GUESSED_FROM: Final = 20
 """Rows from which the columns of an unknown table are guessed."""
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4}")
+"""A day as sheets note when a question was asked (`Erfasst am`), which was once taken for its reference answer."""
 _NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
 _PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
 _NO_TEXT: Final = "save its text as .txt or .md"
@@ -314,7 +317,8 @@ def likely_columns(file: Input, runs: Collection[str]) -> str:
         first = file.content.fields[0]
         if first in words:
             roles["id"] = first
-        varied = (name for name, values in cells.items() if 2 * len({*values}) > len(values))
+        dated = {name for name, values in cells.items() if all(_DAY.match(value) for value in values if value)}
+        varied = (name for name, values in cells.items() if 2 * len({*values}) > len(values) and name not in dated)
         reference = next((name for name in varied if name not in roles.values()), None)
         if reference is not None:
             roles["answers"] = reference

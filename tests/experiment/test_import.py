@@ -322,8 +322,9 @@ def test_tables_without_ids_in_another_language_come_in_by_the_command_that_init
     company: Path, judgekit: Callable[..., Said]
 ) -> None:
     right = [str(1400 + 31 * i) for i in range(10)]
+    noted = [f"2026-03-{i + 10}" for i in range(10)]
     asked = [f"Wann wurde die Brücke von {town} gebaut?" for town in TOWNS]
-    sheet(company / "fragen.xlsx", [("Frage", "Erwartete Antwort"), *zip(asked, right, strict=True)])
+    sheet(company / "fragen.xlsx", [("Frage", "Am", "Erwartete Antwort"), *zip(asked, noted, right, strict=True)])
     for name in ("langchain", "llamaindex"):
         entries = json.loads((company / f"{name}.json").read_text())
         for entry, question in zip(entries, asked, strict=True):
@@ -341,6 +342,7 @@ def test_tables_without_ids_in_another_language_come_in_by_the_command_that_init
     command = first.err.split("If these columns are right, run: judgekit ")[1]
     said = judgekit(*shlex.split(command), code=0)
     assert "imported/fragen.csv        questions: 10, 10 with reference answers" in said.out
+    assert "Erwartete Antwort → answers" in said.out
     assert "imported/daumen.csv        ratings of answers" in said.out
     config = load(company / "experiment.toml")
     assert (config.answers.outcome, config.data.queries.split(":")[1]) == ("rating", "imported/fragen.csv")
