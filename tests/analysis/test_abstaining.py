@@ -78,6 +78,8 @@ def test_a_difference_between_the_extremes_of_many_runs_needs_more() -> None:
     two = Abstentions(("a", "b"), values[:2])
     wide, narrow = (found.difference("a", "b", 0.95) for found in (six, two))
     assert wide.high - wide.low > 1.3 * (narrow.high - narrow.low)
+    few = [Abstentions(("a", "b"), values[:2, :number]).difference("a", "b", 0.95) for number in (7, 8)]
+    assert [bool(np.isfinite(gap.low)) for gap in few] == [False, True], "fewer than 8 questions show nothing"
 
 
 def test_questions_of_one_group_count_as_one() -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import re
+import time
 
 import pytest
 
@@ -86,3 +87,11 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
 def test_forgetting_needs_a_condition(judgekit, finished):
     judgekit("cache", "forget", "--yes", code=2)
     assert judgekit("cache", "forget", "--model", "nobody").out.startswith("0 replies")
+
+
+def test_replies_are_forgotten_by_their_age_in_days(judgekit, finished, monkeypatch):
+    stored = time.time()
+    for hours, forgotten in ((12, False), (36, True)):
+        monkeypatch.setattr(time, "time", lambda hours=hours: stored + 3_600 * hours)
+        said = judgekit("cache", "forget", "--older-than", "1", code=0)
+        assert said.out.startswith("0 replies") is not forgotten

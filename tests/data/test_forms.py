@@ -471,6 +471,7 @@ def test_the_first_line_decides_between_commas_and_semicolons(tmp_path: Path) ->
     table = put(tmp_path, b'query_id;value;note\nq1;0.5;a,b\nq2;1;"x;y"\n')
     assert read_table(RATINGS, table)["note"].tolist() == ["a,b", "x;y"]
     assert pairs_of_run(put(tmp_path, b"query_id,doc_id,score\nq1;x,d1,2\n")) == {("q1;x", "d1"): 2.0}
+    assert pairs_of_run(put(tmp_path, b"query_id,doc_id,score,by;whom\nq1,d1,2,x\n")) == {("q1", "d1"): 2.0}
 
 
 def test_the_number_0_is_an_answer(tmp_path: Path) -> None:

@@ -139,7 +139,10 @@ def test_a_confirmation_holds_for_this_code_this_key_and_this_server_alone(
     evil.write_text(remote)
     judgekit("trust", "experiment.toml", code=0)
     load(evil)
-    for old, new in (("https:", "http:"), (":8443", ":9"), ("MY_KEY", "OTHER_KEY"), ("a.example", "a.example.org")):
+    for old, new in (
+        *(("https:", "http:"), (":8443", ":9"), ("MY_KEY", "OTHER_KEY"), ("a.example", "a.example.org")),
+        ("https://a.example:8443", "http://localhost:8000"),  # may be contacted, but has not been confirmed for the key
+    ):
         evil.write_text(remote.replace(old, new))
         with pytest.raises(ConfigError, match="judgekit trust"):
             load(evil)
