@@ -59,6 +59,7 @@ class Background:
         quality: what quality means where it is not that of answers, such as ``nDCG@10 by NIST``.
         grades: people's grades of the answers to some questions, rows ``run, query_id, value`` on 0 to 1.
         outcome: claims about the outcome itself, which qualify those made from it.
+        weights: how many questions each question stands for, where they are a sample; none for all questions.
     """
 
     lower: Collection[str] = ()
@@ -81,3 +82,4 @@ class Background:
     quality: str = ""
     grades: pd.DataFrame | None = None
     outcome: Sequence[Claim] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)

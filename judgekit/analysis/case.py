@@ -29,7 +29,7 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.unpaired import UnpairedRatings
 from judgekit.analysis.wording import Ranged
-from judgekit.rules import DeclaredOutcome, Rules
+from judgekit.rules import DeclaredOutcome, Rules, Source, SourcedOutcome
 
 if TYPE_CHECKING:
     from judgekit.analysis.abstaining import Abstentions
@@ -150,6 +150,11 @@ class Case:
     def target(self) -> str:
         """What labels are to follow, in words."""
         return self.background.quality or "the answers"
+
+    @property
+    def source(self) -> Source:
+        """Where the outcome comes from; "" where nobody says."""
+        return self.declared.source if isinstance(self.declared, SourcedOutcome) else ""
 
     @property
     def show(self) -> str:
@@ -425,6 +430,9 @@ class Case:
         prices: dict[str, StrategyCost] = {}
         for name, need in needs.items():
             price = price_of(name, need, costs, background.money, background.pool)
+            if name == ANSWERING and price is not None and self.source in ("people", "trusted"):
+                # Answers are compared with no references, and what it takes to rate new ones is not known.
+                price = replace(price, references=0, money=np.nan)
             if price is not None:
                 prices[name] = price
         return prices

@@ -17,7 +17,7 @@ _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 
 def costs(case: Case) -> Iterator[Claim]:
-    """Yield what as many new questions take by each labeling, and which need reference answers."""
+    """Yield what as many new questions take by each labeling, and which need reference answers or ratings."""
     pool, prices = case.background.pool, case.prices
     if pool is None:
         return
@@ -36,6 +36,8 @@ def costs(case: Case) -> Iterator[Claim]:
         said = f"{questions} would take {amount} by {name}."
         yield Claim("cost", said, name, amount, value=value * pool.queries)
     yield from _references(case, prices)
+    if case.source == "people":
+        yield Claim("ratings", "New answers need new ratings.", ANSWERING, line="Cost", rank=2)
     yield from _budget(case, prices)
 
 

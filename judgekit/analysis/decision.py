@@ -28,7 +28,7 @@ from judgekit.analysis.keeping import (
 )
 from judgekit.analysis.nesting import nested
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
-from judgekit.analysis.shipping import CHOICE, each_run, missing_answers, more_questions, shipping
+from judgekit.analysis.shipping import CHOICE, drawn_questions, each_run, missing_answers, more_questions, shipping
 from judgekit.analysis.unpaired import claims as unpaired_claims
 from judgekit.notebook import NotebookRepr
 
@@ -38,6 +38,7 @@ Kind = Callable[[Case], Iterable[Claim]]
 ON_RUNS: Final[tuple[Kind, ...]] = (
     shipping,
     missing_answers,
+    drawn_questions,
     keeping,
     left_out,
     depends_on_runs,
@@ -159,6 +160,7 @@ def _claims(case: Case) -> Iterator[Claim]:
         yield from unpaired_claims(case.unpaired, CHOICE, "Choose")
         if case.unpaired.claimable:
             yield from shipping(case)
+            yield from drawn_questions(case)
             yield from each_run(case)
     elif len(case.panel.runs) > 1 and case.resamples.units(case.answered) < 2:
         yield Claim(CHOICE, "No run is chosen: a single question says nothing of others.", line="Choose")

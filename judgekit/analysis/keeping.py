@@ -24,6 +24,7 @@ from judgekit.analysis.resampling import interval
 from judgekit.analysis.wording import correlation, names_of, plural, points, ranged, some_of, times, with_r
 
 KEEP: Final = "keep"
+CHEAPER: Final = "cheaper"
 LEFT_OUT: Final = "left out"
 BIASES: Final = ("shares", "misleads", LEFT_OUT, "flatters", "misorders", "unlisted", "reranked")
 """Kinds of claims that say how the labels of their subject are biased."""
@@ -112,12 +113,12 @@ def is_kin(case: Case, name: str) -> bool:
     return need is not None and answering is not None and bool(kinship(need, answering))
 
 
-def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[Claim]:
-    """Yield the labeling that costs least, and whether it follows about as closely as the one to keep."""
+def _least_expensive(case: Case, kept: Follower, left: Sequence[Follower]) -> tuple[Follower | None, bool]:
+    """Return the labeling that costs least, and whether it follows about as closely as the one to keep."""
     prices, questions = case.prices, case.questions
     mine = prices.get(kept.name)
     if mine is None:
-        return
+        return None, False
     cheaper = [
         other
         for other in left
@@ -130,16 +131,23 @@ def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[C
         for other in offered
         if not any(prices[rival.name].below(prices[other.name], questions) for rival in offered)
     ]
-    if not least:
+    return (least[0] if least else None), bool(close)
+
+
+def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[Claim]:
+    """Yield the labeling that costs least, and what it saves."""
+    other, close = _least_expensive(case, kept, left)
+    if other is None:
         return
-    other = least[0]
-    costs = "needs no requests" if prices[other.name].requests == 0 else "costs less"
+    saved = case.prices[other.name].saved(case.prices[kept.name], case.questions)
+    needs = [f"{'fewer' if amount > 0 else 'no'} {name}" for name, amount in saved.items()]
+    costs = "costs less" if "money" in saved else f"needs {names_of(needs)}"
     lead = case.leads_in_r([follower.series for follower in case.followers]).of(kept, other)
     figures = f"{with_r(other.r)}; {correlation(lead.value)} lower"
     if math.isfinite(lead.low):
         figures += f", {correlation(lead.low)} to {correlation(lead.high)}"
     if close:
-        said = f"{other.name} {costs} and follows about as closely ({figures}): keep it to save money."
+        said = f"{other.name} {costs} and follows about as closely ({figures}): keep it to save {names_of([*saved])}."
     elif lead.low > 0:
         said = f"{other.name} {costs}, but its r is shown to be lower ({figures})."
     else:
@@ -147,14 +155,14 @@ def _cheaper(case: Case, kept: Follower, left: Sequence[Follower]) -> Iterator[C
             f"{other.name} {costs}, but its r is lower by more than a standard error, which may be chance ({figures})."
         )
     yield Claim(
-        kind="cheaper",
+        kind=CHEAPER,
         sentence=said,
         subject=other.name,
         against=kept.name,
         value=-lead.value,
         low=-lead.high,
         high=-lead.low,
-        shown=bool(close),
+        shown=close,
         qualifies=KEEP,
         rank=2,
     )
@@ -283,9 +291,13 @@ def controls(case: Case) -> Iterator[Claim]:
         for follower in case.followers:
             if (follower.name, control.name) not in case.leads_in_r([follower.series, control]).shown:
                 unbeaten.setdefault(follower.name, []).append(f"{what} ({with_r(r)})")
+    left = by_the_rule(case)
+    kept = next((follower for follower in left if follower.useful), None)
+    offered, close = (None, False) if kept is None else _least_expensive(case, kept, left)
     for name, beside in unbeaten.items():
         said = f"{name} is not shown to follow more closely than {names_of(beside, 'or')}."
-        yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{KEEP}: {name}")
+        stands = CHEAPER if offered is not None and close and name == offered.name else KEEP
+        yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{stands}: {name}")
 
 
 def each_labeling(case: Case) -> Iterator[Claim]:

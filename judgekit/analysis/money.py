@@ -104,17 +104,27 @@ class StrategyCost:
     references: float = np.nan
     money: float = np.nan
 
+    def saved(self, other: StrategyCost, questions: int) -> dict[str, float]:
+        """Return what it is known to take less of, and how much it takes, beyond the spread over so many questions.
+
+        That is ``money`` where both prices are known; else any of ``requests``, ``judgments`` and ``reference
+        answers``, if it takes more of none.
+        """
+        if np.isfinite(self.money) and np.isfinite(other.money):
+            counts = {"money": (self.money, other.money)}
+        else:
+            counts = {
+                "requests": (self.requests, other.requests),
+                "judgments": (self.judgments, other.judgments),
+                "reference answers": (self.references, other.references),
+            }
+        if not all(mine <= theirs for mine, theirs in counts.values()):
+            return {}
+        return {name: mine for name, (mine, theirs) in counts.items() if clearly_less(mine, theirs, questions)}
+
     def below(self, other: StrategyCost, questions: int) -> bool:
         """Return whether it is known to cost less, by more than the spread of costs over so many questions."""
-        if np.isfinite(self.money) and np.isfinite(other.money):
-            return clearly_less(self.money, other.money, questions)
-        counts = [
-            (self.requests, other.requests),
-            (self.judgments, other.judgments),
-            (self.references, other.references),
-        ]
-        none_more = all(mine <= theirs for mine, theirs in counts)
-        return none_more and any(clearly_less(mine, theirs, questions) for mine, theirs in counts)
+        return bool(self.saved(other, questions))
 
 
 def clearly_less(cost: float, other: float, questions: int) -> bool:

@@ -151,6 +151,31 @@ def missing_answers(case: Case) -> Iterator[Claim]:
         yield Claim("missing answers", said, value=missing, qualifies=CHOICE)
 
 
+def drawn_questions(case: Case) -> Iterator[Claim]:
+    """Yield that points count the questions of a sample alike, where not all were as likely to be drawn."""
+    by_query = case.background.weights
+    weights = np.array([by_query.get(query, 1.0) for query in case.panel.queries])
+    if not case.questions or not _on_scale(case) or np.ptp(weights[case.answered]) == 0:
+        return
+    said = "Points count each question of the sample once, though some were likelier to be drawn than others"
+    # Means that people's grades correct are not those of these answers.
+    if case.graded is not None and case.graded.decides:
+        yield Claim("drawn", f"{said}.", qualifies=CHOICE)
+        return
+    there = np.isfinite(case.panel.quality)
+    sums = np.where(there, weights * case.panel.quality, 0.0).sum(axis=1)
+    # A run without any answer has no mean, and is named by no lead.
+    means = 100 * sums / np.where(there.any(axis=1), (weights * there).sum(axis=1), np.nan)
+    leader, second = _choices(case)[:2]
+    lead = float(means[leader.at] - means[second.at])
+    if np.isfinite(lead):
+        ahead, behind = (leader, second) if lead >= 0 else (second, leader)
+        said += (
+            f": over all questions that these stand for, {ahead.run} leads {behind.run} by about {abs(lead):.1f} points"
+        )
+    yield Claim("drawn", f"{said}.", leader.run, second.run, value=lead, qualifies=CHOICE)
+
+
 def each_run(case: Case) -> Iterator[Claim]:
     """Yield for each run what shipping it may lose."""
     choices = _choices(case)
@@ -191,6 +216,7 @@ def more_questions(case: Case) -> Iterator[Claim]:
         takes = f"about {needed:,} questions; you have {case.questions:,}"
     said = f"To ship a run within {plural_points(margin)} of the best takes {takes}."
     pool = case.background.pool
-    if pool is not None and pool.at_hand > case.questions:
+    # A choice asks for answers and rates them itself: it refuses ratings and labels that were made elsewhere.
+    if pool is not None and pool.at_hand > case.questions and case.source not in ("people", "trusted"):
         said += f" `judgekit choose` asks those of your {pool.at_hand:,} that the choice takes."
     yield Claim("more questions", said, value=needed, line="Next")

@@ -40,6 +40,7 @@ class UnpairedRatings:
         counts: ratings by run, shape (R,).
         units: users or sessions by run, or ratings where nothing says who gave them, shape (R,).
         errors: standard errors of the differences, shape (R, R).
+        clusters: users or sessions (or ratings) in all; one that rated several runs counts once.
         random: whether the run of each rating was drawn at random.
         cluster: the column with users or sessions, "" if there is none.
         confidence: of the intervals.
@@ -50,6 +51,7 @@ class UnpairedRatings:
     counts: Floats
     units: Floats
     errors: Floats
+    clusters: int
     random: bool = False
     cluster: str = ""
     confidence: float = 0.95
@@ -122,7 +124,7 @@ def unpaired_means(runs: tuple[str, ...], run: Ints, value: Floats, group: Ints)
     floor = np.array([unseen(max(each, 1.0), one_sided=True) for each in units.tolist()])
     errors = np.sqrt(variance + floor[:, None] + floor)
     np.fill_diagonal(errors, 0.0)
-    return UnpairedRatings(runs, means, counts, units, errors)
+    return UnpairedRatings(runs, means, counts, units, errors, clusters=len(np.unique(group)))
 
 
 def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]:
@@ -143,7 +145,7 @@ def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]
         first, second = int(order[0]), int(order[1])
         lead = found.lead(first, second)
         ends = " to ".join(f"{100 * end:.1f}".replace("-", "−") for end in (lead.low, lead.high))
-        who = f" by {int(found.units.sum()):,} values of {found.cluster}" if found.cluster else ""
+        who = f" by {found.clusters:,} values of {found.cluster}" if found.cluster else ""
         said = (
             f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}{who}."
             f" {found.runs[first]} leads {found.runs[second]} by {100 * lead.value:.1f} points ({ends})."

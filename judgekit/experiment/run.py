@@ -241,6 +241,7 @@ def _compared(state: State) -> Comparison:
             unanswerable=_unanswerable(state),
             kinds=prepared.kinds,
             groups=prepared.groups,
+            weights=prepared.weights or {},
         ),
         progress=state.progress,
     )

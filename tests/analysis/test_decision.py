@@ -13,12 +13,14 @@ import pytest
 
 import judgekit as jk
 from judgekit.analysis import Background, Decision, Money, Pool, Rules, compare, decide
+from judgekit.analysis.background import RETRIEVER
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.intervals import least_leads
 from judgekit.analysis.leakage import AnsweredBy
 from judgekit.analysis.money import StrategyCost, check_costs
 from judgekit.errors import DataError, UsageError
 from judgekit.labelers.base import Needs
+from judgekit.rules import Source, SourcedOutcome
 from tests.analysis.worlds import RUNS, claims, finder, tables, world
 from tests.commands import Judgekit, in_process
 
@@ -134,11 +136,15 @@ def test_a_less_expensive_labeling_is_offered_only_within_one_standard_error() -
     quality = (rng.random((4, 300)) < 0.5).astype(float)
     for noise, offered in ((0.85, True), (2.0, False)):
         own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, noise))
-        data = tables({"own": own, "other": other}, quality)
-        decision, lines = decided(data, background=Background(costs=COSTS, pool=POOL))
+        ranks = quality + 0.8 * rng.normal(size=quality.shape)
+        scores, answers = tables({"own": own, "other": other, "ranks": ranks}, quality)
+        data = scores.replace({"ranks": RETRIEVER}), answers
+        decision, lines = decided(data, background=Background(controls=[RETRIEVER], costs=COSTS, pool=POOL))
+        assert "other" in claims(decision, "no better")
+        assert ("other is not shown to follow more closely than the runs' own ranks" in lines["Keep"]) == offered
         (cheaper,) = claims(decision, "cheaper").values()
         assert (decision.kept, cheaper.subject, cheaper.shown) == ("own", "other", offered)
-        assert ("keep it to save money" in lines["Keep"]) == offered
+        assert ("keep it to save requests." in lines["Keep"]) == offered
         assert ("but its r is" in lines["Keep"]) != offered
         assert "; none for other." in lines["Cost"]
         # The interval is that of the claim "closer": both say whether the difference is shown.
@@ -154,6 +160,76 @@ def test_a_less_expensive_labeling_that_is_not_shown_to_be_useful_is_not_even_de
     follows = claims(decision, "follows")["other"]
     assert follows.low < 0 < follows.value
     assert not claims(decision, "cheaper")
+
+
+@pytest.mark.parametrize(
+    ("costs", "needs", "said", "saves"),
+    [
+        ({"requests": [900.0, 900.0]}, {"own": Needs(references=True)}, "no reference answers", "reference answers"),
+        (
+            {"requests": [900.0, 300.0]},
+            {"own": Needs(references=True)},
+            "fewer requests and no reference answers",
+            "requests and reference answers",
+        ),
+        ({"requests": [900.0, 300.0]}, {}, "fewer requests", "requests"),
+        ({"requests": [900.0, 0.0], "money": [9.0, 0.0]}, {}, "", "money"),
+    ],
+)
+def test_what_a_less_expensive_labeling_saves_is_named_and_money_only_where_prices_are_known(
+    costs: dict[str, list[float]], needs: dict[str, Needs], said: str, saves: str
+) -> None:
+    rng = np.random.default_rng(1)
+    quality = (rng.random((4, 300)) < 0.5).astype(float)
+    own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, 0.85))
+    table = pd.DataFrame({"labeling": ["own", "other"], **costs})
+    background = Background(costs=table, pool=POOL, needs=needs)
+    _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
+    assert f"other {f'needs {said}' if said else 'costs less'} and follows about as closely (" in lines["Keep"]
+    assert lines["Keep"].endswith(f": keep it to save {saves}.")
+
+
+@pytest.mark.parametrize("source", ["references", "people", "trusted"])
+def test_new_answers_need_what_rates_them_and_choose_is_named_only_where_it_rates_them(source: Source) -> None:
+    scores, quality = world({"own": (0.0, 1.0), "other": (0.0, 0.5)}, n=100, skill=0.05)
+    needs = {"own": Needs(references=True)}
+    money = Money("EUR", reference=2.0, budget=100)
+    costs = COSTS.assign(money=[10.0, 0.0, 3.0])
+    background = Background(costs=costs, needs=needs, money=money, pool=replace(POOL, at_hand=5000))
+    outcome = SourcedOutcome("em", source=source)
+    lines = decided((scores, quality), background=background, outcome=outcome)[1]
+    asked = source == "references"
+    assert ("All but other need reference answers (€2.00 each)." in lines["Cost"]) == asked
+    assert (" own needs reference answers (€2.00 each)." in lines["Cost"]) != asked
+    assert ("New answers need new ratings." in lines["Cost"]) == (source == "people")
+    assert ("pays for so many questions: answers" in lines["Cost"]) == asked, "what ratings cost is not known"
+    assert ("`judgekit choose`" in lines["Next"]) == asked
+
+
+def test_points_of_a_pilot_whose_questions_were_not_equally_likely_say_so_beside_what_all_questions_give() -> None:
+    scores, quality = world({"own": (0.0, 1.0)}, n=100)
+    ids = quality["query_id"].drop_duplicates()
+    # Questions on which the runs agree stand for many.
+    agree = quality.groupby("query_id")["value"].nunique() == 1
+    weights = {query: 5.0 if agree[query] else 1.0 for query in ids}
+    decision, lines = decided((scores, quality), background=Background(weights=weights))
+    weight = quality["query_id"].map(weights)
+    means = (quality["value"] * weight).groupby(quality["run"]).sum() / weight.groupby(quality["run"]).sum()
+    (claim,) = (claim for claim in decision.claims if claim.kind == "drawn")
+    lead = 100 * (means[claim.subject] - means[claim.against])
+    assert claim.subject == decision.leader
+    assert claim.value == pytest.approx(lead)
+    said = (
+        "Points count each question of the sample once, though some were likelier to be drawn than others: over all"
+        f" questions that these stand for, {claim.subject} leads {claim.against} by about {lead:.1f} points."
+    )
+    assert said in lines["Choose"]
+    plain = quality.groupby("run")["value"].mean()
+    assert 0 < lead < 100 * (plain[claim.subject] - plain[claim.against])
+    for alike in ({}, dict.fromkeys(ids, 3.0)):
+        decision, _ = decided((scores, quality), background=Background(weights=alike))
+        assert "sample" not in decision.text
+        assert not claims(decision, "drawn")
 
 
 @pytest.mark.parametrize("name", ["x", "judge(prompt=graded,endpoint=a-very-long-name-that-nobody-types)"])

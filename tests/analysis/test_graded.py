@@ -7,7 +7,7 @@ from scipy import stats
 
 from judgekit.analysis.graded import DECIDES, claims, corrected_quality
 from judgekit.analysis.resampling import t_quantile
-from judgekit.analysis.unpaired import is_unpaired, one_value, unpaired_ratings
+from judgekit.analysis.unpaired import claims as unpaired_claims, is_unpaired, one_value, unpaired_ratings
 from judgekit.errors import UsageError
 
 RUNS = ("a", "b", "c")
@@ -110,6 +110,17 @@ def test_ratings_of_a_user_go_together() -> None:
     copied = pd.concat([ratings] * 5, ignore_index=True).assign(user=lambda table: table["query_id"])
     same = unpaired_ratings(copied, ["a", "b"], cluster="user", random=True)
     assert same.errors == pytest.approx(alone.errors), "five copies of each rating say no more than one"
+
+
+def test_a_user_who_rated_both_runs_is_one_cluster() -> None:
+    """Each of 30 users rates both runs: the error is that of the paired differences, and 30 users are named."""
+    rng = np.random.default_rng(0)
+    taste = rng.random(30)
+    both = np.stack([taste, np.clip(taste + 0.1 * rng.normal(size=30), 0, 1)])
+    ratings = pd.DataFrame({"run": ["a"] * 30 + ["b"] * 30, "value": both.ravel(), "user": [*range(30)] * 2})
+    found = unpaired_ratings(ratings.assign(query_id=range(60)), ["a", "b"], cluster="user", random=True)
+    assert found.errors[0, 1] ** 2 == pytest.approx((both[0] - both[1]).var(ddof=1) / 30 + 2 * (2 / 30) ** 2)
+    assert " by 30 values of user." in next(iter(unpaired_claims(found, "choose", "Choose"))).sentence
 
 
 def test_their_intervals_hold() -> None:

@@ -120,6 +120,8 @@ def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(experimen
     edited(experiment, "[runs]", 'sample = "pilot.csv"\n[runs]')
     # So few questions may have no verdict, which is 1.
     assert judgekit("run", experiment, "--out", tmp_path / "out", *cache).code in (0, 1)
+    kinds = pd.read_csv(tmp_path / "out" / "claims.csv").set_index("kind")["qualifies"]
+    assert kinds["drawn"] == "choose", "the decision counts alike what was not drawn alike"
     more = ("plan", experiment, "--results", tmp_path / "out", "--more", 9, *cache)
     said = judgekit(*more)
     assert "Pilot     21 questions, 9 of them new" in said.out
