@@ -220,7 +220,7 @@ def choosing(found: Found) -> Iterator[str]:
         )
     yield (
         "*Gain*: points of answer quality over a coin flip between two runs, chosen from half of the questions."
-        " *Costs at most*: what shipping the labels' pick may lose against the best run. Every measure picks the same"
+        " *Loses at most*: what shipping the labels' pick may lose against the best run. Every measure picks the same"
         " run; gains differ by less than .05."
     )
     head = ["setting", "labels pick", "gain by labels", "gain by answers", "may be best", "loses at most"]
