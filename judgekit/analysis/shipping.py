@@ -218,5 +218,7 @@ def more_questions(case: Case) -> Iterator[Claim]:
     pool = case.background.pool
     # A choice asks for answers and rates them itself: it refuses ratings and labels that were made elsewhere.
     if pool is not None and pool.at_hand > case.questions and case.source not in ("people", "trusted"):
-        said += f" `judgekit choose` asks those of your {pool.at_hand:,} that the choice takes."
+        # A choice takes the questions of the experiment, and draws from all of them only where it has no sample.
+        command = "Without `sample`, `judgekit choose`" if case.background.weights else "`judgekit choose`"
+        said += f" {command} asks those of your {pool.at_hand:,} that the choice takes."
     yield Claim("more questions", said, value=needed, line="Next")

@@ -203,7 +203,10 @@ def test_new_answers_need_what_rates_them_and_choose_is_named_only_where_it_rate
     assert (" own needs reference answers (€2.00 each)." in lines["Cost"]) != asked
     assert ("New answers need new ratings." in lines["Cost"]) == (source == "people")
     assert ("pays for so many questions: answers" in lines["Cost"]) == asked, "what ratings cost is not known"
-    assert ("`judgekit choose`" in lines["Next"]) == asked
+    assert (" `judgekit choose` asks those of your 5,000 " in lines["Next"]) == asked
+    sampled = replace(background, weights=dict.fromkeys(quality["query_id"], 1.0))
+    lines = decided((scores, quality), background=sampled, outcome=outcome)[1]
+    assert (" Without `sample`, `judgekit choose` asks those of your 5,000 " in lines["Next"]) == asked
 
 
 def test_points_of_a_pilot_whose_questions_were_not_equally_likely_say_so_beside_what_all_questions_give() -> None:
