@@ -100,7 +100,14 @@ def read_answer(outcome: Outcome, output: Output, complete: Collection[str] = ()
 
 def stated(text: str, raw: str, abstain: str = "unknown") -> Answer:
     """Return an answer that is there, with what it says of abstaining."""
-    return Answer(text, Status.OK, raw, "", abstains(text, abstain), seems_to_abstain(text, abstain))
+    return Answer(
+        text,
+        Status.OK,
+        raw=raw,
+        reason="",
+        abstained=abstains(text, abstain),
+        seems_abstained=seems_to_abstain(text, abstain),
+    )
 
 
 def _class_answer(raw: str, output: Output, thinks: bool) -> Answer:

@@ -53,7 +53,7 @@ class WideTable:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _WideRow:
     """A row of a table: where it stands, its cells, and the run that its table is."""
 
     place: str
@@ -118,19 +118,19 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
     return WideTable(table, quality, tuple(unused))
 
 
-def _rows(tables: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[_Row]:
+def _rows(tables: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[_WideRow]:
     """Yield the rows of all tables."""
     for name, source in tables.items():
         if isinstance(source, str | Path):
             spec, path = form_of(source)
             for record in records(Path(path), spec, _EXPECTED)[1]:
-                yield _Row(f"{path}, line {record.line}", record.fields, name or stem(path))
+                yield _WideRow(f"{path}, line {record.line}", record.fields, name or stem(path))
         else:
             for number, cells in enumerate(framed(source).to_dict("records"), 1):
-                yield _Row(f"row {number}", {str(column): value for column, value in cells.items()}, name or "run")
+                yield _WideRow(f"row {number}", {str(column): value for column, value in cells.items()}, name or "run")
 
 
-def _keys(rows: Iterable[_Row], column: str, run_column: str | None, *, by_text: bool) -> list[tuple[str, str]]:
+def _keys(rows: Iterable[_WideRow], column: str, run_column: str | None, *, by_text: bool) -> list[tuple[str, str]]:
     """Return query id and run of each row; two rows may not have the same."""
     keys: dict[tuple[str, str], str] = {}
     for row in rows:

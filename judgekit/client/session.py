@@ -99,7 +99,9 @@ class Session:
         self._store = SessionStore(store_path, mode, self.note)
         self.lookup = self._store.lookup
         spending = Spending(budget or Budget(), prices or {})
-        self.shared = Shared(spending, self.note, self._store.knows, transports, backoff_s, wait_s)
+        self.shared = Shared(
+            spending, self.note, knows=self._store.knows, transports=transports, backoff_s=backoff_s, wait_s=wait_s
+        )
 
     @property
     def folder(self) -> Path:

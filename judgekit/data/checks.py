@@ -104,7 +104,7 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
             )
 
 
-class _Row(NamedTuple):
+class _RankedRow(NamedTuple):
     """A row of a run as it stands in its file; NaN where a number is missing."""
 
     query: object
@@ -112,7 +112,7 @@ class _Row(NamedTuple):
     score: float
 
 
-def _first_rows(held: str | Path | pd.DataFrame) -> Iterator[_Row]:
+def _first_rows(held: str | Path | pd.DataFrame) -> Iterator[_RankedRow]:
     """Yield the first rows of a file, or of a table query by query."""
     if isinstance(held, str | Path):
         source, records = opened(held, "run")
@@ -122,7 +122,7 @@ def _first_rows(held: str | Path | pd.DataFrame) -> Iterator[_Row]:
         records = starmap(DataRecord, enumerate(by_query.to_dict("records"), 1))
     for record in islice(records, _ROWS):
         query, rank, score = (record.fields.get(source.find(record, key) or "") for key in ("query", "rank", "score"))
-        yield _Row(query, as_number(rank), as_number(score))
+        yield _RankedRow(query, as_number(rank), as_number(score))
 
 
 def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:

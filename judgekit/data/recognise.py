@@ -104,7 +104,7 @@ def recognise(source: str | Path) -> Recognised:
     nested = None if form.nested or named else nested_form(first)
     if nested is not None:
         form, told = nested
-    content = Recognised((), form, flat, tuple(map(str, first[0].fields)), told, named)
+    content = Recognised((), form, flat=flat, fields=tuple(map(str, first[0].fields)), told=told, named=named)
     _check_named(path, spec, content)
     kinds, problem = _held(source, content)
     if kinds:

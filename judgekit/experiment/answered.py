@@ -28,7 +28,7 @@ def longest(runs: Iterable[Run]) -> int:
     return max((int(run.counts.max(initial=1)) for run in runs), default=ANSWERED)
 
 
-class Answers:
+class OutcomeFound:
     """Takes what is known of answers: ratings, else what an application answered."""
 
     def __init__(self, files: Files, runs: Mapping[str, tuple[Input, Run]], queries: Queries, asked: Queries) -> None:

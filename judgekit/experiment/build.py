@@ -114,7 +114,9 @@ def _prepared(
         raise UsageError("the labeling is named 'people', which is reserved for labels by people: rename it")
     judged = None if people is None else read_people(Path(people), collection)
     title = config.title or source.resolve().stem
-    return _Job(title, config, collection, labelers[labeling], labeling, judged, biases)
+    return _Job(
+        title, config, collection=collection, labeler=labelers[labeling], name=labeling, people=judged, biases=biases
+    )
 
 
 def plan_build(

@@ -26,7 +26,7 @@ from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError
-from judgekit.experiment.answered import ANSWERED, Answers, longest
+from judgekit.experiment.answered import ANSWERED, OutcomeFound, longest
 from judgekit.experiment.file import parse_config
 from judgekit.experiment.inputs import (
     IMPORTED,
@@ -129,7 +129,7 @@ class _Survey:
         asked = self._asked()
         if not asked or not self._check_runs(asked, self.docs):
             return self._incomplete(["runs about these questions and passages"])
-        outcome = Answers(self.files, self.runs, self.queries, asked).taken()
+        outcome = OutcomeFound(self.files, self.runs, self.queries, asked).taken()
         depth = max(outcome.depths)
         self._take_qrels(asked, self.docs, depth)
         self._note_copies(asked, self.docs, depth)
@@ -149,7 +149,15 @@ class _Survey:
         self._check(tomllib.loads(text), asked)
         self._explain_unused(referenced=plan.referenced)
         imported = {name: path.read_text(encoding="utf-8") for name, path in self.files.imported.items()}
-        return Draft(self.files.folder, seen(self.files.all), tuple(self.files.cautions), "", text, plan.asks, imported)
+        return Draft(
+            self.files.folder,
+            seen(self.files.all),
+            cautions=tuple(self.files.cautions),
+            lacking="",
+            toml=text,
+            asks=plan.asks,
+            imported=imported,
+        )
 
     @property
     def asked_ids(self) -> set[str]:

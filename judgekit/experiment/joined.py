@@ -191,7 +191,7 @@ def give_results_ids(files: Files, runs: dict[str, tuple[Input, Run]]) -> None:
         if not has_ids:
             ids = {query_id: known.get(folded(query.text), query_id) for query_id, query in own.items()}
         answers = files.read(file, "answer", partial(read_table, ANSWERS)) if "answer" in file.kinds else None
-        text = results_with_ids(own, ids, docs, run, answers, passages)
+        text = results_with_ids(own, ids, docs=docs, run=run, answers=answers, passages=passages)
         copy = files.add_written(f"{IMPORTED}/{name}.jsonl", text)
         # Its columns are told once, with the file that it came from.
         copy.content = replace(file.content, fields=())

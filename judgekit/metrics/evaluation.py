@@ -106,7 +106,7 @@ def evaluate(
     warnings = [*_warnings(parsed, labelings, bounds=bounds), *_unrelated(join)]
     warnings += [*_spanless(join, parsed, docs), *_apart(join, parsed)]
     low_high = (np.array(low), np.array(high)) if bounds else None
-    found = Evaluation(join, parsed, np.array(values), reasons, warnings, low_high)
+    found = Evaluation(join, parsed, values=np.array(values), reasons=reasons, warnings=warnings, bounds=low_high)
     lost = join.missing & join.listed & ~join.excused
     if missing == "undefined" and lost.any():
         bounded = [m for m in parsed if not _unbounded(m)]

@@ -175,4 +175,13 @@ def read(folder: Path, reference: str | None = None) -> Material:
     runs, queries = [run.name for run in prepared.collection.runs], sorted(prepared.collection.queries)
     quality = table[cell].pivot(index="run", columns="query_id", values="value").reindex(runs, columns=queries)
     values, analysis = quality.to_numpy(np.float64), prepared.config.analysis
-    return Material(folder, prepared, primary, labelings, values, reference, analysis.seed, analysis.confidence)
+    return Material(
+        folder,
+        prepared,
+        primary=primary,
+        labelings=labelings,
+        quality=values,
+        reference=reference,
+        seed=analysis.seed,
+        confidence=analysis.confidence,
+    )

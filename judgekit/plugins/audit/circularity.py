@@ -93,7 +93,9 @@ def circularity(
     gain = (after - base).mean(axis=0)
     reached = float(at_top(np.ones((n, 1)))[0])
     ends = interval(reached, at_top(weights), confidence, "percentile", n)
-    saturated = Number(NAME, _EVERY, "runs at the maximum", reached, ends.low, ends.high, n=runs)
+    saturated = Number(
+        NAME, _EVERY, statistic="runs at the maximum", value=reached, low=ends.low, high=ends.high, n=runs
+    )
     if 2 * saturated.value > runs:
         full = f"{saturated.value:.0f} of {runs} runs reach the best possible score: these labels cannot separate them"
         saturated = replace(saturated, verdict=full, flag="saturated")

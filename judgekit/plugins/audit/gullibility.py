@@ -214,7 +214,7 @@ def tournament(material: Material, scores: Floats) -> list[Number]:
     low = high = math.nan
     if len(np.unique(units[changed])) >= MIN_TELLING:
         low, high, _ = interval(moved, second.draws - first.draws, confidence, "percentile", n)
-    numbers.append(Number(NAME, "", "change of decision gain", moved, low, high, n=n))
+    numbers.append(Number(NAME, "", statistic="change of decision gain", value=moved, low=low, high=high, n=n))
     falls = []
     for number in numbers:
         if number.high < 0:

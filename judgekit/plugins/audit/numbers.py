@@ -21,16 +21,16 @@ Bools = npt.NDArray[np.bool_]
 _GROUPS: Final = 20
 
 
-class Estimate(NamedTuple):
+class Estimated(NamedTuple):
     """A value and the two ends of its interval."""
 
     value: float
     low: float
     high: float
 
-    def within(self, least: float, most: float) -> Estimate:
+    def within(self, least: float, most: float) -> Estimated:
         """Return it with an interval that keeps to what is possible."""
-        return Estimate(self.value, max(self.low, least), min(self.high, most))
+        return Estimated(self.value, max(self.low, least), min(self.high, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def groups_of(units: Ints, seed: int) -> Ints:
     return np.asarray(of_unit[units])
 
 
-def jackknife(statistics: Callable[[Bools], Sequence[float]], groups: Ints, confidence: float) -> list[Estimate]:
+def jackknife(statistics: Callable[[Bools], Sequence[float]], groups: Ints, confidence: float) -> list[Estimated]:
     """Return statistics with their intervals: Student's t on a jackknife over groups of queries."""
     # Covers .97 to 1.00 of shares of pairs of runs: cautious, and safe for what is not a mean.
     from scipy.special import stdtrit
@@ -79,12 +79,12 @@ def jackknife(statistics: Callable[[Bools], Sequence[float]], groups: Ints, conf
     count = len(used)
     values = np.array(statistics(np.ones(len(groups), np.bool_)), np.float64)
     if count < 2:
-        return [Estimate(value, math.nan, math.nan) for value in values.tolist()]
+        return [Estimated(value, math.nan, math.nan) for value in values.tolist()]
     without = np.array([statistics(groups != left_out) for left_out in used])
     spread = np.sqrt((count - 1) / count * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
     reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * spread
     ends = np.column_stack([values, values - reach, values + reach])
-    return [Estimate(*row) for row in ends.tolist()]
+    return [Estimated(*row) for row in ends.tolist()]
 
 
 def _together(values: Floats, units: Ints) -> float:
@@ -101,14 +101,14 @@ def _together(values: Floats, units: Ints) -> float:
     return len(values) / max(together / alone, 1.0)
 
 
-def share(hits: Bools, units: Ints, confidence: float) -> Estimate:
+def share(hits: Bools, units: Ints, confidence: float) -> Estimated:
     """Return a share with its Wilson interval; ``units`` says which hits belong to one query."""
     value = float(hits.mean())
     worth = _together(hits.astype(np.float64), units)
-    return Estimate(value, *wilson(value * worth, worth, confidence))
+    return Estimated(value, *wilson(value * worth, worth, confidence))
 
 
-def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Estimate:
+def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Estimated:
     """Return by how much a share grew on the same cases, from Wilson's intervals of what came and what went."""
     # Joined as Zou and Donner (2008) do. Newcombe's interval of the two shares (1998, no. 10) holds .89 of the truths
     # where few cases change and half of the others are hits.
@@ -119,18 +119,18 @@ def share_change(before: Bools, after: Bools, units: Ints, confidence: float) ->
     least_gone, most_gone = wilson(gone * worth, worth, confidence)
     low = value - math.hypot(come - least_come, most_gone - gone)
     high = value + math.hypot(most_come - come, gone - least_gone)
-    return Estimate(value, max(low, -1.0), min(high, 1.0))
+    return Estimated(value, max(low, -1.0), min(high, 1.0))
 
 
-def mean_change(change: Floats, units: Ints, reach: float, confidence: float) -> Estimate:
+def mean_change(change: Floats, units: Ints, reach: float, confidence: float) -> Estimated:
     """Return a mean of changes that lie between -reach and reach, with an interval that is never of zero width."""
     _, low, high = mean_share((change / reach + 1) / 2, units, confidence)
-    return Estimate(float(change.mean()), (2 * low - 1) * reach, (2 * high - 1) * reach)
+    return Estimated(float(change.mean()), (2 * low - 1) * reach, (2 * high - 1) * reach)
 
 
-def mean_share(values: Floats, units: Ints, confidence: float) -> Estimate:
+def mean_share(values: Floats, units: Ints, confidence: float) -> Estimated:
     """Return a mean of values between 0 and 1, with an interval that is never of zero width."""
-    return Estimate(float(values.mean()), *within_query_interval(values, confidence, units))
+    return Estimated(float(values.mean()), *within_query_interval(values, confidence, units))
 
 
 TITLES: Mapping[str, str] = {

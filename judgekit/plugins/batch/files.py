@@ -96,7 +96,17 @@ def export_batch(
             result.again += len(store.waiting([request.key for request in new]))
             now = time.time()
             waiting = [
-                Record(r.key, r.endpoint.identity, r.sample, r.body.decode(), None, None, None, now) for r in new
+                Record(
+                    r.key,
+                    r.endpoint.identity,
+                    sample=r.sample,
+                    body=r.body.decode(),
+                    sent=None,
+                    reply=None,
+                    usage=None,
+                    time=now,
+                )
+                for r in new
             ]
             store.put_many(waiting, replace=True)
             result.requests += len(new)

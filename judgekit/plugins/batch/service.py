@@ -144,7 +144,9 @@ def _send(store: Store, client: openai.OpenAI, endpoint: Endpoint, file: Path) -
     with file.open("rb") as stream:
         keys = tuple(orjson.loads(line)["custom_id"] for line in stream)
     uploaded = client.files.create(file=file, purpose="batch")
-    submission = Submission(endpoint.identity, endpoint.model, uploaded.id, None, time.time(), keys)
+    submission = Submission(
+        endpoint.identity, endpoint.model, file=uploaded.id, batch=None, time=time.time(), keys=keys
+    )
     _note(store, submission)
     try:
         # Not tried again by the client itself: a batch whose answer was lost on the way is found by its file.

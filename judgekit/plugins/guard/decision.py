@@ -88,7 +88,16 @@ def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
     least, most = round(float(low.mean()), 12), round(float(high.mean()), 12)
     outcome: Outcome = "fail" if least > margin else "pass" if most <= margin else "inconclusive"
     changed, unknown = int(((low != 0) | (high != 0)).sum()), int((low < high).sum())
-    return GateDecision(outcome, len(low), changed, unknown, least, most, margin, open=outcome == "inconclusive")
+    return GateDecision(
+        outcome,
+        len(low),
+        changed=changed,
+        unknown=unknown,
+        least=least,
+        most=most,
+        margin=margin,
+        open=outcome == "inconclusive",
+    )
 
 
 def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
