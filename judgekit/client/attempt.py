@@ -359,7 +359,9 @@ class Attempt:
                     client.warnings.tell("form", "rejects constrained replies: judgekit asks for free text from now on")
                 return response
             if released:
-                client.quirks.hold(request.constraint)  # it was not why
+                # It was not why, or not alone: a complaint that names another parameter leaves open whether it was.
+                client.quirks.hold(request.constraint)
+                released = False
             elif not isinstance(response, Unsupported) and exchange.status in _REJECTION_STATUSES:
                 released = client.quirks.release(request.constraint)
                 if released:

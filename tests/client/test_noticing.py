@@ -3,8 +3,9 @@
 import json
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from judgekit.client.server_warnings import Cuts
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.quirks import WORDS, ServerQuirks, in_words
-from tests.programs import UNITS, Run, scripted
-from tests.scripted import Scripted, completion, error
+from judgekit.wire.types import Endpoint, Outcome, Request
+from tests.programs import UNITS, Ask, Run, collect, scripted, texts
+from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 
 def negotiated(script: Any, store: Path, units: int = 20, **params: Any) -> tuple[Run, list[dict[str, Any]]]:
@@ -105,6 +109,31 @@ def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(t
     found, sent = negotiated(script, tmp_path, response_format=JSON_SCHEMA)
     assert found.texts == ["yes"] * 20
     assert set(sent[-1]) == {"model", "messages"}
+
+
+class Held(Ask):
+    """Asks with a constraint beside each request."""
+
+    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+        return [replace(request, constraint=CHOICE) for request in super().requests(unit, replies)]
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+@pytest.mark.parametrize("takes", ["no constraint", "no constraint beside max_tokens"])
+def test_a_constraint_is_tried_again_once_another_parameter_is_learned(takes: str, concurrency: int) -> None:
+    def script(body: dict[str, Any]) -> Scripted | str:
+        if "structured_outputs" in body and (takes == "no constraint" or "max_tokens" in body):
+            return error(400, "bad request")
+        return SHAPES["openai"]("max_tokens") if "max_tokens" in body else "relevant"
+
+    transport = ScriptedTransport(script)
+    endpoint = Endpoint("here", "http://server.example/v1", "m", concurrency=concurrency)
+    with Session(None, transports=lambda _: transport, backoff_s=0.001) as session:
+        outcomes = run_sync(collect(session, UNITS, Held(endpoint, max_tokens=5)))
+    assert [texts(replies) for replies in outcomes.values()] == [["relevant"]] * len(UNITS)
+    left_out = takes == "no constraint"
+    assert ("structured_outputs" not in transport.sent[-1]) == left_out
+    assert any("rejects constrained replies" in note for note in session.notes) == left_out
 
 
 def cut_off(content: str | None = "", **message: Any) -> Any:
