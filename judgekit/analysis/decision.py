@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgekit.analysis.abstaining import abstaining
 from judgekit.analysis.case import Case
-from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
+from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, stated, wrapped
 from judgekit.analysis.costs import a_further_run, costs
 from judgekit.analysis.failing import beside_failing, failing
 from judgekit.analysis.graded import claims as graded_claims
@@ -130,7 +130,14 @@ class Decision(NotebookRepr):
 
 def decide_on(case: Case) -> Decision:
     """Return the decision on a case."""
-    return Decision(case.primary, tuple(_claims(case)))
+    claims = tuple(_claims(case))
+    standing = [claim for _, claim in stated(claims)]
+    # What a labeling shares qualifies several claims. It stands beside each that a line says; else it is said once.
+    sayers = {claim.sentence: claim for claim in (*reversed(claims), *standing)}
+    return Decision(
+        case.primary,
+        tuple(claim for claim in claims if claim in standing or claim is sayers[claim.sentence]),
+    )
 
 
 def no_decision(primary: Primary, why: str) -> Decision:

@@ -83,6 +83,8 @@ def test_the_text_keeps_its_rules_whatever_was_found(experiment: Any) -> None:
         assert " ".join(wrapped(decision.lines, width).split()) == flat
     assert all(claim.sentence.endswith(".") for claim in decision.claims)
     assert all(" ".join(claim.sentence.split()) in flat for claim in said)
+    findings = [*further(decision.claims), *{claim.sentence for claim in said}]
+    assert len({*findings}) == len(findings), "a finding is said once, and not if a line says it"
     assert len(said) + len(further(decision.claims)) == len(decision.claims)
 
     # What qualifies a claim stands where the claim stands.
