@@ -62,7 +62,8 @@ async def label_pool(
         columns = {}
         for place, column in enumerate(_ORIGIN):
             names = pd.array([made[place] for made in origins], dtype="str")
-            columns[column] = names.take(made_by)
+            # An empty list is one of decimals to Arrow, which takes nothing by them.
+            columns[column] = names.take(np.asarray(made_by, dtype=np.intp))
         frame = frame_of(labels, columns)
         labels.clear()
         made_by.clear()
