@@ -112,5 +112,7 @@ def a_further_run(case: Case) -> Iterator[Claim]:
         return
     # Not more than there is in all.
     labels, answers = min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries)
-    said = f"A further run needs at most about {labels:,} labels or {answers:,} answers."
+    said = f"A further run needs at most about {labels:,} labels"
+    # Where trusted labels are the outcome, nobody answers.
+    said += "." if case.background.quality else f" or {answers:,} answers."
     yield Claim("further run", said, against=ANSWERING, value=labels, high=labels, line="New run")

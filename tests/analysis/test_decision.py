@@ -306,6 +306,8 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
     many = replace(POOL, labels_again=(400, 700, 900, 999), answers_again=(99, 98, 97, 96))
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=many))[1]
     assert lines["New run"] == "A further run needs at most about 1,000 labels or 100 answers."
+    trusted = Background(costs=COSTS, pool=POOL, quality="nDCG@10 by NIST")
+    assert decided((scores, quality), background=trusted)[1]["New run"].endswith("at most about 160 labels.")
     two = replace(POOL, labels_again=(5, 40), answers_again=(20, 30))
     assert "New run" not in decided((scores, quality), background=Background(costs=COSTS, pool=two))[1]
 
