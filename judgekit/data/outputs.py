@@ -91,3 +91,8 @@ def is_results_folder(folder: Path) -> bool:
         if file.is_file() and file.read_bytes().startswith(mark):
             return True
     return False
+
+
+def inline(text: str) -> str:
+    """Return a text of somebody else for one line of Markdown: it ends no cell and no line, and opens no tag."""
+    return clean(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

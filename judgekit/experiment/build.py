@@ -28,7 +28,7 @@ from judgekit.data.documents import render
 from judgekit.data.files import write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, InputFile, mismatches, sources, write_manifest
-from judgekit.data.outputs import check_folder, clean, is_results_folder
+from judgekit.data.outputs import check_folder, inline, is_results_folder
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import Status
 from judgekit.data.trec import missing_path, write_qrels
@@ -242,17 +242,17 @@ def _card(made: _Card) -> Iterator[str]:
     title, scale, labeler = job.title, final.labeling.scale, job.labeler
     counts = table["source"].value_counts()
     by_people, by_machine = int(counts.get("people", 0)), int(counts.get(job.name, 0))
-    yield from (f"# Relevance labels: {_line(title)}", "", "## What it is made of", "")
+    yield from (f"# Relevance labels: {inline(title)}", "", "## What it is made of", "")
     yield f"- {len(table):,} pairs of {table['query_id'].nunique():,} queries: the top {job.config.data.depth} of"
-    yield f"  {len(job.collection.runs)} runs ({_line(', '.join(run.name for run in job.collection.runs))})"
-    yield f"- {by_people:,} labels by people, {by_machine:,} by {_line(job.name)}, {int(counts.get('', 0)):,} missing"
+    yield f"  {len(job.collection.runs)} runs ({inline(', '.join(run.name for run in job.collection.runs))})"
+    yield f"- {by_people:,} labels by people, {by_machine:,} by {inline(job.name)}, {int(counts.get('', 0)):,} missing"
     least = "" if scale.min_rel is None else f", relevant from {scale.min_rel} on"
     yield f"- Scale: {scale}{least}. To score by it: `--qrels {QRELS} --scale final={scale}`"
     if final.rule is not None:
-        yield f"- A value of {_line(job.name)} on its scale {made.machine.scale}: {final.rule}"
+        yield f"- A value of {inline(job.name)} on its scale {made.machine.scale}: {final.rule}"
     if len(shares := final.labeling.shares()) <= 12:
         yield f"- Labels given: {', '.join(f'{label} {n:,} times' for label, n in shares.items())}"
-    yield from (f"- Note: {_line(note)}" for note in made.notes)
+    yield from (f"- Note: {inline(note)}" for note in made.notes)
     yield from ("", "## Agreement with people on held-out queries", "")
     yield from _agreed(final)
     yield from ("", "## Known biases", "")
@@ -260,26 +260,26 @@ def _card(made: _Card) -> Iterator[str]:
     if labeler.needs.people:
         sees.append("people")
     if sees:
-        yield f"- {_line(job.name)} saw {' and '.join(sees)}: do not evaluate with these labels what uses the same."
-    yield from (f"- {_line(sentence)}" for sentence in job.biases or ())
+        yield f"- {inline(job.name)} saw {' and '.join(sees)}: do not evaluate with these labels what uses the same."
+    yield from (f"- {inline(sentence)}" for sentence in job.biases or ())
     if job.biases is None:
         yield "- Unknown: these labels were built without the results of a comparison."
     elif not job.biases:
-        yield f"- The comparison showed no bias of {_line(job.name)}."
+        yield f"- The comparison showed no bias of {inline(job.name)}."
     yield "- Passages that none of the runs holds are not labelled. A run that finds them is scored too low."
     yield from ("", "## How it was made", "")
     yield f"- judgekit {__version__}, labeler `{labeler.spec}`"
     models = sorted({*map(str, made.machine.table.get("reply_model", ()))} - {""})  # as the server said
-    replied = f" (replies by {_line(', '.join(models))})" if models else ""
+    replied = f" (replies by {inline(', '.join(models))})" if models else ""
     for endpoint in labeler.needs.asked:
-        yield f"- {_line(endpoint.name)}: {_line(endpoint.model)}{replied}"
+        yield f"- {inline(endpoint.name)}: {inline(endpoint.model)}{replied}"
     money = "" if cost.money is None or not cost.requests else f", {cost.money:,.2f} in the currency of the prices"
-    yield f"- {_line(job.name)}, all of it anew: {cost.requests:,} requests{money}"
+    yield f"- {inline(job.name)}, all of it anew: {cost.requests:,} requests{money}"
     for role, file in made.read.items():
-        yield _line(f"- {role}: {Path(file.file).name} (SHA-256 {file.sha256[:12]})")
+        yield inline(f"- {role}: {Path(file.file).name} (SHA-256 {file.sha256[:12]})")
     yield from ("", "## How to cite", "")
-    yield f"> {_line(title)}: {len(table):,} relevance labels, {by_people:,} of them by people and {by_machine:,} by"
-    yield f"> {_line(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {made.sha256}"
+    yield f"> {inline(title)}: {len(table):,} relevance labels, {by_people:,} of them by people and {by_machine:,} by"
+    yield f"> {inline(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {made.sha256}"
 
 
 def _agreed(final: FinalLabels) -> Iterator[str]:
@@ -293,7 +293,3 @@ def _agreed(final: FinalLabels) -> Iterator[str]:
     for row in rows.to_dict("records"):
         interval = "–" if math.isnan(row["ci_low"]) else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
         yield f"| {row['coefficient']} | {row['on']} | {row['value']:.3f} | {interval} | {row['pairs']:,} |"
-
-
-def _line(text: str) -> str:
-    return clean(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

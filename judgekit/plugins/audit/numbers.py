@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.intervals import within_query_interval
-from judgekit.data.outputs import clean
+from judgekit.data.outputs import inline
 from judgekit.labelers.human import wilson
 
 Ints = npt.NDArray[np.intp]
@@ -179,12 +179,12 @@ class Card:
 
     def markdown(self) -> str:
         """Return the card as Markdown."""
-        lines = [f"# {_plain(self.labeling)}", ""]
-        lines += [f"- {what}: {_plain(how)}" for what, how in self.facts]
+        lines = [f"# {inline(self.labeling)}", ""]
+        lines += [f"- {what}: {inline(how)}" for what, how in self.facts]
         flags = f"**{', '.join(self.flags)}**" if self.flags else "Nothing is flagged."
         lines += ["", flags, ""]
         for title, rows in self.tables():
-            heads, *table = ["| " + " | ".join(map(_plain, row)) + " |" for row in rows]
+            heads, *table = ["| " + " | ".join(map(inline, row)) + " |" for row in rows]
             lines += [f"## {title}", "", heads, "|" + " --- |" * len(rows[0]), *table, ""]
         return "\n".join(lines)
 
@@ -210,7 +210,3 @@ def _cell(number: Number | None) -> str:
     if math.isnan(number.low):
         return f"{number.value:.{digits}f}"
     return f"{number.value:.{digits}f} [{number.low:.{digits}f}, {number.high:.{digits}f}]"
-
-
-def _plain(text: str) -> str:
-    return clean(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
