@@ -22,11 +22,12 @@ from typing import Any, Final, Generic, Self, TypeVar
 from judgekit.client.attempt import Attempt, Client, Shared
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.model_drift import changes, mixed
-from judgekit.client.waves import CHUNK, Job, Plan, add_new, begin, follow, missing
+from judgekit.client.waves import CHUNK, Job, add_new, begin, follow
 from judgekit.errors import JudgekitError, StoppedError
 from judgekit.progress import Event, Progress, silent
-from judgekit.store.modes import Mode, SessionStore
+from judgekit.store.claims import Claims
 from judgekit.store.replies import Store
+from judgekit.store.rescue import SessionStore
 from judgekit.wire.quirks import ServerQuirks
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
@@ -81,7 +82,6 @@ class Session:
     def __init__(
         self,
         store_path: str | Path | Store | None = None,
-        mode: Mode = "on",
         budget: Budget | None = None,
         prices: Prices | None = None,
         progress: Progress = silent,
@@ -96,8 +96,8 @@ class Session:
         self._stages: dict[str, _Stage] = {}
         self._parts: dict[str, _Stage] = {}
         self._in_flight: dict[asyncio.AbstractEventLoop, _InFlight] = {}
-        self._store = SessionStore(store_path, mode, self.note)
-        self.lookup = self._store.lookup
+        self._store = SessionStore(store_path, self.note)
+        self.lookup = self._store.replies.get_many
         spending = Spending(budget or Budget(), prices or {})
         self.shared = Shared(
             spending, self.note, knows=self._store.knows, transports=transports, backoff_s=backoff_s, wait_s=wait_s
@@ -106,7 +106,7 @@ class Session:
     @property
     def folder(self) -> Path:
         """The folder of the store, or of what is kept for this session only."""
-        return self._store.sink.path
+        return self._store.replies.path
 
     def __enter__(self) -> Self:
         return self
@@ -161,13 +161,6 @@ class Session:
             before = [other.origins for other in self._stages.values() if other is not state]
             for text in (*mixed(state.origins), *changes(before, state.origins)):
                 self.note(f"{stage}: {text}", doubt=True)
-
-    def plan(self, units: Iterable[U], program: Program[U]) -> Plan:
-        """Count what `resolve` would send; see `missing`."""
-        plan = Plan()
-        for _ in missing(units, program, self.lookup, plan):
-            pass
-        return plan
 
     def book(self, part: str, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
         """Count replies, each once, also for a part of a stage: what that part takes standalone."""
@@ -356,7 +349,8 @@ class _InFlight:
         self._store = store
         self._elsewhere: dict[str, Request] = {}
         self._running: dict[Attempt, asyncio.Task[None]] = {}
-        self._claims = store.claims()
+        self._lookup = store.replies.get_many
+        self._claims = Claims(store.replies)
         self._sharing: asyncio.Task[None] | None = None
         self._pending: list[tuple[Attempt, Outcome | None]] = []
         self._flushing: asyncio.TimerHandle | None = None
@@ -390,13 +384,12 @@ class _InFlight:
 
     def _ask(self, requests: Mapping[str, Request]) -> None:
         """Send the requests that no other process sends, and wait for its replies to the rest."""
-        mine: Collection[str] = requests
-        if self._claims is not None:
-            mine = self._claims.take(requests)
-            if self._sharing is None or self._sharing.done():
-                self._sharing = asyncio.create_task(self._share())
-        # Another process may have stored replies since the look-up that found none.
-        stored = self._store.lookup(list(mine)) if self._claims is not None and self._claims.others else {}
+        mine = self._claims.take(requests)
+        if self._sharing is None or self._sharing.done():
+            self._sharing = asyncio.create_task(self._share())
+        stored: dict[str, Reply] = {}
+        if self._claims.others:  # another process may have stored replies since the look-up that found none
+            stored = self._lookup(list(mine))
         for key, request in requests.items():
             if key in stored:
                 self._deliver(request, stored[key])
@@ -485,12 +478,11 @@ class _InFlight:
 
     async def _share(self) -> None:
         """Keep the claims alive while requests are open, and look for replies to those of other processes."""
-        assert self._claims is not None
         try:
             while self.flights and self.error is None:
                 await asyncio.sleep(_SHARE_S)
                 self._claims.beat()
-                for key, reply in self._store.lookup(list(self._elsewhere)).items():
+                for key, reply in self._lookup(list(self._elsewhere)).items():
                     self._deliver(self._elsewhere[key], reply)
                 if self._elsewhere:
                     self._ask(dict(self._elsewhere))
@@ -499,8 +491,7 @@ class _InFlight:
 
     def _deliver(self, request: Request, outcome: Outcome) -> None:
         self._elsewhere.pop(request.key, None)
-        if self._claims is not None:
-            self._claims.end(request.key)
+        self._claims.end(request.key)
         for work, job in self.flights.pop(request.key).waiting:
             work.arrive(job, request, outcome)
 
@@ -534,7 +525,7 @@ class _InFlight:
             await asyncio.gather(*self._running.values(), return_exceptions=True)
         with suppress(StoppedError):  # the replies are written beside the store, and those who waited know why
             self.flush()
-        if self._sharing is not None and self._claims is not None:
+        if self._sharing is not None:
             with suppress(StoppedError):  # the claims of a process that has ended are void
                 self._claims.close()
         for client in self.clients.values():

@@ -240,6 +240,14 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
         yield unsent
 
 
+def planned(units: Iterable[U], program: Program[U], lookup: Lookup) -> Plan:
+    """Count what a stage would take against a store."""
+    plan = Plan()
+    for _ in missing(units, program, lookup, plan):
+        pass
+    return plan
+
+
 def add_new(seen: set[int], keys: Iterable[str]) -> list[bool]:
     """Add keys to those that were seen; return for each whether it is new.
 

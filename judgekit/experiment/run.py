@@ -19,7 +19,7 @@ from __future__ import annotations
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -43,7 +43,7 @@ from judgekit.client.budget import Budget, Usage
 from judgekit.client.session import Session
 from judgekit.client.stages import AllStages, StageUnit
 from judgekit.client.sync import with_session
-from judgekit.client.waves import Plan
+from judgekit.client.waves import Lookup, Plan, planned
 from judgekit.collection import pool_size
 from judgekit.data.checks import remarks
 from judgekit.data.files import write_labels, write_table
@@ -66,7 +66,7 @@ from judgekit.registry import register
 from judgekit.report import Results, save as save_results, write_html
 from judgekit.report.model import Section
 from judgekit.spec import slug
-from judgekit.store.replies import default_store_path, has_store
+from judgekit.store.replies import Store, default_store_path, has_store
 
 
 @register.step()
@@ -331,12 +331,15 @@ def everything(prepared: Prepared) -> Iterator[StageUnit]:
 
 def count(asked: Mapping[str, Callable[[], Iterator[StageUnit]]], cache: str | Path | None = None) -> dict[str, Plan]:
     """Count what stages would take against a store, by name and, under ``all``, together; nothing is sent."""
-    store = default_store_path() if cache is None else cache
-    with Session(store if has_store(store) else None, mode="read-only") as session:
-        plans = {name: session.plan(units(), AllStages()) for name, units in asked.items()}
-        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), AllStages())
-        for plan in plans.values():
-            plan.elsewhere = plans["all"].observed
+    path = default_store_path() if cache is None else cache
+    with ExitStack() as opened:
+        lookup: Lookup = lambda _: {}  # noqa: E731  # nothing is stored yet
+        if has_store(path):
+            lookup = opened.enter_context(closing(Store(path, readonly=True))).get_many
+        plans = {name: planned(units(), AllStages(), lookup) for name, units in asked.items()}
+        plans["all"] = planned(chain.from_iterable(units() for units in asked.values()), AllStages(), lookup)
+    for plan in plans.values():
+        plan.elsewhere = plans["all"].observed
     return plans
 
 

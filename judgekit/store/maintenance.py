@@ -10,29 +10,24 @@ folder is not looked into.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.store.records import Record, member
-from judgekit.store.replies import Store, default_store_path
+from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
 from judgekit.wire.types import NO_TEXT, SHOWN, chosen
 
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000
-_RESCUED: Final = "rescued-"
 _GONE: Final = "input"
 """What OpenAI's responses show: their replies, which earlier versions paid for, stay and can be forgotten."""
 
@@ -227,41 +222,6 @@ def import_store(store: Store, path: str | Path) -> tuple[int, int]:
     while part := list(islice(source, _BATCH)):
         there += len(store.put_many(part))
     return total - there, there
-
-
-def rescue(store: Store, records: Sequence[Record]) -> str:
-    """Write paid replies that a store does not take to a file that the next run imports; say where it is."""
-    lines = []
-    for record in records:
-        with suppress(ValueError):  # half of a surrogate pair, which nothing can be written of
-            lines.append(record.text().encode() + b"\n")
-    lost = "" if len(lines) == len(records) else f"; {len(records) - len(lines):,} others are lost"
-    name = f"{_RESCUED}{uuid4().hex[:8]}.jsonl"
-    for folder in (store.path, _elsewhere(store)):
-        with suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            try:
-                with open(file, "wb") as stream:
-                    stream.writelines(lines)
-            except OSError:
-                (folder / name).unlink()
-                raise
-            return (
-                f"{len(lines):,} paid replies that the store could not take are in {folder / name}: the next run takes"
-                f" them{lost}"
-            )
-    return f"{len(records):,} paid replies are lost: neither the store nor a file beside it could be written"
-
-
-def rescued(store: Store) -> list[Path]:
-    """Return the files with replies that a store could not take."""
-    return sorted(file for folder in (store.path, _elsewhere(store)) for file in folder.glob(f"{_RESCUED}*.jsonl"))
-
-
-def _elsewhere(store: Store) -> Path:
-    """Return where the replies of a store go whose own folder cannot be written to: beside the usual store."""
-    return default_store_path() / "rescued" / sha256(str(store.path.resolve()).encode()).hexdigest()[:16]
 
 
 def _read(path: Path) -> Iterator[Record]:

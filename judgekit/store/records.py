@@ -27,19 +27,22 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """How what zstd compressed begins."""
 
 
-def looked_up(value: bytes, key: str) -> tuple[bytes, float, float | None]:
-    """Return the reply that is stored for a request, when it was stored, and the seconds that it took."""
+def looked_up(value: bytes, key: str) -> tuple[bytes, float | None]:
+    """Return the reply that is stored for a request, and the seconds that it took."""
     if value.startswith(_TEXT):
         record = Record.parse(value)
         if record.key != key or record.reply is None:
             raise ValueError("it is stored under another key, or is no reply")
-        return record.reply.encode(), record.time, record.seconds
+        return record.reply.encode(), record.seconds
     start = value.find(b"\n") + 1
     row = orjson.loads(value[:start])
     reply = value[start : start + row["reply"]]
     if zlib.crc32(reply, zlib.crc32(key.encode())) != row["crc"]:
         raise ValueError("its checksum is not that of its reply")
-    return reply, row["time"], row["seconds"]
+    seconds = row["seconds"]
+    if not (seconds is None or seconds >= 0):
+        raise ValueError("its seconds are no length of time")
+    return reply, seconds
 
 
 def member(text: str, name: str) -> Any:

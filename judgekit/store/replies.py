@@ -7,14 +7,14 @@ A folder and files that are made here are for their owner alone (0700 and 0600),
 user who opens them to a group later finds them left as they are.
 
 Every row holds a checksum of its identity and its reply, so that damage is noticed: a damaged row is asked for
-again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.recovery`). While that is
-done the file lies in a folder of another name, so that a recovery that was interrupted is finished by the next process.
+again, and a damaged file is moved aside and the rows that can be read are saved (see `judgekit.store.recovery`). While
+that is done the file lies in a folder of another name, so that a recovery that was interrupted is finished by the next
+process.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection, DatabaseError, OperationalError
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Final, TypeVar
 from uuid import uuid4
 
 import diskcache
@@ -30,7 +30,7 @@ import diskcache
 from judgekit.data.outputs import cache_folder
 from judgekit.errors import StoreError
 from judgekit.store.records import Record, looked_up
-from judgekit.store.recovery import Remains, log_damaged
+from judgekit.store.recovery import readable_rows, rows_counted
 from judgekit.store.rows import ERRORS, Rows, TextCache, connect, is_damage, make_file, said
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
@@ -54,7 +54,6 @@ _ASIDE: Final = "damaged-"
 _PART: Final = 512
 """Rows that are looked up or stored at once."""
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -68,12 +67,9 @@ class Store:
         self.path = Path(os.path.expandvars(Path(path).expanduser()))
         self.readonly = readonly
         self._note = note
-        self._told = self._looked = False
+        self._noted_unreadable = self._index_checked = False
         self._database = self.path / diskcache.core.DBNAME
-        self._log = self.path / f"{self._database.name}-wal"
-        self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
         self._reason = "it was moved aside, and then that was interrupted"
-        self._log_is_whole = False
         self._lock = threading.RLock()
         self._opened = ExitStack()
         try:
@@ -95,8 +91,6 @@ class Store:
         if not self._database.stat().st_size:
             raise DatabaseError("its file is empty, so it is malformed")
         self._rows.refuse_foreign()
-        if log_damaged(connection, self._log):
-            raise DatabaseError("its log is malformed")
         self._cache = TextCache(self.path, connection)
         self._rows.refuse_miscounted()
         self._inode = self._database.stat().st_ino
@@ -111,30 +105,23 @@ class Store:
     def _open_reader(self) -> Rows:
         if not self._database.is_file():
             raise StoreError(f"{self.path} holds no store")
-        problem = ""
-        for mode in ("mode=ro", "immutable=1"):
-            reader = self._connect(mode)
-            try:
-                reader.execute("SELECT count(*) FROM Settings").fetchone()
-            except OperationalError as error:
-                self._opened.close()
-                problem = str(error)
-                continue
-            if mode == "immutable=1" and self._log.exists() and self._log.stat().st_size:
-                self._note(
-                    f"the store {self.path} cannot be written to, so its latest replies (in {self._log.name}) are"
-                    " not read"
-                )
-            return Rows(reader)
-        if "no such" in problem:
-            raise self._damaged(problem)
-        raise StoreError(f"the store {self.path} cannot be read: {problem}")
+        reader = self._connect("mode=ro")
+        try:
+            reader.execute("SELECT count(*) FROM Settings").fetchone()
+        except OperationalError as problem:
+            if "no such" in str(problem):
+                raise self._damaged(str(problem)) from None
+            # SQLite notes beside the file who reads it.
+            raise StoreError(
+                f"the store {self.path} cannot be read ({problem}): copy it to a folder that you can write to"
+            ) from None
+        return Rows(reader)
 
-    def _guarded(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def _guarded(self, action: Callable[[], T]) -> T:
         """Run an action on the files; repair damage once, and turn errors of SQLite and the system into sentences."""
         for attempt in (1, 2):
             try:
-                return action(*args, **kwargs)
+                return action()
             except ERRORS as problem:
                 text = said(problem)
                 if attempt == 1 and is_damage(text):
@@ -154,7 +141,7 @@ class Store:
         if any(word in text.casefold() for word in ("readonly", "read-only", "permission", "unable to open")):
             return StoreError(
                 f"the store {self.path} cannot be written to ({text}). Name another folder with --cache or"
-                " JUDGEKIT_CACHE, or only read it with mode='read-only' in Python"
+                " JUDGEKIT_CACHE"
             )
         return StoreError(f"the store {self.path} cannot be used: {text}")
 
@@ -176,14 +163,9 @@ class Store:
             raise self._damaged(reason)
         folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
         folder.mkdir(mode=0o700)
-        try:
-            self._log_is_whole = not log_damaged(self._rows.connection, self._log)
-        except ERRORS:
-            self._log_is_whole = not self._log.exists()
-        with suppress(FileNotFoundError):
-            shutil.copyfile(self._log, folder / self._log.name)  # SQLite deletes it when it closes the database
         self._opened.close()
-        for name in self._files:
+        for end in ("", "-wal", "-shm"):
+            name = f"{self._database.name}{end}"
             with suppress(FileNotFoundError):
                 (self.path / name).rename(folder / name)
         self._reason = reason
@@ -194,86 +176,77 @@ class Store:
 
     def _save_rows(self, folder: Path) -> None:
         """Store the whole rows of a damaged file, and tell the user how many were saved and lost."""
-        log = folder / self._log.name
-        log_is_whole = self._log_is_whole or not log.exists() or not log.stat().st_size
-        remains = Remains(folder / self._database.name, log_is_whole)
         saved: set[str] = set()
-        rows = remains.rows()
-        while part := list(islice(rows, _PART)):
-            whole: dict[str, bytes | str] = {}
-            for key, value in part:
-                with suppress(ValueError):
-                    name = key.decode()
-                    if name in saved:
-                        continue
-                    text = value.decode() if name.startswith(_SUBMITTED) else value
-                    name = name if isinstance(text, str) else _name(Record.parse(value))
-                    if name not in saved:
-                        whole[name] = text
-            self._add(whole)
-            saved |= whole.keys()
+        with closing(connect(folder / self._database.name, "mode=ro")) as damaged:
+            damaged.execute("PRAGMA writable_schema = ON")  # reads a file that was cut off, which SQLite else refuses
+            counted = rows_counted(damaged)
+            rows = readable_rows(damaged)
+            while part := list(islice(rows, _PART)):
+                values = _whole_rows(part)
+                self._add(values)
+                saved |= values.keys()
         aside = folder.with_name(folder.name.replace(_UNFINISHED, _ASIDE, 1))
         try:
             folder.rename(aside)
         except FileNotFoundError:  # another process saved the same rows, and says so
             return
-        if remains.held is None or remains.held < len(saved):
+        if counted is None or counted < len(saved):
             counts = f"how many rows it held cannot be known; {len(saved):,} were saved, and what else it held is gone"
         else:
-            gone = remains.held - len(saved)
-            counts = f"it held {remains.held:,} rows; {len(saved):,} were saved, {gone:,} are gone"
-        if remains.held != len(saved):
+            gone = counted - len(saved)
+            counts = f"it held {counted:,} rows; {len(saved):,} were saved, {gone:,} are gone"
+        if counted != len(saved):
             counts += "; a run asks and pays again for what is gone and needed"
         self._note(f"the store {self.path} was damaged ({self._reason}): {counts}; the old file is in {aside}")
 
-    def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
-        """Return the replies to these requests, without those that are damaged or older than ``since``."""
+    def get_many(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Return the replies to these requests, without those that are damaged."""
         replies: dict[str, Reply] = {}
         for key, value in self._select(keys):
             try:
-                raw, stored, seconds = looked_up(value, key)
-                if not (seconds is None or seconds >= 0):
+                raw, seconds = looked_up(value, key)
+                body = parse_json(raw)
+                reply = Reply(key, raw.decode(), True, body, seconds)
+                whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
+                if not whole and unusable(body) is not None:
                     raise ValueError
-                if stored >= since:
-                    body = parse_json(raw)
-                    reply = Reply(key, raw.decode(), True, body, seconds)
-                    whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
-                    if not whole and unusable(body) is not None:
-                        raise ValueError
-                    replies[key] = reply
+                replies[key] = reply
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-                self._unreadable()
+                self._note_unreadable()
         return replies
 
     def _select(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for start in range(0, len(names), _PART):
-            yield from self._guarded(self._found, names[start : start + _PART])
+            part = names[start : start + _PART]
+            rows = self._read(lambda rows, part=part: rows.values(part))  # type: ignore[misc]
+            if len(rows) < len(part) and not self._index_checked:  # once, since it takes long
+                self._index_checked = True
+                self._read(Rows.refuse_misspelled)
+                rows = self._read(lambda rows, part=part: rows.values(part))  # type: ignore[misc]
+            yield from rows
 
-    def _found(self, names: Sequence[str]) -> list[tuple[str, bytes]]:
-        rows = self._read(Rows.values, names)
-        if len(rows) < len(names) and not self._looked:  # once, since it takes long
-            self._looked = True
-            self._read(Rows.refuse_misspelled)
-        return rows
-
-    def _unreadable(self) -> None:
-        if not self._told:
-            self._told = True
+    def _note_unreadable(self) -> None:
+        if not self._noted_unreadable:
+            self._noted_unreadable = True
             self._note(f"the store {self.path} holds damaged replies or errors; they are asked for again")
 
-    def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Reply]:
+    def put_many(self, records: Sequence[Record]) -> dict[str, Reply]:
         """Store records in one transaction: all of them are there when it returns."""
         # A reply that is there already stays, so that everybody who shares the store goes on with the same one.
         named = {_name(record): record for record in records}
         values = {name: record.stored() for name, record in named.items()}
-        if replace:
-            self._replace(values)
-            return {}
         there = {name: named[name].key for name in self._add(values)}
-        kept = self.get_many([*there.values()]) if there else {}
-        if damaged := {name: values[name] for name, key in there.items() if key not in kept}:
+        if not there:
+            return {}
+        kept = self.get_many([*there.values()])
+        damaged = {name: values[name] for name, key in there.items() if key not in kept}
+        if damaged:
             self._replace(damaged)
         return kept
+
+    def put_waiting(self, records: Sequence[Record]) -> None:
+        """Store requests that wait for a batch's replies, in the place of what waited before."""
+        self._replace({_name(record): record.stored() for record in records})
 
     def _add(self, values: Mapping[str, bytes | str]) -> list[str]:
         """Store values; return the names of those that were there already and stay."""
@@ -297,7 +270,7 @@ class Store:
             try:
                 record = Record.parse(value)
             except ValueError:
-                self._unreadable()
+                self._note_unreadable()
                 continue
             if name == before + record.key:
                 records[record.key] = record
@@ -306,11 +279,11 @@ class Store:
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
         """Delete records: replies, or those that wait for one."""
         names = [(_WAITING + key if waiting else key).encode("utf-8", "surrogateescape") for key in keys]
-        self.written(Rows.delete, names)
+        self.written(lambda rows: rows.delete(names))
 
     def compact(self) -> None:
         """Rewrite the file: traces of what was deleted would be left in it and in its log."""
-        self._guarded(self._read, Rows.compact)
+        self._read(Rows.compact)
 
     def note_submission(self, name: str, text: str) -> None:
         """Keep a note of a submission to a batch service, replacing an earlier note of that name."""
@@ -322,14 +295,17 @@ class Store:
 
     def submissions(self) -> list[bytes]:
         """Return all notes of submissions to a batch service."""
-        return self._guarded(self._read, Rows.values_of, _SUBMITTED)
+        return self._read(lambda rows: rows.values_of(_SUBMITTED))
 
     def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
         """Yield (key, stored bytes) of the replies, or of what waits for one, whose key starts with a prefix."""
         before = _WAITING if waiting else ""
         first = (before + prefix).encode()
         last = first + b"\xff" * 65
-        while rows := self._guarded(self._read, Rows.after, first, last, waiting=waiting):
+        while True:
+            rows = self._read(lambda rows, first=first: rows.after(first, last, waiting=waiting))  # type: ignore[misc]
+            if not rows:
+                return
             for key, value in rows:
                 if key < first:  # a damaged index leads round in circles
                     raise self._damaged("its index is out of order")
@@ -338,14 +314,22 @@ class Store:
 
     def count(self, *, waiting: bool = False) -> int:
         """Return the number of replies, or of records that wait for one."""
-        return self._guarded(self._read, Rows.count, waiting=waiting)
+        return self._read(lambda rows: rows.count(waiting=waiting))
 
-    def _read(self, query: Callable[Concatenate[Rows, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def check(self) -> str:
+        """Return what SQLite says about its own structure: ``ok`` or the first problems."""
         with self._lock:
-            self._follow()
-            return query(self._rows, *args, **kwargs)
+            return self._rows.integrity()
 
-    def written(self, work: Callable[Concatenate[Rows, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def _read(self, query: Callable[[Rows], T]) -> T:
+        def reading() -> T:
+            with self._lock:
+                self._follow()
+                return query(self._rows)
+
+        return self._guarded(reading)
+
+    def written(self, work: Callable[[Rows], T]) -> T:
         """Do some work on the rows in one transaction; return its result."""
         if self.readonly:
             raise StoreError(f"the store {self.path} was opened for reading only")
@@ -354,23 +338,9 @@ class Store:
             with self._lock:
                 self._follow()
                 with self._cache.transact():
-                    return work(self._rows, *args, **kwargs)
+                    return work(self._rows)
 
         return self._guarded(transaction)
-
-    def check(self) -> str:
-        """Return what SQLite says about its own structure: ``ok`` or the first problems."""
-        with self._lock:
-            structure = self._rows.integrity()
-            if structure == "ok" and self._log.exists():
-                try:
-                    with closing(
-                        connect(self._database, "mode=rw")
-                    ) as looking:  # nobody looks at a log by reading only
-                        structure = "its log is malformed" if log_damaged(looking, self._log) else "ok"
-                except OperationalError as problem:
-                    structure = f"its log cannot be looked at: {problem}"
-        return structure
 
     def close(self) -> None:
         """Close the files."""
@@ -380,3 +350,16 @@ class Store:
 
 def _name(record: Record) -> str:
     return record.key if record.reply is not None else _WAITING + record.key
+
+
+def _whole_rows(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes | str]:
+    """Return those rows of a damaged file that are whole, by name."""
+    whole: dict[str, bytes | str] = {}
+    for key, value in rows:
+        with suppress(ValueError):
+            name = key.decode()
+            if name.startswith(_SUBMITTED):
+                whole[name] = value.decode()
+            else:
+                whole[_name(Record.parse(value))] = value
+    return whole

@@ -14,9 +14,9 @@ from judgekit.client.budget import Budget, Price, Spending
 from judgekit.client.estimates import Observed, by_script
 from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
-from judgekit.client.waves import CHUNK, Plan, Unsent
+from judgekit.client.waves import CHUNK, Plan, Unsent, planned
 from judgekit.data.documents import Doc, Query, Unit
-from judgekit.errors import BudgetError, UsageError
+from judgekit.errors import BudgetError
 from judgekit.labelers.base import build
 from judgekit.progress import Event
 from judgekit.wire.types import Endpoint
@@ -88,10 +88,10 @@ def test_a_plan_says_how_much_it_may_become_and_what_was_asked_again_is_counted(
     def script(body):
         return "Yes" if "Yes or No only." in json.dumps(body["messages"]) else "Perhaps."
 
-    for planned in ((10, 0, 20), (20, 20, 20)):  # a replay is counted as well
+    for counts in ((10, 0, 20), (20, 20, 20)):  # a replay is counted as well
         with Session(tmp_path, transports=lambda _: ScriptedTransport(script)) as session:
-            plan = session.plan(units, labeler)
-            assert (plan.requests, plan.cached, plan.up_to) == planned
+            plan = planned(units, labeler, session.lookup)
+            assert (plan.requests, plan.cached, plan.up_to) == counts
             run_sync(collect(session, units, labeler))
             assert (session.usage("s").again, session.usage("s").standalone.requests) == (10, 20)
 
@@ -100,9 +100,9 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path):
     transport = ScriptedTransport("yes")
     with Session(tmp_path, transports=lambda _: transport) as session:
         run_sync(collect(session, UNITS[:3], Ask(HERE)))
-        plan = session.plan([*UNITS, *UNITS], Ask(HERE))
-        roomy = session.plan(UNITS, Ask(HERE, max_tokens=50))
-        waves = session.plan(UNITS[:4], Ask(HERE, 3))
+        plan = planned([*UNITS, *UNITS], Ask(HERE), session.lookup)
+        roomy = planned(UNITS, Ask(HERE, max_tokens=50), session.lookup)
+        waves = planned(UNITS[:4], Ask(HERE, 3), session.lookup)
     assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
     assert (waves.requests, waves.cached, waves.up_to, waves.at_least) == (7, 3, 12, True), "three waves of each unit"
     assert plan.tokens.low > 697 * 5
@@ -155,7 +155,7 @@ def test_requests_that_are_asked_again_take_two_prompts_and_a_reply():
 def test_a_stored_reply_calibrates_the_plan_of_the_others(tmp_path):
     with Session(tmp_path, transports=lambda _: ScriptedTransport("yes")) as session:
         run_sync(collect(session, UNITS[:10], Ask(HERE)))
-        plan = session.plan(UNITS, Ask(HERE))
+        plan = planned(UNITS, Ask(HERE), session.lookup)
     assert plan.tokens.about == pytest.approx(690 * 2, rel=0.02), (
         "the script reports one token of each prompt and reply"
     )
@@ -216,7 +216,7 @@ def test_leaving_a_loop_before_its_end_closes_everything_and_keeps_what_came(tmp
     with pytest.raises(problem) if problem else nullcontext():
         run_sync(leave())
     with Session(tmp_path) as session:
-        assert session.plan(UNITS, Ask(HERE)).cached >= 1
+        assert planned(UNITS, Ask(HERE), session.lookup).cached >= 1
     assert transports[0].closed
 
 
@@ -238,11 +238,6 @@ def test_what_is_told_once_is_told_once_and_anything_else_as_often_as_it_comes()
         for once in (True, True, False, False):
             session.note("hm", once=once)
         assert session.notes == ["hm"] * 3
-
-
-def test_an_unknown_mode_is_refused():
-    with pytest.raises(UsageError, match="read-only"):
-        Session(mode="sometimes")
 
 
 def test_one_program_may_ask_several_endpoints():

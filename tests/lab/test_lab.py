@@ -9,15 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
 
-from judgekit.store.maintenance import records_of
-from judgekit.store.replies import Store
 from tests.mock import URL, Handler, serve
 from tests.small import edited, make_experiment
 
@@ -25,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = Path(__file__).with_name("kept.txt")
 CODES = {0, 1, 2, 3, 130}
 MIB = 512
-FEW = {"store": 8, "log": 6, "reply": 8, "sheet": 20, "experiment": 30}
+FEW = {"store": 8, "reply": 8, "sheet": 20, "experiment": 30}
 PAGE = 8192
 ODD = [
     *(b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"9" * 5000, b"[" * 5000, b'{"a":' * 3000, b"\x1b[2J", "\u202e".encode()),
@@ -122,14 +119,6 @@ class Lab:
             assert code == 0, said
         sheet = pd.read_csv(self.base / "sheet.csv", dtype=str, keep_default_na=False)
         sheet.assign(rating=[str(n % 2) for n in range(len(sheet))]).to_csv(self.base / "sheet.csv", index=False)
-        log = self.base / "logged"
-        with closing(Store(self.base / "store")) as store, closing(Store(folder / "open")) as opened:
-            for start in range(20):
-                found = [record for _, record in records_of(store) if record is not None]
-                opened.put_many(found[start::20])
-            log.mkdir()
-            for name in ("cache.db", "cache.db-wal"):
-                shutil.copy(folder / "open" / name, log / name)
 
     def run(self, folder: Path, argv: list[str]) -> tuple[int | None, str]:
         """Run a command line; return its code and all that was said in this folder."""
@@ -164,10 +153,10 @@ def case(lab: Lab, kind: str, seed: int) -> None:
     rng = random.Random(f"{kind} {seed}")
     folder = lab.folder / "case"
     shutil.rmtree(folder, ignore_errors=True)
-    left_out = ("said", "results", "logged", *(() if kind == "experiment" else ("store",)))
+    left_out = ("said", "results", *(() if kind == "experiment" else ("store",)))
     shutil.copytree(lab.base, folder, ignore=shutil.ignore_patterns(*left_out))
-    if kind in ("store", "log"):
-        stored(lab, kind, rng, folder)
+    if kind == "store":
+        stored(lab, rng, folder)
     elif kind == "reply":
         replied(lab, rng, folder)
     elif kind == "sheet":
@@ -181,16 +170,11 @@ def case(lab: Lab, kind: str, seed: int) -> None:
         lab.run(folder, [*RUN, "--dry-run"])
 
 
-def stored(lab: Lab, kind: str, rng: random.Random, folder: Path) -> None:
+def stored(lab: Lab, rng: random.Random, folder: Path) -> None:
     """Damage a store; whatever is asked for again is told."""
-    shutil.copytree(lab.base / ("store" if kind == "store" else "logged"), folder / "store")
-    file = folder / "store" / ("cache.db" if kind == "store" else "cache.db-wal")
-    data = file.read_bytes()
-    if kind == "store":
-        file.write_bytes(damaged(rng, data))
-    else:
-        at, length = rng.randrange(len(data) - PAGE), rng.choice([32, 1000, PAGE, 5 * PAGE])
-        file.write_bytes(data[:at] + rng.randbytes(length) + data[at + length :])
+    shutil.copytree(lab.base / "store", folder / "store")
+    file = folder / "store" / "cache.db"
+    file.write_bytes(damaged(rng, file.read_bytes()))
     for argv in rng.sample([["stats"], ["verify"], ["verify", "--repair"], ["export", "all.jsonl"]], rng.randrange(3)):
         lab.run(folder, ["cache", *argv, "--cache", "store"])
     code, said = lab.run(folder, RUN)

@@ -16,10 +16,10 @@ from judgekit.client.sync import run_sync
 from judgekit.errors import DataError, UsageError
 from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.prompts import neutral
-from judgekit.store.maintenance import export_store, find, forget, holds, import_store, rescue, verify
-from judgekit.store.modes import SessionStore
+from judgekit.store.maintenance import export_store, find, forget, holds, import_store, verify
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
+from judgekit.store.rescue import SessionStore, rescue
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, chat, identity
 from tests.programs import Ask, collect
@@ -117,12 +117,12 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store, empty, tmp_path):
 
 def test_what_a_session_cannot_store_is_in_the_store_of_the_next(tmp_path, monkeypatch):
     paid = filling.record(1)
-    with monkeypatch.context() as broken, closing(SessionStore(tmp_path, "on", print)) as stored:
+    with monkeypatch.context() as broken, closing(SessionStore(tmp_path, print)) as stored:
         broken.setattr(Store, "put_many", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             stored.keep([paid])
-    with closing(SessionStore(tmp_path, "on", print)) as stored:
-        assert set(stored.lookup([paid.key])) == {paid.key}
+    with closing(SessionStore(tmp_path, print)) as stored:
+        assert set(stored.replies.get_many([paid.key])) == {paid.key}
 
 
 def test_what_a_folder_does_not_take_is_written_elsewhere_and_in_the_store_of_the_next_session(tmp_path, monkeypatch):
@@ -136,10 +136,10 @@ def test_what_a_folder_does_not_take_is_written_elsewhere_and_in_the_store_of_th
         assert f"2 paid replies that the store could not take are in {file}: the next run takes them" in told
         assert file.stat().st_mode & 0o077 == 0
         store.path.unlink()
-    with closing(SessionStore(tmp_path / "other", "on", print)) as stored:
-        assert stored.lookup([record.key for record in paid]) == {}
-    with closing(SessionStore(tmp_path / "store", "on", print)) as stored:
-        assert set(stored.lookup([record.key for record in paid])) == {record.key for record in paid}
+    with closing(SessionStore(tmp_path / "other", print)) as stored:
+        assert stored.replies.get_many([record.key for record in paid]) == {}
+    with closing(SessionStore(tmp_path / "store", print)) as stored:
+        assert set(stored.replies.get_many([record.key for record in paid])) == {record.key for record in paid}
     assert not file.exists()
 
 

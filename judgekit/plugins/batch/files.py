@@ -108,7 +108,7 @@ def export_batch(
                 )
                 for r in new
             ]
-            store.put_many(waiting, replace=True)
+            store.put_waiting(waiting)
             result.requests += len(new)
             for request in new:
                 endpoint = request.endpoint

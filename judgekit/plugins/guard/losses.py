@@ -18,6 +18,7 @@ from judgekit import labelling
 from judgekit.analysis.coefficients import Floats
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import read_ratings
+from judgekit.client.waves import planned
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.frames import as_runs
 from judgekit.data.labelings import Labeling
@@ -206,7 +207,7 @@ async def by_labeler(
         return by_labels(collection.runs, made, measure, ids, unjudged=unjudged, docs=collection.docs)
     changed = _differing(collection.runs, ids, measure.cutoff)
     units = [unit for unit in labelling.label_units(labeler, collection) if unit.query.query_id in changed]
-    plan = session.plan(units, labeler)
+    plan = planned(units, labeler, session.lookup)
     requests = f"{plan.requests - plan.cached:,} requests to send"
     note = f"{name}: {requests}, for {len(changed):,} questions whose lists differ"
     progress(Event(stage, 0, len(units), note=note))
