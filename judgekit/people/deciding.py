@@ -51,6 +51,8 @@ _NEARLY: Final = 0.8
 """Share of the pool that is called nearly all."""
 _PRIOR: Final = 2
 """Pairs of the overall spread that are added to those of each machine label, so that none is taken for sure."""
+_EQUAL: Final = 1e-12
+"""Rounding of sums over pairs that are 0: three equal runs, all judged, each lost to another by it."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class Contest:
         if not judged.any():
             error = np.where(np.eye(len(self.runs), dtype=np.bool_), 0.0, np.inf)
         low, high = value - self._reach * error, value + self._reach * error
-        live = ~(low > 0).any(axis=0)
+        live = ~(low > _EQUAL).any(axis=0)
         best = _as_good(low, live)
         ahead = best if best.any() else live
         leader = max(np.flatnonzero(ahead), key=lambda run: float(value[run].sum()))
@@ -206,7 +208,7 @@ class Contest:
             p = self._chance(size, live, spread)
             lost = np.divide(1 - p, p, out=np.zeros_like(p), where=p > 0)
             low = value - self._reach * np.sqrt(self._gaps**2 @ (spread**2 * lost))
-            live = live & ~(low > 0).any(axis=0)
+            live = live & ~(low > _EQUAL).any(axis=0)
             if _as_good(low, live).any():
                 return float(p.mean())
         return 1.0

@@ -18,6 +18,7 @@ from judgekit.analysis.baseline_test import paired_interval
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.differences import compared
+from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.gain import decision_gain
 from judgekit.analysis.graded import corrected_quality
 from judgekit.analysis.inputs import Panel
@@ -28,7 +29,10 @@ from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import unpaired_means
 from judgekit.labelers.human import wilson
 from judgekit.people.correct import corrected_difference, corrected_mean, corrected_sum
-from judgekit.plugins.audit.numbers import mean_change, mean_share, share, share_change
+from judgekit.people.deciding import Contest
+from judgekit.plugins.audit.bias import slopes
+from judgekit.plugins.audit.jury import jury
+from judgekit.plugins.audit.numbers import Number, groups_of, mean_change, mean_share, share, share_change
 from judgekit.plugins.guard.decision import bounds
 
 Ends = tuple[float, float]
@@ -311,4 +315,79 @@ def test_agreement(differ: float, rounds: int) -> None:
         truth, tally = known.coefficient(name, formula, 0.95).value, tallies.setdefault(name, Tally())
         for sample in samples:
             tally.add(sample.coefficient(name, formula, 0.95)[1:], truth)
+    check(tallies)
+
+
+def contest(n: int, differ: float, rng: np.random.Generator) -> Contest:
+    """Three runs list the same 5 documents but on so many of n questions, where each has 2 of its own instead."""
+    apart = rng.random(n) < differ / n
+    shared = np.ones((3, int(5 * n - 2 * apart.sum())))
+    counts = np.hstack([shared, np.repeat(np.eye(3), 2 * max(apart.sum(), 1), axis=1)]) / (5 * n)
+    machine = rng.integers(0, 2, counts.shape[1])
+    return Contest(("a", "b", "c"), counts, machine.astype(float), machine, rng.random(len(machine)))
+
+
+@pytest.mark.parametrize("rounds", [pytest.param(15, id="few"), pytest.param(300, marks=pytest.mark.many, id="many")])
+@pytest.mark.parametrize("differ", [1, 5, 60, 240])
+@one_thread
+def test_the_looks_of_people_at_pairs(differ: float, rounds: int) -> None:
+    """People depart from the machine on few pairs; all looks and all pairs of runs hold together."""
+    rng, tallies = np.random.default_rng(6), dict[str, Tally]()
+    for departs in (0, 0.5, 2.2, 5):
+        tally = tallies.setdefault(f"people depart {departs} times", Tally())
+        for _ in range(rounds):
+            world = contest(240, differ, rng)
+            departing = rng.random(len(world.machine)) < departs / len(world.machine)
+            truth = np.where(departing, 1 - world.machine, world.machine)
+            people, chance, missed, point = np.full(len(truth), np.nan), np.zeros(len(truth)), False, False
+            while (look := world.look(people, chance)).new.any():
+                people, chance = np.where(look.new, truth, people), look.chance
+                judged = np.isfinite(people)
+                for row in world.look(people, chance).table.itertuples():
+                    gap = world.counts[world.runs.index(row.run)] - world.counts[world.runs.index(row.other)]
+                    missed |= not row.ci_low - 1e-9 <= gap @ truth <= row.ci_high + 1e-9
+                    point |= bool(row.ci_high - row.ci_low < 1e-12 and not judged[gap != 0].all())
+            tally.rounds, tally.missed, tally.points = tally.rounds + 1, tally.missed + missed, tally.points + point
+    check(tallies)
+
+
+def few_pairs_depart(n: int, k: float, kind: str, rng: np.random.Generator) -> list[Number]:
+    """Three voters say what the reference does about 5 pairs of each of n questions, but on k questions."""
+    question = np.repeat(np.arange(n), 5)
+    truth, look = (rng.random(len(question)) < 0.4).astype(float), rng.normal(size=len(question))
+    votes, departing, alone = np.tile(truth, (3, 1)), rng.random(n) < k / n, rng.random(n) < 0.5
+    where, units = {"units": question, "groups": groups_of(np.arange(n), 1)[question]}, departing[question]
+    if kind == "by a look":
+        return slopes(np.where(units, look > 0, truth), truth, {"length": look}, **where)
+    if kind == "by a rare look":
+        rare = (rng.random(len(question)) < 0.05).astype(float)
+        return slopes(np.where(units & (rare > 0), 1.0, truth), truth, {"retrieved by one": rare}, **where)
+    wrong = np.stack([units & (~alone[question] | (rng.integers(0, 3, n)[question] == voter)) for voter in range(3)])
+    wrong ^= rng.random(wrong.shape) < (0.1 if kind == "voters who often err" else 0)
+    return jury(np.where(wrong, 1 - votes, votes), truth, ["a", "b", "c"], **where)
+
+
+@pytest.mark.parametrize("rounds", [pytest.param(30, id="few"), pytest.param(600, marks=pytest.mark.many, id="many")])
+@pytest.mark.parametrize("kind", ["by a look", "by a rare look", "voters", "voters who often err"])
+@one_thread
+def test_slopes_and_juries_of_an_audit(kind: str, rounds: int) -> None:
+    rng, tallies = np.random.default_rng(7), dict[str, Tally]()
+    for k in (0, 0.5, 1.7, 3, 5):
+        known = few_pairs_depart(3000, 3000 * k / 40, kind, rng)
+        for _ in range(rounds):
+            for real, found in zip(known, few_pairs_depart(40, k, kind, rng), strict=True):
+                # Votes that err less alike than by chance are worth no more than their number.
+                truth = min(real.value, 3) if math.isfinite(real.value) else found.value
+                tallies.setdefault(f"{found.statistic} {k}", Tally()).add((found.low, found.high), truth)
+    check(tallies)
+
+
+@pytest.mark.parametrize("runs", [3, 4, 6, 12])
+def test_what_a_further_run_needs_at_most(runs: int) -> None:
+    rng, tallies = np.random.default_rng(8), dict[str, Tally]()
+    for needed in (0, 0.2, 0.5, 1, 1.7, 3, 5):
+        for *known, new in rng.poisson(needed, (1000, runs + 1)).tolist():
+            most = most_needed(known)
+            assert most is not None
+            tallies.setdefault(f"{needed} needed", Tally()).add((-1.0, most), new)
     check(tallies)

@@ -59,7 +59,7 @@ def test_a_further_run_needs_about_what_each_run_would_need_left_out() -> None:
     assert most_needed(needs) == math.ceil(math.exp(logs.mean() + half) - 1)
     assert most_needed([3, 9]) is None
     assert most_needed([3, 9, 5]) is not None
-    assert most_needed([0] * 6) == 0
+    assert most_needed([0] * 6) == 1, "a further one may need some by chance"
     draw = np.random.default_rng(1)
     inside = 0
     for _ in range(300):

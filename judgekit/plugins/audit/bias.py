@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import unseen
 from judgekit.plugins.audit.audited_run import Material
 from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, mean_share, unknown
 
@@ -51,9 +52,18 @@ def _words(text: str) -> set[str]:
 
 
 def slopes(
-    label: Floats, truth: Floats, looks: Mapping[str, Floats], groups: Ints, confidence: float = 0.95
+    label: Floats,
+    truth: Floats,
+    looks: Mapping[str, Floats],
+    *,
+    units: Ints,
+    groups: Ints,
+    confidence: float = 0.95,
 ) -> list[Number]:
-    """Return by how much of the scale labels rise per standard deviation of each look, given the reference."""
+    """Return by how much of the scale labels rise per standard deviation of each look, given the reference.
+
+    ``units`` and ``groups`` say of each pair its question and its jackknife group.
+    """
     # Labels and look are taken minus their means among the pairs that the reference labels alike, so that what the
     # reference explains is gone from both (Frisch and Waugh 1933). Fit each look separately: looks seen together
     # share their slope. What is said in words holds for all looks together (Bonferroni).
@@ -65,10 +75,13 @@ def slopes(
         if n < _LEAST or np.ptp(x) == 0 or len(np.unique(group)) < 2:
             numbers.append(unknown(SURFACE, name, "slope", "too few pairs with a reference, or all of them alike", n))
             continue
-        slope = partial(_slope, (x - x.mean()) / x.std(), label[there], truth[there])
-        (estimate,) = jackknife(slope, group, confidence)
+        x = (x - x.mean()) / x.std()
+        slope = partial(_slope, x, label[there], truth[there])
+        # A question whose labels follow the look alone; with half of it looks that few pairs have cover .63.
+        floor = np.array([unseen(len(np.unique(units[there])), float(np.abs(x).mean()))])
+        (estimate,) = jackknife(slope, group, confidence, floor)
         numbers.append(Number(SURFACE, name, "slope", *estimate, n=n))
-        (together,) = jackknife(slope, group, 1 - (1 - confidence) / len(looks))
+        (together,) = jackknife(slope, group, 1 - (1 - confidence) / len(looks), floor)
         if together.low * together.high > 0:
             shown.append((abs(estimate.value), name))
     for _, name in sorted(shown, reverse=True)[:2]:

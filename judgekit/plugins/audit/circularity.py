@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import interval
 from judgekit.data.runs import Run
 from judgekit.plugins.audit.audited_run import Material
 from judgekit.plugins.audit.numbers import Ints, Number, mean_change, unknown
@@ -43,7 +42,6 @@ def of_labeling(material: Material, name: str) -> list[Number]:
         after[0],
         scores[0, -1, there],
         None if reference is None else (before[1], after[1]),
-        weights=material.weights[there],
         units=material.units[there],
         confidence=material.confidence,
         against=reference or "",
@@ -71,7 +69,6 @@ def circularity(
     top: Floats,
     truth: tuple[Floats, Floats] | None,
     *,
-    weights: Floats,
     units: Ints,
     confidence: float = 0.95,
     against: str = "the reference",
@@ -84,18 +81,10 @@ def circularity(
         ends = mean_change(values, units, max(range_of_scores, float(np.abs(values).max())), confidence)
         return Number(NAME, _EVERY, statistic, *ends, n=n, verdict=verdict)
 
-    def at_top(drawn: Floats) -> Floats:
-        """Return how many runs reach the maximum, in each resample, shape (B,)."""
-        size = drawn.sum(axis=0)
-        reached = after @ drawn / size >= (1 - _AT_TOP) * (top @ drawn) / size
-        return np.asarray(reached.sum(axis=0), np.float64)
-
     gain = (after - base).mean(axis=0)
-    reached = float(at_top(np.ones((n, 1)))[0])
-    ends = interval(reached, at_top(weights), confidence, "percentile", n)
-    saturated = Number(
-        NAME, _EVERY, statistic="runs at the maximum", value=reached, low=ends.low, high=ends.high, n=runs
-    )
+    # A description: a count of runs has no interval that is never of zero width.
+    reached = int((after.mean(axis=1) >= (1 - _AT_TOP) * top.mean()).sum())
+    saturated = Number(NAME, _EVERY, "runs at the maximum", value=float(reached), n=runs)
     if 2 * saturated.value > runs:
         full = f"{saturated.value:.0f} of {runs} runs reach the best possible score: these labels cannot separate them"
         saturated = replace(saturated, verdict=full, flag="saturated")

@@ -144,8 +144,14 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
         if judged:
             of_labeling += jury.of_voices(material, name, session)
         if judged and name != material.reference:
-            groups = material.groups[material.query]
-            of_labeling += bias.slopes(material.unit_scaled(name), material.judged, looks, groups, material.confidence)
+            of_labeling += bias.slopes(
+                material.unit_scaled(name),
+                material.judged,
+                looks,
+                units=material.units[material.query],
+                groups=material.groups[material.query],
+                confidence=material.confidence,
+            )
             of_labeling += bias.overrating(material, name)
     if probes:
         sample = gullibility.draw(material)

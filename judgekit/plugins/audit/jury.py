@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import unseen
 from judgekit.client.session import Session
 from judgekit.labelers.judge import Judge
 from judgekit.labelling import stored_outcomes
@@ -40,11 +41,14 @@ def of_voices(material: Material, name: str, session: Session) -> list[Number]:
         if row:
             values[place] = row
     cast = np.stack([material.votes(name, of_member) for of_member in values.T])
-    return jury(cast, material.judged, material.groups[material.query], members, material.confidence)
+    units, groups = material.units[material.query], material.groups[material.query]
+    return jury(cast, material.judged, members, units=units, groups=groups, confidence=material.confidence)
 
 
-def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], confidence: float = 0.95) -> list[Number]:
-    """Return the worth of a jury."""
+def jury(
+    votes: Floats, truth: Floats, members: Sequence[str], *, units: Ints, groups: Ints, confidence: float = 0.95
+) -> list[Number]:
+    """Return the worth of a jury; ``units`` and ``groups`` say of each vote its question and its jackknife group."""
     # A vote errs where it is not what the reference says. With a mean correlation r of the members' errors m votes are
     # worth m / (1 + (m - 1) r) independent ones (Kish, "Survey sampling", 1965). A tied majority says no. The best
     # single member is chosen by kappa on the other groups of queries than those on which it is compared with the
@@ -71,7 +75,13 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
         shared = np.corrcoef(erring)[first, second].mean() if len(first) else np.nan
         return [shared, together, max(alone), together - best]
 
-    shared, together, best, gain = (estimate.within(-1.0, 1.0) for estimate in jackknife(worth, group, confidence))
+    # What one question does on which all err (or one alone): the rarer errors and relevant pairs are, the more.
+    count, rate = len(np.unique(units[there])), max(float(wrong.mean()), 1e-9)
+    of_errors = unseen(count, (1 - rate) / rate)
+    of_kappa = unseen(count, 0.5 / max(float(right.mean() * (1 - right.mean())), 1e-9))
+    floor = np.array([of_errors, of_kappa, of_kappa, of_kappa])
+    estimates = jackknife(worth, group, confidence, floor)
+    shared, together, best, gain = (estimate.within(-1.0, 1.0) for estimate in estimates)
     number = partial(Number, NAME, subject, n=n)
     if math.isnan(shared.value):
         why = "fewer than two members ever err"

@@ -70,9 +70,15 @@ def groups_of(units: Ints, seed: int) -> Ints:
     return np.asarray(of_unit[units])
 
 
-def jackknife(statistics: Callable[[Bools], Sequence[float]], groups: Ints, confidence: float) -> list[Estimated]:
-    """Return statistics with their intervals: Student's t on a jackknife over groups of queries."""
-    # Covers .97 to 1.00 of shares of pairs of runs: cautious, and safe for what is not a mean.
+def jackknife(
+    statistics: Callable[[Bools], Sequence[float]], groups: Ints, confidence: float, floor: Floats
+) -> list[Estimated]:
+    """Return statistics with their intervals: Student's t on a jackknife over groups of queries.
+
+    ``floor`` is what unseen queries add to the variance of each, shape (S,); see `judgekit.analysis.resampling.unseen`.
+    """
+    # Without the floor labels that depart from the reference on few queries have an interval of zero width, or one that
+    # covers a third of the time.
     from scipy.special import stdtrit
 
     used = np.unique(groups)
@@ -81,7 +87,7 @@ def jackknife(statistics: Callable[[Bools], Sequence[float]], groups: Ints, conf
     if count < 2:
         return [Estimated(value, math.nan, math.nan) for value in values.tolist()]
     without = np.array([statistics(groups != left_out) for left_out in used])
-    spread = np.sqrt((count - 1) / count * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    spread = np.sqrt((count - 1) / count * ((without - without.mean(axis=0)) ** 2).sum(axis=0) + floor)
     reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * spread
     ends = np.column_stack([values, values - reach, values + reach])
     return [Estimated(*row) for row in ends.tolist()]

@@ -9,7 +9,8 @@ from judgekit.plugins.audit.audited_run import read
 from judgekit.plugins.audit.bias import slopes, surface
 
 N = 900
-GROUPS = np.repeat(np.arange(20), 45)
+UNITS = np.repeat(np.arange(180), 5)
+GROUPS = UNITS % 20
 SCALES = {"length": 3.0, "overlap": 0.1, "rank": 1.0, "title match": 1.0}
 
 
@@ -24,7 +25,7 @@ def test_slopes_are_those_of_a_regression_with_the_reference_in_it_and_the_two_s
     found["overlap"] += 0.1 * truth  # a look that goes with relevance
     weights = {"length": 0.02, "overlap": -0.3, "rank": 0.01}
     label = 0.5 * truth + sum(by * found[name] for name, by in weights.items()) + rng.normal(size=N) * 0.05
-    numbers = {number.subject: number for number in slopes(label, truth, found, GROUPS)}
+    numbers = {number.subject: number for number in slopes(label, truth, found, units=UNITS, groups=GROUPS)}
     for name, number in numbers.items():
         x = found[name]
         design = np.column_stack([truth == 0, truth == 1, (x - x.mean()) / x.std()]).astype(float)
@@ -42,12 +43,12 @@ def test_labels_that_follow_the_reference_alone_are_not_called_biased() -> None:
         rng = np.random.default_rng(seed)
         truth = (rng.random(N) < 0.3).astype(float)
         label = 0.5 * truth + rng.normal(size=N) * 0.2
-        called += any(number.flag for number in slopes(label, truth, looks(seed + 100), GROUPS))
+        called += any(number.flag for number in slopes(label, truth, looks(seed + 100), units=UNITS, groups=GROUPS))
     assert called <= 5, "5 % of 40, with what chance adds"
 
 
 def test_a_look_that_is_the_same_everywhere_has_no_slope() -> None:
-    (number,) = slopes(np.arange(N) / N, np.arange(N) % 2.0, {"title match": np.ones(N)}, GROUPS)
+    (number,) = slopes(np.arange(N) / N, np.arange(N) % 2.0, {"title match": np.ones(N)}, units=UNITS, groups=GROUPS)
     assert (np.isnan(number.value), number.verdict[:7]) == (True, "unknown")
 
 
@@ -70,9 +71,9 @@ def rows(audited: jk.Audit, labeling: str, check: str) -> pd.DataFrame:
     return table[(table["labeling"] == labeling) & (table["check"] == check)]
 
 
-def test_a_labeling_of_length_is_biased_by_length(audited: jk.Audit) -> None:
+def test_a_labeling_of_length_follows_length_which_20_questions_do_not_show(audited: jk.Audit) -> None:
     length = rows(audited, "long", "surface").set_index("subject").loc["length"]
-    assert (length["flag"], length["low"] > 0.05) == ("biased", True)
+    assert (length["value"] > 0.05, length["low"] < 0, length["flag"]) == (True, True, "")
 
 
 def test_overrating_is_the_mean_label_where_the_reference_says_no(audited: jk.Audit, finished) -> None:

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from judgekit.analysis.resampling import resample_matrix
 from judgekit.plugins.audit.audited_run import read
 from judgekit.plugins.audit.circularity import circularity, reranked
 
 RUNS, QUERIES = 6, 30
-DRAWN = {"weights": resample_matrix(QUERIES, 200, 1), "units": np.arange(QUERIES)}
+DRAWN = {"units": np.arange(QUERIES)}
 BASE = np.random.default_rng(2).random((RUNS, QUERIES))
 TOP = np.full(QUERIES, 2.0)
 
