@@ -145,4 +145,5 @@ def pool_size(collection: Collection, depth: int | None) -> Pool:
         at_hand=collection.at_hand or len(collection.queries),
         labels_again=tuple(labels_again),
         answers_again=tuple(answers_again),
+        lists=len(lists),
     )

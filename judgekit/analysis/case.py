@@ -28,12 +28,14 @@ from judgekit.analysis.money import ANSWERING, PEOPLE, StrategyCost, check_costs
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import spread
 from judgekit.analysis.unpaired import UnpairedRatings
-from judgekit.analysis.wording import Ranged
+from judgekit.analysis.wording import Ranged, names_of
 from judgekit.rules import DeclaredOutcome, Rules, Source, SourcedOutcome
 
 if TYPE_CHECKING:
     from judgekit.analysis.abstaining import Abstentions
 
+COEFFICIENT: Final = {CHOOSE_RUNS: POOLED, FIND_QUESTIONS: "concordance"}
+"""The coefficient that answers each use."""
 HELPS: Final = "helps"
 MISLEADS: Final = "misleads"
 NOT_SHOWN: Final = "not shown"
@@ -322,6 +324,34 @@ class Case:
             followers.append(self._follower(each, Ranged(gain.value, *ends), where, confidence))
         return tuple(followers)
 
+    def why_left_out(self, follower: Follower) -> str:
+        """Return why the rule of *Keep* leaves a labeling out, as a sentence; "" where it does not."""
+        if follower.name in self.panel.unbounded:
+            # Nothing is claimed of it, and it is not kept either: its pick may be another once its scores are known.
+            return ""
+        best = {run for run, may in zip(self.panel.runs, self.best.may_be_best, strict=True) if may}
+        if not best & {*follower.picks}:
+            return f"It picks {names_of(follower.picks)}, which {self.target} {self.show} to be worse."
+        if follower.flattered:
+            return f"It flatters {follower.flattered}, its own pick."
+        if follower.finding == MISLEADS:
+            return "Choosing by it loses against a coin flip."
+        return ""
+
+    @cached_property
+    def eligible(self) -> list[Follower]:
+        """The labelings that the rule of *Keep* does not leave out, the one that it keeps first."""
+        return [
+            follower
+            for follower in self.followers
+            if follower.r.value > 0 and follower.name not in self.panel.unbounded and not self.why_left_out(follower)
+        ]
+
+    @cached_property
+    def kept(self) -> Follower | None:
+        """The labeling to keep: of the eligible ones that are shown to be useful, that with the largest r."""
+        return next((follower for follower in self.eligible if follower.useful), None)
+
     def _follower(self, series: Series, gain: Ranged, where: Bools, confidence: float) -> Follower:
         panel, estimate = self.panel, series.estimate
         scores = panel.scores[estimate.labeling][:, where]
@@ -373,16 +403,18 @@ class Case:
             other=None if other is None else other[:, where],
         )
 
-    def leads_in_r(self, series: Sequence[Series]) -> Leads:
-        """Return by how much labelings follow the answers more closely than others, question by question."""
+    def leads(self, use: str, series: Sequence[Series]) -> Leads:
+        """Return by how much labelings are ahead of others: in r, or in how often they find the questions that fail."""
+        return self._leads_in_r(series) if use == CHOOSE_RUNS else self._leads_in_concordance(series)
+
+    def _leads_in_r(self, series: Sequence[Series]) -> Leads:
         telling = np.array([min(each.worst.telling, each.best.telling) for each in series])
         # A labeling that is constant within every query has r = 0 exactly: only the other's queries count.
         telling = np.where(telling > 0, telling, telling.max())
         least = np.minimum(telling[:, None], telling)
         return self._leads(series, POOLED, least, least >= MIN_TELLING, max(int(telling.max()), 2))
 
-    def leads_in_concordance(self, series: Sequence[Series]) -> Leads:
-        """Return by how much labelings find the questions that fail more often than others."""
+    def _leads_in_concordance(self, series: Sequence[Series]) -> Leads:
         units = series[0].worst.units
         # The queries of the rarer outcome tell, and all series have the same ones.
         minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))

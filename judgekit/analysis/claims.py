@@ -49,7 +49,8 @@ class Claim:
         against: what that is compared with.
         value, low, high: the number and its interval, NaN where there is none; quality is in points (hundredths).
         shown: whether the data show it; a claim that is not shown describes, and recommends nothing.
-        qualifies: the `key` of the claim that cannot stand without this one, or the kind of several such claims.
+        qualifies: the `key` of the claim that cannot stand without this one, or the kind of several such claims, or
+            ``: SUBJECT`` for all claims about a subject.
         line: the line of the decision, one of `LINES`; "" for a further finding, or to join what it qualifies.
         rank: its place in the line, the smallest first.
     """
@@ -71,24 +72,37 @@ class Claim:
         """What another claim names to qualify this one."""
         return f"{self.kind}: {self.subject}" if self.subject else self.kind
 
+    def limits(self, other: Claim) -> bool:
+        """Return whether another claim cannot stand without this one."""
+        return self.qualifies in (other.key, other.kind, about_all(other.subject))
+
+
+def about_all(subject: str) -> str:
+    """Return what `Claim.qualifies` is of a claim that limits all claims about a subject."""
+    return f": {subject}"
+
 
 def stated(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
-    """Return the claims of the decision with their lines, in order, each followed by those that qualify it."""
-    said: list[tuple[str, Claim]] = []
+    """Return the claims of the decision with their lines, in order, each followed by those that qualify it.
 
-    def state(claim: Claim, line: str) -> None:
-        if any(claim is other for _, other in said):
+    A claim that qualifies claims of several lines stands in each of them.
+    """
+    ranked = sorted(claims, key=lambda claim: claim.rank)
+    placed: list[tuple[str, Claim]] = []
+
+    def place(claim: Claim, line: str) -> None:
+        if any(line == there and claim is other for there, other in placed):
             return
-        said.append((line, claim))
-        for other in sorted(claims, key=lambda each: each.rank):
-            if other.qualifies in (claim.key, claim.kind):
-                state(other, other.line or line)
+        placed.append((line, claim))
+        for other in ranked:
+            if other.limits(claim):
+                place(other, other.line or line)
 
-    for claim in sorted(claims, key=lambda each: each.rank):
+    for claim in ranked:
         if claim.line:
-            state(claim, claim.line)
-    places = {line: place for place, line in enumerate(LINES)}
-    return sorted(said, key=lambda pair: places.get(pair[0], len(LINES)))
+            place(claim, claim.line)
+    places = {line: at for at, line in enumerate(LINES)}
+    return sorted(placed, key=lambda pair: places.get(pair[0], len(LINES)))
 
 
 def lines_of(claims: Sequence[Claim]) -> tuple[tuple[str, str], ...]:
@@ -116,8 +130,8 @@ def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
 
 def further(claims: Sequence[Claim]) -> list[str]:
     """Return the sentences of the claims that no line of the decision says."""
-    said = [claim for _, claim in stated(claims)]
-    return [claim.sentence for claim in claims if not any(claim is other for other in said)]
+    in_lines = {id(claim) for _, claim in stated(claims)}
+    return [claim.sentence for claim in claims if id(claim) not in in_lines]
 
 
 def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.foresight import most_needed
-from judgekit.analysis.money import ANSWERING, StrategyCost
+from judgekit.analysis.money import ANSWERING, StrategyCost, check_costs, clearly_less, takes
 from judgekit.analysis.wording import names_of, plural, rounded
 
 _NO_REQUESTS: Final = "no requests"
@@ -28,12 +29,12 @@ def costs(case: Case) -> Iterator[Claim]:
             amounts[name] = amount
     if not amounts:
         return
-    questions = plural(pool.queries, "new question")
-    yield Claim("costs", f"{questions} would take {_together(amounts)}.", line="Cost", rank=1)
+    questions = f"{plural(pool.queries, 'new question')} take{'s' if pool.queries == 1 else ''}"
+    yield Claim("costs", f"{questions} {_together(amounts)}.", line="Cost", rank=1)
     for name, amount in amounts.items():
         price = prices[name]
         value = price.money if math.isfinite(price.money) else price.requests + price.judgments
-        said = f"{questions} would take {amount} by {name}."
+        said = f"{questions} {amount} by {name}."
         yield Claim("cost", said, name, amount, value=value * pool.queries)
     yield from _references(case, prices)
     if case.source == "people":
@@ -102,17 +103,74 @@ def _budget(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Claim]:
         yield Claim("budget", said, value=budget, line="Cost", rank=3)
 
 
-def a_further_run(case: Case) -> Iterator[Claim]:
-    """Yield how many labels and answers a further run needs at most."""
-    pool = case.background.pool
-    if pool is None:
-        return
-    labels, answers = most_needed(pool.labels_again), most_needed(pool.answers_again)
-    if labels is None or answers is None:
-        return
+@dataclass(frozen=True)
+class FurtherRun:
+    """What a further run needs at most, 95 % of the time, and what that takes by one labeling and by answers.
+
+    Attributes:
+        labels, answers: how many it needs.
+        unit: ``money``, ``tokens`` or ``requests``; "" where it is not known what one of both takes.
+        by_labels, by_answers: what they take in this unit.
+    """
+
+    labels: int
+    answers: int
+    unit: str = ""
+    by_labels: float = math.nan
+    by_answers: float = math.nan
+
+    @property
+    def labels_pay(self) -> bool:
+        """Whether labels are known to take less than answers, by more than the spread of costs."""
+        return clearly_less(self.by_labels, self.by_answers, self.answers)
+
+    @property
+    def pays_below(self) -> float:
+        """The number of new labels below which they take clearly less than answers."""
+        return self.labels * self.by_answers * (1 - 1 / math.sqrt(self.answers)) / self.by_labels
+
+
+def further_run(case: Case, labeling: str) -> FurtherRun | None:
+    """Return what a further run takes by a labeling and by answers; None where nothing is known of its needs."""
+    background, pool = case.background, case.background.pool
+    needs = (most_needed(pool.labels_again), most_needed(pool.answers_again)) if pool is not None else (None, None)
+    if pool is None or needs[0] is None or needs[1] is None:
+        return None
     # Not more than there is in all.
-    labels, answers = min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries)
-    said = f"A further run needs at most about {labels:,} labels"
+    needed = FurtherRun(min(rounded(needs[0]), pool.pooled), min(rounded(needs[1]), pool.queries))
+    need = background.needs.get(labeling)
+    # Existing labels cannot be bought, and what ratings of new answers take is not known.
+    if not labeling or (need is not None and need.existing) or case.source in ("people", "trusted"):
+        return needed
+    if background.quality:
+        return needed
+    costs = check_costs(background.costs)
+    label, answer = (takes(name, costs, background.money, pool) for name in (labeling, ANSWERING))
+    for unit in label:
+        if math.isfinite(label[unit]) and answer[unit] > 0:
+            return replace(
+                needed, unit=unit, by_labels=needed.labels * label[unit], by_answers=needed.answers * answer[unit]
+            )
+    return needed
+
+
+def a_further_run(case: Case) -> Iterator[Claim]:
+    """Yield how many labels and answers a further run needs at most, and what they take."""
+    kept = "" if case.kept is None else case.kept.name
+    needed = further_run(case, kept)
+    if needed is None:
+        return
+    labels, answers = plural(needed.labels, "label"), plural(needed.answers, "answer")
+    if needed.unit:
+        labels += f" ({_in_unit(case, needed.by_labels, needed.unit)})"
+        answers += f" ({_in_unit(case, needed.by_answers, needed.unit)})"
+    said = f"A further run needs at most {labels}"
     # Where trusted labels are the outcome, nobody answers.
-    said += "." if case.background.quality else f" or {answers:,} answers."
-    yield Claim("further run", said, against=ANSWERING, value=labels, high=labels, line="New run")
+    said += "." if case.background.quality else f" or {answers}."
+    yield Claim("further run", said, against=ANSWERING, value=needed.labels, high=needed.labels, line="New run")
+
+
+def _in_unit(case: Case, amount: float, unit: str) -> str:
+    if unit == "money":
+        return in_money(case, amount)
+    return f"{rounded(amount) if unit == 'tokens' else round(amount):,} {unit}"

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pandas as pd
 
 from judgekit.analysis.abstaining import abstaining
 from judgekit.analysis.case import Case
-from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, stated, wrapped
+from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
+from judgekit.analysis.controls import controls
 from judgekit.analysis.costs import a_further_run, costs
-from judgekit.analysis.failing import beside_failing, failing
+from judgekit.analysis.failing import failing
 from judgekit.analysis.graded import claims as graded_claims
 from judgekit.analysis.keeping import (
     BIASES,
     KEEP,
     about_labels,
-    controls,
     depends_on_runs,
     each_labeling,
     keeping,
@@ -27,7 +28,7 @@ from judgekit.analysis.keeping import (
     missing_labels,
 )
 from judgekit.analysis.nesting import nested
-from judgekit.analysis.primary import CHOOSE_RUNS, Primary
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary
 from judgekit.analysis.shipping import CHOICE, drawn_questions, each_run, missing_answers, more_questions, shipping
 from judgekit.analysis.unpaired import claims as unpaired_claims
 from judgekit.notebook import NotebookRepr
@@ -45,7 +46,7 @@ ON_RUNS: Final[tuple[Kind, ...]] = (
     kinds_that_disagree,
     missing_labels,
     nested,
-    controls,
+    partial(controls, use=CHOOSE_RUNS),
     more_questions,
     each_run,
     each_labeling,
@@ -53,7 +54,7 @@ ON_RUNS: Final[tuple[Kind, ...]] = (
 ON_ALL: Final[tuple[Kind, ...]] = (
     abstaining,
     failing,
-    beside_failing,
+    partial(controls, use=FIND_QUESTIONS),
     about_labels,
     costs,
     a_further_run,
@@ -130,14 +131,7 @@ class Decision(NotebookRepr):
 
 def decide_on(case: Case) -> Decision:
     """Return the decision on a case."""
-    claims = tuple(_claims(case))
-    standing = [claim for _, claim in stated(claims)]
-    # What a labeling shares qualifies several claims. It stands beside each that a line says; else it is said once.
-    sayers = {claim.sentence: claim for claim in (*reversed(claims), *standing)}
-    return Decision(
-        case.primary,
-        tuple(claim for claim in claims if claim in standing or claim is sayers[claim.sentence]),
-    )
+    return Decision(case.primary, tuple(_claims(case)))
 
 
 def no_decision(primary: Primary, why: str) -> Decision:

@@ -78,6 +78,7 @@ class Pool:
         at_hand: queries that there are, labelled or not.
         labels_again, answers_again: by run, the labels and the answers that it alone needs: what it would have added to
             the others. Empty with one run.
+        lists: different lists of documents that were answered from; 0 where that is not known.
     """
 
     queries: int
@@ -86,6 +87,7 @@ class Pool:
     at_hand: int
     labels_again: tuple[int, ...] = ()
     answers_again: tuple[int, ...] = ()
+    lists: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +174,16 @@ def price_of(
     if references:
         spent += references * (np.nan if money.reference is None else money.reference)
     return StrategyCost(known["requests"] * share, 0, references, spent)
+
+
+def takes(strategy: str, costs: pd.DataFrame, money: Money, pool: Pool) -> dict[str, float]:
+    """Return what one label, or one answer for `ANSWERING`, takes by unit: money, tokens and requests; NaN is unknown.
+
+    References are left out: a further run is about questions that have them.
+    """
+    of_all = costs.reindex([strategy]).iloc[0] / ((pool.lists if strategy == ANSWERING else pool.pooled) or np.nan)
+    return {
+        "money": money.price.get(strategy, float(of_all["money"])),
+        "tokens": float(of_all["prompt_tokens"] + of_all["completion_tokens"]),
+        "requests": float(of_all["requests"]),
+    }

@@ -59,10 +59,8 @@ def ranged(number: Ranged, written: Callable[[float], str], unit: str = "") -> s
 
 
 def with_r(number: Ranged) -> str:
-    """Return r with its interval, to stand in parentheses: ``r .44, .30 to .56``."""
-    if math.isnan(number.low):
-        return f"r {correlation(number.value)}, too few questions differ for an interval"
-    return f"r {correlation(number.value)}, {correlation(number.low)} to {correlation(number.high)}"
+    """Return r with its interval: ``r = .44 (.30 to .56)``."""
+    return f"r = {ranged(number, correlation)}"
 
 
 def names_of(names: Sequence[str], joint: str = "and") -> str:
@@ -84,10 +82,10 @@ def counted(number: int) -> str:
     return _SMALL[number] if number < len(_SMALL) else f"{number:,}"
 
 
-def rounded(number: float) -> int:
-    """Return a number with two significant digits, rounded up."""
+def rounded(number: float, *, down: bool = False) -> int:
+    """Return a number with two significant digits, rounded up by default."""
     unit: int = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
-    return math.ceil(number / unit) * unit
+    return (math.floor(number / unit) if down else math.ceil(number / unit)) * unit
 
 
 def plural(number: int, noun: str) -> str:

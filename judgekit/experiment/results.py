@@ -86,7 +86,11 @@ def costs(
         if amount.requests:
             row["requests"] = amount.requests
         if not isinstance(first.answerer, Imported) and not amount.unreported:
-            row["money"] = amount.money
+            row |= {
+                "prompt_tokens": amount.prompt_tokens,
+                "completion_tokens": amount.completion_tokens,
+                "money": amount.money,
+            }
         rows.append(row)
     for name, labeler in labelers.items():
         amount = session.usage(f"label {name}").standalone

@@ -144,7 +144,7 @@ def test_a_less_expensive_labeling_is_offered_only_within_one_standard_error() -
         assert ("other is not shown to follow more closely than the runs' own ranks" in lines["Keep"]) == offered
         (cheaper,) = claims(decision, "cheaper").values()
         assert (decision.kept, cheaper.subject, cheaper.shown) == ("own", "other", offered)
-        assert ("keep it to save requests." in lines["Keep"]) == offered
+        assert ("Keep it to save requests." in lines["Keep"]) == offered
         assert ("but its r is" in lines["Keep"]) != offered
         assert "; none for other." in lines["Cost"]
         # The interval is that of the claim "closer": both say whether the difference is shown.
@@ -185,8 +185,8 @@ def test_what_a_less_expensive_labeling_saves_is_named_and_money_only_where_pric
     table = pd.DataFrame({"labeling": ["own", "other"], **costs})
     background = Background(costs=table, pool=POOL, needs=needs)
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
-    assert f"other {f'needs {said}' if said else 'costs less'} and follows about as closely (" in lines["Keep"]
-    assert lines["Keep"].endswith(f": keep it to save {saves}.")
+    assert f"other {f'needs {said}' if said else 'costs less'} and follows about as closely: its r is " in lines["Keep"]
+    assert lines["Keep"].endswith(f" Keep it to save {saves}.")
 
 
 @pytest.mark.parametrize("source", ["references", "people", "trusted"])
@@ -261,7 +261,7 @@ def test_two_runs_are_compared_with_their_bounds_and_seldom_show_a_labeling() ->
     better, worse = sorted(claims(decision, "run"), key=lambda run: -claims(decision, "run")[run].value)
     assert f": either may be better. Shipping {better} loses at most " in lines["Choose"]
     assert -claims(decision, "run")[worse].low > -claims(decision, "run")[better].low
-    assert lines["Keep"].startswith("No labeling is shown to be useful: own has the largest r (")
+    assert lines["Keep"].startswith("No labeling is shown to be useful: own has the largest r, ")
     assert lines["Keep"].endswith("Two runs seldom can show one: add variants of them.")
     assert decision.kept == ""
     assert "New run" not in lines
@@ -301,15 +301,69 @@ def test_labels_for_the_outcome_are_said_not_to_be_answers() -> None:
 def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of_two() -> None:
     scores, quality = world({"own": (0.0, 1.0)}, n=100)
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=POOL))[1]
-    assert lines["New run"] == "A further run needs at most about 160 labels or 39 answers."
+    assert lines["New run"] == "A further run needs at most 160 labels or 39 answers."
     # Not more than all that there is.
     many = replace(POOL, labels_again=(400, 700, 900, 999), answers_again=(99, 98, 97, 96))
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=many))[1]
-    assert lines["New run"] == "A further run needs at most about 1,000 labels or 100 answers."
+    assert lines["New run"] == "A further run needs at most 1,000 labels or 100 answers."
     trusted = Background(costs=COSTS, pool=POOL, quality="nDCG@10 by NIST")
-    assert decided((scores, quality), background=trusted)[1]["New run"].endswith("at most about 160 labels.")
+    assert decided((scores, quality), background=trusted)[1]["New run"].endswith("at most 160 labels.")
     two = replace(POOL, labels_again=(5, 40), answers_again=(20, 30))
     assert "New run" not in decided((scores, quality), background=Background(costs=COSTS, pool=two))[1]
+
+
+@pytest.mark.parametrize(
+    ("costs", "keep", "more", "needs"),
+    [
+        # A label takes a thousandth of what its labeling took, an answer a three-hundredth of what the answers took.
+        ({"money": [9.0, 60.0]}, "For later runs keep", "", "160 labels (1.44) or 39 answers (7.80)"),
+        (
+            {"money": [30.0, 30.0]},
+            "Of these",
+            "no more, unless fewer than about 100",
+            "labels (4.80) or 39 answers (3.90)",
+        ),
+        ({"money": [30.0, 38.0]}, "Of these", "hardly more, unless fewer", "160 labels (4.80) or 39 answers (4.94)"),
+        ({"money": [9.0, np.nan]}, "For later runs keep", "", "160 labels or 39 answers"),
+        ({"money": [9000.0, 3.0]}, "Of these", "no more.", "labels (1,440) or 39 answers (0.39)"),
+        ({"requests": [1000.0, 300.0]}, "Of these", "no more", "160 labels (160 requests) or 39 answers (39 requests)"),
+        (
+            {"requests": [1000.0, 300.0], "prompt_tokens": [1e5, 3e5], "completion_tokens": [5.0, 9e4]},
+            "For later runs keep",
+            "",
+            "160 labels (17,000 tokens) or 39 answers (51,000 tokens)",
+        ),
+    ],
+)
+def test_labels_are_for_further_runs_only_where_they_take_less_than_answers(
+    costs: dict[str, list[float]], keep: str, more: str, needs: str
+) -> None:
+    scores, quality = world({"own": (0.0, 1.0)}, n=100)
+    table = pd.DataFrame({"labeling": ["own", "answers"], **costs})
+    background = Background(costs=table, pool=replace(POOL, lists=300))
+    decision, lines = decided((scores, quality), background=background)
+    assert decision.kept == "own", "the rule names one labeling, whatever it costs"
+    assert lines["Keep"].startswith(keep)
+    assert ("But answer a further run rather than label it: that costs " in lines["Keep"]) == (keep == "Of these")
+    assert more in lines["Keep"]
+    assert needs in lines["New run"]
+    # Without prices of answers, or for existing labels, nothing is said.
+    for unknown in (
+        replace(background, pool=POOL),
+        replace(background, needs={"own": Needs(existing=True)}),
+        replace(background, quality="nDCG@10 by NIST"),
+    ):
+        assert decided((scores, quality), background=unknown)[1]["Keep"].startswith("For later runs keep own: ")
+
+
+def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_keep_does_not() -> None:
+    rng = np.random.default_rng(1)
+    quality = (rng.random((4, 300)) < 0.5).astype(float)
+    own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, 0.85))
+    background = Background(costs=COSTS, pool=replace(POOL, lists=300))
+    _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
+    assert "But answer a further run rather than label it: that costs no more, unless fewer than" in lines["Keep"]
+    assert lines["Keep"].endswith(" Keep it to save requests, for further runs too.")
 
 
 @pytest.mark.parametrize(
@@ -388,7 +442,7 @@ def test_kinds_of_question_that_disagree_stand_with_the_labeling(judgekit: Judge
     scores, answers = tables({"gold": gold}, quality, ("A", "B"))
     answers = answers.assign(kind=np.where(answers["query_id"] < "q1000", "open", "a or b"))
     decision, lines = decided((scores, answers), rules=Rules(resamples=500, by="kind"))
-    assert claims(decision, "misleads")["gold"].shown
+    assert claims(decision, "gain")["gold"].high < 0
     assert [claim.against for claim in decision.claims if claim.kind == "by kind"] == ["a or b", "open"]
     assert "gold is left out. It picks B, which the answers show to be worse." in lines["Keep"]
     assert lines["Keep"].endswith("gold does otherwise within a or b and open questions: choose by kind.")

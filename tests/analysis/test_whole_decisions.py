@@ -20,7 +20,7 @@ from tests.analysis.worlds import tables, world
 TEXTS: Final = Path(__file__).with_name("whole_decisions.txt")
 NAMES: Final = ("erag", "judge", "gold", "containment", "strong", "words")
 READER: Final = jk.Endpoint("x", "http://localhost:1/v1", "m")
-POOL: Final = Pool(104, 1092, 2125, 104, (15, 60, 90, 120, 150, 202), (74, 80, 85, 90, 95, 102))
+POOL: Final = Pool(104, 1092, 2125, 104, (15, 60, 90, 120, 150, 202), (74, 80, 85, 90, 95, 102), 571)
 CASES: Final[dict[str, Callable[[], dict[str, Any]]]] = {}
 
 
@@ -60,7 +60,7 @@ def six_runs_and_six_labelings() -> dict[str, Any]:
 @case
 def with_prices_and_a_budget() -> dict[str, Any]:
     made = six_runs_and_six_labelings()
-    costs = made["background"].costs.assign(money=[9.0, 9.05, 0.0, 0.01, 45.0, 0.0, 5.0])
+    costs = made["background"].costs.assign(money=[9.0, 9.05, 0.0, 0.01, 45.0, 0.0, 50.0])
     money = Money("EUR", reference=0.5, judgment=0.6, budget=500)
     return {**made, "background": Background(costs=costs, pool=POOL, needs=made["background"].needs, money=money)}
 

@@ -11,13 +11,17 @@ def test_which_run_and_which_labels(demo: Finished) -> None:
         "tfidf, rrf, bm25 or fourgrams may be the best of these 6 runs; the other two are"
     )
     assert "tfidf answers best so far: shipping it loses at most 6." in lines["Choose"]
-    assert lines["Keep"].startswith("For later runs keep erag: it follows the answers most closely (r .44, .2")
-    assert ", for this reader. containment needs no requests, but its r is lower by more" in lines["Keep"]
-    assert "; .08 lower, -.0" in lines["Keep"]
-    assert lines["Cost"].startswith(
-        "104 new questions would take 571 requests for answers; 1,092 for erag or judge; none for containment."
+    assert lines["Keep"].startswith(
+        "Of these labels keep erag: it follows the answers most closely, for this reader, with r = .44 (.2"
     )
-    assert lines["New run"] == "A further run needs at most about 500 labels or 104 answers."
+    assert ". But answer a further run rather than label it: that costs no more, unless fewer than" in lines["Keep"]
+    assert "containment needs no requests, but its r is .08 lower (-.0" in lines["Keep"]
+    assert lines["Keep"].endswith("), which may be chance.")
+    assert lines["Cost"].startswith(
+        "104 new questions take 571 requests for answers; 1,092 for erag or judge; none for containment."
+    )
+    assert lines["New run"].startswith("A further run needs at most 500 labels (9")
+    assert lines["New run"].endswith(",000 tokens) or 104 answers (48,000 tokens).")
     assert lines["Failing"].startswith("Of two questions, erag finds the worse answered one 83 (7")
     assert lines["Next"] == "To ship a run within 2 points of the best takes about 1,400 questions; you have 104."
     assert "provenance" not in " ".join(lines.values()), "labels that exist cannot be kept for new documents"

@@ -1,0 +1,57 @@
+"""Controls: what looks at no question, beside the labelings of a use, and which of these are not shown to do better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from judgekit.analysis.background import CLOSED_BOOK, LENGTH, RETRIEVER, TWIN
+from judgekit.analysis.case import COEFFICIENT, Case
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.keeping import CHEAPER, FINDS, KEEP, offered
+from judgekit.analysis.primary import CHOOSE_RUNS
+from judgekit.analysis.wording import names_of, ranged, times, with_r
+
+_WORDS: Final = {
+    CLOSED_BOOK: "answers without documents",
+    RETRIEVER: "the runs' own ranks",
+    LENGTH: "the length of documents",
+}
+
+
+def controls(case: Case, use: str) -> Iterator[Claim]:
+    """Yield how well each control does, which labelings are not shown to do better, and which take no part."""
+    labelings, choosing = case.series(use), use == CHOOSE_RUNS
+    unbeaten: dict[str, list[str]] = {}
+    for control in case.controls(use):
+        value = control.ranged(COEFFICIENT[use], case.rules.confidence, case.resamples)
+        of_labeling = control.name.removeprefix(TWIN)
+        is_twin = of_labeling != control.name
+        words = f"one score per question of {of_labeling}" if is_twin else _WORDS.get(control.name, control.name)
+        if not np.isfinite(value.value):
+            yield Claim("control", f"A control, {words}, says nothing: it is constant.", control.name, use)
+            continue
+        if choosing:
+            said = f"follows {case.target} with {with_r(value)}"
+        else:
+            said = f"finds the worse answered of two questions {ranged(value, times)} times in 100"
+        yield Claim("control", f"A control, {words}, {said}.", control.name, use, *value)
+        for labeling in labelings:
+            if is_twin and labeling.name != of_labeling:
+                continue  # another labeling's twin is not held against it
+            if (labeling.name, control.name) not in case.leads(use, [labeling, control]).shown:
+                short = f"{words} with {with_r(value)}" if choosing else "one score per question" if is_twin else words
+                unbeaten.setdefault(labeling.name, []).append(short)
+    other, close = offered(case)
+    for name, beside in unbeaten.items():
+        does = "follow more closely than" if choosing else "find more of them than"
+        stands = FINDS
+        if choosing:
+            stands = CHEAPER if close and other is not None and name == other.name else KEEP
+        said = f"{name} is not shown to {does} {names_of(beside, 'or')}."
+        yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{stands}: {name}")
+    if labelings or choosing:
+        for name, why in case.excluded(use).items():
+            yield Claim("excluded", f"{name} takes no part: {why}.", name, qualifies=KEEP if choosing else FINDS)
