@@ -16,7 +16,7 @@ from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Target, attaina
 from judgekit.analysis.follow import MIN_TELLING, pooled_correlation
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import Margins, margins, mean_concordance_interval, within_query_interval
-from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
+from judgekit.analysis.rankings import over_runs, within_queries
 from judgekit.analysis.resampling import Interval, interval
 from judgekit.data.tables import ALL
 
@@ -25,8 +25,6 @@ Ints = npt.NDArray[np.intp]
 LEVELS: Final = ("query", "within-query", "system")
 MIN_RUNS: Final = 5
 """Below so many runs the system level is descriptive only."""
-TOP_HEAVY_RUNS: Final = 10
-"""From so many runs on the system level has tau_AP and rank-biased overlap too."""
 
 _KEPT: Final = 2**28
 """Bytes of resampled quality that are kept for the next measure."""
@@ -310,7 +308,6 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the coefficients over runs of means over the queries that all runs have."""
     runs, size = len(panel.runs), resamples.weights.shape[1]
-    names = (*names, *TOP_HEAVY) if runs >= TOP_HEAVY_RUNS else names
     for index in range(len(panel.labelings)):
         where = panel.complete(index)
         n = int(where.sum())
