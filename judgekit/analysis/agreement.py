@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -34,22 +35,12 @@ if TYPE_CHECKING:
 _MAX_VALUES: Final = 50
 """With more distinct labels only alpha_interval is worked out on the labels."""
 
-_MAX_GRADES: Final = 10
-"""With more distinct labels there are no precision and recall of each."""
-
-_SYSTEM: Final = ("first", "second", "measure", "coefficient", "value", "ci_low", "ci_high", "runs", "queries",
-                  "undefined_reason")  # fmt: skip
 _PAIR: Final = ["first", "second"]
-_TABLE: Final = ["on", "coefficient", "value", "ci_low", "ci_high", "pairs", "queries", "undefined_reason"]
+_ENDS: Final = ["coefficient", "value", "ci_low", "ci_high"]
+_TABLE: Final = [*_PAIR, "on", *_ENDS, "pairs", "queries", "undefined_reason"]
+_SYSTEM: Final = [*_PAIR, "measure", *_ENDS, "runs", "queries", "undefined_reason"]
 
-_SHARES: Final = ("agreement", "precision", "recall")
-"""Coefficients that are shares of pairs, whose interval is Wilson's."""
-
-_LABELS: Final = "labels"
-_RELEVANCE: Final = "relevance"
-_BOTH: Final = "labels and relevance"
-_PEOPLE: Final = "relevance, where people made the second labeling"
-
+Bools = npt.NDArray[np.bool_]
 Formula = Callable[[Floats, Floats], Floats]
 """From sums over queries, shape (S, B), and the distinct labels, shape (G,), to the coefficient, shape (B,)."""
 
@@ -63,11 +54,9 @@ class Agreement:
             undefined_reason``; none for labelings without a coefficient in common. They are taken ``on`` the labels
             where both labelings have the same scale, other than binary, and ``on`` relevance (relevant or not, from
             each labeling's own least relevant label on) where both say what is relevant: ``agreement``, the share of
-            pairs with the same label; Cohen's ``kappa``, with linear and quadratic weights, too; Krippendorff's
+            pairs with the same label; Cohen's ``kappa``, with quadratic weights, too; Krippendorff's
             ``alpha_nominal``, ``_ordinal``, ``_interval``; Gwet's ``ac1``; ``mean_difference``, first minus second;
-            the indices ``prevalence`` (both relevant minus neither, per pair) and ``bias`` (only the first relevant
-            minus only the second); and where people made the second, ``precision`` and ``recall`` of the first, with
-            few distinct labels of each label G, too (``precision=G``).
+            and on relevance, where people made the second, ``precision`` and ``recall`` of the first.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
         system: with runs, rows ``first, second, measure, coefficient, value, ci_low, ci_high, runs, queries,
@@ -77,7 +66,7 @@ class Agreement:
     table: pd.DataFrame
     confusion: pd.DataFrame
     coverage: pd.DataFrame
-    system: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(_SYSTEM)))
+    system: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_SYSTEM))
 
 
 @one_thread
@@ -98,7 +87,7 @@ def agreement(
     if twice is not None:
         raise DataError(f"two labelings are named {twice!r}: rename one of them")
     ordered = sorted(labelings, key=lambda x: x.name in people)
-    table: list[dict[str, object]] = []
+    table: list[tuple[object, ...]] = []
     confusion: list[tuple[object, ...]] = []
     coverage: list[tuple[object, ...]] = []
     for first, second in combinations(ordered, 2):
@@ -108,7 +97,7 @@ def agreement(
         coverage.append((*pair, len(both), len(one) - len(both), len(other) - len(both)))
         counts = both.groupby(["relevance_1", "relevance_2"], as_index=False).size()
         confusion += [(*pair, *row) for row in counts.itertuples(index=False)]
-        queries, query = np.unique(both["query_id"].to_numpy(dtype=object), return_inverse=True)
+        query, queries = pd.factorize(both["query_id"], sort=True)
         labels = PairedLabels(
             first=both["relevance_1"].to_numpy(),
             second=both["relevance_2"].to_numpy(),
@@ -117,25 +106,13 @@ def agreement(
         )
         by_people = second.name in people and first.name not in people
         for on, taken, formulas in _looks(labels, first.scale, second.scale, by_people):
-            for name, formula in formulas.items():
-                found = taken.coefficient(name, formula, confidence)
-                table.append(
-                    {
-                        "first": first.name,
-                        "second": second.name,
-                        "on": on,
-                        "coefficient": name,
-                        "value": found.value,
-                        "ci_low": found.low,
-                        "ci_high": found.high,
-                        "pairs": len(both),
-                        "queries": len(queries),
-                        "undefined_reason": "" if np.isfinite(found.value) else _why_undefined(name, len(both)),
-                    }
-                )
+            for name in formulas:
+                ranged = taken.coefficient(name, confidence)
+                reason = "" if np.isfinite(ranged.value) else _why_undefined(name, len(both))
+                table.append((*pair, on, name, *ranged, len(both), len(queries), reason))
+    # With one labeling, or where nothing can be compared, there is no row, and the columns are there all the same.
     return Agreement(
-        # With one labeling, or where nothing can be compared, there is no row, and the columns are there all the same.
-        pd.DataFrame(table, columns=[*_PAIR, *_TABLE]),
+        pd.DataFrame(table, columns=_TABLE),
         pd.DataFrame(confusion, columns=[*_PAIR, "first_label", "second_label", "pairs"]),
         pd.DataFrame(coverage, columns=[*_PAIR, "both", "only_first", "only_second"]),
     )
@@ -159,7 +136,7 @@ def system_agreement(
                 ends = found.interval(name, confidence, weights)[:2]
                 value = (name, found.value(name), *ends)
                 rows.append((*pair, str(measure), *value, len(evaluation.runs), found.queries, found.reason))
-    return pd.DataFrame(rows, columns=list(_SYSTEM))
+    return pd.DataFrame(rows, columns=_SYSTEM)
 
 
 def _obtained(labeling: Labeling) -> pd.DataFrame:
@@ -188,32 +165,22 @@ class PairedLabels:
         if not len(self.values):
             object.__setattr__(self, "values", np.unique(np.concatenate([self.first, self.second])))
 
-    def coefficient(self, name: str, formula: Formula, confidence: float) -> Ranged:
-        """Return a coefficient with its interval; without one if the labels differ on too few queries."""
+    def coefficient(self, name: str, confidence: float) -> Ranged:
+        """Return one of `FORMULAS` with its interval; without one if the labels differ on too few queries."""
         if not len(self.first):
             return UNKNOWN
-        sums = self._sums(name)
+        formula, sums = FORMULAS[name], self._sums(name)
         value = float(formula(sums.sum(axis=1, keepdims=True), self.values)[0])
         if not np.isfinite(value):
             return UNKNOWN
-        if name.startswith(_SHARES):
-            hits, query = self._hits(name)
-            return Ranged(value, *within_query_interval(hits, confidence, query))
+        if name in _SHARES:
+            of = _SHARES[name](self)
+            hits = (self.first == self.second)[of].astype(np.float64)
+            return Ranged(value, *within_query_interval(hits, confidence, self.query[of]))
         if len(np.unique(self.query[self.first != self.second])) < MIN_TELLING:
             return Ranged(value)
         ends = interval(value, formula(sums @ self.weights, self.values), confidence, "percentile", len(self.weights))
         return Ranged(value, ends.low, ends.high)
-
-    def _hits(self, name: str) -> tuple[Floats, npt.NDArray[np.intp]]:
-        """Return of which pairs a coefficient is the share, as 1 or 0, and their queries."""
-        kind, _, label = name.partition("=")
-        same = (self.first == self.second).astype(np.float64)
-        if kind == "agreement":
-            return same, self.query
-        # The name holds the label with six digits only.
-        nearest = self.values[np.argmin(np.abs(self.values - float(label or 1)))]
-        where = (self.first if kind == "precision" else self.second) == nearest
-        return same[where], self.query[where]
 
     def _sums(self, name: str) -> Floats:
         """Return what a coefficient needs of every query, to be added up over queries: shape (S, Q)."""
@@ -227,33 +194,34 @@ class PairedLabels:
         return counts.reshape(size * size, queries).astype(np.float64)
 
 
+_SHARES: Final[Mapping[str, Callable[[PairedLabels], Bools]]] = {
+    "agreement": lambda labels: np.ones(len(labels.first), np.bool_),
+    "precision": lambda labels: labels.first == 1,
+    "recall": lambda labels: labels.second == 1,
+}
+"""Coefficients that are shares of some pairs, whose interval is Wilson's."""
+
+
 def _looks(
     labels: PairedLabels, first: Scale, second: Scale, by_people: bool
-) -> Iterator[tuple[str, PairedLabels, dict[str, Formula]]]:
+) -> Iterator[tuple[str, PairedLabels, tuple[str, ...]]]:
     """Yield on what two labelings are compared, their labels in this look, and its coefficients."""
     if first == second and first.kind != "binary":
-        formulas = {name: formula for name, (on, formula) in FORMULAS.items() if _LABELS in on}
-        if by_people and len(labels.values) <= _MAX_GRADES:
-            for label in labels.values.tolist():
-                formulas |= {f"{name}={label:g}": _of_grade(name, label) for name in ("precision", "recall")}
-        if len(labels.values) > _MAX_VALUES:
-            formulas = {"alpha_interval": _alpha_interval}
-        yield _LABELS, labels, formulas
+        yield "labels", labels, ON_LABELS if len(labels.values) <= _MAX_VALUES else ("alpha_interval",)
     if first.min_rel is not None and second.min_rel is not None:
-        looks = [_BOTH, _RELEVANCE, *([_PEOPLE] if by_people else [])]
         relevant = replace(
             labels,
             first=(labels.first >= first.min_rel).astype(np.float64),
             second=(labels.second >= second.min_rel).astype(np.float64),
             values=np.array([0.0, 1.0]),
         )
-        yield _RELEVANCE, relevant, {name: formula for name, (on, formula) in FORMULAS.items() if on in looks}
+        yield "relevance", relevant, (*ON_RELEVANCE, *(AGAINST_PEOPLE if by_people else ()))
 
 
 def _why_undefined(name: str, pairs: int) -> str:
     if not pairs:
         return "no pair has both labels"
-    return "no such pair" if name.startswith(("precision", "recall")) else "both labelings are constant"
+    return "no such pair" if name in AGAINST_PEOPLE else "both labelings are constant"
 
 
 def _shares(sums: Floats, size: int) -> tuple[Floats, Floats, Floats]:
@@ -268,34 +236,27 @@ def _one_minus(observed: Floats, expected: Floats) -> Floats:
         return np.asarray(np.where(expected > 0, 1 - observed / expected, np.nan))
 
 
-def _kappa(power: int) -> Formula:
-    """Return Cohen's kappa that counts a difference of two labels as |a - b|^power, or as 1 for power 0."""
-
-    def kappa(sums: Floats, values: Floats) -> Floats:
-        shares, first, second = _shares(sums, len(values))
-        distance = np.abs(values[:, None] - values)
-        cost = (distance > 0).astype(np.float64) if power == 0 else distance**power
-        return _one_minus(np.einsum("ij,ijb->b", cost, shares), np.einsum("ij,ib,jb->b", cost, first, second))
-
-    return kappa
+def _kappa(sums: Floats, values: Floats, *, weighted: bool = False) -> Floats:
+    """Return Cohen's kappa, where a difference of two labels counts as 1, or as its square if it is weighted."""
+    shares, first, second = _shares(sums, len(values))
+    distance = values[:, None] - values
+    cost = distance**2 if weighted else (distance != 0).astype(np.float64)
+    return _one_minus(np.einsum("ij,ijb->b", cost, shares), np.einsum("ij,ib,jb->b", cost, first, second))
 
 
-def _alpha_of_tables(ordinal: bool) -> Formula:
+def _alpha(sums: Floats, values: Floats, *, ordinal: bool) -> Floats:
     """Return Krippendorff's alpha of two raters without missing values."""
-
-    def alpha(sums: Floats, values: Floats) -> Floats:
-        table = sums.reshape(len(values), len(values), -1)
-        together = table + np.swapaxes(table, 0, 1)
-        counts = together.sum(axis=1)
-        total = counts.sum(axis=0)
+    table = sums.reshape(len(values), len(values), -1)
+    together = table + np.swapaxes(table, 0, 1)
+    counts = together.sum(axis=1)
+    total = counts.sum(axis=0)
+    distance = (values[:, None] != values).astype(np.float64)[:, :, None]
+    if ordinal:
         middle = np.cumsum(counts, axis=0) - counts / 2
-        differ = (values[:, None] != values).astype(np.float64)[:, :, None]
-        distance = (middle[:, None] - middle[None]) ** 2 if ordinal else differ
-        observed = (together * distance).sum(axis=(0, 1)) / total
-        expected = (counts[:, None] * counts[None] * distance).sum(axis=(0, 1)) / (total * (total - 1))
-        return _one_minus(observed, expected)
-
-    return alpha
+        distance = (middle[:, None] - middle[None]) ** 2
+    observed = (together * distance).sum(axis=(0, 1)) / total
+    expected = (counts[:, None] * counts[None] * distance).sum(axis=(0, 1)) / (total * (total - 1))
+    return _one_minus(observed, expected)
 
 
 def _alpha_interval(sums: Floats, values: Floats) -> Floats:
@@ -320,36 +281,25 @@ def _mean_difference(sums: Floats, values: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ijb->b", values[:, None] - values, shares))
 
 
-def _of_grade(name: str, grade: float) -> Formula:
-    """Return precision or recall of one label."""
-
-    def share(sums: Floats, values: Floats) -> Floats:
-        at = int(np.argmin(np.abs(values - grade)))
-        table = sums.reshape(len(values), len(values), -1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(table[at, at] / table.take(at, axis=0 if name == "precision" else 1).sum(axis=0))
-
-    return share
+def _of_relevant(sums: Floats, values: Floats, *, side: int) -> Floats:
+    """Return the share of both relevant among those that one side calls relevant."""
+    shares = _shares(sums, len(values))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(shares[0][1, 1] / shares[side][1])
 
 
-def _prevalence(sums: Floats, values: Floats) -> Floats:
-    shares, _, _ = _shares(sums, len(values))
-    return np.asarray(shares[1, 1] - shares[0, 0])
-
-
-FORMULAS: Final[Mapping[str, tuple[str, Formula]]] = {
-    "agreement": (_BOTH, _same),
-    "kappa": (_BOTH, _kappa(0)),
-    "kappa_linear": (_LABELS, _kappa(1)),
-    "kappa_quadratic": (_LABELS, _kappa(2)),
-    "alpha_nominal": (_BOTH, _alpha_of_tables(ordinal=False)),
-    "alpha_ordinal": (_LABELS, _alpha_of_tables(ordinal=True)),
-    "alpha_interval": (_LABELS, _alpha_interval),
-    "ac1": (_BOTH, _ac1),
-    "prevalence": (_RELEVANCE, _prevalence),
-    "bias": (_RELEVANCE, _mean_difference),
-    "precision": (_PEOPLE, _of_grade("precision", 1)),
-    "recall": (_PEOPLE, _of_grade("recall", 1)),
-    "mean_difference": (_LABELS, _mean_difference),
+FORMULAS: Final[Mapping[str, Formula]] = {
+    "agreement": _same,
+    "kappa": _kappa,
+    "kappa_quadratic": partial(_kappa, weighted=True),
+    "alpha_nominal": partial(_alpha, ordinal=False),
+    "alpha_ordinal": partial(_alpha, ordinal=True),
+    "alpha_interval": _alpha_interval,
+    "ac1": _ac1,
+    "precision": partial(_of_relevant, side=1),
+    "recall": partial(_of_relevant, side=2),
+    "mean_difference": _mean_difference,
 }
-"""The coefficients, each with what it is taken on."""
+AGAINST_PEOPLE: Final = ("precision", "recall")
+ON_RELEVANCE: Final = ("agreement", "kappa", "alpha_nominal", "ac1")
+ON_LABELS: Final = tuple(name for name in FORMULAS if name not in AGAINST_PEOPLE)
