@@ -7,16 +7,14 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
-from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, compared
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.primary import Primary
-from judgekit.data.tables import COMPARISON, stacked
+from judgekit.data.tables import COMPARISON
 from judgekit.rules import Rules
 
 _BEHIND: Final = ("queries", "lacking", "tau_b_max")
@@ -109,24 +107,3 @@ class Collector:
         there = combinations([each for each in found if not each.reason], 2)
         pairs = ((about(a, b), a, b) for a, b in there if a.run == b.run)
         self.differences += compared(pairs, self.rules.confidence, self.resamples)
-
-    def cases(self) -> pd.DataFrame:
-        """Return how scores and quality of the primary cell fall together, per labeling."""
-        panel, _ = self.primary[self.cell.model]
-        columns = ["labeling", "score", "quality", "n"]
-        found = [pd.DataFrame(columns=columns)]
-        for index, name in enumerate(() if panel.means_only else panel.labelings):
-            if name not in self.controls:
-                where = panel.defined(index)
-                values = {"score": _steps(panel.scores[index][where]), "quality": _steps(panel.quality[where])}
-                counted = pd.DataFrame(values).groupby(["score", "quality"], as_index=False).size()
-                found.append(counted.rename(columns={"size": "n"}).assign(labeling=name)[columns])
-        return stacked(found)
-
-
-def _steps(values: Floats) -> Floats:
-    """Return the values, or where there are more than eleven the means of ten equal steps."""
-    if len(np.unique(values)) <= 11:
-        return values
-    step = np.digitize(values, np.linspace(values.min(), values.max(), 11)[1:-1])
-    return np.asarray((np.bincount(step, values) / np.maximum(np.bincount(step), 1))[step])

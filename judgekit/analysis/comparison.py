@@ -66,9 +66,6 @@ class Comparison(NotebookRepr):
             that is the outcome by construction).
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values.
-        cases: how scores and quality of the primary cell fall together: rows ``labeling, score, quality, n``, the
-            number of queries and runs with about this score (of a measure of which less is better, its negative) and
-            quality.
         warnings: sentences for the user.
         settings: what the numbers depend on: resamples, seed, confidence, margin_points.
         modes: the modes of answering side by side, where the quality table has several; the table and the decision are
@@ -79,7 +76,6 @@ class Comparison(NotebookRepr):
     decision: Decision
     differences: pd.DataFrame
     details: pd.DataFrame
-    cases: pd.DataFrame
     warnings: tuple[str, ...]
     independent: Mapping[str, Decision] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
@@ -241,7 +237,6 @@ class _Comparing:
             decision=self._decision(work, one_mode, obstacle, cell.model),
             differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
             details=details,
-            cases=work.cases(),
             warnings=tuple(dict.fromkeys(chain(self.notes, inputs.warnings, choices, warnings, accepted))),
             independent={
                 model: self._decision(work, one_mode, obstacle, model) for model in self._independent(inputs, cell)

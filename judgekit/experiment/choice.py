@@ -19,7 +19,7 @@ from judgekit.analysis.race import Choice, Look, RaceRules, Replay
 from judgekit.client.budget import Amount
 from judgekit.data.files import write_table
 from judgekit.data.streams import write_atomic
-from judgekit.report.drawing import Dot, Value, lines
+from judgekit.report.drawing import Chart, Dot, Panel, Value
 from judgekit.report.page import generic, shell
 from judgekit.report.svg import Figure
 
@@ -285,18 +285,18 @@ def figure(chosen: Chosen) -> Figure | None:
             title = name
             dots = [_behind(name, run, seen) for seen in thinned if seen.raced[run]]
         if dots:
-            panels[title] = value, dots
-    return lines(
+            panels[title] = Panel(value, dots)
+    return Chart(
         "race",
         "How far each run lies behind the leader, block by block",
         f"Intervals hold together at {100 * chosen.rules.confidence:g} %, however often one looks. A run whose interval"
         " lies above 0 drops out.",
         panels,
         {name: place for place, name in enumerate(chosen.runs)},
-        "questions",
+        across="questions",
         straight=True,
         high=150,
-    )
+    ).lines()
 
 
 def _behind(name: str, run: int, seen: Look) -> Dot:

@@ -473,7 +473,6 @@ def summarise(state: State) -> Results:
         agreement=kappas if len(kappas) else None,  # all coefficients are in agreement.csv
         models=None if matrix is None else matrix.table,
         modes=None if modes is None else modes.table,
-        cases=comparison.cases,
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),

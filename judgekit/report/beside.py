@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -40,8 +40,9 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
     old, new = (dict(results.decision) for results, _ in (before, after))
     decision = []
     for title in dict.fromkeys([*old, *new]):
-        if old.get(title, "") != new.get(title, ""):
-            decision.append((title, old.get(title, ""), new.get(title, "")))
+        line = title, old.get(title, ""), new.get(title, "")
+        if line[1] != line[2]:
+            decision.append(line)
     same = "The decision is the same."
     if decision:
         same = f"The decision differs in {', '.join(title for title, _, _ in decision)}."
@@ -52,13 +53,14 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
             moved.append(f"{row['labeling']} {count(row['changed'])} of {count(row['pairs in both'])}")
     labels_changed = f"Labels that changed: {', '.join(moved) or 'none'}."
     pairs, problem = _answers(before, after)
+    pairs = pairs.assign(won=pairs["after"] > pairs["before"], lost=pairs["after"] < pairs["before"])
     by_run = pairs.groupby("run", sort=False)
-    runs = by_run.agg(questions=("before", "size"), before=("before", "mean"), after=("after", "mean"),
-                      won=("won", "sum"), lost=("lost", "sum")).reset_index()  # fmt: skip
+    runs = by_run[["before", "after"]].mean().join(by_run[["won", "lost"]].sum())
+    runs.insert(0, "questions", by_run.size())
     means = pairs.groupby("query_id", sort=False)[["before", "after"]].mean().reset_index()
     means["change"] = means["after"] - means["before"]
-    won = means[means["change"] > 0].sort_values("change", ascending=False, kind="stable")
-    lost = means[means["change"] < 0].sort_values("change", kind="stable")
+    ordered = means.sort_values("change", kind="stable")
+    lost, won = ordered[ordered["change"] < 0], ordered[ordered["change"] > 0]
     if not problem:
         ends = f"{number(means['before'].mean())} to {number(means['after'].mean())}"
         problem = (
@@ -66,52 +68,52 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
             f" {before[0].primary.metric}, runs in both: {ends}."
         )
     queries = {**before[1].queries, **after[1].queries}
-    some = pd.concat([lost.head(MOST), won.head(MOST)])
-    some.insert(1, "question", [queries[q].text if q in queries else "" for q in some["query_id"]])
-    questions = some.rename(columns={"query_id": "query"})
-    return Changes((same, labels_changed, problem), tuple(decision), labels, runs, questions)
+    texts = {query_id: query.text for query_id, query in queries.items()}
+    questions = pd.concat([lost.head(MOST), won.tail(MOST)[::-1]])
+    questions.insert(1, "question", questions["query_id"].map(texts).fillna(""))
+    questions = questions.rename(columns={"query_id": "query"})
+    return Changes((same, labels_changed, problem), tuple(decision), labels, runs.reset_index(), questions)
 
 
 def _labels(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> Iterator[Mapping[str, object]]:
     """Yield for each labeling of both how many labels of the same pairs are others now."""
     (results, was), (_, now) = before, after
     scales = scales_of(results)
-    key = ["query_id", "doc_id"]
-    for name in was.labels:
+    for name, old in was.labels.items():
         if name not in now.labels:
             continue
-        old, new = was.labels[name], now.labels[name]
-        there = old.merge(new, on=key, suffixes=("", "_now"))
+        pairs = old.merge(now.labels[name], "outer", ["query_id", "doc_id"], suffixes=("", "_now"), indicator=True)
+        there = pairs[pairs["_merge"] == "both"]
         first = there["relevance"].where(there["status"] == Status.OK.value)
         second = there["relevance_now"].where(there["status_now"] == Status.OK.value)
         least = scales.get(name, Scale("binary")).threshold
         yield {
             "labeling": name,
             "pairs in both": len(there),
-            "changed": int(((first != second) & (first.notna() | second.notna())).sum()),
+            "changed": int((first.fillna(math.inf) != second.fillna(math.inf)).sum()),
             "relevant now": int(((second >= least) & ~(first >= least)).sum()),
             "no longer relevant": int(((first >= least) & ~(second >= least)).sum()),
-            "only before": len(old) - len(there),
-            "only after": len(new) - len(there),
+            "only before": int((pairs["_merge"] == "left_only").sum()),
+            "only after": int((pairs["_merge"] == "right_only").sum()),
         }
 
 
 def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> tuple[pd.DataFrame, str]:
     """Return the quality of the answers of both, by run and question, or why there is none."""
-    tables, empty = [], pd.DataFrame({"run": [], "query_id": [], "before": [], "after": [], "won": [], "lost": []})
+    tables, empty = [], pd.DataFrame({"run": [], "query_id": [], "before": [], "after": []})
     for results, behind in (before, after):
         if behind.quality is None:
             return empty, "Questions won and lost are unknown: the answers of one folder are gone."
         primary = results.primary
-        fixed = {"metric": primary.metric, "depth": primary.depth, "model": primary.model}
-        tables.append(where(behind.quality, **fixed)[["run", "query_id", "value"]].dropna())
-    cells = [(results.primary.metric, results.primary.depth) for results, _ in (before, after)]
-    if cells[0] != cells[1]:
+        rows = where(behind.quality, metric=primary.metric, depth=primary.depth, model=primary.model)
+        tables.append(rows[["run", "query_id", "value"]].dropna())
+    old, new = before[0].primary, after[0].primary
+    if (old.metric, old.depth) != (new.metric, new.depth):
         return empty, "Questions won and lost are not counted: the decisions are about another metric or depth."
-    pairs = tables[0].merge(tables[1], on=["run", "query_id"]).set_axis(["run", "query_id", "before", "after"], axis=1)
+    pairs = tables[0].merge(tables[1], on=["run", "query_id"])
     if pairs.empty:
         return empty, "Questions won and lost are not counted: no run has a question in both."
-    return pairs.assign(won=pairs["after"] > pairs["before"], lost=pairs["after"] < pairs["before"]), ""
+    return pairs.rename(columns={"value_x": "before", "value_y": "after"}), ""
 
 
 def write_beside(found: Mapping[str, tuple[Results, Backing]], path: str | Path) -> dict[str, Changes]:
@@ -125,18 +127,21 @@ def write_beside(found: Mapping[str, tuple[Results, Backing]], path: str | Path)
 
 def beside(found: Mapping[str, Results], changed: Mapping[str, Changes]) -> str:
     """Return a page that holds results, by the name of each, against each other: each in its own primary cell."""
-    rows = [per_run_rows(results).assign(dataset=name) for name, results in found.items()]
-    table = pd.concat(rows, ignore_index=True)
-    labelings = dict.fromkeys(info.name for results in found.values() for info in results.labelings)
-    measures = dict.fromkeys(measure for results in found.values() for measure in results.scores["measure"])
-    primaries = [results.primary for results in found.values()]
-    cells = {(primary.measure, primary.metric, primary.depth) for primary in primaries}
-    context: dict[str, Any] = {
-        "found": found,
-        "changed": changed,
-        "generic": partial(generic, confidence=0.95),
-        "figures": paper_figures(found),
-        "table": None if table.empty else table_1(table, list(labelings), list(measures)),
-        "differ": len(cells) > 1,
-    }
-    return shell("beside.html", **context)
+    parts, cells = [], set()
+    labelings, measures = dict[str, None](), dict[str, None]()
+    for name, results in found.items():
+        primary = results.primary
+        parts.append(per_run_rows(results).assign(dataset=name))
+        cells.add((primary.measure, primary.metric, primary.depth))
+        labelings |= dict.fromkeys(info.name for info in results.labelings)
+        measures |= dict.fromkeys(results.scores["measure"])
+    table = pd.concat(parts, ignore_index=True)
+    return shell(
+        "beside.html",
+        found=found,
+        changed=changed,
+        generic=partial(generic, confidence=0.95),
+        figures=paper_figures(found),
+        table=None if table.empty else table_1(table, labelings, measures),
+        differ=len(cells) > 1,
+    )

@@ -1,46 +1,123 @@
-"""How a figure is drawn: panels of dots with intervals, bars and lines, each of which says its numbers in words."""
+"""How a figure is drawn: panels of marks with intervals, in rows or against an axis.
+
+Python says where everything stands; `templates/figure.svg` writes it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import pandas as pd
 from markupsafe import Markup
 
-from judgekit.report.formatting import interval, number
-from judgekit.report.svg import (
-    NARROW,
-    WIDTH,
-    Axis,
-    Figure,
-    Point,
-    bands,
-    colour,
-    cut,
-    join,
-    linear,
-    logarithmic,
-    marker,
-    ruled,
-    tag,
-    text_width,
-)
+from judgekit.report.formatting import cut, interval, number, text_width
+from judgekit.report.markup import fill
+from judgekit.report.svg import NARROW, WIDTH, Figure
 
-LEFT, MARGIN, BETWEEN = 64.0, 16.0, 28.0
-ROW = 34.0
+MARGIN: Final = 16.0
+BETWEEN: Final = 28.0
+TITLE: Final = 26.0
+"""Pixels left at the edges of a drawing, between panels, and above a panel for its title."""
+
+BELOW: Final = 64.0
+"""Pixels below a panel, for the texts of its axis and a gap."""
+
+SCALE: Final = 64.0
+"""Pixels beside a panel, for the numbers and the title of an upright axis."""
+
+ROW: Final = 34.0
 
 
-class Value(NamedTuple):
-    """An axis of values: its title, what is chance on it, what it always holds, and where it ends."""
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A linear map from data to pixels, and what is written along it.
+
+    Attributes:
+        low, high: the ends in data.
+        start, end: the same in pixels.
+        ticks: the values that are marked, each with its text.
+        places: of an axis of names, the values that stand side by side; their positions are mapped.
+        title: its title.
+        chance: the value that is chance, marked by a dotted line; NaN for none.
+        grid: whether each tick has a line across the panel.
+        cells: the most characters of a tick's text.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: Sequence[tuple[float, str]] = ()
+    places: Sequence[float] = ()
+    title: str = ""
+    chance: float = math.nan
+    grid: bool = True
+    cells: int = 28
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of a value."""
+        at = self.places.index(value) if self.places else value
+        return self.start + (at - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether chance is marked."""
+        return not math.isnan(self.chance)
+
+    @property
+    def middle(self) -> float:
+        """The pixel in its middle."""
+        return (self.start + self.end) / 2
+
+    @property
+    def top(self) -> float:
+        """The upper end of an upright axis."""
+        return min(self.start, self.end)
+
+    @property
+    def bottom(self) -> float:
+        """The lower end of an upright axis."""
+        return max(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an axis of values shows: its title, what is chance on it, what it always holds, and where it ends."""
 
     title: str
     chance: float = math.nan
     held: tuple[float, ...] = (0.0,)
     floor: float = -math.inf
     ceiling: float = math.inf
+
+    def axis(self, numbers: Sequence[float], start: float, end: float) -> Axis:
+        """Return an axis with a round tick about every 55 pixels that holds all finite numbers."""
+        finite = [value for value in (*numbers, *self.held) if math.isfinite(value)]
+        low, high = min(finite), max(finite)
+        if high - low < 1e-6 * max(abs(low), abs(high), 1):
+            # As good as one value: without a range of its own its ticks would all read the same.
+            low, high = low - (abs(low) / 20 or 0.05), high + (abs(high) / 20 or 0.05)
+        raw = (high - low) / max(2, round(abs(end - start) / 55))
+        power = 10.0 ** math.floor(math.log10(raw))
+        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
+        # An axis ends at a fifth of a step: whole steps would leave most of a narrow panel empty.
+        end_step = step / 5
+        low = max(math.floor(low / end_step) * end_step, self.floor)
+        high = min(math.ceil(high / end_step) * end_step, self.ceiling)
+        digits = max(0, -math.floor(math.log10(step) + 1e-9)) + f"{step:.1e}".startswith("2.5")
+        ticks = []
+        for turn in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1):
+            ticks.append((turn * step, f"{turn * step + 0.0:,.{digits}f}"))
+        return Axis(low, high, start, end, ticks, title=self.title, chance=self.chance)
+
+
+def bands(ticks: Sequence[tuple[float, str]], start: float, end: float, *, title: str = "", cells: int = 28) -> Axis:
+    """Return an axis on which each value has an equal band and a name."""
+    values = [value for value, _ in ticks]
+    return Axis(-0.5, len(values) - 0.5, start, end, ticks, places=values, title=title, grid=False, cells=cells)
 
 
 COEFFICIENTS: Final = {
@@ -55,9 +132,8 @@ COEFFICIENTS: Final = {
 class Dot:
     """One mark of a series: where it stands, its value with interval and number of cases, and how it looks.
 
-    ``look`` is "" for a point, ``off`` for one that does not count, ``single`` for one of several behind others,
-    ``mean`` for a bend of a line without a point, ``circle`` for one as large as ``size``, and ``bar``, ``share`` or
-    ``lost`` for a bar from ``low`` to ``high``. ``text`` stands for the value where a number does not say it.
+    ``look`` is "" for a point, ``off`` for one that does not count, ``share`` or ``lost`` for a bar from ``low`` to
+    ``high``. ``text`` stands for the value where a number does not say it.
     """
 
     series: str
@@ -69,273 +145,263 @@ class Dot:
     word: str = ""
     look: str = ""
     text: str = ""
-    size: float = 5.0
+    opacity: float = 1.0
     digits: int = 3
 
     @property
     def bar(self) -> bool:
         """Whether it is drawn from ``low`` to ``high``."""
-        return self.look in ("bar", "share", "lost")
+        return self.look in ("share", "lost")
+
+    @property
+    def shown(self) -> str:
+        """Its value as text."""
+        return self.text or number(self.value, self.digits)
+
+    @property
+    def place(self) -> str | float:
+        """Where it stands, as a name or a number."""
+        if self.word or math.isnan(self.at):
+            return self.word
+        return self.at
 
     @property
     def note(self) -> str:
         """What it says, in words."""
-        where = f", {self.word}" if self.word else "" if math.isnan(self.at) else f" at {self.at:,.10g}"
-        ends = "" if self.bar else interval(self.low, self.high, self.digits)
-        cases = "" if math.isnan(self.n) else f", n = {self.n:,.0f}"
-        return f"{self.series}{where}: {self.text or number(self.value, self.digits)} {ends}".rstrip() + cases
-
-    def drawn(self, at: Point, ends: tuple[Point, Point], index: int) -> Markup:
-        """Return its mark, which says its numbers to whoever points at it."""
-        (x1, y1), (x2, y2) = ends
-        body, style = [tag("title", self.note)], f"{colour(index)} {self.look}".rstrip()
-        if self.bar:
-            style = style if self.look == "bar" else self.look
-            opacity = self.size if self.look == "share" else None
-            body.append(
-                tag("rect", x=x1, y=y1 - 11, width=max(x2 - x1, 1), height=22, class_=style, fill_opacity=opacity)
-            )
-        elif self.look == "single":
-            body.append(tag("line", x1=at[0], x2=at[0], y1=at[1] + 7, y2=at[1] + 13, class_=style))
-        elif self.look == "circle":
-            body.append(tag("circle", cx=at[0], cy=at[1], r=self.size, class_=f"{style} point", fill_opacity=0.45))
-        else:
-            if math.isfinite(x1 + y1 + x2 + y2):
-                body.append(tag("line", x1=x1, x2=x2, y1=y1, y2=y2, class_=f"whisker {style}"))
-            body.append(marker(*at, index, extra=" off" * (self.look == "off")))
-        return tag("g", *body, class_="mark")
+        note = self.series
+        if self.word:
+            note += f", {self.word}"
+        elif not math.isnan(self.at):
+            note += f" at {self.at:,.10g}"
+        note += f": {self.shown}"
+        if not self.bar:
+            note = f"{note} {interval(self.low, self.high, self.digits)}".rstrip()
+        if not math.isnan(self.n):
+            note += f", n = {self.n:,.0f}"
+        return note
 
 
-Panels = Mapping[str, tuple[Value, Sequence[Dot]]]
-"""The panels of a figure by title: what their values are, and their dots."""
+class Panel(NamedTuple):
+    """A panel of a figure: what its values are, and its marks."""
+
+    value: Value
+    dots: Sequence[Dot]
+
+    @property
+    def numbers(self) -> list[float]:
+        """All that its axis has to hold."""
+        return [number for dot in self.dots for number in (dot.value, dot.low, dot.high)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A dot in its place, with the ends of its interval in pixels and a text beside it."""
+
+    dot: Dot
+    index: int
+    x: float
+    y: float
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    text: str = ""
+    text_x: float = 0.0
+    text_style: str = "quiet"
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends are known."""
+        return math.isfinite(self.x1 + self.y1 + self.x2 + self.y2)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is a value to draw."""
+        return math.isfinite(self.x + self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A panel in its place: its axes in pixels, its marks, and the lines that join them by series."""
+
+    title: str
+    left: float
+    x: Axis
+    y: Axis
+    marks: Sequence[Mark]
+    paths: Sequence[tuple[int, str]] = ()
+    cells: int = 44
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What a figure is drawn on: its width in pixels, panels side by side at most, cells of a row's name at most."""
+    """What a figure is drawn on: its width in pixels, panels side by side at most, cells of a name at most."""
 
     width: float
     columns: int
     cells: int
 
-    def frames(self, panels: Panels, left: float, columns: int, high: float) -> Iterator[Frame]:
-        """Yield the frame of each panel, of which ``columns`` at most stand side by side, each ``high`` pixels high."""
-        columns = min(columns, self.columns, len(panels))
-        wide = (self.width - MARGIN - left - BETWEEN * (columns - 1)) / columns
-        for place, (title, (value, dots)) in enumerate(panels.items()):
-            row, column = divmod(place, columns)
-            start = left + column * (wide + BETWEEN)
-            yield Frame(title, value, dots=dots, start=start, end=start + wide, top=row * high)
 
-    def room(self, names: Sequence[str]) -> float:
-        """Return how much room the names of rows need on their left."""
-        return min(240.0, 24 + max(text_width(cut(name, self.cells)) for name in names))
-
-
-class Frame(NamedTuple):
-    """A panel in its place: from ``start`` to ``end`` across the sheet, and ``top`` down from its upper edge."""
-
-    title: str
-    value: Value
-    dots: Sequence[Dot]
-    start: float
-    end: float
-    top: float
-
-
-SHEETS: Final = (Sheet(WIDTH, 3, 28), Sheet(NARROW, 1, 16))
+SHEETS: Final = (Sheet(WIDTH, 2, 28), Sheet(NARROW, 1, 16))
 """A figure is drawn for a page and for a phone, where one scaled to the width would be too small to read."""
 
-Drawing = Callable[[Sheet], tuple[float, list[Markup]]]
-"""Draws a figure on a sheet: its height, and its elements."""
+Lay = Callable[["Sheet", str, float, float, float], Placed]
+"""Places a panel of a title on a sheet, between two pixels across, below a third."""
 
 
-def rows(
-    name: str,
-    title: str,
-    caption: str,
-    panels: Panels,
-    order: Mapping[str, int],
-    across: str = "run",
-    *,
-    shared: bool = True,
-) -> Figure:
-    """Return a row for each series, in order of appearance, with its dots and bars in each panel.
+@dataclass(frozen=True)
+class Chart:
+    """A figure before it is drawn.
 
-    Panels share their rows, or each has rows of its own.
+    Attributes:
+        name, title, caption: as of the figure.
+        panels: by title.
+        order: the number of each series, which gives it its colour and shape.
+        across: what the marks of a series differ by, a column of the numbers.
+        names: of the values that marks stand at; without them marks stand at numbers.
+        straight: whether these numbers lie on an axis of numbers, and not side by side.
+        high: pixels of a panel with an upright axis.
     """
-    every = list(dict.fromkeys(dot.series for _, dots in panels.values() for dot in dots))
-    own = {heading: list(dict.fromkeys(dot.series for dot in dots)) for heading, (_, dots) in panels.items()}
-    high = 24 + ROW * max(len(every) if shared else len(names) for names in own.values())
 
-    def draw(sheet: Sheet) -> tuple[float, list[Markup]]:
-        left = sheet.room(every) if shared else MARGIN
-        body: list[Markup] = []
-        bottom = high
-        for frame in sheet.frames(panels, left, len(panels), high + 64):
-            names, start = every, frame.start
-            if not shared:
-                names = own[frame.title]
-                start += sheet.room(names) - MARGIN
-            # Side by side, panels end at the same height; below each other, each where its rows end.
-            bottom = frame.top + (high if sheet.columns > 1 else 24 + ROW * len(names))
-            places = {series: frame.top + 24 + ROW * (i + 0.5) for i, series in enumerate(names)}
-            if not shared or frame.start == left:  # panels that share their rows name them once, on their left
-                for series, y in places.items():
-                    full = tag("title", series)
-                    body.append(tag("text", cut(series, sheet.cells), full, x=start - 12, y=y + 4, class_="end"))
-            x = _across(frame, start)
-            body.append(_heading(start if sheet.columns > 1 else MARGIN, frame.top + 14, frame.title))
-            body.append(ruled(x, frame.top + 24, bottom, frame.value.title, chance=frame.value.chance))
-            for dot in frame.dots:
-                body += _in_row(dot, x, places[dot.series], frame.end, order.get(dot.series, 0))
-        return bottom + 44, body
+    name: str
+    title: str
+    caption: str
+    panels: Mapping[str, Panel]
+    order: Mapping[str, int] = field(default_factory=dict)
+    across: str = "run"
+    names: Sequence[str] = ()
+    straight: bool = False
+    high: float = 274.0
 
-    return _figure(name, title, caption=caption, panels=panels, draw=draw, across=across)
+    def rows(self) -> Figure:
+        """Return a row for each series of a panel, in order of appearance, with its marks on an axis across."""
+        return self._figure(self._in_rows)
 
+    def lines(self) -> Figure:
+        """Return the marks of each panel on an upright axis, those of a series joined where they stand at numbers."""
+        return self._figure(self._upright, legend=not self.straight)
 
-def _across(frame: Frame, start: float) -> Axis:
-    """Return the axis of a panel of rows, which leaves room for the texts behind the rows."""
-    beside = [dot for dot in frame.dots if dot.look in ("", "off", "bar") and math.isfinite(dot.value)]
-    room = max([60.0, *(text_width(dot.text) + 8 for dot in beside)])
-    values = [*_numbers(frame.dots), *frame.value.held]
-    return linear(values, start, frame.end - room, floor=frame.value.floor, ceiling=frame.value.ceiling)
+    @property
+    def series(self) -> list[str]:
+        """The names of the series, by their number."""
+        names = {dot.series for panel in self.panels.values() for dot in panel.dots}
+        return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
-
-def _in_row(dot: Dot, x: Axis, y: float, end: float, index: int) -> Iterator[Markup]:
-    """Yield a dot or a bar in its row, and its text where there is room: at the end, behind the bar, or in it."""
-    text = dot.text or number(dot.value, dot.digits)
-    if not math.isfinite(dot.value):
-        yield tag("text", text, x=x.start + 6, y=y + 4, class_="quiet")
-        return
-    yield dot.drawn((x(dot.value), y), ((x(dot.low), y), (x(dot.high), y)), index)
-    if dot.look in ("", "off"):
-        yield tag("text", text, x=end, y=y + 4, class_="end quiet")
-    elif dot.look == "bar":
-        yield tag("text", text, x=x(dot.high) + 6, y=y + 4, class_="quiet")
-    elif dot.bar and text_width(dot.word) + 6 <= x(dot.high) - x(dot.low):
-        yield tag("text", dot.word, x=x(dot.low) + 6, y=y + 4)
-
-
-def lines(
-    name: str,
-    title: str,
-    caption: str,
-    panels: Panels,
-    order: Mapping[str, int],
-    across: str,
-    *,
-    names: Sequence[str] = (),
-    straight: bool = False,
-    high: float = 274.0,
-    columns: int = 2,
-) -> Figure:
-    """Return the dots of each panel against names, or against numbers on a logarithmic or a ``straight`` axis."""
-    every = [dot for _, dots in panels.values() for dot in dots]
-    series = sorted({dot.series: order[dot.series] for dot in every}.items(), key=lambda item: item[1])
-    positions = sorted({dot.at for dot in every})
-
-    def draw(sheet: Sheet) -> tuple[float, list[Markup]]:
-        body: list[Markup] = []
-        bottom = 0.0
-        for frame in sheet.frames(panels, LEFT, columns, high + 76):
-            start, end, value = frame.start, frame.end, frame.value
-            top = frame.top + 26
-            bottom = top + high
-            # Panels of the same values share their scale.
-            shown = [one for other, dots in panels.values() if other == value for one in _numbers(dots)]
-            y = linear([*shown, *value.held], bottom, top, floor=value.floor, ceiling=value.ceiling)
-            if straight:
-                x = linear([*positions, 0, 1], start + 12, end - 12)
-            elif names:
-                x = bands(names, start, end)
-            else:
-                room = min(40.0, (end - start) / 8)
-                x = logarithmic(positions, start + room, end - room)
-            body += [_heading(start, frame.top + 14, frame.title), ruled(x, top, bottom, across, grid=False)]
-            body.append(ruled(y, start, end, value.title * (start == LEFT), upright=True, chance=value.chance))
-            apart = 0.0 if straight else min(9.0, 0.7 * (end - start) / max(len(x.ticks), 1) / len(series))
-            for turn, (labeling, index) in enumerate(series):
-                shift = (turn - (len(series) - 1) / 2) * apart
-                mine = [dot for dot in frame.dots if dot.series == labeling and math.isfinite(dot.value)]
-                body += _series(mine, x, y, shift, index, joined=not names)
-        if len(series) > 1 and not straight:
-            return _legend(body, series, bottom + 60, sheet.width)
-        return bottom + (50 if straight else 74), body
-
-    return _figure(name, title, caption=caption, panels=panels, draw=draw, across=across)
-
-
-def _series(dots: Sequence[Dot], x: Axis, y: Axis, shift: float, index: int, joined: bool) -> Iterator[Markup]:
-    """Yield the dots of one series in one panel, ``shift`` pixels beside their place, and the line that joins them."""
-    path = [f"{x(dot.at) + shift:.2f},{y(dot.value):.2f}" for dot in dots if dot.look in ("", "mean")]
-    if joined and len(path) > 1:
-        yield tag("polyline", points=" ".join(path), class_=f"path {colour(index)}")
-    for dot in dots:
-        if dot.look != "mean":
-            at = x(dot.at) + shift
-            yield dot.drawn((at, y(dot.value)), ((at, y(dot.low)), (at, y(dot.high))), index)
-
-
-def _legend(
-    body: list[Markup], series: Sequence[tuple[str, int]], bottom: float, width: float
-) -> tuple[float, list[Markup]]:
-    """Return a drawing with the names of its series below, in as many lines as they take."""
-    at = 20.0
-    for name, index in series:
-        label = cut(name, 40)
-        wide = 46 + text_width(label)
-        if at > 20 and at + wide > width:
-            at, bottom = 20.0, bottom + 20
-        body += [marker(at, bottom, index), tag("text", label, x=at + 12, y=bottom + 4)]
-        at += wide
-    return bottom + 14, body
-
-
-def _heading(start: float, y: float, title: str) -> Markup:
-    return tag("text", cut(title, 44), tag("title", title), x=start, y=y, class_="strong") if title else join([])
-
-
-def _numbers(dots: Sequence[Dot]) -> list[float]:
-    return [value for dot in dots for value in (dot.value, dot.low, dot.high)]
-
-
-def _figure(name: str, title: str, caption: str, panels: Panels, draw: Drawing, across: str) -> Figure:
-    """Return the figure with its words for those who do not see it, and its numbers."""
-    parts = []
-    for heading, (_, dots) in panels.items():
-        notes = [dot.note for dot in dots if dot.look not in ("single", "circle") and math.isfinite(dot.value)]
-        parts.append(f"{heading}: " * bool(heading) + "; ".join(notes))
-    alt = ". ".join(parts) + "."
-    held = ("panel", "labeling", across, "value", "low", "high", "n")
-    data = pd.DataFrame(
-        [
-            (heading, d.series, d.word or ("" if math.isnan(d.at) else d.at), d.value, d.low, d.high, d.n)
-            for heading, (_, dots) in panels.items()
-            for d in dots
-        ],
-        columns=held,
-    )
-    empty = [column for column in held if data[column].isna().all() or (data[column] == "").all()]
-    (value, *others) = {one.title for one, _ in panels.values()}
-    data = data.drop(columns=empty).rename(columns={} if others else {"value": value})
-    drawn = []
-    for sheet in SHEETS:
-        height, body = draw(sheet)
-        key = f"{name}-{sheet.width:.0f}"
-        drawn.append(
-            tag(
-                "svg",
-                tag("title", title, id=f"{key}-title"),
-                tag("desc", alt, id=f"{key}-desc"),
-                *body,
-                role="img",
-                aria_labelledby=f"{key}-title {key}-desc",
-                class_="figure",
-                viewBox=f"0 0 {sheet.width:.0f} {height:.0f}",
-                width=sheet.width,
-                height=height,
+    def _in_rows(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> Placed:
+        panel = self.panels[title]
+        names = list(dict.fromkeys(dot.series for dot in panel.dots))
+        rows = bands(list(enumerate(names)), top, top + ROW * len(names), cells=sheet.cells)
+        start = left + min(240.0, 24 + max(text_width(cut(name, sheet.cells)) for name in names))
+        beside = max(text_width(dot.shown) for dot in panel.dots) + 8
+        if any(dot.bar for dot in panel.dots):
+            beside = 0.0  # a bar has its text inside
+        x = panel.value.axis(panel.numbers, start, right - max(60.0, beside))
+        marks = []
+        for dot in panel.dots:
+            y = rows(names.index(dot.series))
+            mark = Mark(
+                dot, self.order.get(dot.series, 0), x=x(dot.value), y=y, x1=x(dot.low), y1=y, x2=x(dot.high), y2=y
             )
+            if not mark.is_drawn:
+                mark = replace(mark, text=dot.shown, text_x=x.start + 6)
+            elif not dot.bar:
+                mark = replace(mark, text=dot.shown, text_x=right, text_style="end quiet")
+            elif text_width(dot.word) + 6 <= mark.x2 - mark.x1:
+                mark = replace(mark, text=dot.word, text_x=mark.x1 + 6, text_style="")
+            marks.append(mark)
+        heading = start if sheet.columns > 1 else left
+        return Placed(title, heading, x, rows, marks)
+
+    def _upright(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> Placed:
+        panel = self.panels[title]
+        start, bottom = left + SCALE - MARGIN, top + self.high
+        # Panels of the same values share their scale.
+        numbers = []
+        for other in self.panels.values():
+            if other.value == panel.value:
+                numbers += other.numbers
+        y = panel.value.axis(numbers, bottom, top)
+        positions = sorted({dot.at for other in self.panels.values() for dot in other.dots})
+        series = self.series
+        if self.straight:
+            x = replace(Value(self.across).axis([*positions, 1], start + 12, right - 12), grid=False)
+            apart = 0.0
+        else:
+            band = (right - start) / len(positions)
+            ticks = [(at, self.names[int(at)] if self.names else f"{at:,.10g}") for at in positions]
+            x = bands(ticks, start, right, title=self.across, cells=max(4, round(band / 7.5)))
+            apart = min(9.0, 0.7 * band / len(series))
+        marks, paths = [], []
+        for turn, name in enumerate(series):
+            index = self.order.get(name, 0)
+            path = []
+            for dot in panel.dots:
+                if dot.series == name and math.isfinite(dot.value):
+                    at = x(dot.at) + (turn - (len(series) - 1) / 2) * apart
+                    mark = Mark(dot, index, x=at, y=y(dot.value), x1=at, y1=y(dot.low), x2=at, y2=y(dot.high))
+                    marks.append(mark)
+                    if not dot.look:
+                        path.append(f"{at:.2f},{mark.y:.2f}")
+            if len(path) > 1 and not self.names:
+                paths.append((index, " ".join(path)))
+        return Placed(title, start, x, y, marks, paths=paths)
+
+    def _figure(self, lay: Lay, *, legend: bool = False) -> Figure:
+        svg, narrow = (self._drawn(sheet, lay, legend=legend) for sheet in SHEETS)
+        return Figure(self.name, self.title, self.caption, self.alt, self.data, svg=svg, narrow=narrow)
+
+    def _drawn(self, sheet: Sheet, lay: Lay, *, legend: bool) -> Markup:
+        """Draw the panels on a sheet from left to right and from top to bottom, and the names of the series below."""
+        columns = min(sheet.columns, len(self.panels))
+        width = (sheet.width - MARGIN - BETWEEN * (columns - 1)) / columns
+        top = bottom = 0.0
+        panels = []
+        for place, title in enumerate(self.panels):
+            column = place % columns
+            if column == 0:
+                top = bottom
+            left = MARGIN / 2 + column * (width + BETWEEN)
+            panel = lay(sheet, title, left, left + width, top + TITLE)
+            panels.append(panel)
+            bottom = max(bottom, panel.y.bottom + BELOW)
+        names = []
+        series = self.series
+        if legend and len(series) > 1:
+            for place, name in enumerate(series):
+                row, column = divmod(place, sheet.columns)
+                at = MARGIN + column * sheet.width / sheet.columns
+                names.append((name, self.order.get(name, 0), at, bottom + 20 * row))
+            bottom = names[-1][-1] + 36
+        return fill(
+            "figure.svg",
+            key=f"{self.name}-{sheet.width:.0f}",
+            title=self.title,
+            alt=self.alt,
+            panels=panels,
+            legend=names,
+            width=sheet.width,
+            height=bottom - 20,
         )
-    svg, narrow = drawn
-    return Figure(name, title, caption, alt, data, svg=svg, narrow=narrow)
+
+    @property
+    def alt(self) -> str:
+        """What it shows, in words, for those who do not see it."""
+        parts = []
+        for title, panel in self.panels.items():
+            notes = "; ".join(dot.note for dot in panel.dots if math.isfinite(dot.value))
+            parts.append(f"{title}: {notes}" if title else notes)
+        return ". ".join(parts) + "."
+
+    @property
+    def data(self) -> pd.DataFrame:
+        """The numbers that it shows; columns that say nothing are left out."""
+        rows = []
+        for title, panel in self.panels.items():
+            for dot in panel.dots:
+                rows.append((title, dot.series, dot.place, dot.value, dot.low, dot.high, dot.n))
+        columns = ("panel", "labeling", self.across, "value", "low", "high", "n")
+        data = pd.DataFrame(rows, columns=columns)
+        empty = [name for name in columns if data[name].isna().all() or (data[name] == "").all()]
+        data = data.drop(columns=empty)
+        titles = {panel.value.title for panel in self.panels.values()}
+        return data.rename(columns={"value": titles.pop()}) if len(titles) == 1 else data

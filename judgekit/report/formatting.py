@@ -8,10 +8,17 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from markupsafe import Markup
+from rich.cells import cell_len, set_cell_size
 
 from judgekit.analysis.flags import FLAGS
 from judgekit.data.outputs import clean
 from judgekit.metrics import DEFINITIONS
+
+FILTERS: Final = (
+    *("count", "number", "interval", "money", "seconds", "marks", "meaning", "in_words", "rewards", "times"),
+    *("pixels", "cut"),
+)
+"""The functions that templates use."""
 
 UNDEFINED: Final = "undefined"
 UNKNOWN: Final = "–"
@@ -40,20 +47,30 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def interval(low: float, high: float, digits: int = 3) -> str:
     """Return ``[low, high]``, or "" where there is no interval."""
-    return "" if math.isnan(low) or math.isnan(high) else f"[{number(low, digits)}, {number(high, digits)}]"
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def count(value: float | None, lower_bound: bool = False) -> str:
     """Return a whole number with thousands separators; a dash where it is unknown."""
-    return UNKNOWN if value is None or math.isnan(value) else f"{'≥ ' * lower_bound}{value:,.0f}"
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    return _bounded(f"{value:,.0f}", lower_bound)
+
+
+def _bounded(text: str, lower_bound: bool) -> str:
+    return f"≥ {text}" if lower_bound else text
 
 
 def money(value: float | None, currency: str = "", lower_bound: bool = False) -> str:
     """Return an amount with its currency, with more decimals the smaller it is; a dash where there is no price."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    digits = 2 if value == 0 or value >= 0.1 else min(8, 1 - math.floor(math.log10(value)))
-    return f"{'≥ ' * lower_bound}{value:,.{digits}f} {currency}".rstrip()
+    digits = 2
+    if 0 < value < 0.1:
+        digits = min(8, 1 - math.floor(math.log10(value)))
+    return _bounded(f"{value:,.{digits}f} {currency}".rstrip(), lower_bound)
 
 
 def times(value: float | None) -> str:
@@ -71,13 +88,34 @@ def seconds(value: float | None, lower_bound: bool = False) -> str:
     if value is None or math.isnan(value):
         return UNKNOWN
     whole, minutes = round(value), round(value / 60)
-    if value < 59.95:
-        text = f"{value:.2f} s" if value < 1 else f"{value:.1f} s"
+    if value < 1:
+        text = f"{value:.2f} s"
+    elif value < 59.95:
+        text = f"{value:.1f} s"
     elif whole < 3600:
         text = f"{whole // 60} min {whole % 60} s"
     else:
         text = f"{minutes // 60:,} h {minutes % 60} min"
-    return f"{'≥ ' * lower_bound}{text}"
+    return _bounded(text, lower_bound)
+
+
+def pixels(value: float) -> str:
+    """Return a place in a drawing, with two decimals at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def text_width(text: str) -> float:
+    """Return roughly how wide a text is in the figures' font size."""
+    return cell_len(clean(text)) * 7.6
+
+
+def cut(text: str, cells: int) -> str:
+    """Return the text in at most ``cells`` terminal cells, cut in the middle: names differ at both ends."""
+    text = clean(text)
+    if cell_len(text) <= cells:
+        return text
+    end = (cells - 1) // 3
+    return set_cell_size(text, cells - 1 - end).rstrip() + "…" + set_cell_size(text[::-1], end).strip()[::-1]
 
 
 def split_flags(flags: str) -> list[str]:

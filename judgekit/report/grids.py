@@ -6,9 +6,9 @@ Salemi and Zamani, SIGIR 2024.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby, product
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ class Cell:
     n: int
     reason: str
     flags: tuple[str, ...]
-    tau_b: float
+    tau_b: float = math.nan
 
     @property
     def defined(self) -> bool:
@@ -63,34 +63,31 @@ class Grid:
     cells: dict[tuple[str, str], Cell]
 
     @property
-    def flags(self) -> tuple[str, ...]:
-        """The flags that occur in it, in order of first appearance."""
-        return tuple(dict.fromkeys(f for cell in self.cells.values() for f in cell.flags))
-
-    @property
     def everywhere(self) -> tuple[str, ...]:
         """The flags that all of several cells have: a note says so, and nothing is marked."""
-        return _common(self.cells.values())
-
-    def shared(self, labeling: str) -> tuple[str, ...]:
-        """Return the flags that all cells of a labeling have: they stand beside its name, not beside each number."""
-        common = _common(cell for cell in self.cells.values() if cell.labeling == labeling)
-        return tuple(f for f in common if f != "by_construction" and f not in self.everywhere)
+        flags = [cell.flags for cell in self.cells.values()]
+        if len(flags) < 2:
+            return ()
+        common = set(flags[0]).intersection(*flags[1:])
+        return tuple(flag for flag in flags[0] if flag in common)
 
     def own(self, cell: Cell) -> tuple[str, ...]:
         """Return the flags that stand beside a cell's number."""
-        return tuple(f for f in cell.flags if f not in (*self.shared(cell.labeling), *self.everywhere))
+        return tuple(flag for flag in cell.flags if flag not in self.everywhere)
 
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
         """For each flag its mark and what it says in words, and of which labelings; those of all cells have no mark."""
+        labelings: dict[str, dict[str, None]] = {}
+        for cell in self.cells.values():
+            for flag in cell.flags:
+                labelings.setdefault(flag, {})[cell.labeling] = None
         notes = []
-        for flag in self.flags:
+        for flag, names in labelings.items():
             if flag in self.everywhere:
                 notes.append(("", meaning(flag)))
-                continue
-            names = dict.fromkeys(cell.labeling for cell in self.cells.values() if flag in cell.flags)
-            notes.append((marks([flag]), f"{meaning(flag)} ({', '.join(names)})"))
+            else:
+                notes.append((marks([flag]), f"{meaning(flag)} ({', '.join(names)})"))
         return tuple(notes)
 
     @property
@@ -101,10 +98,8 @@ class Grid:
     @property
     def sizes(self) -> str:
         """How many queries (or runs) the defined cells rest on: ``300`` or ``280 to 300``; "" where none is defined."""
-        sizes = sorted({cell.n for cell in self.cells.values() if cell.defined})
-        if not sizes:
-            return ""
-        return f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        sizes = {cell.n for cell in self.cells.values() if cell.defined}
+        return " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)})) if sizes else ""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -112,47 +107,36 @@ class Grid:
         return tuple(sorted({c.method for c in self.cells.values() if c.method}))
 
 
-def _common(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """Return the flags that all of several cells have."""
-    every = [cell.flags for cell in cells]
-    if len(every) < 2:
-        return ()
-    common = set(every[0]).intersection(*every[1:])
-    return tuple(flag for flag in every[0] if flag in common)
-
-
 def grids(results: Results) -> list[Grid]:
     """Return labelings x measures at the depth, metric and run of the primary cell, that of the primary cell first."""
     # Labelings stand in the order of `results.labelings`, measures in that of `results.scores`; others follow in order
     # of appearance.
-    primary, rows = results.primary, records(at_primary(results.comparison, results.primary))
-    keys = ("level", "model", "labeling", "measure")
-    taus = {tuple(row[name] for name in keys): row["value"] for row in rows if row["coefficient"] == "tau_b"}
+    taus: dict[tuple[str, ...], float] = {}
     parts: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
-    for row in rows:
-        if row["coefficient"] != HEADLINE:
-            continue
-        level, model, labeling, measure = key = tuple(row[name] for name in keys)
-        cell = Cell(
-            labeling,
-            measure,
-            value=row["value"],
-            low=row["ci_low"],
-            high=row["ci_high"],
-            method=row["ci_method"],
-            n=row["n"],
-            reason=row["undefined_reason"],
-            flags=tuple(split_flags(row["flags"])),
-            tau_b=taus.get(key, math.nan),
-        )
-        parts.setdefault((level, model), {})[labeling, measure] = cell
+    for row in records(at_primary(results.comparison, results.primary)):
+        table, place = (row["level"], row["model"]), (row["labeling"], row["measure"])
+        if row["coefficient"] == "tau_b":
+            taus[table + place] = row["value"]
+        elif row["coefficient"] == HEADLINE:
+            parts.setdefault(table, {})[place] = Cell(
+                *place,
+                value=row["value"],
+                low=row["ci_low"],
+                high=row["ci_high"],
+                method=row["ci_method"],
+                n=row["n"],
+                reason=row["undefined_reason"],
+                flags=tuple(split_flags(row["flags"])),
+            )
     made = []
     for (level, model), cells in parts.items():
+        for place, cell in cells.items():
+            cells[place] = replace(cell, tau_b=taus.get((level, model, *place), math.nan))
         labelings = _in_order((labeling for labeling, _ in cells), [info.name for info in results.labelings])
         measures = _in_order((measure for _, measure in cells), results.scores["measure"])
-        verdict = (level, model) == (primary.level, primary.model)
-        made.append(Grid(level, model, primary=verdict, labelings=labelings, measures=measures, cells=cells))
-    return sorted(made, key=lambda g: not g.primary)
+        primary = (level, model) == (results.primary.level, results.primary.model)
+        made.append(Grid(level, model, primary=primary, labelings=labelings, measures=measures, cells=cells))
+    return sorted(made, key=lambda grid: not grid.primary)
 
 
 def _in_order(names: Iterable[str], order: Iterable[str]) -> tuple[str, ...]:
@@ -197,34 +181,38 @@ class PerRun:
 
     labelings: list[tuple[str, list[tuple[str, str]]]]
     datasets: list[tuple[str, int]]
-    columns: tuple[tuple[str, str], ...]
+    columns: list[tuple[str, str]]
     cells: dict[tuple[str, ...], tuple[str, str]]
     reasons: list[str]
     coefficients: dict[str, str]
 
 
-def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequence[str] = ()) -> PerRun:
+def table_1(frame: pd.DataFrame, labelings: Iterable[str] = (), measures: Iterable[str] = ()) -> PerRun:
     """Shape comparison rows as Table 1: labelings x measures against runs x data sets, tau and rho."""
     frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
-    frame = frame.assign(**{c: "" for c in ("dataset", "undefined_reason") if c not in frame.columns})
-    rows = _held(frame, {"labeling": labelings, "measure": measures})
-    columns = _held(frame, {"dataset": (), "run": ()})
     cells: dict[tuple[str, ...], tuple[str, str]] = {}
+    rows, columns = dict[tuple[str, str], None](), dict[tuple[str, str], None]()
     for row in records(frame):
-        why = row["undefined_reason"]
+        why = row.get("undefined_reason", "")
         text = "not applicable" if why.startswith("not applicable") else number(row["value"])
-        cells[row["labeling"], row["measure"], row["dataset"], row["run"], row["coefficient"]] = text, why
-    grouped = [(name, list(some)) for name, some in groupby(rows, itemgetter(0))]
-    datasets = [(name, len(list(some))) for name, some in groupby(columns, itemgetter(0))]
+        left, above = (row["labeling"], row["measure"]), (row.get("dataset", ""), row["run"])
+        cells[(*left, *above, row["coefficient"])] = text, why
+        rows[left] = columns[above] = None
+    grouped = [(name, list(some)) for name, some in groupby(_ordered(rows, labelings, measures), itemgetter(0))]
+    ordered = _ordered(columns)
+    datasets = [(name, len(list(some))) for name, some in groupby(ordered, itemgetter(0))]
     reasons = list(dict.fromkeys(why for _, why in cells.values() if why))
-    return PerRun(grouped, datasets, columns=columns, cells=cells, reasons=reasons, coefficients=COEFFICIENTS)
+    return PerRun(grouped, datasets, columns=ordered, cells=cells, reasons=reasons, coefficients=COEFFICIENTS)
 
 
-def _held(frame: pd.DataFrame, first: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of values that two columns hold, ordered by each; values given for a column come first."""
-    left, right = ([*dict.fromkeys([*values, *frame[column]])] for column, values in first.items())
-    held = set(zip(*(frame[column] for column in first), strict=True))
-    return tuple(pair for pair in product(left, right) if pair in held)
+def _ordered(
+    pairs: Iterable[tuple[str, str]], first: Iterable[str] = (), second: Iterable[str] = ()
+) -> list[tuple[str, str]]:
+    """Return pairs of names ordered by each; names in a given order come first, then those in order of appearance."""
+    pairs = list(pairs)
+    left = list(dict.fromkeys([*first, *(one for one, _ in pairs)]))
+    right = list(dict.fromkeys([*second, *(other for _, other in pairs)]))
+    return sorted(pairs, key=lambda pair: (left.index(pair[0]), right.index(pair[1])))
 
 
 def per_run_rows(results: Results) -> pd.DataFrame:
@@ -238,7 +226,9 @@ def per_run_rows(results: Results) -> pd.DataFrame:
 def per_run(results: Results) -> PerRun | None:
     """Return Table 1 of a result, or None where no single run is there."""
     rows = per_run_rows(results)
-    return None if rows.empty else table_1(rows, [i.name for i in results.labelings], list(results.scores["measure"]))
+    if rows.empty:
+        return None
+    return table_1(rows, [info.name for info in results.labelings], results.scores["measure"])
 
 
 def labelled(results: Results) -> str:
@@ -252,8 +242,8 @@ def labelled(results: Results) -> str:
 def speed_up(results: Results, cost: Cost) -> float | None:
     """Return Table 2's speed-up: request time of the answers that the decision is about, over a labeling's."""
     # None where either is not known in full, or where nothing was asked for.
-    whole = [a.at_decision for a in results.answers if a.at_decision is not None]
-    times = [None if one.untimed else one.request_seconds for one in (cost, *whole)]
-    if not whole or not times[0] or None in times:
+    answered = [answers.at_decision for answers in results.answers if answers.at_decision is not None]
+    if not answered or not cost.request_seconds or any(part.untimed for part in (cost, *answered)):
         return None
-    return sum(time or 0.0 for time in times[1:]) / times[0]
+    times = [part.request_seconds for part in answered]
+    return None if None in times else sum(time or 0.0 for time in times) / cost.request_seconds

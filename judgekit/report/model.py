@@ -270,7 +270,6 @@ class Results:
         models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
             value, ci_low, ci_high``.
         modes: the primary cell in each mode of answering, where there are several: a comparison with a column ``mode``.
-        cases: how scores and quality of the primary cell fall together, as the comparison has it.
         sections: further sections.
     """
 
@@ -298,7 +297,6 @@ class Results:
     agreement: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
     modes: pd.DataFrame | None = None
-    cases: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
 
     def __post_init__(self) -> None:
@@ -308,7 +306,7 @@ class Results:
         for name, table in (("differences", DIFFERENCES), ("details", DETAILS)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, table.check(getattr(self, name)))
-        for name in ("agreement", "models", "modes", "cases"):
+        for name in ("agreement", "models", "modes"):
             object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:

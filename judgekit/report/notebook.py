@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -11,15 +11,16 @@ from markupsafe import Markup
 from judgekit.analysis.comparison import Comparison
 from judgekit.analysis.decision import Decision
 from judgekit.data.labelings import Labeling
-from judgekit.data.outputs import clean
 from judgekit.data.tables import ALL, NOT_MISSING
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation
 from judgekit.report.charts import decided, figures as drawn, label_shares, mean_scores, paper_figures
-from judgekit.report.formatting import count, number
+from judgekit.report.formatting import count
 from judgekit.report.grids import HEADLINE
+from judgekit.report.markup import fill
 from judgekit.report.model import Facts, LabelingInfo, Results
-from judgekit.report.svg import Figures, join, tag
+from judgekit.report.page import generic
+from judgekit.report.svg import Figures
 
 
 @singledispatch
@@ -45,7 +46,7 @@ def figures(thing: object, coefficient: str = HEADLINE) -> Figures:
 
 @figures.register
 def _(thing: Results, coefficient: str = HEADLINE) -> Figures:
-    return Figures(drawn(thing, coefficient), summary=_lines(thing.decision))
+    return Figures(drawn(thing, coefficient), summary=_summary(thing.decision))
 
 
 @figures.register(Mapping)
@@ -64,38 +65,39 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
         primary=thing.primary,
         claims=decision.claims,
         facts=Facts(0, 0, 0, 0, confidence=thing.settings["confidence"]),
-        cases=thing.cases,
         modes=None if thing.modes is None else thing.modes.table,
     )
-    return Figures(drawn(results, coefficient), summary=_lines(decision.lines))
+    return Figures(drawn(results, coefficient), summary=_summary(decision.lines))
 
 
 @figures.register
 def _(thing: Decision, coefficient: str = HEADLINE) -> Figures:
-    return Figures([decided(thing.claims, {})], summary=_lines(thing.lines))
+    return Figures([decided(thing.claims, {})], summary=_summary(thing.lines))
 
 
-def _lines(lines: Sequence[tuple[str, str]]) -> Markup:
-    return tag("table", tag("tbody", *(tag("tr", tag("th", title), tag("td", clean(said))) for title, said in lines)))
+def _summary(
+    lines: Sequence[tuple[str, str]] = (), *, texts: Iterable[str] = (), table: Mapping[str, Any] | None = None
+) -> Markup:
+    return fill("summary.html", lines=lines, texts=texts, table=table)
 
 
 @figures.register
 def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
-    counts = thing.counts()
-    missing = sum(n for status, n in counts.items() if status not in NOT_MISSING)
-    said = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts.items() if n)
-    made = label_shares({thing.name: (thing.shares(), missing)} if len(thing) else {})
-    summary = tag("p", tag("strong", f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({said})."))
-    return Figures([made], summary=summary)
+    parts = []
+    missing = 0
+    for status, n in thing.counts().items():
+        if n:
+            parts.append(f"{count(n)} {status.replace('_', ' ')}")
+        if status not in NOT_MISSING:
+            missing += n
+    known = {thing.name: (thing.shares(), missing)} if len(thing) else {}
+    text = f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({', '.join(parts)})."
+    return Figures([label_shares(known)], summary=_summary(texts=[text]))
 
 
 @figures.register
 def _(thing: Evaluation, coefficient: str = HEADLINE) -> Figures:
     means = thing.means()
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
-    shown = wide.map(lambda value: number(value) if isinstance(value, float) else value)
-    warnings = join([tag("p", one) for one in thing.warnings])
-    head = tag("tr", *(tag("th", clean(str(name))) for name in shown.columns))
-    rows = (tag("tr", *(tag("td", str(value)) for value in row)) for row in shown.itertuples(index=False))
-    summary = warnings + tag("table", tag("thead", head), tag("tbody", *rows))
+    summary = _summary(texts=thing.warnings, table=generic(wide, confidence=0.95))
     return Figures(mean_scores(means[means["query_id"] == ALL]), summary=summary)

@@ -1,8 +1,6 @@
-"""What lies behind the numbers, query by query, as the page reads it: columns, compressed, in blocks of a few queries.
+"""What lies behind the numbers, query by query, as the page reads it: compressed, in blocks of a few queries.
 
-The page inflates the index when it opens, and a block when one of its queries is looked at. Where all blocks together
-are too much for one file they lie beside it, as scripts that hand them over and do nothing else: a page that is opened
-from disk may not read files, but may run scripts.
+The page inflates the index when it opens, and a block when one of its queries is looked at.
 """
 
 from __future__ import annotations
@@ -10,39 +8,41 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Final
 
-import numpy as np
 import orjson
 import pandas as pd
 
 from judgekit.analysis.measures import WHOLE_RUN
+from judgekit.analysis.primary import Primary
 from judgekit.data.documents import Doc, Docs, Queries, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.outputs import clean
 from judgekit.data.tables import NOT_MISSING, Status
 from judgekit.errors import JudgekitError
 from judgekit.labelers.base import Labeler
-from judgekit.report.grids import where
+from judgekit.report.grids import records
 from judgekit.report.model import Results
 from judgekit.wire.types import SHOWN
 
 BLOCK: Final = 20
 """Queries that are inflated together."""
 
-IN_PAGE: Final = 11_000_000
-"""Characters of blocks that the page itself holds at most."""
-
 MOST_QUERIES: Final = 5_000
+MOST_CHARACTERS: Final = 40_000_000
+"""What a page holds at most: a browser opens as much in a second or two, and mail and repositories refuse more."""
 
 TITLE, TEXT = "\ue000title\ue000", "\ue000text\ue000"
 """Stand in a prompt where the page puts the title and the text of the document that is open."""
 
 _RIGHT: Final = 0.5
-_TOLD: Final = ("query_id", "doc_id", "relevance", "status", "raw", "reason", "fingerprint")
+_NAMED: Final = ("query_id", "doc_id", "relevance", "status", "raw", "reason", "fingerprint")
+"""Columns of a labels table that the page shows in places of their own, or not at all."""
+
+Rows = Mapping[str, list[dict[str, Any]]]
+"""The rows of a table by query."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,14 @@ class Packed:
     """What the page needs to show queries.
 
     Attributes:
-        index: the columns by which queries are found, as text.
+        index: what queries are found by, as text.
         blocks: the rows behind them.
-        beside: whether the blocks go into files of their own.
-        left_out: queries beyond the most that are shown.
+        left_out: queries beyond what a page holds.
         absent: a sentence on what cannot be shown.
     """
 
     index: str
-    blocks: tuple[str, ...]
-    beside: bool = False
+    blocks: Sequence[str]
     left_out: int = 0
     absent: str = ""
 
@@ -97,11 +95,19 @@ def pack(results: Results, backing: Backing) -> Packed | None:
     ids = [query_id for query_id in backing.queries if query_id in known] or list(known)
     if not ids:
         return Packed("", (), absent=backing.absent) if backing.absent else None
-    columns = _Columns(results, backing, ids[:MOST_QUERIES])
-    blocks = tuple(_squeezed(rows) for rows in columns.blocks())
-    left_out = max(0, len(ids) - MOST_QUERIES)
-    beside = sum(map(len, blocks)) > IN_PAGE
-    return Packed(_squeezed(columns.index()), blocks, beside, left_out, backing.absent)
+    packing = _Packing(results, backing)
+    entries: list[dict[str, Any]] = []
+    blocks: list[str] = []
+    held = 0
+    for start in range(0, min(len(ids), MOST_QUERIES), BLOCK):
+        queries = [_Query(packing, query_id) for query_id in ids[start : min(start + BLOCK, MOST_QUERIES)]]
+        block = _squeezed([query.rows() for query in queries])
+        held += len(block)
+        if held > MOST_CHARACTERS and blocks:
+            break
+        entries += [query.entry() for query in queries]
+        blocks.append(block)
+    return Packed(_squeezed(packing.index(entries)), blocks, len(ids) - len(entries), backing.absent)
 
 
 def _squeezed(value: Any) -> str:
@@ -109,173 +115,179 @@ def _squeezed(value: Any) -> str:
     return base64.b64encode(packed).decode()
 
 
-class _Columns:
-    """The columns of some queries. The index holds the search fields and is complete once all blocks are loaded."""
-
-    def __init__(self, results: Results, backing: Backing, ids: Sequence[str]) -> None:
-        self.primary, self.backing, self.ids = results.primary, backing, ids
-        self.place = pd.Index(ids)
-        self.runs = list(backing.lists) or [run.name for run in results.facts.runs]
-        self.names = list(backing.labels)
-        scales = scales_of(results)
-        self.scales = {name: scales.get(name, Scale("binary")) for name in self.names}
-        self.labels = {name: self._by_query(table, ("raw", "reason")) for name, table in backing.labels.items()}
-        self.quality: list[dict[str, list[Any]]] = []
-        if backing.quality is not None:
-            self.quality = self._by_query(backing.quality, ("answer", "status", "reason"))
-        self.metrics = list(dict.fromkeys(metric for table in self.quality for metric in table["metric"]))
-        self.relevant: dict[str, dict[str, list[int]]] = {}
-        for name in self.names:
-            self.relevant[name] = {run: [0] * len(ids) for run in self.runs}
-        self.split = [0.0] * len(ids)
-        self.lost: dict[str, dict[str, list[int]]] = {name: {} for name in self.names}
-
-    def _by_query(self, table: pd.DataFrame, texts: Sequence[str]) -> list[dict[str, list[Any]]]:
-        """Return the columns of a table for each query; texts that it does not have are empty."""
-        table = table.assign(**{name: "" for name in texts if name not in table.columns})
-        codes = self.place.get_indexer(pd.Index(table["query_id"].to_numpy()))
-        order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-        bounds = np.searchsorted(codes[order], np.arange(len(self.ids) + 1)).tolist()
-        columns = {str(c): table[c].to_numpy()[order].tolist() for c in table.columns}
-        return [{c: column[start:end] for c, column in columns.items()} for start, end in pairwise(bounds)]
-
-    def blocks(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the queries, some at a time."""
-        for start in range(0, len(self.ids), BLOCK):
-            yield [self._query(at) for at in range(start, min(start + BLOCK, len(self.ids)))]
-
-    def index(self) -> dict[str, Any]:
-        """Return what the page searches, filters and sorts by."""
-        primary, queries = self.primary, self.backing.queries
-        values, missing = self._values()
-        known = [value for column in values for value in column if value is not None]
-        right = _RIGHT
-        if known and not 0 <= min(known) <= max(known) <= 1:  # ratings on a scale of their own
-            right = (min(known) + max(known)) / 2
-        return {
-            "ids": self.ids,
-            "questions": [self._text(queries[q].text) if q in queries else "" for q in self.ids],
-            "runs": self.runs,
-            "labelings": [{"name": n, "least": s.threshold, "scale": str(s)} for n, s in self.scales.items()],
-            "metric": primary.metric,
-            "metrics": self.metrics,
-            "k": primary.depth,
-            "depth": "all" if primary.depth == WHOLE_RUN else f"top {primary.depth}",
-            "right": right,
-            "quality": values,
-            "unanswered": missing,
-            "relevant": [[self.relevant[name][run] for run in self.runs] for name in self.names],
-            "disagreement": [round(value, 4) for value in self.split],
-            "lost": [self.lost[name] for name in self.names],
-            "block": BLOCK,
-        }
-
-    def _values(self) -> tuple[list[list[float | None]], list[list[int]]]:
-        """Return by run the answer quality of each query in the cell of the decision, and whose answer is missing."""
-        values: dict[str, list[float | None]] = {run: [None] * len(self.ids) for run in self.runs}
-        missing: dict[str, list[int]] = {run: [] for run in self.runs}
-        table, primary = self.backing.quality, self.primary
-        if table is not None:
-            rows = where(table, metric=primary.metric, depth=primary.depth, model=primary.model)
-            rows = rows[rows["run"].isin(self.runs)]
-            places = self.place.get_indexer(pd.Index(rows["query_id"].to_numpy())).tolist()
-            status = rows["status"] if "status" in rows else rows["value"].map(lambda _: Status.OK.value)
-            for run, at, value, how in zip(rows["run"], places, rows["value"].tolist(), status, strict=True):
-                if at < 0:
-                    continue
-                if not math.isnan(value):
-                    values[run][at] = round(value, 4)
-                elif how not in NOT_MISSING:
-                    missing[run].append(at)
-        return list(values.values()), list(missing.values())
-
-    def _text(self, text: object) -> str:
-        return clean(text) if self.backing.texts and isinstance(text, str) else ""  # ratings come without a text
-
-    def _query(self, at: int) -> dict[str, Any]:
-        query_id, backing = self.ids[at], self.backing
-        lists = {run: list(ranked.get(query_id, ())) for run, ranked in backing.lists.items()}
-        tables = {name: by_query[at] for name, by_query in self.labels.items()}
-        docs: dict[str, int] = {}
-        for doc_ids in (*lists.values(), *(table["doc_id"] for table in tables.values())):
-            for doc_id in doc_ids:
-                docs.setdefault(doc_id, len(docs))
-        votes = np.full((len(self.names), len(docs)), np.nan)
-        labels = []
-        for row, (name, table) in enumerate(tables.items()):
-            places = [docs[doc_id] for doc_id in table["doc_id"]]
-            relevance, status = np.asarray(table["relevance"], dtype=float), np.asarray(table["status"])
-            votes[row, places] = np.where(status == Status.OK.value, relevance >= self.scales[name].threshold, np.nan)
-            labels.append(self._labels(table, places, len(docs)))
-            for lost in set(table["status"]) - set(NOT_MISSING):
-                self.lost[name].setdefault(lost, []).append(at)
-            for run in self.runs:
-                shown = votes[row]
-                if lists:
-                    shown = shown[[docs[doc_id] for doc_id in lists[run][: self.primary.depth]]]
-                self.relevant[name][run][at] = int(np.nansum(shown))
-        self.split[at] = _split(votes)
-        query = backing.queries.get(query_id)
-        texts: list[Doc] = []
-        answers: list[str] = []
-        if backing.texts:
-            texts = [] if backing.docs is None else backing.docs.get(list(docs))
-            answers = [clean(answer) for answer in query.answers] if query else []
-        return {
-            "answers": answers,
-            "docs": list(docs),
-            "titles": [clean(doc.title) for doc in texts],
-            "texts": [clean(doc.text) for doc in texts],
-            "lists": {run: [docs[doc_id] for doc_id in doc_ids] for run, doc_ids in lists.items()},
-            "labels": labels,
-            "prompts": [_prompt(backing.labelers.get(name), query, texts) for name in self.names],
-            "given": self._given(at),
-        }
-
-    def _labels(self, table: Mapping[str, list[Any]], places: Sequence[int], docs: int) -> dict[str, list[Any]]:
-        """Return the labels of one labeling as columns, in the order of the documents."""
-        more = {name.replace("_", " "): column for name, column in table.items() if name not in _TOLD}
-        columns: dict[str, list[Any]] = {}
-        for name in ("relevance", "status", "raw", "reason", "more"):
-            columns[name] = [None] * docs
-        for row, (place, status) in enumerate(zip(places, table["status"], strict=True)):
-            if status == Status.OK.value:
-                columns["relevance"][place] = round(table["relevance"][row], 4)
-            columns["status"][place] = status
-            columns["raw"][place] = self._text(table["raw"][row])
-            columns["reason"][place] = self._text(table["reason"][row])
-            columns["more"][place] = self._text("; ".join(_named(more, row)))
-        return columns
-
-    def _given(self, at: int) -> list[list[Any]]:
-        """Return the answers: run, depth, model, answer, status, reason, and a value per metric."""
-        if not self.quality:
-            return []
-        rows: dict[tuple[str, int, str], list[Any]] = {}
-        columns = ("run", "depth", "model", "answer", "status", "reason", "metric", "value")
-        table = self.quality[at]
-        for *key, answer, status, reason, metric, value in zip(*(table[c] for c in columns), strict=True):
-            empty = [None] * len(self.metrics)
-            new = [*key, self._text(answer), status, self._text(reason), *empty]
-            row = rows.setdefault((key[0], key[1], key[2]), new)
-            if not math.isnan(value):
-                row[len(new) - len(empty) + self.metrics.index(metric)] = round(value, 4)
-        return list(rows.values())
-
-
 def scales_of(results: Results) -> dict[str, Scale]:
     """Return the scale of each labeling that declares one."""
     return {info.name: Scale.parse(info.scale) for info in results.labelings if info.scale}
 
 
-def _named(columns: Mapping[str, Sequence[Any]], row: int) -> Iterator[str]:
-    """Yield the further values of a label with their names; those that are empty or unknown are left out."""
-    for name, column in columns.items():
-        value = column[row]
-        if isinstance(value, float):
-            value = "" if math.isnan(value) else f"{value:g}"
-        if value not in ("", None):
-            yield f"{name} {value}"
+def _by_query(table: pd.DataFrame) -> Rows:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in records(table):
+        rows.setdefault(row["query_id"], []).append(row)
+    return rows
+
+
+class _Packing:
+    """What all queries have in common."""
+
+    def __init__(self, results: Results, backing: Backing) -> None:
+        self.primary: Primary = results.primary
+        self.backing = backing
+        self.runs = list(backing.lists) or [run.name for run in results.facts.runs]
+        scales = scales_of(results)
+        self.scales = {name: scales.get(name, Scale("binary")) for name in backing.labels}
+        self.labels = {name: _by_query(table) for name, table in backing.labels.items()}
+        self.quality: Rows = {}
+        self.metrics: list[str] = []
+        if backing.quality is not None:
+            self.quality = _by_query(backing.quality)
+            self.metrics = list(dict.fromkeys(backing.quality["metric"]))
+
+    def index(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what the page searches, filters and sorts by."""
+        depth = self.primary.depth
+        values = [value for entry in entries for value in entry["quality"] if value is not None]
+        right = _RIGHT
+        if values and not 0 <= min(values) <= max(values) <= 1:
+            # Ratings on a scale of their own: an answer is right from its middle on.
+            right = (min(values) + max(values)) / 2
+        return {
+            "queries": entries,
+            "runs": self.runs,
+            "labelings": [{"name": n, "least": s.threshold, "scale": str(s)} for n, s in self.scales.items()],
+            "metric": self.primary.metric,
+            "metrics": self.metrics,
+            "k": depth,
+            "depth": "all" if depth == WHOLE_RUN else f"top {depth}",
+            "right": right,
+            "block": BLOCK,
+        }
+
+    def text(self, text: object) -> str:
+        """Return a text as the page shows it; "" where it may hold none."""
+        return clean(text) if self.backing.texts and isinstance(text, str) else ""  # ratings come without a text
+
+
+class _Query:
+    """One query: its documents, their labels by labeling, and its answers."""
+
+    def __init__(self, packing: _Packing, query_id: str) -> None:
+        self.packing, self.query_id = packing, query_id
+        backing = packing.backing
+        self.query = backing.queries.get(query_id)
+        self.lists = {run: list(ranked.get(query_id, ())) for run, ranked in backing.lists.items()}
+        self.labels = {}
+        for name, rows in packing.labels.items():
+            self.labels[name] = {row["doc_id"]: row for row in rows.get(query_id, ())}
+        self.answers = packing.quality.get(query_id, [])
+        docs: dict[str, None] = {}
+        for doc_ids in (*self.lists.values(), *self.labels.values()):
+            docs |= dict.fromkeys(doc_ids)
+        self.docs = list(docs)
+
+    def entry(self) -> dict[str, Any]:
+        """Return what the query is found by."""
+        packing = self.packing
+        relevant = {}
+        for name, rows in self.labels.items():
+            least = packing.scales[name].threshold
+            known = [row for row in rows.values() if row["status"] == Status.OK.value]
+            relevant[name] = {row["doc_id"]: row["relevance"] >= least for row in known}
+        lost = []
+        for rows in self.labels.values():
+            statuses = {row["status"] for row in rows.values()}
+            lost.append(sorted(statuses.difference(NOT_MISSING)))
+        quality, unanswered = self._quality()
+        return {
+            "id": self.query_id,
+            "question": packing.text(self.query and self.query.text),
+            "relevant": [[self._count(votes, run) for run in packing.runs] for votes in relevant.values()],
+            "disagreement": round(_split(list(relevant.values()), self.docs), 4),
+            "lost": lost,
+            "quality": quality,
+            "unanswered": unanswered,
+        }
+
+    def _count(self, votes: Mapping[str, bool], run: str) -> int:
+        """Return how many of the documents that a run's answer was given from are called relevant."""
+        shown = self.docs
+        if self.lists:
+            shown = self.lists[run][: self.packing.primary.depth]
+        return sum(votes.get(doc_id, False) for doc_id in shown)
+
+    def _quality(self) -> tuple[list[float | None], list[bool]]:
+        """Return by run the answer's quality in the cell of the decision, and whether the answer is missing."""
+        primary = self.packing.primary
+        values: dict[str, float | None] = dict.fromkeys(self.packing.runs)
+        missing = dict.fromkeys(self.packing.runs, False)
+        for row in self.answers:
+            cell = (row["metric"], row["depth"], row["model"])
+            if cell != (primary.metric, primary.depth, primary.model) or row["run"] not in values:
+                continue
+            if not math.isnan(row["value"]):
+                values[row["run"]] = round(row["value"], 4)
+            else:
+                missing[row["run"]] = row.get("status", Status.OK.value) not in NOT_MISSING
+        return list(values.values()), list(missing.values())
+
+    def rows(self) -> dict[str, Any]:
+        """Return what is shown of the query."""
+        backing, text = self.packing.backing, self.packing.text
+        docs: list[Doc] = []
+        if backing.texts and backing.docs is not None:
+            docs = backing.docs.get(self.docs)
+        references = self.query.answers if self.query and backing.texts else ()
+        places = {doc_id: place for place, doc_id in enumerate(self.docs)}
+        return {
+            "answers": [clean(answer) for answer in references],
+            "docs": self.docs,
+            "titles": [text(doc.title) for doc in docs],
+            "texts": [text(doc.text) for doc in docs],
+            "lists": {run: [places[doc_id] for doc_id in doc_ids] for run, doc_ids in self.lists.items()},
+            "labels": [[self._label(rows.get(doc_id)) for doc_id in self.docs] for rows in self.labels.values()],
+            "prompts": [_prompt(backing.labelers.get(name), self.query, docs) for name in self.labels],
+            "given": self._given(),
+        }
+
+    def _label(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return a label as the page shows it; None where the document was not labelled."""
+        if row is None:
+            return None
+        text = self.packing.text
+        more = []
+        for name, value in row.items():
+            if name not in _NAMED and not _is_empty(value):
+                told = f"{value:g}" if isinstance(value, float) else value
+                more.append(f"{name.replace('_', ' ')} {told}")
+        return {
+            "relevance": round(row["relevance"], 4) if row["status"] == Status.OK.value else None,
+            "status": row["status"],
+            "raw": text(row.get("raw")),
+            "reason": text(row.get("reason")),
+            "more": text("; ".join(more)),
+        }
+
+    def _given(self) -> list[dict[str, Any]]:
+        """Return the answers, each with its value by metric."""
+        given: dict[tuple[str, int, str], dict[str, Any]] = {}
+        text = self.packing.text
+        for row in self.answers:
+            key = row["run"], row["depth"], row["model"]
+            if key not in given:
+                given[key] = {
+                    **dict(zip(("run", "depth", "model"), key, strict=True)),
+                    "answer": text(row.get("answer")),
+                    "status": row.get("status", ""),
+                    "reason": text(row.get("reason")),
+                    "values": dict.fromkeys(self.packing.metrics),
+                }
+            if not math.isnan(row["value"]):
+                given[key]["values"][row["metric"]] = round(row["value"], 4)
+        return list(given.values())
+
+
+def _is_empty(value: object) -> bool:
+    return value in ("", None) or (isinstance(value, float) and math.isnan(value))
 
 
 def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -> str:
@@ -297,8 +309,12 @@ def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -
     return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))
 
 
-def _split(votes: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+def _split(votes: Sequence[Mapping[str, bool]], docs: Sequence[str]) -> float:
     """Return the share of (document, two labelings) on which the two disagree about relevance."""
-    said, yes = np.isfinite(votes).sum(axis=0), np.nansum(votes, axis=0)
-    pairs = (said * (said - 1) / 2).sum()
-    return float((yes * (said - yes)).sum() / pairs) if pairs else 0.0
+    pairs = split = 0
+    for doc_id in docs:
+        said = [vote[doc_id] for vote in votes if doc_id in vote]
+        yes = sum(said)
+        pairs += len(said) * (len(said) - 1) // 2
+        split += yes * (len(said) - yes)
+    return split / pairs if pairs else 0.0

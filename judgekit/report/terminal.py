@@ -29,6 +29,9 @@ WIDE = 100_000
 PLAIN = 100
 """Columns that its tables fit into."""
 
+NARROW = 76
+"""Columns below which a terminal shows no costs."""
+
 
 def print_tables(results: Results, console: Console | None = None) -> None:
     """Print the decision, and what each labeling is worth and takes."""
@@ -39,8 +42,8 @@ def print_tables(results: Results, console: Console | None = None) -> None:
     buffer = io.StringIO()
     plain = Console(file=buffer, width=WIDE, color_system=None, force_terminal=False, legacy_windows=False)
     plain.print(Group(*_parts(results, PLAIN)), highlight=False)
-    text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
-    console.file.write(text + "\n")
+    for line in buffer.getvalue().splitlines():
+        console.file.write(f"{line.rstrip()}\n")
 
 
 def _parts(results: Results, width: int) -> Iterator[RenderableType]:
@@ -54,12 +57,15 @@ def _parts(results: Results, width: int) -> Iterator[RenderableType]:
     for row in wrapped([(title, clean(text)) for title, text in results.decision], width).splitlines():
         yield Text.assemble((row[:INDENT], "bold"), row[INDENT:])
     yield Text()
-    for whole in (g for g in grids(results) if g.primary):
-        cells = {key: cell for key, cell in whole.cells.items() if cell.measure == results.primary.measure}
-        part = replace(whole, cells=cells)
-        yield Text(clean(f"{results.primary} ({part.level} level; 0.5 is chance)"), style="bold")
-        yield Constrain(_labelings(part, results, width), width)
-        yield from _legend(part, results)
+    for grid in grids(results):
+        if grid.primary:
+            cells = {key: cell for key, cell in grid.cells.items() if cell.measure == results.primary.measure}
+            part = replace(grid, cells=cells)
+            yield Text(clean(f"{results.primary} ({part.level} level; 0.5 is chance)"), style="bold")
+            yield Constrain(_labelings(part, results, width), width)
+            for line in _legend(part, results):
+                yield Text(clean(line), style="dim")
+            yield Text()
 
 
 def _labelings(part: Grid, results: Results, width: int) -> Table:
@@ -67,53 +73,48 @@ def _labelings(part: Grid, results: Results, width: int) -> Table:
     primary, infos = results.primary, {info.name: info for info in results.labelings}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("labeling", overflow="fold", min_width=8)
-    columns = ("concordance", "requests", "tokens", "money", "missing") if width >= 76 else ("concordance", "missing")
-    for name in columns:
-        table.add_column(name, justify="right", overflow="fold", no_wrap=name == "concordance")
+    table.add_column("concordance", justify="right", no_wrap=True)
+    costs = ("requests", "tokens", "money") if width >= NARROW else ()
+    for name in (*costs, "missing"):
+        table.add_column(name, justify="right", overflow="fold")
     for labeling in part.labelings:
         info = infos.get(labeling, LabelingInfo(labeling, ""))
-        cells = {"concordance": _cell(part, part.cells.get((labeling, primary.measure)))}
-        cells |= _spent(info.spending.standalone, results.currency)
-        cells["missing"] = _text(count(info.missing) if info.counts else UNKNOWN)
-        table.add_row(_text(labeling), *(cells[name] for name in columns))
+        spent = _spent(info.spending.standalone, results.currency)[: len(costs)]
+        missing = count(info.missing) if info.counts else UNKNOWN
+        cell = _cell(part, part.cells.get((labeling, primary.measure)))
+        table.add_row(Text(clean(labeling)), cell, *spent, missing)
     for answers in results.answers:
         if answers.at_decision is not None:
-            cells = _spent(answers.at_decision, results.currency)
-            table.add_row(f"answers, top {primary.depth}", *(cells.get(name, "") for name in columns))
+            spent = _spent(answers.at_decision, results.currency)[: len(costs)]
+            table.add_row(f"answers, top {primary.depth}", "", *spent, "")
     return table
 
 
 def _cell(part: Grid, cell: Cell | None) -> Text:
     if cell is None:
         return Text(UNDEFINED, style="dim")
-    style = "dim" if "by_construction" in cell.flags else ""
-    text = Text(f"{marks(part.own(cell))} {number(cell.value)}".strip(), style=style)
+    text = Text(f"{marks(part.own(cell))} {number(cell.value)}".strip())
+    if "by_construction" in cell.flags:
+        text.style = "dim"
     if cell.defined:
         text.append(f" {interval(cell.low, cell.high) or 'no interval'}", style="dim not bold")
     return text
 
 
-def _legend(part: Grid, results: Results) -> Iterator[Text]:
+def _legend(part: Grid, results: Results) -> Iterator[str]:
     if part.methods:
         kind = f"{percent(results.facts.confidence)} interval"
-        yield Text(f"[low, high]: {kind} ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
+        yield f"[low, high]: {kind} ({', '.join(part.methods)}), n = {part.sizes}"
     for mark, note in part.notes:
-        yield Text(clean(f"{mark} {note}".lstrip()), style="dim")
+        yield f"{mark} {note}".lstrip()
     for reason in part.reasons:
-        yield Text(clean(f"{UNDEFINED}: {reason}"), style="dim")
-    yield Text(f"requests to money: {labelled(results)}, with nothing cached", style="dim")
-    yield Text("every measure and run: report.html", style="dim")
-    yield Text()
+        yield f"{UNDEFINED}: {reason}"
+    yield f"requests to money: {labelled(results)}, with nothing cached"
+    yield "every measure and run: report.html"
 
 
-def _text(text: str) -> Text:
-    return Text(clean(text))
-
-
-def _spent(cost: Cost, currency: str) -> dict[str, Text]:
-    spent = money(cost.money, currency, cost.unreported > 0)
-    return {
-        "requests": _text(count(cost.requests)),
-        "tokens": _text(count(cost.tokens, cost.unreported > 0)),
-        "money": _text(spent),
-    }
+def _spent(cost: Cost, currency: str) -> list[Text]:
+    """Return the requests, tokens and money of a cost."""
+    partly = cost.unreported > 0
+    texts = (count(cost.requests), count(cost.tokens, partly), money(cost.money, currency, partly))
+    return [Text(clean(text)) for text in texts]

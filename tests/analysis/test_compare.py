@@ -190,15 +190,6 @@ def test_below_five_queries_that_differ_there_is_no_interval_but_a_sentence(n, t
     assert found.decision.of("gain")["low"].notna().any() == there
 
 
-def test_many_scores_are_shown_as_the_means_of_ten_steps():
-    found = compare(SCORES, QUALITY, rules=Rules(resamples=100)).cases
-    assert set(found["labeling"]) == {"good", "poor"}
-    for labeling, cases in found.groupby("labeling"):
-        scores = SCORES[SCORES["labeling"] == labeling]["value"]
-        assert cases["score"].nunique() <= 10 < scores.nunique()
-        assert np.average(cases["score"], weights=cases["n"]) == pytest.approx(scores.mean())
-
-
 def test_a_choice_made_for_the_user_is_a_warning():
     scores, quality = noisy(measures=("P@5", "nDCG@5", "AP@5"))
     result = compare(scores, pd.concat([quality, quality.assign(metric="f1")]), rules=Rules(resamples=100))

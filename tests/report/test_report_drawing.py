@@ -53,9 +53,9 @@ def test_a_report_is_drawn_again_as_the_run_drew_it(made):
     index, rows = unpacked(before, "index"), unpacked(before, "rows-0")
     names = [one["name"] for one in index["labelings"]]
     judge = names.index("judge")
-    assert len(index["ids"]) == 12
-    assert rows[0]["labels"][judge]["raw"][0], "replies, prompts and answers are behind the page"
-    assert index["questions"][0] in rows[0]["prompts"][judge]
+    assert len(index["queries"]) == 12
+    assert rows[0]["labels"][judge][0]["raw"], "replies, prompts and answers are behind the page"
+    assert index["queries"][0]["question"] in rows[0]["prompts"][judge]
     assert "\ue000text\ue000" in rows[0]["prompts"][judge]
     assert rows[0]["prompts"][names.index("containment")] == ""
     assert all(text for text in rows[0]["texts"])
@@ -72,7 +72,7 @@ def test_where_the_data_are_others_labels_and_replies_are_shown_and_the_page_say
     assert re.search(rf"Questions, passages and prompts are not shown: .*{why}", page)
     rows = unpacked(page, "rows-0")
     assert rows[0]["texts"] == []
-    assert any(any(labels["raw"]) for labels in rows[0]["labels"])
+    assert any(label and label["raw"] for labels in rows[0]["labels"] for label in labels)
 
 
 def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(results):

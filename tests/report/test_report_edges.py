@@ -5,14 +5,13 @@ import re
 
 import pytest
 from hypothesis import given, strategies as st
-from markupsafe import Markup
 from rich.console import Console
 
 from judgekit import report
 from judgekit.analysis.claims import Claim
 from judgekit.data.outputs import clean
 from judgekit.data.tables import COMPARISON, SCORES
-from judgekit.report import formatting, svg
+from judgekit.report import formatting
 from judgekit.report.model import QUALITY_MEANS, Bill, Cost, Facts
 from tests.report.conftest import make_results, parse_page
 
@@ -87,15 +86,6 @@ def test_a_number_is_never_written_as_minus_zero_or_nan(value):
     assert math.isnan(value) or math.isclose(float(text), value, abs_tol=0.0005 + 1e-12)
 
 
-@given(st.text(), st.text())
-def test_no_text_can_leave_an_svg_element_or_attribute(text, value):
-    made = svg.tag("text", text, class_=value)
-    inside = made.removeprefix("<text").removesuffix("</text>")
-    assert isinstance(made, Markup)
-    assert inside.count("<") == 0
-    assert made.count('"') == 2
-
-
 @pytest.mark.parametrize(("cells", "expected"), [(20, "judge(prompt=binary)"), (8, "judge…y)"), (1, "…")])
 def test_long_names_are_cut_in_figures_only(cells, expected):
-    assert svg.cut("judge(prompt=binary)", cells) == expected
+    assert formatting.cut("judge(prompt=binary)", cells) == expected

@@ -53,14 +53,13 @@ def test_a_comparison_shows_its_decision_and_its_first_figure(comparison):
 
 def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
     drawn = comparison.plot()
-    names = ["decision", "by-use", "against-k", "against-model", "score-quality"]
+    names = ["decision", "by-use", "against-k", "against-model"]
     assert [one.name for one in drawn] == names
     assert drawn._repr_html_().count("<svg ") == len(names)
     assert "200 requests" in str(comparison.plot("decision").svg)
     assert "concordance" in comparison.plot("by-use").data.columns
     taus = jk.figures(comparison, coefficient="tau_b").named("by-use").data
     assert "Kendall’s τ-b" in taus.columns
-    assert comparison.plot("score-quality").data.groupby("labeling")["n"].sum().tolist() == [180, 180]
     with pytest.raises(UsageError, match="unknown figure 'costs'"):
         comparison.plot("costs")
 

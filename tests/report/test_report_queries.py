@@ -32,7 +32,7 @@ def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_thresho
     packed = pack(results, replace(backing, labels={"judge": table}, lists={"bm25": backing.lists["bm25"]}))
     assert packed is not None
     index = json.loads(zlib.decompress(base64.b64decode(packed.index)))
-    assert (index["k"], index["runs"], index["relevant"]) == (5, ["bm25"], [[[3]]])
+    assert (index["k"], index["runs"], index["queries"][0]["relevant"]) == (5, ["bm25"], [[3]])
     assert index["labelings"] == [{"name": "judge", "least": least, "scale": scale}]
 
 
@@ -233,20 +233,15 @@ def test_scripts_in_documents_ids_and_replies_stay_texts(opened):
     assert browser.console == []
 
 
-def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "IN_PAGE", 1000)
-    browser = opened("#query=q41")
-    assert sorted(path.name for path in tmp_path.glob("queries/*")) == ["0000.js", "0001.js", "0002.js"]
-    assert text(browser, "#query-h") == "Which bridge is number 41?"
+def test_a_page_holds_as_many_queries_as_a_browser_opens_and_says_what_is_left_out(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "MOST_CHARACTERS", 1000)
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "queries/0000.js").write_text("rows of a page of 0.2")
+    browser = opened("#query=q17")
+    assert text(browser, "#count") == "20 of 20 queries"
+    assert "40 further queries are left out here" in text(browser, "#queries")
     assert browser.run("document.querySelectorAll('.docs article').length") == 6
-    assert "queries/ beside this page" in text(browser, "#queries")
-    assert browser.console == []
-    (tmp_path / "queries/0000.js").unlink()
-    go(browser, "#query=q1")
-    assert "queries/0000.js is not beside this page" in text(browser, "#query-body")
-    monkeypatch.undo()
-    opened()
-    assert list(tmp_path.glob("queries/*")) == [], "a page that holds all rows leaves no file of an earlier one"
+    assert list(tmp_path.glob("queries/*")) == [], "a page without texts leaves none behind"
 
 
 def test_a_thousand_queries_stay_small_and_open_at_once(opened, tmp_path):

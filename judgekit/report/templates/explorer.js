@@ -1,15 +1,16 @@
 // The queries: a list that is drawn as far as it is looked at, and a dialog for one of them.
 
 /**
- * What the index of the page holds, in columns: one entry per query, unless said otherwise.
+ * What queries are found by.
+ * @typedef {{id: string, question: string, disagreement: number, quality: (number | null)[], unanswered: boolean[], relevant: number[][], lost: string[][]}} Entry
  * @typedef {{name: string, least: number, scale: string}} Labeling
- * @typedef {{ids: string[], questions: string[], disagreement: number[], quality: (number | null)[][], unanswered: number[][], relevant: number[][][],
- *   lost: Object<string, number[]>[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], k: number, depth: string,
- *   right: number, block: number}} Index
- * What is behind one query; labels are columns over the documents, one for each labeling.
- * @typedef {{relevance: (number | null)[], status: (string | null)[], raw: string[], reason: string[], more: string[]}} Labels
- * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: Labels[],
- *   prompts: string[], given: any[][]}} Rows
+ * @typedef {{queries: Entry[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], k: number, depth: string, right: number,
+ *   block: number}} Index
+ * What is behind one query; labels by labeling and document, null where a document was not labelled.
+ * @typedef {{relevance: number | null, status: string, raw: string, reason: string, more: string}} Label
+ * @typedef {{run: string, depth: number, model: string, answer: string, status: string, reason: string, values: Object<string, number | null>}} Given
+ * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: (Label | null)[][],
+ *   prompts: string[], given: Given[]}} Rows
  */
 
 /** @returns {any} the element of an id */
@@ -36,27 +37,11 @@ async function inflated(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
-const arriving = new Map();
-/** Called by a file in queries/, with its number and its rows. */
-function rows(number, text) {
-  arriving.get(number)(text);
-}
-
 const blocks = new Map();
-/** @returns {Promise<Rows>} the rows of one query, from the page or from the file beside it */
+/** @returns {Promise<Rows>} the rows of one query */
 async function rowsOf(at) {
   const number = Math.floor(at / index.block);
-  if (!blocks.has(number)) {
-    const here = $(`rows-${number}`);
-    const text = here ? Promise.resolve(here.textContent) : new Promise((resolve, reject) => {
-      const file = `queries/${String(number).padStart(4, "0")}.js`;
-      arriving.set(number, resolve);
-      const script = el("script", { src: file });
-      script.onerror = () => { blocks.delete(number); reject(new Error(`${file} is not beside this page: copy the folder queries together with it.`)); };
-      document.head.append(script);
-    });
-    blocks.set(number, text.then(inflated));
-  }
+  if (!blocks.has(number)) blocks.set(number, inflated($(`rows-${number}`).textContent));
   return (await blocks.get(number))[at % index.block];
 }
 
@@ -71,10 +56,10 @@ function go(changes) {
 
 function row(at) {
   const labels = index.labelings.map((_, l) => el("td", { class: "n wide" }, String(Math.round(10 * relevantOf(index, state, l, at)) / 10)));
-  const quality = qualityOf(index, state, at), share = index.disagreement[at];
+  const { id, question, disagreement: share } = index.queries[at], quality = qualityOf(index, state, at);
   return el("tr", {},
-    el("th", { scope: "row" }, el("a", { href: fragment(state, { query: index.ids[at] }) }, bdi(index.questions[at] || index.ids[at])),
-      index.questions[at] ? el("span", { class: "ci" }, bdi(index.ids[at])) : null),
+    el("th", { scope: "row" }, el("a", { href: fragment(state, { query: id }) }, bdi(question || id)),
+      question ? el("span", { class: "ci" }, bdi(id)) : null),
     el("td", { class: "n" }, short(quality)),
     el("td", { class: "n" }, el("meter", { value: share, max: 1, "aria-hidden": "true" }), " ", percent(share)),
     labels);
@@ -98,7 +83,7 @@ function list() {
     head.removeAttribute("aria-sort");
     if (head.dataset.by === by) head.setAttribute("aria-sort", state.sort.startsWith("-") ? "descending" : "ascending");
   }
-  $("count").textContent = `${order.length.toLocaleString("en")} of ${index.ids.length.toLocaleString("en")} queries`;
+  $("count").textContent = `${order.length.toLocaleString("en")} of ${index.queries.length.toLocaleString("en")} queries`;
   $("clear").hidden = !(state.find || state.show || state.labeling || state.run);
   more();
 }
@@ -115,22 +100,22 @@ function heads() {
 
 /** What a label says: its kind, its number, and in words whether it counts as relevant. */
 function label(l, labels, d) {
-  const status = labels.status[d], value = labels.relevance[d];
-  if (status === null) return ["none", "–", "not labelled"];
+  if (!labels[d]) return ["none", "–", "not labelled"];
+  const { status, relevance: value } = labels[d];
   if (value === null) return ["lost", "–", status.replaceAll("_", " ")];
   return value >= index.labelings[l].least ? ["yes", short(value), "relevant"] : ["no", short(value), "not relevant"];
 }
 
 function reply(one, l, d) {
-  const labels = one.labels[l], name = index.labelings[l].name;
+  const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "", more: "" }, name = index.labelings[l].name;
   const prompt = one.prompts[l] && one.prompts[l].replace(one.titles[d] ? TITLE : /\ue000title\ue000\n?/, () => one.titles[d]).replace(TEXT, () => one.texts[d]);
   const said = [["Label", label(l, labels, d).slice(1).join(", ")], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
-    ["Reason", labels.reason[d]], ["Beside it", labels.more[d]]].filter(([, text]) => text);
+    ["Reason", own.reason], ["Beside it", own.more]].filter(([, text]) => text);
   return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
     el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
     el("dl", {}, said.map(([term, text]) => [el("dt", {}, term), el("dd", {}, bdi(text))])),
     el("h5", {}, "Raw reply"),
-    labels.raw[d] ? el("pre", { tabindex: "0", class: "raw" }, bdi(labels.raw[d])) : el("p", { class: "quiet" }, prompt ? "There is no reply, or it is left out." : "This labeling asks no LLM, or its replies are left out."),
+    own.raw ? el("pre", { tabindex: "0", class: "raw" }, bdi(own.raw)) : el("p", { class: "quiet" }, prompt ? "There is no reply, or it is left out." : "This labeling asks no LLM, or its replies are left out."),
     prompt ? el("details", {}, el("summary", {}, "The prompt that it answers"), el("pre", { tabindex: "0", class: "raw" }, bdi(prompt))) : null);
 }
 
@@ -155,19 +140,19 @@ function documentOf(one, d) {
 
 /** The answers: a row for each run and model, a column for each number of documents. */
 function answersOf(one) {
-  const given = one.given.filter((answer) => !state.run || answer[0] === state.run || answer[1] === 0).sort((a, b) => Number(a[1] === 0) - Number(b[1] === 0));
+  const given = one.given.filter((answer) => !state.run || answer.run === state.run || answer.depth === 0).sort((a, b) => Number(a.depth === 0) - Number(b.depth === 0));
   if (!given.length) return el("p", { class: "quiet" }, "No answer is known.");
-  const depths = [...new Set(given.map((answer) => answer[1]))].filter((depth) => depth).sort((a, b) => Number(b === index.k) - Number(a === index.k) || a - b);
-  const models = new Set(given.map((answer) => answer[2])).size > 1;
+  const depths = [...new Set(given.map((answer) => answer.depth))].filter((depth) => depth).sort((a, b) => Number(b === index.k) - Number(a === index.k) || a - b);
+  const models = new Set(given.map((answer) => answer.model)).size > 1;
   const cell = (found, head) => {
     if (!found) return el("td", { class: "none" });
-    const [, , , answer, status, reason, ...values] = found, failed = status && status !== "ok";
-    const wrong = values[index.metrics.indexOf(index.metric)] < index.right;
+    const { answer, status, reason, values } = found, failed = status && status !== "ok";
+    const wrong = values[index.metric] < index.right;
     return el("td", { class: failed || wrong ? "answer" : "answer fine", "data-head": head }, bdi(answer), failed ? el("strong", { class: "bad" }, ` ${status.replaceAll("_", " ")} ${reason}`) : null,
-      el("span", { class: "ci" }, values.map((value, i) => `${index.metrics[i]} ${short(value)}`).join(", ")));
+      el("span", { class: "ci" }, Object.entries(values).map(([metric, value]) => `${metric} ${short(value)}`).join(", ")));
   };
-  const rows = [...new Set(given.map((answer) => JSON.stringify([answer[0], answer[2]])))].map((key) => JSON.parse(key));
-  const of = (run, model, depth) => given.find((answer) => answer[0] === run && answer[2] === model && answer[1] === depth);
+  const rows = [...new Set(given.map((answer) => JSON.stringify([answer.run, answer.model])))].map((key) => JSON.parse(key));
+  const of = (run, model, depth) => given.find((answer) => answer.run === run && answer.model === model && answer.depth === depth);
   const name = (run, model, what) => el("th", { scope: "row" }, what, models ? [" ", el("span", { class: "ci" }, bdi(model))] : null);
   const heads = depths.map((depth) => `from the top ${depth}${depth === index.k ? ", as decided on" : ""}`);
   return el("div", { class: "scroll answers", role: "region", "aria-label": "Answers", tabindex: "0" }, el("table", {},
@@ -186,25 +171,22 @@ function documents(one) {
 }
 
 async function show() {
-  const dialog = $("query"), body = $("query-body"), at = index.ids.indexOf(state.query), place = order.indexOf(at);
+  const dialog = $("query"), body = $("query-body"), at = index.queries.findIndex((entry) => entry.id === state.query), place = order.indexOf(at);
   body.ariaBusy = "false";
   if (!state.query) return dialog.open && dialog.close();
-  $("query-h").replaceChildren(bdi(at < 0 ? state.query : index.questions[at] || state.query));
+  $("query-h").replaceChildren(bdi(at < 0 ? state.query : index.queries[at].question || state.query));
   const [before, after] = [order[place - 1], order[place + 1]];
   for (const [id, to] of [["before", before], ["after", after]]) {
     $(id).hidden = to === undefined || place < 0;
-    if (to !== undefined) $(id).href = fragment(state, { query: index.ids[to], doc: "", by: "" });
+    if (to !== undefined) $(id).href = fragment(state, { query: index.queries[to].id, doc: "", by: "" });
   }
   if (!dialog.open) dialog.showModal();
   if (at < 0) return body.replaceChildren(el("p", {}, "This report does not hold a query of that id."));
-  /** @type {any} */
-  let one;
   const asked = state.query;
   body.ariaBusy = "true";
-  try { one = await rowsOf(at); } catch (error) { one = error; }
+  const one = await rowsOf(at);
   if (asked !== state.query) return;
   body.ariaBusy = "false";
-  if (one instanceof Error) return body.replaceChildren(el("p", { role: "alert" }, one.message));
   const fresh = body.dataset.query !== state.query;
   body.dataset.query = state.query;
   body.replaceChildren(
@@ -238,7 +220,7 @@ async function start() {
   const option = (value, text) => el("option", { value }, text);
   $("labeling").append(...index.labelings.map((one) => option(one.name, one.name)));
   $("run").append(...index.runs.map((run) => option(run, run)));
-  for (const status of new Set(index.lost.flatMap((by) => Object.keys(by)))) $("show").append(option(status, `a label is ${status.replaceAll("_", " ")}`));
+  for (const status of new Set(index.queries.flatMap((entry) => entry.lost.flat()))) $("show").append(option(status, `a label is ${status.replaceAll("_", " ")}`));
   heads();
   $("explorer").hidden = false;
   for (const id of ["show", "labeling", "run"]) $(id).onchange = () => go({ [id]: $(id).value });

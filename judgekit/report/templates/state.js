@@ -26,7 +26,7 @@ const chosen = (names, name) => (name && names.includes(name) ? [names.indexOf(n
 
 /** Mean answer quality of a query over the chosen runs; null where none has one. */
 function qualityOf(index, state, at) {
-  const values = chosen(index.runs, state.run).map((r) => index.quality[r][at]).filter((v) => v !== null);
+  const values = chosen(index.runs, state.run).map((r) => index.queries[at].quality[r]).filter((v) => v !== null);
   return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
 }
 
@@ -34,20 +34,21 @@ function qualityOf(index, state, at) {
 function wanted(index, state, at) {
   const runs = chosen(index.runs, state.run);
   const labelings = chosen(index.labelings.map((one) => one.name), state.labeling);
-  const right = (r) => index.quality[r][at] >= index.right;
-  const answered = (r) => index.quality[r][at] !== null;
+  const query = index.queries[at];
+  const right = (r) => query.quality[r] >= index.right;
+  const answered = (r) => query.quality[r] !== null;
   if (state.find) {
-    const text = (index.ids[at] + " " + index.questions[at]).toLowerCase();
+    const text = (query.id + " " + query.question).toLowerCase();
     if (!state.find.toLowerCase().split(/\s+/).every((word) => text.includes(word))) return false;
   }
   switch (state.show) {
     case "": return true;
-    case "disagree": return index.disagreement[at] > 0;
-    case "wrong": return runs.some((r) => answered(r) && !right(r) && labelings.some((l) => index.relevant[l][r][at] > 0));
-    case "right": return runs.some((r) => answered(r) && right(r) && labelings.some((l) => index.relevant[l][r][at] === 0));
+    case "disagree": return query.disagreement > 0;
+    case "wrong": return runs.some((r) => answered(r) && !right(r) && labelings.some((l) => query.relevant[l][r] > 0));
+    case "right": return runs.some((r) => answered(r) && right(r) && labelings.some((l) => query.relevant[l][r] === 0));
     case "missing":
-      return runs.some((r) => index.unanswered[r].includes(at)) || labelings.some((l) => Object.values(index.lost[l]).some((q) => q.includes(at)));
-    default: return labelings.some((l) => (index.lost[l][state.show] || []).includes(at));
+      return runs.some((r) => query.unanswered[r]) || labelings.some((l) => query.lost[l].length);
+    default: return labelings.some((l) => query.lost[l].includes(state.show));
   }
 }
 
@@ -56,12 +57,12 @@ function found(index, state) {
   const down = state.sort.startsWith("-") ? -1 : 1, by = state.sort.replace(/^-/, "");
   const label = index.labelings.findIndex((one) => "relevant:" + one.name === by);
   const value = (at) => {
-    if (by === "disagreement") return index.disagreement[at];
+    if (by === "disagreement") return index.queries[at].disagreement;
     if (by === "quality") return qualityOf(index, state, at) ?? -Infinity;
     if (label >= 0) return relevantOf(index, state, label, at);
     return at;
   };
-  const rows = index.ids.map((_, at) => at).filter((at) => wanted(index, state, at));
+  const rows = index.queries.map((_, at) => at).filter((at) => wanted(index, state, at));
   const values = new Map(rows.map((at) => [at, value(at)]));
   return rows.sort((a, b) => down * (values.get(a) - values.get(b)) || a - b);
 }
@@ -69,7 +70,7 @@ function found(index, state) {
 /** Relevant documents among those that an answer was given from, the mean over the chosen runs. */
 function relevantOf(index, state, label, at) {
   const runs = chosen(index.runs, state.run);
-  return runs.reduce((sum, r) => sum + index.relevant[label][r][at], 0) / Math.max(runs.length, 1);
+  return runs.reduce((sum, r) => sum + index.queries[at].relevant[label][r], 0) / Math.max(runs.length, 1);
 }
 
 /** @returns {[string, boolean][]} a text in pieces, and whether each is one of the answers as whole words */
