@@ -31,6 +31,16 @@ class Event:
     limit: float | None = None
     ahead: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def requests(self) -> int:
+        """Requests that came to an end."""
+        return self.sent + self.cached + self.failed
+
+    @property
+    def share(self) -> float | None:
+        """The share of its requests that were asked for and not replayed; None before any."""
+        return (self.sent + self.failed) / self.requests if self.requests and self.done else None
+
 
 Progress = Callable[[Event], None]
 

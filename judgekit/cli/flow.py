@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -384,9 +383,10 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
     reports.print_tables(outcome.results, console())
     say(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}")
     if outcome.missing:
-        asked, read = Counter(outcome.quality["status"]), Counter[str]()
+        asked, read = set(outcome.quality["status"]), set[str]()
         for info in outcome.results.labelings:
-            (asked if info.endpoint else read).update(info.counts)
+            statuses = asked if info.endpoint else read
+            statuses.update(status for status, n in info.counts.items() if n)
         listed = (f"  {line}" for line in outcome.missing)
         say("\nFinished, but some results are missing:", *listed, advice(asked, read), err=True)
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from judgekit.console.printing import console, say
@@ -27,25 +27,11 @@ _ENOUGH: Final = 5
 @contextmanager
 def progress() -> Iterator[Progress]:
     """Draw events: bars on a terminal; otherwise one line per finished stage, and now and then one for the whole."""
-    drawn = _Bars() if sys.stderr.isatty() else _Lines()
-    with drawn.bars:
-        yield drawn
-    if drawn.course.spent is not None:
-        sys.stderr.write(f"spent: {drawn.course.spent:,.4g}\n")
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """A stage that asks: units done and in all, and the share of the done ones that was asked for, if known."""
-
-    done: int
-    total: int
-    share: float | None = None
-
-    @property
-    def asked(self) -> float:
-        """Units that were asked for, not replayed."""
-        return 0.0 if self.share is None else self.done * self.share
+    drawing = _Bars() if sys.stderr.isatty() else _Lines()
+    with drawing.bars:
+        yield drawing
+    if drawing.course.spent is not None:
+        sys.stderr.write(f"spent: {drawing.course.spent:,.4g}\n")
 
 
 class Course:
@@ -53,89 +39,97 @@ class Course:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.spent: float | None = None
+        self.limit: float | None = None
         self._clock = clock
+        self._latest = clock()
         self._ahead: dict[str, int] = {}
-        self._stages: dict[str, Event] = {}
+        self._events: dict[str, Event] = {}
         self._began: dict[str, float] = {}
-        self._latest: dict[str, float] = {}
 
     def note(self, event: Event) -> None:
         """Take in an event."""
         self._ahead |= event.ahead
         if event.spent is not None:
             self.spent = event.spent
+        if event.limit is not None:
+            self.limit = event.limit
+        self._latest = self._clock()
+        self._began.setdefault(event.stage, self._latest)
         if event.total is not None or event.sent:
-            self._stages[event.stage] = event
-            self._latest[event.stage] = self._clock()
-            self._began.setdefault(event.stage, self._latest[event.stage])
+            self._events[event.stage] = event
 
     def seconds(self, stage: str) -> float:
         """Return how long a stage has been running."""
-        now = self._clock()
-        return now - self._began.get(stage, now)
+        return self._latest - self._began[stage]
 
-    def _asking(self) -> dict[str, _Asking]:
-        """Return the stages that ask somebody, those to come included."""
-        asking = {name: _Asking(0, total) for name, total in self._ahead.items()}
-        for name, event in self._stages.items():
-            asked = event.sent + event.failed
-            requests = asked + event.cached
-            if not requests and name not in asking:
-                continue
-            share = asked / requests if requests and event.done else None
-            total = max(event.total or 0, self._ahead.get(name, 0), event.done)
-            asking[name] = _Asking(event.done, total, share)
-        return asking
+    @property
+    def stages(self) -> list[Event]:
+        """The stages that ask somebody, those to come included."""
+        stages = {name: Event(name, 0, total) for name, total in self._ahead.items()}
+        for name, event in self._events.items():
+            if event.requests or name in stages:
+                total = max(event.total or 0, self._ahead.get(name, 0), event.done)
+                stages[name] = replace(event, total=total)
+        return list(stages.values())
 
     @property
     def units(self) -> tuple[int, int]:
         """Units done, and in all, of the stages that ask somebody."""
-        asking = self._asking().values()
-        return sum(stage.done for stage in asking), sum(stage.total for stage in asking)
+        stages = self.stages
+        return sum(stage.done for stage in stages), sum(stage.total or 0 for stage in stages)
 
     def foreseen(self) -> tuple[float, float | None] | None:
         """Return the seconds left and the money that it will have cost in all; None while too little is known."""
-        asking = self._asking()
-        asked = sum(stage.asked for stage in asking.values())
+        asked = known = 0.0
+        began = []
+        for stage in self.stages:
+            if stage.share is not None:
+                known += stage.done
+                asked += stage.done * stage.share
+            if stage.share:
+                began.append(self._began[stage.stage])
         if asked < _ENOUGH:
             return None
-        usual = asked / sum(stage.done for stage in asking.values() if stage.share is not None)
-        left, seconds = 0.0, 0.0
-        for name, stage in asking.items():
-            left += (stage.total - stage.done) * (usual if stage.share is None else stage.share)
-            if stage.asked:
-                seconds += self._latest[name] - self._began[name]
-        money = None if self.spent is None else self.spent * (1 + left / asked)
-        return left * seconds / asked, money
+        left = 0.0
+        for stage in self.stages:
+            # A stage to come is expected to find as much in the store as those before.
+            share = asked / known if stage.share is None else stage.share
+            left += ((stage.total or 0) - stage.done) * share
+        seconds = left * (self._latest - min(began)) / asked
+        if self.spent is None:
+            return seconds, None
+        return seconds, self.spent * (1 + left / asked)
 
     def told(self) -> str:
         """Return it in words: ``37%, about 12 min left, 3 failed, 0.42 spent of about 1.10``."""
         done, total = self.units
         if not total:
             return ""
-        seconds, money = (self.foreseen() if done < total else None) or (None, None)
         parts = [f"{done / total:.0%}"]
-        if seconds is not None:
+        spent = "" if self.spent is None else f"{self.spent:,.4g} spent"
+        foreseen = self.foreseen()
+        if foreseen is not None and done < total:
+            seconds, money = foreseen
             parts.append(f"about {_lasting(seconds)} left")
-        failed = sum(event.failed for event in self._stages.values())
+            if money is not None:
+                spent += f" of about {money:,.4g}"
+        failed = sum(event.failed for event in self._events.values())
         if failed:
             parts.append(f"{failed:,} failed")
-        if self.spent is not None:
-            of_all = "" if money is None else f" of about {money:,.4g}"
-            parts.append(f"{self.spent:,.4g} spent{of_all}")
-        limits = [event.limit for event in self._stages.values() if event.limit is not None]
-        at_most = f" (at most {limits[-1]:,.4g})" if limits else ""
-        return ", ".join(parts) + at_most
+        if spent:
+            parts.append(spent)
+        line = ", ".join(parts)
+        return line if self.limit is None else f"{line} (at most {self.limit:,.4g})"
 
 
 def _lasting(seconds: float) -> str:
-    if seconds >= 5400:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _details(event: Event) -> str:
-    if not (event.sent or event.cached or event.failed):
+    if not event.requests:
         return ""
     details = f"{event.sent:,} sent, {event.cached:,} from the store"
     return f"{details}, {event.failed:,} failed" if event.failed else details
@@ -148,15 +142,22 @@ class _Drawing:
 
     def __init__(self) -> None:
         self.course = Course()
-        self.notes = {""}
+        self.notes: set[str] = set()
 
-    def note(self, event: Event) -> str:
-        """Take in an event; return its note, "" if that was shown before."""
+    def __call__(self, event: Event) -> None:
         self.course.note(event)
-        if event.note in self.notes:
-            return ""
-        self.notes.add(event.note)
-        return event.note
+        if event.note and event.note not in self.notes:
+            self.notes.add(event.note)
+            self.say(f"note: {event.note}")
+        self.draw(event)
+
+    def say(self, line: str) -> None:
+        """Show a line."""
+        say(line, err=True)
+
+    def draw(self, event: Event) -> None:
+        """Show how far the run is."""
+        raise NotImplementedError
 
 
 class _Bars(_Drawing):
@@ -168,50 +169,47 @@ class _Bars(_Drawing):
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[details]}"),
             console=console(stderr=True),
         )
         self.tasks: dict[str, TaskID] = {}
 
-    def __call__(self, event: Event) -> None:
-        if new := self.note(event):
-            self.bars.console.print(f"note: {new}", markup=False)
+    def say(self, line: str) -> None:
+        self.bars.console.print(line, markup=False)
+
+    def draw(self, event: Event) -> None:
         told = self.course.told()
         if told:
             done, total = self.course.units
-            self._draw("the whole run", done, total, "", told)
+            self._update("the whole run", done, total, told)
         if event.total is not None or not (event.note or event.ahead):
+            details = _details(event)
             seconds = self.course.seconds(event.stage)
-            rate = f"{event.sent / seconds:,.1f}/s" if event.sent and seconds > 0.5 else ""
-            self._draw(event.stage, event.done, event.total, rate, _details(event))
+            if event.sent and seconds > 0.5:
+                details = f"{event.sent / seconds:,.1f}/s, {details}"
+            self._update(event.stage, event.done, event.total, details)
 
-    def _draw(self, name: str, done: int, total: int | None, rate: str, details: str) -> None:
+    def _update(self, name: str, done: int, total: int | None, details: str) -> None:
         if name not in self.tasks:
-            self.tasks[name] = self.bars.add_task(name, total=total, rate="", details="")
-        self.bars.update(self.tasks[name], completed=done, total=total, rate=rate, details=details)
+            self.tasks[name] = self.bars.add_task(name, total=total, details="")
+        self.bars.update(self.tasks[name], completed=done, total=total, details=details)
 
 
 class _Lines(_Drawing):
     def __init__(self) -> None:
         super().__init__()
-        self.started: dict[str, float] = {}
         self.finished: set[str] = set()
         self.told_at = time.monotonic()
 
-    def __call__(self, event: Event) -> None:
+    def draw(self, event: Event) -> None:
         now = time.monotonic()
-        started = self.started.setdefault(event.stage, now)
-        if new := self.note(event):
-            say(f"note: {new}", err=True)
         if event.total is not None and event.done >= event.total and event.stage not in self.finished:
             self.finished.add(event.stage)
-            line = f"{event.stage}: {event.done:,} in {now - started:.1f} s"
-            details = _details(event)
-            say(f"{line}, {details}" if details else line, err=True)
-        elif now - self.told_at >= _LINE_EVERY_S and (told := self.course.told()):
+            line = f"{event.stage}: {event.done:,} in {self.course.seconds(event.stage):.1f} s"
+            self.say(", ".join(filter(None, [line, _details(event)])))
+        elif now - self.told_at >= _LINE_EVERY_S and self.course.told():
             self.told_at = now
-            of = "" if event.total is None else f" of {event.total:,}"
-            say(f"{told}; {event.stage}: {event.done:,}{of}", err=True)
+            units = f"{event.done:,}" if event.total is None else f"{event.done:,} of {event.total:,}"
+            self.say(f"{self.course.told()}; {event.stage}: {units}")
         sys.stderr.flush()

@@ -22,30 +22,34 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
 
     price = Spending(Budget(), prices).price
     counted = run_sync(observed_by(plans["all"].lacking))
-    rows = {}
-    for stage, plan in plans.items():
+    for plan in plans.values():
         plan.elsewhere = {**plan.elsewhere, **counted}
-        rows[stage] = _row(plan, plan.money(price))
+    money = {stage: plan.money(price) for stage, plan in plans.items()}
     lengths = run_sync(context_lengths(plans["all"].lacking))
     for stage, plan in plans.items():
         if stage != "all":
             _note_too_long(stage, plan, lengths)
     if as_json:
+        rows = {stage: _row(plan, money[stage]) for stage, plan in plans.items()}
         emit(command, dry_run=True, stages=rows, tokens_counted_by=sorted(endpoint.name for endpoint in counted))
         return
-    priced = any(row["money"] is not None and plans[stage].lacking for stage, row in rows.items())
     titles = ["stage", "units", "requests", "in the store", "to send", "tokens"]
-    if priced:
+    if any(money[stage] is not None and plan.lacking for stage, plan in plans.items()):
         titles.append("money")
-    grid(titles, (_cells(stage, plans[stage], row)[: len(titles)] for stage, row in rows.items()), left=1)
+    cells = []
+    for stage, plan in plans.items():
+        numbers = [f"{number:,}" for number in (plan.units, plan.requests, plan.cached)]
+        row = [stage, *numbers, _to_send(plan), _about(plan.tokens), _about(money[stage])]
+        cells.append(row[: len(titles)])
+    grid(titles, cells, left=1)
     say("Nothing was sent. A request that several stages share counts in each of them, and once in the total.")
     if any(plan.at_least for plan in plans.values()):
         say("More requests follow if a reply is cut off, has the wrong form or leads to others.")
-    if any(row["tokens"] for row in rows.values()):
+    if any(plan.tokens.high for plan in plans.values()):
         basis = "the length and script of the prompts"
         if any(plan.is_reported for plan in plans.values()):
             basis = "what these endpoints reported of stored requests"
-        say(f"Tokens{' and money' if priced else ''}: about, with replies, and the range; by {basis}.")
+        say(f"{' and '.join(titles[5:]).capitalize()}: about, with replies, and the range; by {basis}.")
     for endpoint in counted:
         say(f"{endpoint.name} counted the tokens of some prompts (/tokenize); no model was asked.")
 
@@ -62,24 +66,19 @@ def _row(plan: Plan, money: Foreseen | None) -> dict[str, Any]:
         "tokens": round(tokens.about),
         "tokens_low": round(tokens.low),
         "tokens_high": round(tokens.high),
-        "money": None,
-        "money_low": None,
-        "money_high": None,
     }
-    if money is not None:
-        row |= {"money": money.about, "money_low": money.low, "money_high": money.high}
-    return row
+    known = (None, None, None) if money is None else (money.about, money.low, money.high)
+    return row | dict(zip(("money", "money_low", "money_high"), known, strict=True))
 
 
-def _cells(stage: str, plan: Plan, row: Mapping[str, Any]) -> list[str]:
-    """Return a row of the table that people read."""
-    to_send = f"{row['to_send']:,}"
+def _to_send(plan: Plan) -> str:
+    """Return how many requests the store lacks, and how many it may become."""
+    text = f"{plan.requests - plan.cached:,}"
     if plan.at_least:
-        to_send = f"at least {to_send}"
-        if row["to_send_at_most"] is not None:
-            to_send += f"; up to {row['to_send_at_most']:,}"
-    counts = [f"{row[what]:,}" for what in ("units", "requests", "cached")]
-    return [stage, *counts, to_send, _about(row, "tokens"), _about(row, "money")]
+        text = f"at least {text}"
+        if plan.up_to is not None:
+            text += f"; up to {plan.up_to - plan.cached:,}"
+    return text
 
 
 def _note_too_long(stage: str, plan: Plan, lengths: Mapping[Endpoint, int]) -> None:
@@ -95,14 +94,13 @@ def _note_too_long(stage: str, plan: Plan, lengths: Mapping[Endpoint, int]) -> N
             )
 
 
-def _about(row: Mapping[str, Any], what: str) -> str:
-    """Return what a row foresees of tokens or money, with its range."""
+def _about(foreseen: Foreseen | None) -> str:
+    """Return an estimate with its range."""
     from judgekit.client.estimates import rounded
 
-    numbers = [row[what], row[f"{what}_low"], row[f"{what}_high"]]
-    if None in numbers:
+    if foreseen is None:
         return "–"
-    if not any(numbers):
+    if not foreseen.high:
         return "0"
-    about, low, high = (rounded(number) for number in numbers)
+    about, low, high = map(rounded, (foreseen.about, foreseen.low, foreseen.high))
     return f"about {about} ({low} to {high})"

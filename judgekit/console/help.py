@@ -42,7 +42,8 @@ class Command(typer.core.TyperCommand):
                 panel = getattr(param, "rich_help_panel", None)
                 heading = "Arguments" if param.param_type_name == "argument" else panel or "Options"
                 name = re.sub(r"<(.+?)>", lambda found: _KINDS.get(found[1], found[0]), record[0])
-                headings.setdefault(heading, []).append((name, record[1]))
+                text = re.sub(r"x>=(\S+?)(?=[];])", r"at least \1", record[1])
+                headings.setdefault(heading, []).append((name, text))
         return {heading: rows for heading, rows in headings.items() if rows}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

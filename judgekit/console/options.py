@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
 
 import typer
-from typer.models import OptionInfo
 
 from judgekit.client.asking import Asking
 from judgekit.console.bars import progress
 from judgekit.console.dry_run import show_plan
 from judgekit.errors import UsageError, not_among
 from judgekit.progress import Progress, silent
-from judgekit.settings import Bounds, attributes, bounds_of
+from judgekit.settings import attributes, bounds_of
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
@@ -35,18 +33,15 @@ ENDPOINT: Final = "Endpoint and store"
 
 
 def declared_option(kind: type, name: str, *names: str, **display: Any) -> Any:
-    """Return the option that a dataclass's field declares: its range, its short form and its help."""
+    """Return the option that a dataclass's field declares: a range, which the class checks, a short form, and help."""
     (field,) = (field for field in fields(kind) if field.name == name)
-    text = attributes(kind)[name].replace("``", "")
-    text = f"{text[:1].upper()}{text[1:]}"
-    bounds = bounds_of(field)
-    if bounds.below is None and bounds.above is None:
-        display |= {"min": bounds.least, "max": bounds.most}
-    else:
-        # typer knows closed ranges only; the class checks this one.
-        text = f"{text.removesuffix('.')} ({str(bounds).strip()})."
+    text = attributes(kind)[name].replace("``", "").removesuffix(".")
+    bounds = str(bounds_of(field)).removeprefix(" of").strip()
+    if bounds:
+        text += f" ({bounds})"
     long = names or (f"--{name.replace('_', '-')}",)
-    return typer.Option(*long, *filter(None, [field.metadata.get("short")]), help=text, **display)
+    short = filter(None, [field.metadata.get("short")])
+    return typer.Option(*long, *short, help=f"{text[:1].upper()}{text[1:]}.", **display)
 
 
 QueriesFile = Annotated[
@@ -76,50 +71,25 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes, in place of each parameter that is a dataclass of options, these options."""
     plain = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}
-    ranges: dict[str, Bounds] = {}
     options: list[inspect.Parameter] = []
     for name, parameter in plain.parameters.items():
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
-        for option in _parameters(groups[name]) if name in groups else [parameter]:
-            shown, bounds = _with_range(option)
-            options.append(shown.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            if bounds != Bounds():
-                ranges[option.name] = bounds
+            options += _parameters(groups[name])
+        else:
+            options.append(parameter)
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
 
     def called(**given: Any) -> None:
-        for name, bounds in ranges.items():
-            _check_range(f"--{name.replace('_', '-')}", given[name], bounds)
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group) if field.name in given})
+            own = [field.name for field in fields(group) if field.name in given]
+            given[name] = group(**{field: given.pop(field) for field in own})
         command(**given)
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     called.__annotations__ = {option.name: option.annotation for option in options}
     called.__signature__ = plain.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads the command's options off it
     return called
-
-
-def _with_range(option: inspect.Parameter) -> tuple[inspect.Parameter, Bounds]:
-    """Return an option whose range stands in its help, and the range: typer would tell it in words of its own."""
-    if get_origin(option.annotation) is not Annotated:
-        return option, Bounds()
-    hint, info, *_ = get_args(option.annotation)
-    bounds = Bounds(least=info.min, most=info.max) if isinstance(info, OptionInfo) else Bounds()
-    if bounds == Bounds():
-        return option, bounds
-    shown = copy(info)
-    shown.min = shown.max = None
-    shown.help = f"{(info.help or '').removesuffix('.')} ({str(bounds).removeprefix(' of').strip()})."
-    return option.replace(annotation=Annotated[hint, shown]), bounds
-
-
-def _check_range(name: str, given: Any, bounds: Bounds) -> None:
-    """Refuse a number, or one of several, that is out of its range."""
-    for value in given if isinstance(given, list | tuple) else [given]:
-        if value is not None and not bounds.hold(value):
-            number = "a whole number" if isinstance(value, int) else "a number"
-            raise UsageError(f"{name} must be {number}{bounds}, not {value:g}")
 
 
 def _parameters(group: type) -> list[inspect.Parameter]:
@@ -218,22 +188,21 @@ class AskOptions(RunOptions, EndpointOptions):
 
 def named(items: list[str] | None, what: str) -> dict[str, Path]:
     """Read ``[NAME=]FILE`` arguments; the file's stem is the default name."""
-    out: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for item in items or ():
         name, file = split_named(item)
         if not file:
             raise UsageError(f"{what} {item}: the file name is missing after '='")
         path = Path(file)
         name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
-        for other, other_path in out.items():
-            if other_path == path and other != name:
-                raise UsageError(f"{what} {item}: {other!r} is the same file; leave one out")
-        if name in out:
+        if name in files:
             raise UsageError(
-                f"two {what}s are named {name!r} ({out[name]} and {path}): give each a name, {what}=NAME=FILE"
+                f"two {what}s are named {name!r} ({files[name]} and {path}): give each a name, {what}=NAME=FILE"
             )
-        out[name] = path
-    return out
+        if path in files.values():
+            raise UsageError(f"{what} {item}: another name is the same file; leave one out")
+        files[name] = path
+    return files
 
 
 def scales_of(items: list[str] | None, files: Mapping[str, Path]) -> dict[str, str]:

@@ -40,8 +40,10 @@ def console(*, stderr: bool = False) -> Console:
                 yield segment if segment.control else Segment(clean(segment.text), segment.style)
 
     stream = sys.stderr if stderr else sys.stdout
+    if stream.isatty():
+        return CleanConsole(stderr=stderr)
     # A pipe has no width: 80 columns would cut tables, so lines are as long as they need to be.
-    return CleanConsole(stderr=stderr, width=None if stream.isatty() else 200, soft_wrap=not stream.isatty())
+    return CleanConsole(stderr=stderr, width=200, soft_wrap=True)
 
 
 def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | None = None, **style: Any) -> None:
@@ -51,7 +53,8 @@ def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | No
 
     table = Table(box=None, pad_edge=False, **style)
     for number, title in enumerate(titles):
-        table.add_column(clean(title), justify="left" if left is None or number < left else "right", overflow="fold")
+        to_the_right = left is not None and number >= left
+        table.add_column(clean(title), justify="right" if to_the_right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(escape(clean(cell)) for cell in row))
     console().print(table)
@@ -120,34 +123,37 @@ def opened_store(*, readonly: bool) -> Iterator[Store]:
 
 
 def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) -> None:
-    """Leave with exit code 1 if something is missing, saying how much, why, where it is listed and what to do."""
+    """Leave with exit code 1 if something is missing, saying how much, why, where it is listed and what to do.
+
+    ``what`` are labels or answers; ``asked`` is whether a model was asked for them.
+    """
     from judgekit.data.tables import NO_FAILURE, reasons
 
-    counts = {str(status): int(n) for status, n in table["status"].value_counts().items()}
-
-    missing = sum(n for status, n in counts.items() if status not in NO_FAILURE)
-    if missing:
-        verb = "is" if missing == 1 else "are"
-        noun = what.removesuffix("s") if missing == 1 else what
-        told = advice(counts if asked else {}, {} if asked else counts)
-        say(f"judgekit: {missing:,} {noun} {verb} missing: {reasons(table)} (all are in {where}). {told}", err=True)
-        raise typer.Exit(1)
+    statuses = table["status"][~table["status"].isin(NO_FAILURE)]
+    if statuses.empty:
+        return
+    missing = f"{len(statuses):,} {what} are missing" if len(statuses) > 1 else f"1 {what[:-1]} is missing"
+    told = advice(set(statuses), []) if asked else advice([], set(statuses))
+    say(f"judgekit: {missing}: {reasons(table)} (all are in {where}). {told}", err=True)
+    raise typer.Exit(1)
 
 
-def advice(asked: Mapping[str, int], read: Mapping[str, int]) -> str:
-    """Return what to do about missing labels or answers, counted by status."""
+def advice(asked: Iterable[str], read: Iterable[str]) -> str:
+    """Return what to do about missing labels or answers, by the statuses of those asked for and those read."""
     from judgekit.data.tables import NO_FAILURE, Status
 
-    given, others = ({status for status, n in counts.items() if n} - set(NO_FAILURE) for counts in (asked, read))
-    out = ["Run the same command again to retry failed requests."] if Status.FAILED in given else []
-    if others:
-        out.append("Without an LLM, running again changes nothing: add the missing entries to the file.")
-    if given - {Status.FAILED}:
-        out.append(
+    failures = set(asked).difference(NO_FAILURE)
+    sentences = []
+    if Status.FAILED in failures:
+        sentences.append("Run the same command again to retry failed requests.")
+    if set(read).difference(NO_FAILURE):
+        sentences.append("Without an LLM, running again changes nothing: add the missing entries to the file.")
+    if failures - {Status.FAILED}:
+        sentences.append(
             "Unparsed, truncated and refused replies are kept, and the same command reuses them: try"
             " another prompt or model, or ask for everything again into another store (--cache FOLDER)."
         )
-    return " ".join(out)
+    return " ".join(sentences)
 
 
 def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, InputFile]:
@@ -162,9 +168,12 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     from judgekit.experiment.trust import own
 
     width = max(len(file.name) for file in made.files)
-    there = next((path for path in made.files_written if path.exists()), None)
-    if there is not None and not overwrite and not made.lacking:
-        raise UsageError(f"{there} already exists: replace it with --overwrite, or name another folder with --out")
+    if not made.lacking and not overwrite:
+        for path in made.files_written:
+            if path.exists():
+                raise UsageError(
+                    f"{path} already exists: replace it with --overwrite, or name another folder with --out"
+                )
     # Written before anything is shown: whoever reads the output may close it after the first line.
     if not made.lacking:
         check_outputs(*made.files_written)
