@@ -124,7 +124,7 @@ class Flagger:
         if "equals_outcome" not in flags or "by_construction" in flags or estimate.reason:
             return []
         name = panel.labelings[estimate.labeling]
-        how = "" if name in self._needs else "; declare it with by_construction"
+        how = "" if name in self._needs else "; leave it out"
         return [
             f"The scores of {name!r} ({panel.measure}) equal the quality on every query: if its labels were made from"
             f" these answers, that proves nothing{how}."

@@ -262,10 +262,9 @@ def correct(
     if out is not None:
         check_target(out, table=True)
     if is_grades(people):
-        if measures is not None or labeling:
-            raise UsageError("grades of answers correct the outcome: leave out -m and -l")
-        _correct_quality(people, results, out)
-        return
+        raise UsageError(
+            f"{people} holds grades of answers: judgekit compare --scores {results} --people {people} corrects by them"
+        )
     opened, said, machines = _opened(people, results, labeling)
     config = opened.prepared.config
     if decided_by(said.design) is not None:
@@ -296,39 +295,6 @@ def correct(
     columns = ["labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "machine", "worth"]
     show(found.table[[*columns, "p_holm"]])
     note(*found.notes)
-
-
-def _correct_quality(file: Path, results: Path, out: Path | None) -> None:
-    """Show the quality of runs corrected by people's grades of answers."""
-    import pandas as pd
-
-    from judgekit.analysis.graded import claims
-    from judgekit.data.files import write_table
-    from judgekit.experiment.finished import open_results
-    from judgekit.experiment.prepare import primary_answers
-    from judgekit.people.grades import corrected_by, read_grades
-
-    opened = open_results(results)
-    if opened.quality.empty:
-        raise UsageError(f"{results} is an experiment file: name its results folder, which holds the answers")
-    config, prepared = opened.prepared.config, opened.prepared
-    metric, runs = str(prepared.outcome.outcome), prepared.run_names
-    found = corrected_by(
-        read_grades(file),
-        primary_answers(prepared, opened.quality),
-        metric,
-        runs,
-        groups=prepared.groups,
-        confidence=config.analysis.confidence,
-    )
-    table = pd.DataFrame({"run": found.runs, "corrected": found.means, "people": found.people, metric: found.metric})
-    table = table.assign(favour=[ends.value for ends in found.flattered], costs_at_most=found.best.cost)
-    if out is not None:
-        write_table(table, out)
-    show(table.sort_values("corrected", ascending=False, ignore_index=True))
-    say(*(claim.sentence for claim in claims(found, metric, "")))
-    names = [run for run, may in zip(found.runs, found.best.may_be_best, strict=True) if may]
-    say(f"May be the best: {', '.join(names)}.")
 
 
 def build(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -183,7 +184,7 @@ def run(
     config = load(experiment)
     if limit is not None:
         config = config.updated(data={"limit": limit})
-    if (part or ray) and (flow.dry_run or (part and ray)):
+    if [bool(part), bool(ray), flow.dry_run].count(True) > 1:
         raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
     if part is not None:
         asking = replace(flow.asking(), max_requests=max_requests, wait_s=wait)
@@ -218,7 +219,8 @@ def _part(config: Config, part: tuple[int, int], asking: Asking, *, as_json: boo
     if as_json:
         emit("run", part=f"{number}/{of}", usage=usage_of(taken))
     else:
-        sent, cached = (sum(getattr(usage, what) for usage in taken.values()) for what in ("sent", "cached"))
+        sent = sum(usage.sent for usage in taken.values())
+        cached = sum(usage.cached for usage in taken.values())
         say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
     if failed:
         raise typer.Exit(1)
@@ -254,16 +256,14 @@ def choose(
     """
     from judgekit.analysis.claims import plain
     from judgekit.experiment.choose import choose as choose_run, contest
-
-    if (experiment is None) == (replay is None):
-        raise UsageError("give an experiment file, or --replay with a results folder")
-    if experiment is None:
-        assert replay is not None
-        _replay(replay, margin, as_json=as_json)
-        return
     from judgekit.experiment.file import load
     from judgekit.experiment.run import count
 
+    if replay is not None and experiment is None:
+        _replay(replay, margin, as_json=as_json)
+        return
+    if experiment is None or replay is not None:
+        raise UsageError("give an experiment file, or --replay with a results folder")
     config = load(experiment)
     if flow.dry_run:
         made = contest(config, margin, flow.cache)
@@ -334,8 +334,7 @@ def report(
         made = drawn(results)
     if figures is not None:
         forms = ("svg", "csv", "pdf") if find_spec("vl_convert") else ("svg", "csv")
-        files = made.save(figures, forms)
-        say(f"\nfigures: {len(files)} files in {figures}")
+        say(f"\nfigures: {len(made.save(figures, forms))} files in {figures}")
     say(f"\nreport: {page}")
 
 
@@ -347,41 +346,40 @@ def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> Figures:
 
     if out.suffix not in (".html", ".htm"):
         raise UsageError(f"{out}: the name of a page must end in .html")
-    twice = next((one for at, one in enumerate(folders) if one.resolve() in [x.resolve() for x in folders[:at]]), None)
-    if twice is not None:
-        raise UsageError(f"{twice} is given twice")
-    results = [load(folder) for folder in folders]
-    titles = [one.title for one in results]
-    # Folders whose experiments have the same title go by their own names.
-    names = [str(f) if titles.count(one.title) > 1 else one.title for f, one in zip(folders, results, strict=True)]
-    found = dict(zip(names, results, strict=True))
-    behind = (backing_of(folder, one, texts) for folder, one in zip(folders, results, strict=True))
-    changed = write_beside(dict(zip(names, zip(results, behind, strict=True), strict=True)), out)
-    for name, one in found.items():
+    results = {str(folder): load(folder) for folder in folders}
+    if len(results) < len(folders):
+        raise UsageError("a folder is given twice")
+    titles = Counter(one.title for one in results.values())
+    found = {}
+    for folder, one in results.items():
+        # Folders whose experiments have the same title go by their own names.
+        name = folder if titles[one.title] > 1 else one.title
+        found[name] = one, backing_of(Path(folder), one, texts)
         say(f"{name}: {' '.join(text for title, text in one.decision if title in ('Choose', 'Keep'))}")
-    for name, change in changed.items():
-        say("\n".join([f"\nFrom {names[0]} to {name}:", *(f"  {sentence}" for sentence in change.sentences)]))
-    return paper_figures(found)
+    first = next(iter(found))
+    for name, change in write_beside(found, out).items():
+        say(f"\nFrom {first} to {name}:", *(f"  {sentence}" for sentence in change.sentences))
+    return paper_figures({name: one for name, (one, _) in found.items()})
 
 
 def _show(outcome: Finished, *, as_json: bool = False) -> None:
     from judgekit import report as reports
 
+    page = outcome.folder / "report.html"
     if as_json:
-        results = outcome.results
         emit(
             "run",
             folder=outcome.folder,
-            report=outcome.folder / "report.html",
+            report=page,
             decision=outcome.comparison.decision.record(),
             missing=list(outcome.missing),
-            warnings=list(results.warnings),
+            warnings=list(outcome.results.warnings),
         )
         if outcome.missing:
             raise typer.Exit(1)
         return
     reports.print_tables(outcome.results, console())
-    say(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}")
+    say(f"\nresults: {outcome.folder}\nreport:  {page}")
     if outcome.missing:
         asked, read = set(outcome.quality["status"]), set[str]()
         for info in outcome.results.labelings:

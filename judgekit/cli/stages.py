@@ -22,8 +22,8 @@ from judgekit.console.options import (
 )
 from judgekit.console.printing import console, emit, leave, made_from, note, records, save_table, say, show, usage_of
 from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
-from judgekit.data.streams import check_outputs, noting_reads, write_atomic
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.data.streams import check_outputs, noting_reads
+from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.spec import split_named
 
@@ -64,15 +64,8 @@ def label(
     servers = asked.servers()
     docs, runs = docs or [], named(run, "--run")
     with noting_reads() as read:
-        pool = PoolLabeler.make(
-            spec,
-            queries,
-            docs,
-            runs,
-            depth,
-            endpoints=servers.endpoints.values(),
-            cache=asked.cache,
-        )
+        endpoints = servers.endpoints.values()
+        pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, cache=asked.cache)
     labeler = pool.labeler
     note(*pool.collection.notes)
     table = out.with_name(f"{out.name}.parquet")
@@ -86,18 +79,20 @@ def label(
     write_labels(labeling, table)
     write_manifest(manifest_path(out), inputs, [out, table])
     counts = {status: n for status, n in labeling.counts().items() if n}
+    empty = judges_nothing(labeling)
     if asked.as_json:
         emit("label", labeler=labeler.spec, qrels=out, labels=table, counts=counts, usage=usage_of(usage))
     else:
         told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
-        told = f"{len(labeling):,} pairs, none of them judged by the file" if judges_nothing(labeling) else told
+        if empty:
+            told = f"{len(labeling):,} pairs, none of them judged by the file"
         say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
     note(*remarks(labeling))
     leave(labeling.table, "labels", table, asked=bool(labeler.needs.asked))
     if set(counts) == {Status.NOT_APPLICABLE.value}:
         say(f"judgekit: {labeler.spec} applies to none of the pairs: {table} has the reasons", err=True)
-        raise typer.Exit(1)
-    if judges_nothing(labeling):
+        empty = True
+    if empty:
         raise typer.Exit(1)
 
 
@@ -163,11 +158,7 @@ def answer(
             known = read_queries(queries)
             ways = import_answers(imported, known, resources, metrics, runs=as_runs(runs), depths=depths)
         else:
-            ways = build_answerings(
-                resources,
-                prompt=prompt,
-                metrics=metrics,
-            )
+            ways = build_answerings(resources, prompt=prompt, metrics=metrics)
             collection = Collection.make(queries, docs, runs, max(depths), cache=asked.cache)
             note(*collection.notes)
     check_outputs(out, manifest_path(out))
@@ -180,34 +171,35 @@ def answer(
     work = partial(answer_modes, ways, collection, depths, closed_book=closed_book)
     table, usage = asked.session(servers, work)
     save_table(table, out, inputs)
-    columns = [name for name in ("run", "depth", "model", "mode", "metric", "query_id") if name in table.columns]
-    places, one = (columns[:-1], [name for name in columns if name != "metric"])
-    means = table.groupby(places)["value"].mean()
+    columns = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
+    means = table.groupby(columns)["value"].mean()
     if asked.as_json:
         counts = {str(status): int(n) for status, n in table["status"].value_counts().items()}
         emit("answer", quality=out, means=records(means.reset_index()), counts=counts, usage=usage_of(usage))
     else:
         say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}")
-    each = table.drop_duplicates(one)
-    unasked = int((each["status"] == Status.UNASKED.value).sum())
+    by_answer = [*columns[:-1], "query_id"]
+    answers = table.drop_duplicates(by_answer)
+    unasked = int((answers["status"] == Status.UNASKED.value).sum())
     if unasked:
-        note(f"{imported} lacks {unasked:,} of {len(each):,} answers (unasked); the means are over the others")
-    if each["seems_abstained"].any():
+        note(f"{imported} lacks {unasked:,} of {len(answers):,} answers (unasked); the means are over the others")
+    if answers["seems_abstained"].any():
         note(
-            f"{each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, but do not use the"
-            " prompt's words; they are scored as answers (column seems_abstained)"
+            f"{answers['seems_abstained'].sum():,} of {len(answers):,} answers read like abstentions, but do not use"
+            " the prompt's words; they are scored as answers (column seems_abstained)"
         )
     for name, rows in table[table["status"] == Status.NOT_APPLICABLE.value].groupby("metric"):
         of = int((table["metric"] == name).sum())
         note(f"{name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}")
-    failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(one)
+    failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(by_answer)
     leave(failed, "answers", out, asked=imported is None or bool(servers.endpoints))
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """How missing labels count, by the names in `judgekit.score`."""
+    """How labels and ties count, by the names in `judgekit.score`."""
 
+    ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc"
     missing: Annotated[Missing, typer.Option(help="How a query with a missing label is scored.")] = "undefined"
     unjudged: Annotated[
         Literal["nonrelevant", "condense", "bounds"], typer.Option(help="How documents without a label count.")
@@ -232,7 +224,6 @@ def score(
         ),
     ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also show the value of every query.")] = False,
-    ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
     *,
     rules: ScoreOptions,
     as_json: AsJson = False,
@@ -258,44 +249,43 @@ def score(
     wanted = parse_measures(measures)
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
-    roles = {f"qrels {name}": path for name, path in files.items()}
-    roles |= {f"run {name}": path for name, path in ranked.items()}
     with noting_reads() as read:
         labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
-        runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
+        runs = [read_run(path, name, Ties(rules.ties)) for name, path in ranked.items()]
         collection = None
         if docs is not None:
             from judgekit.data.readers import read_docs
 
             collection = read_docs(docs)
             wanted = suited(wanted, runs, collection)
-        evaluation = evaluate(runs, labelings, wanted, docs=collection, **vars(rules))
-        for name in foreign(evaluation):
-            raise DataError(
-                f"qrels {name!r} list none of the queries and documents of {', '.join(ranked)}: are these from the same"
-                " collection, with the same spelling of ids?",
-                files[name],
-            )
+    evaluation = evaluate(runs, labelings, wanted, docs=collection, missing=rules.missing, unjudged=rules.unjudged)
+    for name in foreign(evaluation):
+        raise DataError(
+            f"qrels {name!r} list none of the queries and documents of {', '.join(ranked)}: are these from the same"
+            " collection, with the same spelling of ids?",
+            files[name],
+        )
     if out is not None or any(map(has_manifest, files.values())):
-        inputs = made_from(roles, read)
+        roles = {f"qrels {name}": path for name, path in files.items()}
+        inputs = made_from(roles | {f"run {name}": path for name, path in ranked.items()}, read)
     changes = None
     if baseline is not None:
         from judgekit.analysis.baseline_test import against
 
         changes = against(evaluation, baseline)
-    warnings = list(
-        dict.fromkeys([*contradictions(ranked), *evaluation.warnings, *_remarks(evaluation, rules.missing)])
-    )
+    remarks = [*contradictions(ranked), *evaluation.warnings, *_remarks(evaluation, rules.missing)]
+    warnings = list(dict.fromkeys(remarks))
     if per_query or out is not None or as_json:
-        import pandas as pd
+        table = evaluation.means()
+        if per_query:
+            import pandas as pd
 
-        means = evaluation.means()
-        table = pd.concat([means, evaluation.scores()], ignore_index=True) if per_query else means
+            table = pd.concat([table, evaluation.scores()], ignore_index=True)
         if out is not None:
             save_table(table, out, inputs)
         if as_json:
-            against_it = None if changes is None else records(changes)
-            emit("score", scores=records(table), against=against_it, file=out, warnings=warnings)
+            compared = None if changes is None else records(changes)
+            emit("score", scores=records(table), against=compared, file=out, warnings=warnings)
             return
         if out is None:
             show(table)
@@ -366,20 +356,13 @@ def compare(
             help="Labels written by `judgekit annotate read`; scores by them replace --quality as the outcome.",
         ),
     ] = None,
-    by_construction: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABELING=METRIC",
-            help="Labeling that equals the answers' METRIC from one document; left out at depth 1. Repeat for several.",
-        ),
-    ] = None,
     *,
     rules: Rules,
     outcome: DeclaredOutcome,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="File to write: the comparison table (.csv, .parquet) or the decision (.md)."),
+        typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet)."),
     ] = None,
 ) -> None:
     """Compare how well each labeling's scores follow the quality of the answers, from any tables.
@@ -394,8 +377,7 @@ def compare(
     from judgekit.data.files import check_target
     from judgekit.people.grades import is_grades
 
-    decision_only = out is not None and out.suffix == ".md"
-    if out is not None and not decision_only:
+    if out is not None:
         check_target(out, table=True)
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
@@ -409,17 +391,9 @@ def compare(
         else:
             given = _of_wide(scores, rules, outcome)
     inputs = made_from({}, read)
-    known = _outcomes(by_construction or [], given.scores, given.quality)
-    comparison = compare_tables(
-        given.scores,
-        given.quality,
-        given.rules,
-        outcome=given.outcome,
-        background=Background(by_construction=known, grades=given.graded),
-    )
-    if out is not None and decision_only:
-        write_atomic(out, comparison.decision.markdown)
-    elif out is not None:
+    background = Background(grades=given.graded)
+    comparison = compare_tables(given.scores, given.quality, given.rules, outcome=given.outcome, background=background)
+    if out is not None:
         save_table(comparison.table, out, inputs)
     warnings = [*given.left_out, *comparison.warnings]
     if as_json:
@@ -528,19 +502,6 @@ def _results_of(scores: list[str], what: str) -> tuple[Opened, pd.DataFrame]:
     if len(scores) > 1 or not folder.is_dir():
         raise UsageError(f"--people needs {what}: give --scores the results folder of a run")
     return open_results(folder), read_table(SCORES, folder / "scores.parquet")
-
-
-def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:
-    """Return (labeling, model, metric) of what is the outcome by construction, for all models of the quality table."""
-    labelings, metrics = (sorted(set(column)) for column in (scores["labeling"], quality["metric"]))
-    found = set()
-    for item in items:
-        labeling, _, metric = item.rpartition("=")
-        for what, name, known in (("labeling", labeling, labelings), ("metric", metric, metrics)):
-            if name not in known:
-                raise UsageError(f"--by-construction {item}: {not_among(what, name, known)}")
-        found |= {(labeling, str(model), metric) for model in set(quality["model"])}
-    return found
 
 
 def agree(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,6 +18,7 @@ from judgekit.spec import split_form
 
 if TYPE_CHECKING:
     from judgekit.catalog import About
+    from judgekit.store.maintenance import Found
 
 Kind = Literal["measures", "labelers", "metrics", "prompts"]
 
@@ -52,48 +54,51 @@ def list_(
 def _measures(name: str | None) -> None:
     from judgekit.metrics import catalog, parse_measures
 
-    chosen = () if name is None else {measure.name for measure in parse_measures([name])}
+    chosen = None if name is None else {measure.name for measure in parse_measures([name])}
     for entry in catalog():
-        if chosen and entry.name not in chosen:
+        if chosen is not None and entry.name not in chosen:
             continue
         low, high = ("no fixed end" if end is None else f"{end:g}" for end in (entry.low, entry.high))
         span = "not declared" if entry.low is None is entry.high else f"{low} to {high}"
-        better = ", lower is better" if entry.lower_is_better else ""
-        lines = [
-            f"{entry.name}: {entry.title}",
-            f"  formula   {entry.formula}",
-            f"  rewards   {entry.rewards}",
-            f"  range     {span}{better}",
-            f"  scales    {entry.scales}",
-            f"  source    {entry.source}",
-        ]
-        if entry.aliases:
-            lines.append(f"  aliases   {', '.join(entry.aliases)}")
-        lines += [f"  {key + '=':<9} {param.what}" for key, param in entry.params.items()]
-        say(*lines, "")
+        if entry.lower_is_better:
+            span += ", lower is better"
+        facts = {"formula": entry.formula, "rewards": entry.rewards, "range": span, "scales": entry.scales}
+        facts |= {"source": entry.source, "aliases": ", ".join(entry.aliases)}
+        _entry(entry.name, entry.title, facts, {key: param.what for key, param in entry.params.items()})
 
 
 def _plugins(what: str, entries: dict[str, About], chosen: str | None) -> None:
-    if chosen is not None and chosen not in entries:
-        raise UsageError(not_among(what, chosen, entries))
-    for name in entries if chosen is None else (chosen,):
-        about = entries[name]
-        lines = [f"{name}: {about.does}"]
-        lines += [f"  {key:<9} {text}" for key, text in (("scale", about.scale), ("needs", about.needs)) if text]
-        lines += [f"  {'costs':<9} {about.cost}"] if about.cost else []
-        lines += [f"  {key + '=':<9} {text}" for key, text in about.options.items()]
-        say(*lines, "")
+    if chosen is not None:
+        if chosen not in entries:
+            raise UsageError(not_among(what, chosen, entries))
+        entries = {chosen: entries[chosen]}
+    for name, about in entries.items():
+        facts = {"scale": about.scale, "needs": about.needs, "costs": about.cost}
+        _entry(name, about.does, facts, about.options)
+
+
+def _entry(name: str, does: str, facts: Mapping[str, str], options: Mapping[str, str]) -> None:
+    """Print what an entry does, what is known of it, and its options."""
+    lines = [f"{name}: {does}"]
+    for key, text in facts.items():
+        if text:
+            lines.append(f"  {key:<9} {text}")
+    for key, text in options.items():
+        lines.append(f"  {key + '=':<9} {text}")
+    say(*lines, "")
 
 
 def _prompts(name: str | None) -> None:
     from judgekit.reading.prompts import list_prompts, load_prompt, prompt_folder
 
     if name is None:
-        say(*(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}" for prompt in list_prompts()))
+        for prompt in list_prompts():
+            say(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}")
         return
     load_prompt(name)  # checks a file of the user's own before it is shown
     shipped = prompt_folder() / f"{name}.toml"
-    typer.echo((shipped if shipped.is_file() else Path(name)).read_text(encoding="utf-8"), nl=False)
+    file = shipped if shipped.is_file() else Path(name)
+    typer.echo(file.read_text(encoding="utf-8"), nl=False)
 
 
 def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
@@ -162,14 +167,20 @@ def convert(
     from judgekit.data.trec import convert as convert_data, kind_of
 
     note_read(Path(split_form(source)[1]))
-    check_outputs(out)
-    device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
-    if out.is_file() and not device:
-        raise UsageError(f"{out} already exists: choose another name, or delete it first")
+    device = _new_file(out)
     written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
     if kind_of(out, kind) == "run":
         note(*contradictions({stem(split_form(source)[1]): source}))
     say(f"{written}: {out}", err=device)
+
+
+def _new_file(out: Path) -> bool:
+    """Refuse a file that exists; return whether it is a device such as /dev/stdout."""
+    check_outputs(out)
+    device = Path("/dev") in out.parents
+    if out.is_file() and not device:
+        raise UsageError(f"{out} already exists: choose another name, or delete it first")
+    return device
 
 
 cache = group(
@@ -195,21 +206,26 @@ def stats() -> None:
     for (endpoint, model), part in sorted(found.parts.items()):
         tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
         say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
-        named = ", ".join(f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name)
         if set(part.answered) - {model, ""}:
-            say(f"    the replies name their model: {named}")
+            named = [f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name]
+            say(f"    the replies name their model: {', '.join(named)}")
     if found.times:
-        first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (min(found.times), max(found.times)))
+        first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(end(found.times))) for end in (min, max))
         say(f"stored:  {first} to {last}")
     if found.waiting:
         say(f"waiting: {len(found.waiting):,} requests exported to batch files, without a reply yet")
+    _damage(found)
+
+
+def _damage(found: Found) -> None:
+    """Say what of a store cannot be read."""
     if found.damaged:
         say(
-            f"damaged: {found.damaged:,} rows; `judgekit cache verify --repair` deletes them, and the next"
-            " run asks for them again"
+            f"damaged: {found.damaged:,} rows cannot be read; `judgekit cache verify --repair` deletes them, and the"
+            " next run asks for them again"
         )
     for folder in found.aside:
-        say(f"aside:   {folder} (a damaged file that was moved away)")
+        say(f"aside:   {folder} was moved away as damaged and may hold more; delete it yourself")
 
 
 @cache.command("verify")
@@ -243,9 +259,7 @@ def export(out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz co
     """
     from judgekit.store.maintenance import export_store
 
-    device = Path("/dev") in out.parents
-    if out.is_file() and not device:
-        raise UsageError(f"{out} already exists: choose another name, or delete it first")
+    device = _new_file(out)
     with opened_store(readonly=True) as store:
         count = export_store(store, out)
         if lost := store.count() - count:
@@ -301,9 +315,6 @@ def forget(
     say(f"{total} {'deleted' if yes else 'found'}")
     for (endpoint, name), part in sorted(found.parts.items()):
         say(f"  {part.replies + part.waiting:,} of {name} at {endpoint}")
-    if found.damaged:
-        say(f"{found.damaged:,} damaged rows cannot be read; `judgekit cache verify --repair` deletes them")
-    for folder in found.aside:
-        say(f"{folder} was moved away as damaged and may hold more; delete it yourself")
+    _damage(found)
     if found.parts and not yes:
         say("Nothing was deleted; add --yes to delete them")

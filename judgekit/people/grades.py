@@ -6,10 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from judgekit.analysis.graded import GradedQuality, corrected_quality
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import ALL, Status
 from judgekit.data.trec import Asked, asked_path, read_qrels
@@ -110,45 +108,6 @@ def grades_of(
         )
         raise DataError(reason, grades.path)
     return grades.over(texts_of(quality, metric, grades.depth, runs))
-
-
-def corrected_by(
-    grades: Grades,
-    quality: pd.DataFrame,
-    metric: str,
-    runs: Sequence[str],
-    *,
-    groups: Mapping[str, str] | None = None,
-    confidence: float = 0.95,
-) -> GradedQuality:
-    """Return the quality of runs as a metric rates it, corrected by people's grades.
-
-    Args:
-        grades: people's.
-        quality: a quality table of one answering model, with the texts of the answers.
-        metric: whose values are corrected.
-        runs: names.
-        groups: the group of each question, where questions belong together.
-        confidence: of the intervals.
-    """
-    rows = quality[(quality["metric"] == metric) & (quality["depth"] == grades.depth)]
-    values = _by_run(rows, runs)
-    # A question that the metric rates for some runs only says nothing of their difference.
-    values = values.loc[:, values.notna().all(axis=0)]
-    people = _by_run(grades_of(grades, quality, metric, runs, None), runs).reindex(columns=values.columns)
-    together = None
-    if groups is not None:
-        names = np.array([groups.get(str(query_id), f"\0{query_id}") for query_id in values.columns])
-        together = np.unique(names, return_inverse=True)[1]
-    return corrected_quality(
-        tuple(runs), people.to_numpy(np.float64), values.to_numpy(np.float64), groups=together, confidence=confidence
-    )
-
-
-def _by_run(rows: pd.DataFrame, runs: Sequence[str]) -> pd.DataFrame:
-    """Return values with a row per run and a column per question."""
-    table = rows.pivot_table(index="run", columns="query_id", values="value", aggfunc="mean")
-    return table.reindex(index=list(runs))
 
 
 def texts_of(quality: pd.DataFrame, metric: str, depth: int, runs: Collection[str]) -> dict[str, dict[str, str]]:

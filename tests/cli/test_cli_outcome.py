@@ -173,11 +173,12 @@ def test_people_grade_answers_and_show_which_run_the_metric_flatters(graded, jud
     assert all(row["question"].endswith("?\n\nReference answer: right " + row["query_id"][1:]) for row in rows)
     assert "rating" not in shown.replace("rating,skipped", ""), "blind to the metric"
     judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
-    said = judgekit("annotate", "correct", "grades.qrels", "results", code=0).out
+    compared = judgekit("compare", "--scores", "results", "--people", "grades.qrels", "--json", code=0).out
+    said = " ".join(claim["sentence"] for claim in json.loads(compared)["decision"]["claims"])
     assert "People graded the answers to 50 of 60 questions, so the quality corrected by them decides." in said
     assert "rating flatters flattered by" in said
     assert "undervalues" not in said
-    assert said.index("good ") < said.index("flattered "), "the corrected order, not that of the ratings"
+    assert "compare --scores results" in judgekit("annotate", "correct", "grades.qrels", "results", code=2).err
 
 
 def test_grades_of_other_answers_are_refused(graded, judgekit):
@@ -186,7 +187,9 @@ def test_grades_of_other_answers_are_refused(graded, judgekit):
     judgekit("annotate", "read", "sheet.jsonl", "done.csv", "-o", "grades.qrels", code=0)
     edited(graded / "app.csv", " says ", " tells ")
     judgekit("run", "graded.toml", "--out", "later", "--cache", "fresh", code=0)
-    assert "are not among the answers" in judgekit("annotate", "correct", "grades.qrels", "later", code=2).err
+    assert (
+        "are not among the answers" in judgekit("compare", "--scores", "later", "--people", "grades.qrels", code=2).err
+    )
 
 
 def test_without_answers_the_order_of_runs_under_trusted_labels_is_the_outcome(folder, judgekit):

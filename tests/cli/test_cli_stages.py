@@ -77,19 +77,14 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit, folder):
     assert "lacks column 'depth', and the depths are 10, 5" in judgekit(*COMPARE, code=2).err
 
 
-def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit):
+def test_compare_says_which_labeling_may_be_the_outcome_by_construction(judgekit):
     base = {"run": "r", "query_id": [f"q{i:02}" for i in range(60)]}
     outcome = [float(i % 3 == 0) for i in range(60)]
     erag = pd.DataFrame({**base, "labeling": "erag", "measure": "P@1", "value": outcome})
     noisy = erag.assign(labeling="judge", value=[value + i * 7 % 5 for i, value in enumerate(outcome)])
     pd.concat([erag, noisy]).to_csv("scores.csv", index=False)
     pd.DataFrame({**base, "depth": 1, "model": "bot", "metric": "em", "value": outcome}).to_csv("quality.csv")
-    assert "declare it with by_construction" in judgekit(*COMPARE).err
-    said = judgekit(*COMPARE, "--by-construction", "erag=em")
-    assert "erag takes no part: its labels are the outcome by construction." in " ".join(said.out.split())
-    assert "by_construction" not in said.err
-    for declared, unknown in {"erag=me": "metric 'me'", "erag": "labeling ''"}.items():
-        assert f"unknown {unknown}" in judgekit(*COMPARE, "--by-construction", declared, code=2).err
+    assert "that proves nothing; leave it out" in " ".join(judgekit(*COMPARE).err.split())
 
 
 def test_scores_that_tie_across_a_cutoff_are_told_once_per_run_and_ordered_as_asked(judgekit, folder):

@@ -102,7 +102,7 @@ def test_report_compares_folders_and_says_what_is_wrong(tmp_path, monkeypatch, c
     assert "<bdi>a</bdi>" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert (tmp_path / "figures/against-k.svg").exists()
     for arguments, said in (
-        ("a a", "a is given twice"),
+        ("a a", "a folder is given twice"),
         ("a b --out c.pdf", "must end in .html"),
         ("a --out c.html", "--out needs several folders"),
         ("a none", "holds no report.json"),
