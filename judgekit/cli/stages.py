@@ -510,13 +510,6 @@ def agree(
         list[str] | None,
         typer.Option(metavar="NAME", help="Qrels made by people, the reference of precision and recall; repeat."),
     ] = None,
-    run: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--run", metavar="[NAME=]FILE", help="Run to order by each of the qrels, to compare the orders; repeat."
-        ),
-    ] = None,
-    measures: Annotated[str, typer.Option("--measures", "-m", help="Measures to order the runs by.")] = "nDCG@10",
     scale: ScaleOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Agreement table to write (.csv or .parquet).")
@@ -527,8 +520,6 @@ def agree(
     Examples:
         judgekit agree --qrels judge=judge.qrels --qrels gold=gold.qrels --people gold
     """
-    import pandas as pd
-
     from judgekit.api import agree as agree_labelings
     from judgekit.data.files import check_target
 
@@ -536,21 +527,11 @@ def agree(
         check_target(out, table=True)
     files = named(qrels, "--qrels")
     with noting_reads() as read:
-        found = agree_labelings(
-            files,
-            people=people or (),
-            runs=named(run, "--run") if run else None,
-            measures=measures,
-            scales=scales_of(scale, files),
-        )
-    table = found.table
-    if len(found.system):
-        system = found.system.assign(on="runs by " + found.system["measure"], pairs=found.system["runs"])
-        table = pd.concat([table, system[list(table.columns)]], ignore_index=True)
+        found = agree_labelings(files, people=people or (), scales=scales_of(scale, files))
     if out is not None:
-        save_table(table, out, made_from({f"qrels {name}": path for name, path in files.items()}, read))
-    show(table.drop(columns="undefined_reason"))
-    for row in table[table["undefined_reason"] != ""].itertuples():
+        save_table(found.table, out, made_from({f"qrels {name}": path for name, path in files.items()}, read))
+    show(found.table.drop(columns="undefined_reason"))
+    for row in found.table[found.table["undefined_reason"] != ""].itertuples():
         note(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
     if not found.confusion.empty:
         say("")

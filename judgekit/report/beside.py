@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from judgekit.data.labelings import Scale
 from judgekit.data.streams import write_atomic
 from judgekit.data.tables import Status
 from judgekit.report.charts import paper_figures
@@ -18,7 +17,7 @@ from judgekit.report.formatting import count, number
 from judgekit.report.grids import per_run_rows, records, table_1, where
 from judgekit.report.model import Results
 from judgekit.report.page import generic, shell
-from judgekit.report.queries import Backing, scales_of
+from judgekit.report.queries import Backing
 
 MOST = 10
 """Questions that are named as won, and as lost."""
@@ -46,7 +45,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
     same = "The decision is the same."
     if decision:
         same = f"The decision differs in {', '.join(title for title, _, _ in decision)}."
-    labels = pd.DataFrame([*_labels(before, after)])
+    labels = pd.DataFrame([*_labels(before[1], after[1])])
     moved = []
     for row in records(labels):
         if row["changed"]:
@@ -75,27 +74,21 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
     return Changes((same, labels_changed, problem), tuple(decision), labels, runs.reset_index(), questions)
 
 
-def _labels(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> Iterator[Mapping[str, object]]:
+def _labels(before: Backing, after: Backing) -> Iterator[Mapping[str, object]]:
     """Yield for each labeling of both how many labels of the same pairs are others now."""
-    (results, was), (_, now) = before, after
-    scales = scales_of(results)
-    for name, old in was.labels.items():
-        if name not in now.labels:
-            continue
-        pairs = old.merge(now.labels[name], "outer", ["query_id", "doc_id"], suffixes=("", "_now"), indicator=True)
-        there = pairs[pairs["_merge"] == "both"]
-        first = there["relevance"].where(there["status"] == Status.OK.value)
-        second = there["relevance_now"].where(there["status_now"] == Status.OK.value)
-        least = scales.get(name, Scale("binary")).threshold
-        yield {
-            "labeling": name,
-            "pairs in both": len(there),
-            "changed": int((first.fillna(math.inf) != second.fillna(math.inf)).sum()),
-            "relevant now": int(((second >= least) & ~(first >= least)).sum()),
-            "no longer relevant": int(((first >= least) & ~(second >= least)).sum()),
-            "only before": int((pairs["_merge"] == "left_only").sum()),
-            "only after": int((pairs["_merge"] == "right_only").sum()),
-        }
+    for name, old in before.labels.items():
+        if name in after.labels:
+            new = after.labels[name]
+            pairs = old.merge(new, on=["query_id", "doc_id"], suffixes=("", "_now"))
+            was = pairs["relevance"].where(pairs["status"] == Status.OK.value, math.inf)
+            now = pairs["relevance_now"].where(pairs["status_now"] == Status.OK.value, math.inf)
+            yield {
+                "labeling": name,
+                "pairs in both": len(pairs),
+                "changed": int((was != now).sum()),
+                "only before": len(old) - len(pairs),
+                "only after": len(new) - len(pairs),
+            }
 
 
 def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> tuple[pd.DataFrame, str]:

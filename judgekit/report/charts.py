@@ -36,9 +36,8 @@ def figures(results: Results, coefficient: str = HEADLINE) -> Figures:
     """Return the figures that a result has, in the order in which a reader wants them."""
     uses = sorted(USES.items(), key=lambda use: use[1] != results.primary.level)
     views = _Views({IN_WORDS[use]: (results, level) for use, level in uses}, coefficient)
-    labels = {info.name: (info.labels, info.missing) for info in results.labelings if info.labels}
     decision = decided(results.claims, views.order, percent(results.facts.confidence))
-    return Figures([decision, views.by_use(), *views.against_each(), label_shares(labels)])
+    return Figures([decision, views.by_use(), *views.against_each()])
 
 
 def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> Figures:
@@ -231,7 +230,7 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
             " shown to be worse are grey."
         )
     if dots["follows"]:
-        value = Value("r with the answers", 0.0, (-0.04, 0.2), -1.0, 1.0)
+        value = Value("r with the answers", 0.0, (-0.04, 0.2))
         panels["Labelings: r, and the price"] = Panel(value, dots["follows"])
         captions.append("Labelings: how closely each labeling follows the answers (0 is chance), and its price.")
     elif dots["finds"]:
@@ -244,31 +243,6 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
     captions.append(f"Lines are {confidence} intervals.")
     title = "The runs and the labelings"
     return Chart("decision", title, " ".join(captions), panels, order, "run or labeling").rows()
-
-
-def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure | None:
-    """Return the distribution of labels: by labeling how often each was given, and how many are missing."""
-    if not known:
-        return None
-    dots = []
-    for name, (given, missing) in known.items():
-        total = max(sum(given.values()) + missing, 1)
-        at = 0.0
-        for turn, (label, n) in enumerate({**given, "missing": missing}.items()):
-            share = 100 * n / total
-            dot = Dot(name, math.nan, value=share, low=at, high=at + share, n=n, word=str(label))
-            # The darker, the more relevant.
-            opacity = 0.1 + 0.4 * turn / max(len(given) - 1, 1)
-            look = "lost" if label == "missing" else "share"
-            dots.append(replace(dot, text=f"{n:,} of {total:,} ({share:.1f} %)", look=look, opacity=opacity))
-            at += share
-    caption = (
-        "The share of each label among all pairs of the pool; the darker, the more relevant."
-        " Missing labels count for nothing."
-    )
-    panel = Panel(Value("share of the labels, %", held=(0.0, 100.0), floor=0.0, ceiling=100.0), dots)
-    drawn = Chart("labels", "Which labels were given", caption, {"": panel}, across="label").rows()
-    return replace(drawn, data=drawn.data.drop(columns=["low", "high"]).rename(columns={"n": "count"}))
 
 
 def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:

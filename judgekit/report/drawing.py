@@ -85,13 +85,11 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an axis of values shows: its title, what is chance on it, what it always holds, and where it ends."""
+    """What an axis of values shows: its title, what is chance on it, and what it always holds."""
 
     title: str
     chance: float = math.nan
     held: tuple[float, ...] = (0.0,)
-    floor: float = -math.inf
-    ceiling: float = math.inf
 
     def axis(self, numbers: Sequence[float], start: float, end: float) -> Axis:
         """Return an axis with a round tick about every 55 pixels that holds all finite numbers."""
@@ -103,10 +101,6 @@ class Value:
         raw = (high - low) / max(2, round(abs(end - start) / 55))
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
-        # An axis ends at a fifth of a step: whole steps would leave most of a narrow panel empty.
-        end_step = step / 5
-        low = max(math.floor(low / end_step) * end_step, self.floor)
-        high = min(math.ceil(high / end_step) * end_step, self.ceiling)
         digits = max(0, -math.floor(math.log10(step) + 1e-9)) + f"{step:.1e}".startswith("2.5")
         ticks = []
         for turn in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1):
@@ -121,10 +115,10 @@ def bands(ticks: Sequence[tuple[float, str]], start: float, end: float, *, title
 
 
 COEFFICIENTS: Final = {
-    "concordance": Value("concordance", 0.5, (0.48, 0.6), 0.0, 1.0),
-    "tau_b": Value("Kendall’s τ-b", 0.0, (-0.04, 0.2), -1.0, 1.0),
-    "rho": Value("Spearman’s ρ", 0.0, (-0.04, 0.2), -1.0, 1.0),
-    "r": Value("Pearson’s r", 0.0, (-0.04, 0.2), -1.0, 1.0),
+    "concordance": Value("concordance", 0.5, (0.48, 0.6)),
+    "tau_b": Value("Kendall’s τ-b", 0.0, (-0.04, 0.2)),
+    "rho": Value("Spearman’s ρ", 0.0, (-0.04, 0.2)),
+    "r": Value("Pearson’s r", 0.0, (-0.04, 0.2)),
 }
 
 
@@ -132,8 +126,7 @@ COEFFICIENTS: Final = {
 class Dot:
     """One mark of a series: where it stands, its value with interval and number of cases, and how it looks.
 
-    ``look`` is "" for a point, ``off`` for one that does not count, ``share`` or ``lost`` for a bar from ``low`` to
-    ``high``. ``text`` stands for the value where a number does not say it.
+    ``look`` is "" for a point and ``off`` for one that does not count; ``text`` stands in place of the value.
     """
 
     series: str
@@ -145,13 +138,7 @@ class Dot:
     word: str = ""
     look: str = ""
     text: str = ""
-    opacity: float = 1.0
     digits: int = 3
-
-    @property
-    def bar(self) -> bool:
-        """Whether it is drawn from ``low`` to ``high``."""
-        return self.look in ("share", "lost")
 
     @property
     def shown(self) -> str:
@@ -173,9 +160,7 @@ class Dot:
             note += f", {self.word}"
         elif not math.isnan(self.at):
             note += f" at {self.at:,.10g}"
-        note += f": {self.shown}"
-        if not self.bar:
-            note = f"{note} {interval(self.low, self.high, self.digits)}".rstrip()
+        note = f"{note}: {self.shown} {interval(self.low, self.high, self.digits)}".rstrip()
         if not math.isnan(self.n):
             note += f", n = {self.n:,.0f}"
         return note
@@ -292,22 +277,18 @@ class Chart:
         names = list(dict.fromkeys(dot.series for dot in panel.dots))
         rows = bands(list(enumerate(names)), top, top + ROW * len(names), cells=sheet.cells)
         start = left + min(240.0, 24 + max(text_width(cut(name, sheet.cells)) for name in names))
-        beside = max(text_width(dot.shown) for dot in panel.dots) + 8
-        if any(dot.bar for dot in panel.dots):
-            beside = 0.0  # a bar has its text inside
-        x = panel.value.axis(panel.numbers, start, right - max(60.0, beside))
+        beside = max(60.0, 8 + max(text_width(dot.shown) for dot in panel.dots))
+        x = panel.value.axis(panel.numbers, start, right - beside)
         marks = []
         for dot in panel.dots:
             y = rows(names.index(dot.series))
             mark = Mark(
                 dot, self.order.get(dot.series, 0), x=x(dot.value), y=y, x1=x(dot.low), y1=y, x2=x(dot.high), y2=y
             )
-            if not mark.is_drawn:
-                mark = replace(mark, text=dot.shown, text_x=x.start + 6)
-            elif not dot.bar:
+            if mark.is_drawn:
                 mark = replace(mark, text=dot.shown, text_x=right, text_style="end quiet")
-            elif text_width(dot.word) + 6 <= mark.x2 - mark.x1:
-                mark = replace(mark, text=dot.word, text_x=mark.x1 + 6, text_style="")
+            else:
+                mark = replace(mark, text=dot.shown, text_x=x.start + 6)
             marks.append(mark)
         heading = start if sheet.columns > 1 else left
         return Placed(title, heading, x, rows, marks)

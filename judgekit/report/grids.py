@@ -6,7 +6,7 @@ Salemi and Zamani, SIGIR 2024.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -58,8 +58,8 @@ class Grid:
     level: str
     model: str
     primary: bool
-    labelings: tuple[str, ...]
-    measures: tuple[str, ...]
+    labelings: list[str]
+    measures: list[str]
     cells: dict[tuple[str, str], Cell]
 
     @property
@@ -139,11 +139,10 @@ def grids(results: Results) -> list[Grid]:
     return sorted(made, key=lambda grid: not grid.primary)
 
 
-def _in_order(names: Iterable[str], order: Iterable[str]) -> tuple[str, ...]:
+def _in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
     """Return names, each once, in a given order; those that it does not have follow in order of appearance."""
     present = dict.fromkeys(names)
-    known = [name for name in dict.fromkeys(order) if name in present]
-    return tuple(dict.fromkeys([*known, *present]))
+    return [name for name in dict.fromkeys([*order, *present]) if name in present]
 
 
 def where(frame: pd.DataFrame, **fixed: object) -> pd.DataFrame:
@@ -206,12 +205,11 @@ def table_1(frame: pd.DataFrame, labelings: Iterable[str] = (), measures: Iterab
 
 
 def _ordered(
-    pairs: Iterable[tuple[str, str]], first: Iterable[str] = (), second: Iterable[str] = ()
+    pairs: Collection[tuple[str, str]], first: Iterable[str] = (), second: Iterable[str] = ()
 ) -> list[tuple[str, str]]:
     """Return pairs of names ordered by each; names in a given order come first, then those in order of appearance."""
-    pairs = list(pairs)
-    left = list(dict.fromkeys([*first, *(one for one, _ in pairs)]))
-    right = list(dict.fromkeys([*second, *(other for _, other in pairs)]))
+    left = _in_order((one for one, _ in pairs), first)
+    right = _in_order((other for _, other in pairs), second)
     return sorted(pairs, key=lambda pair: (left.index(pair[0]), right.index(pair[1])))
 
 

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from judgekit.analysis.comparison import Comparison
 from judgekit.analysis.decision import Decision
 from judgekit.data.labelings import Labeling
-from judgekit.data.tables import ALL, NOT_MISSING
+from judgekit.data.tables import ALL
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation
-from judgekit.report.charts import decided, figures as drawn, label_shares, mean_scores, paper_figures
+from judgekit.report.charts import decided, figures as drawn, mean_scores, paper_figures
 from judgekit.report.formatting import count
 from judgekit.report.grids import HEADLINE
 from judgekit.report.markup import fill
@@ -83,16 +83,10 @@ def _summary(
 
 @figures.register
 def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
-    parts = []
-    missing = 0
-    for status, n in thing.counts().items():
-        if n:
-            parts.append(f"{count(n)} {status.replace('_', ' ')}")
-        if status not in NOT_MISSING:
-            missing += n
-    known = {thing.name: (thing.shares(), missing)} if len(thing) else {}
-    text = f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({', '.join(parts)})."
-    return Figures([label_shares(known)], summary=_summary(texts=[text]))
+    counts = [f"{count(n)} {status.replace('_', ' ')}" for status, n in thing.counts().items() if n]
+    labels = [f"{count(n)} × {label}" for label, n in thing.shares().items()]
+    text = f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({', '.join(counts)}): {', '.join(labels)}."
+    return Figures(summary=_summary(texts=[text]))
 
 
 @figures.register

@@ -128,24 +128,23 @@ def _differences(results: Results) -> pd.DataFrame | None:
 
 
 def generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
-    """Return a table with any columns as texts; what has a ``_low`` and ``_high`` is one column with its interval."""
+    """Return a table with any columns as texts; a ``_low`` and a ``_high`` are one column with the interval."""
     shown = frame.head(MOST_ROWS)
     columns: dict[str, bool] = {}
     texts: list[list[str]] = []
-    for name in map(str, frame.columns):
+    for name in frame.columns:
         if not (frame[name].notna() & (frame[name] != "")).any():
             continue
+        what, _, end = name.rpartition("_")
         column, title = [_text(name, value) for value in shown[name].tolist()], name.replace("_", " ")
-        value = name.removesuffix("_high").removesuffix("_low")
-        ends = [f"{value}_low", f"{value}_high"]
-        if set(ends) <= set(frame.columns):
-            if name != value and (name == ends[1] or value in frame.columns):
-                continue  # the column of the value, or else of the lower end, has the interval
-            intervals = [interval(low, high) for low, high in shown[ends].itertuples(index=False)]
-            if name == value:
-                column = [" ".join(filter(None, pair)) for pair in zip(column, intervals, strict=True)]
-            else:
-                column, title = intervals, f"{percent(confidence)} interval"
+        if end in ("low", "high") and {f"{what}_low", f"{what}_high"} <= set(frame.columns):
+            if end == "high":
+                continue
+            ends = shown[[f"{what}_low", f"{what}_high"]]
+            column = [interval(low, high) for low, high in ends.itertuples(index=False)]
+            title = f"{percent(confidence)} interval"
+            if what != "ci":
+                title = f"{title} of {what}"
         columns[title] = pd.api.types.is_numeric_dtype(frame[name].dtype)
         texts.append(column)
     rows = list(zip(*texts, strict=True))

@@ -38,9 +38,6 @@ TITLE, TEXT = "\ue000title\ue000", "\ue000text\ue000"
 """Stand in a prompt where the page puts the title and the text of the document that is open."""
 
 _RIGHT: Final = 0.5
-_NAMED: Final = ("query_id", "doc_id", "relevance", "status", "raw", "reason", "fingerprint")
-"""Columns of a labels table that the page shows in places of their own, or not at all."""
-
 Rows = Mapping[str, list[dict[str, Any]]]
 """The rows of a table by query."""
 
@@ -115,11 +112,6 @@ def _squeezed(value: Any) -> str:
     return base64.b64encode(packed).decode()
 
 
-def scales_of(results: Results) -> dict[str, Scale]:
-    """Return the scale of each labeling that declares one."""
-    return {info.name: Scale.parse(info.scale) for info in results.labelings if info.scale}
-
-
 def _by_query(table: pd.DataFrame) -> Rows:
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in records(table):
@@ -134,8 +126,10 @@ class _Packing:
         self.primary: Primary = results.primary
         self.backing = backing
         self.runs = list(backing.lists) or [run.name for run in results.facts.runs]
-        scales = scales_of(results)
-        self.scales = {name: scales.get(name, Scale("binary")) for name in backing.labels}
+        self.scales = dict.fromkeys(backing.labels, Scale("binary"))
+        for info in results.labelings:
+            if info.scale and info.name in self.scales:
+                self.scales[info.name] = Scale.parse(info.scale)
         self.labels = {name: _by_query(table) for name, table in backing.labels.items()}
         self.quality: Rows = {}
         self.metrics: list[str] = []
@@ -254,17 +248,11 @@ class _Query:
         if row is None:
             return None
         text = self.packing.text
-        more = []
-        for name, value in row.items():
-            if name not in _NAMED and not _is_empty(value):
-                told = f"{value:g}" if isinstance(value, float) else value
-                more.append(f"{name.replace('_', ' ')} {told}")
         return {
             "relevance": round(row["relevance"], 4) if row["status"] == Status.OK.value else None,
             "status": row["status"],
             "raw": text(row.get("raw")),
             "reason": text(row.get("reason")),
-            "more": text("; ".join(more)),
         }
 
     def _given(self) -> list[dict[str, Any]]:
@@ -284,10 +272,6 @@ class _Query:
             if not math.isnan(row["value"]):
                 given[key]["values"][row["metric"]] = round(row["value"], 4)
         return list(given.values())
-
-
-def _is_empty(value: object) -> bool:
-    return value in ("", None) or (isinstance(value, float) and math.isnan(value))
 
 
 def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -> str:

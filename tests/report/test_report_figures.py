@@ -39,7 +39,7 @@ def drawn() -> Figures:
     return figures(full())
 
 
-NAMES = ["decision", "by-use", "against-k", "best-against-k", "against-model", "labels"]
+NAMES = ["decision", "by-use", "against-k", "best-against-k", "against-model"]
 PRIMARY = "depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
 
 
@@ -157,11 +157,11 @@ def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(drawn, tmp_path):
         assert "var(" not in text, "programs that are no browsers do not know variables"
         assert "@media" not in text
         assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    one = drawn.named("labels")
+    one = drawn.named("by-use")
     with pytest.raises(UsageError, match=r"saved as \.svg, \.pdf or \.csv"):
-        one.save(tmp_path / "labels.png")
-    with pytest.raises(UsageError, match=r"unknown figure 'lables': .*'labels'?"):
-        drawn.named("lables")
+        one.save(tmp_path / "by-use.png")
+    with pytest.raises(UsageError, match=r"unknown figure 'by-uses': .*'by-use'?"):
+        drawn.named("by-uses")
 
 
 def test_a_figure_is_saved_as_pdf(drawn, tmp_path):

@@ -7,7 +7,7 @@
  * @typedef {{queries: Entry[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], k: number, depth: string, right: number,
  *   block: number}} Index
  * What is behind one query; labels by labeling and document, null where a document was not labelled.
- * @typedef {{relevance: number | null, status: string, raw: string, reason: string, more: string}} Label
+ * @typedef {{relevance: number | null, status: string, raw: string, reason: string}} Label
  * @typedef {{run: string, depth: number, model: string, answer: string, status: string, reason: string, values: Object<string, number | null>}} Given
  * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: (Label | null)[][],
  *   prompts: string[], given: Given[]}} Rows
@@ -107,10 +107,10 @@ function label(l, labels, d) {
 }
 
 function reply(one, l, d) {
-  const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "", more: "" }, name = index.labelings[l].name;
+  const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "" }, name = index.labelings[l].name;
   const prompt = one.prompts[l] && one.prompts[l].replace(one.titles[d] ? TITLE : /\ue000title\ue000\n?/, () => one.titles[d]).replace(TEXT, () => one.texts[d]);
   const said = [["Label", label(l, labels, d).slice(1).join(", ")], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
-    ["Reason", own.reason], ["Beside it", own.more]].filter(([, text]) => text);
+    ["Reason", own.reason]].filter(([, text]) => text);
   return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
     el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
     el("dl", {}, said.map(([term, text]) => [el("dt", {}, term), el("dd", {}, bdi(text))])),
