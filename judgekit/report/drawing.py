@@ -141,6 +141,16 @@ class Dot:
     digits: int = 3
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether there is a value to draw."""
+        return math.isfinite(self.value)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends are known."""
+        return math.isfinite(self.low + self.high)
+
+    @property
     def shown(self) -> str:
         """Its value as text."""
         return self.text or number(self.value, self.digits)
@@ -178,44 +188,34 @@ class Panel(NamedTuple):
         return [number for dot in self.dots for number in (dot.value, dot.low, dot.high)]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A dot in its place, with the ends of its interval in pixels and a text beside it."""
+class Mark(NamedTuple):
+    """A dot in its place: the number of its series, and the pixel at which it stands across the axis of values."""
 
     dot: Dot
     index: int
-    x: float
-    y: float
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    text: str = ""
-    text_x: float = 0.0
-    text_style: str = "quiet"
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether both ends are known."""
-        return math.isfinite(self.x1 + self.y1 + self.x2 + self.y2)
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether there is a value to draw."""
-        return math.isfinite(self.x + self.y)
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A panel in its place: its axes in pixels, its marks, and the lines that join them by series."""
+    """A panel in its place: its axes in pixels, its marks, and the points that lines join by series.
+
+    Values lie on the axis ``x`` and their texts end at ``right``, or on ``y`` if that is NaN.
+    """
 
     title: str
     left: float
     x: Axis
     y: Axis
     marks: Sequence[Mark]
-    paths: Sequence[tuple[int, str]] = ()
+    right: float = math.nan
+    paths: Sequence[tuple[int, Sequence[Mark]]] = ()
     cells: int = 44
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether values lie on the axis across."""
+        return not math.isnan(self.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,17 +281,9 @@ class Chart:
         x = panel.value.axis(panel.numbers, start, right - beside)
         marks = []
         for dot in panel.dots:
-            y = rows(names.index(dot.series))
-            mark = Mark(
-                dot, self.order.get(dot.series, 0), x=x(dot.value), y=y, x1=x(dot.low), y1=y, x2=x(dot.high), y2=y
-            )
-            if mark.is_drawn:
-                mark = replace(mark, text=dot.shown, text_x=right, text_style="end quiet")
-            else:
-                mark = replace(mark, text=dot.shown, text_x=x.start + 6)
-            marks.append(mark)
+            marks.append(Mark(dot, self.order.get(dot.series, 0), rows(names.index(dot.series))))
         heading = start if sheet.columns > 1 else left
-        return Placed(title, heading, x, rows, marks)
+        return Placed(title, heading, x, rows, marks, right)
 
     def _upright(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> Placed:
         panel = self.panels[title]
@@ -314,17 +306,15 @@ class Chart:
             apart = min(9.0, 0.7 * band / len(series))
         marks, paths = [], []
         for turn, name in enumerate(series):
-            index = self.order.get(name, 0)
-            path = []
+            shift = (turn - (len(series) - 1) / 2) * apart
+            own = []
             for dot in panel.dots:
-                if dot.series == name and math.isfinite(dot.value):
-                    at = x(dot.at) + (turn - (len(series) - 1) / 2) * apart
-                    mark = Mark(dot, index, x=at, y=y(dot.value), x1=at, y1=y(dot.low), x2=at, y2=y(dot.high))
-                    marks.append(mark)
-                    if not dot.look:
-                        path.append(f"{at:.2f},{mark.y:.2f}")
-            if len(path) > 1 and not self.names:
-                paths.append((index, " ".join(path)))
+                if dot.series == name and dot.is_drawn:
+                    own.append(Mark(dot, self.order.get(name, 0), x(dot.at) + shift))
+            joined = [mark for mark in own if not mark.dot.look]
+            if len(joined) > 1 and not self.names:
+                paths.append((joined[0].index, joined))
+            marks += own
         return Placed(title, start, x, y, marks, paths=paths)
 
     def _figure(self, lay: Lay, *, legend: bool = False) -> Figure:
@@ -369,7 +359,7 @@ class Chart:
         """What it shows, in words, for those who do not see it."""
         parts = []
         for title, panel in self.panels.items():
-            notes = "; ".join(dot.note for dot in panel.dots if math.isfinite(dot.value))
+            notes = "; ".join(dot.note for dot in panel.dots if dot.is_drawn)
             parts.append(f"{title}: {notes}" if title else notes)
         return ". ".join(parts) + "."
 

@@ -32,4 +32,4 @@ def environment() -> jinja2.Environment:
 def fill(template: str, **context: Any) -> Markup:
     """Return a template with the values that it asks for."""
     # Whatever is not from our own templates went through autoescaping.
-    return Markup(environment().get_template(template).render(**context))
+    return Markup(environment().get_template(template).render(**context).strip())
