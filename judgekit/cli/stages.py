@@ -30,7 +30,6 @@ from judgekit.spec import split_named
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.experiment.finished import Opened
     from judgekit.metrics import Evaluation
 
 TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
@@ -375,16 +374,13 @@ def compare(
     from judgekit.analysis import Background, compare as compare_tables
     from judgekit.analysis.claims import WIDTH, wrapped
     from judgekit.data.files import check_target
-    from judgekit.people.grades import is_grades
 
     if out is not None:
         check_target(out, table=True)
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
     with noting_reads() as read:
-        if people is not None and is_grades(people):
-            given = _with_grades(scores, people, rules)
-        elif people is not None:
+        if people is not None:
             given = _by_people(scores, people, rules, outcome)
         elif quality:
             given = _of_tables(scores, quality, rules, outcome)
@@ -459,49 +455,33 @@ def _of_wide(scores: list[str], rules: Rules, outcome: DeclaredOutcome) -> _Give
     return _Given(wide.scores, wide.quality, rules, outcome, left_out=wide.notes)
 
 
-def _with_grades(scores: list[str], file: Path, rules: Rules) -> _Given:
-    """Return the scores and answers of a results folder, with people's grades of these."""
-    from judgekit.experiment.prepare import primary_answers
-    from judgekit.metrics import Measure
-    from judgekit.people.grades import grades_of, read_grades
-
-    opened, of_machines = _results_of(scores, "the answers that people graded")
-    prepared = opened.prepared
-    rules = replace(rules, primary=rules.primary or str(prepared.primary))
-    answers = primary_answers(prepared, opened.quality)
-    depth = Measure(str(rules.primary)).cutoff
-    graded = grades_of(read_grades(file), answers, str(prepared.outcome.outcome), prepared.run_names, depth)
-    machines = of_machines[of_machines["labeling"].isin(list(prepared.labelers))]
-    return _Given(machines, answers, rules, prepared.outcome, graded)
-
-
 def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOutcome) -> _Given:
-    """Return the scores of a run's labelings that are not people's, and what runs score by people."""
+    """Return the scores of a results folder, and people's grades of its answers, or what runs score by their labels."""
     from judgekit.analysis.inputs import outcome_of
-    from judgekit.metrics import parse_measures
-    from judgekit.people.correct import scored
-    from judgekit.people.reading import read_people
-
-    opened, found = _results_of(scores, "the runs that people judged")
-    prepared = opened.prepared
-    rules = replace(rules, primary=rules.primary or str(prepared.primary))
-    (measure,) = parse_measures([str(rules.primary)], prepared.config.path.parent)
-    answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
-    note(f"the outcome is {measure} by people's labels: read 'answers' as that below")
-    others = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
-    return _Given(found[found["labeling"].isin(others)], answers, rules, outcome)
-
-
-def _results_of(scores: list[str], what: str) -> tuple[Opened, pd.DataFrame]:
-    """Return the results folder that ``--scores`` names, and its scores."""
     from judgekit.data.files import read_table
     from judgekit.data.tables import SCORES
     from judgekit.experiment.finished import open_results
+    from judgekit.experiment.prepare import primary_answers
+    from judgekit.metrics import parse_measures
+    from judgekit.people.correct import scored
+    from judgekit.people.grades import grades_of, is_grades, read_grades
+    from judgekit.people.reading import read_people
 
     folder = Path(scores[0])
     if len(scores) > 1 or not folder.is_dir():
-        raise UsageError(f"--people needs {what}: give --scores the results folder of a run")
-    return open_results(folder), read_table(SCORES, folder / "scores.parquet")
+        raise UsageError("--people needs what people judged: give --scores the results folder of a run")
+    opened, table = open_results(folder), read_table(SCORES, folder / "scores.parquet")
+    prepared = opened.prepared
+    rules = replace(rules, primary=rules.primary or str(prepared.primary))
+    (measure,) = parse_measures([str(rules.primary)], prepared.config.path.parent)
+    if is_grades(file):
+        answers, metric = primary_answers(prepared, opened.quality), str(prepared.outcome.outcome)
+        graded = grades_of(read_grades(file), answers, metric, prepared.run_names, measure.cutoff)
+        return _Given(table[table["labeling"].isin(prepared.labelers)], answers, rules, prepared.outcome, graded)
+    answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
+    note(f"the outcome is {measure} by people's labels: read 'answers' as that below")
+    machines = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
+    return _Given(table[table["labeling"].isin(machines)], answers, rules, outcome)
 
 
 def agree(

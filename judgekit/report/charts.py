@@ -17,6 +17,7 @@ from judgekit.analysis.claims import Claim
 from judgekit.analysis.measures import at_depth, best_measures
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.analysis.resampling import percent
+from judgekit.data.tables import stacked
 from judgekit.errors import UsageError, not_among
 from judgekit.report.drawing import COEFFICIENTS, Chart, Dot, Panel, Value
 from judgekit.report.formatting import number, split_flags
@@ -146,23 +147,26 @@ class _Views:
             for measure, depth in zip(rows["measure"], rows["depth"], strict=True):
                 matching.append(depth > 0 and measure == at_depth(results.primary.measure, depth))
             dots[title] = _dots(rows.loc[matching].sort_values("depth", kind="stable"), "depth")
-        panels = self.panels(dots)
-        if len({dot.at for panel in panels.values() for dot in panel.dots}) < 2:
-            return None
         caption = "The primary measure at each k: the questions are answered again from the top k."
-        if any(dot.look for panel in panels.values() for dot in panel.dots):
-            caption += " Hollow grey points are the outcome by construction."
         title = f"{self.value.title} against the number of documents"
-        return Chart("against-k", title, caption, panels, self.order, _K).lines()
+        chart = Chart("against-k", title, caption, self.panels(dots), self.order, _K)
+        if len({dot.at for dot in chart.dots}) < 2:
+            return None
+        if any(dot.look for dot in chart.dots):
+            chart = replace(chart, caption=f"{caption} Hollow grey points are the outcome by construction.")
+        return chart.lines()
 
     def _best_at_k(self) -> Figure | None:
         """Return the paper's Figure 1: each labeling's best measure at each k."""
-        dots, parts = {}, []
+        dots: dict[str, list[Dot]] = {}
+        parts = []
         for title, results, rows in self.rows():
             table = best_measures(rows[rows["depth"] > 0], results.primary.measure)
             parts.append(table.assign(panel=title))
-            dots[title] = [Dot(row["labeling"], row["k"], row["value"], word=row["measure"]) for row in records(table)]
-        data = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
+            dots[title] = []
+            for row in records(table):
+                dots[title].append(Dot(row["labeling"], row["k"], row["value"], word=row["measure"]))
+        data = stacked(parts)
         if len(set(data["k"])) < 2 or (data["measures"] < 2).all():
             return None
         caption = (
@@ -178,7 +182,10 @@ class _Views:
         parts = {}
         for title, results, rows in self.rows(column):
             parts[title] = where(rows, depth=results.primary.depth, measure=results.primary.measure)
-        names = list(dict.fromkeys(str(name) for rows in parts.values() for name in rows[column]))
+        names: list[str] = []
+        for rows in parts.values():
+            names += dict.fromkeys(rows[column])
+        names = list(dict.fromkeys(names))
         panels = self.panels({title: _dots(rows, column, names) for title, rows in parts.items()})
         if len(names) < 2 or not panels:
             return None
@@ -247,8 +254,8 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
 
 def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:
     """Yield for each measure the mean scores of the runs under each labeling: columns of a score table."""
-    order = {str(name): place for place, name in enumerate(dict.fromkeys(means["labeling"]))}
-    runs = [str(run) for run in dict.fromkeys(means["run"])]
+    names, runs = list(dict.fromkeys(means["labeling"])), list(dict.fromkeys(means["run"]))
+    order = {name: place for place, name in enumerate(names)}
     for measure in dict.fromkeys(means["measure"]):
         dots = []
         for row in records(where(means, measure=measure)):

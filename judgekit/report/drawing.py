@@ -185,7 +185,10 @@ class Panel(NamedTuple):
     @property
     def numbers(self) -> list[float]:
         """All that its axis has to hold."""
-        return [number for dot in self.dots for number in (dot.value, dot.low, dot.high)]
+        numbers: list[float] = []
+        for dot in self.dots:
+            numbers += (dot.value, dot.low, dot.high)
+        return numbers
 
 
 class Mark(NamedTuple):
@@ -267,9 +270,17 @@ class Chart:
         return self._figure(self._upright, legend=not self.straight)
 
     @property
+    def dots(self) -> list[Dot]:
+        """The marks of all panels."""
+        dots: list[Dot] = []
+        for panel in self.panels.values():
+            dots += panel.dots
+        return dots
+
+    @property
     def series(self) -> list[str]:
         """The names of the series, by their number."""
-        names = {dot.series for panel in self.panels.values() for dot in panel.dots}
+        names = {dot.series for dot in self.dots}
         return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
     def _in_rows(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> Placed:
@@ -294,7 +305,7 @@ class Chart:
             if other.value == panel.value:
                 numbers += other.numbers
         y = panel.value.axis(numbers, bottom, top)
-        positions = sorted({dot.at for other in self.panels.values() for dot in other.dots})
+        positions = sorted({dot.at for dot in self.dots})
         series = self.series
         if self.straight:
             x = replace(Value(self.across).axis([*positions, 1], start + 12, right - 12), grid=False)
@@ -372,7 +383,6 @@ class Chart:
                 rows.append((title, dot.series, dot.place, dot.value, dot.low, dot.high, dot.n))
         columns = ("panel", "labeling", self.across, "value", "low", "high", "n")
         data = pd.DataFrame(rows, columns=columns)
-        empty = [name for name in columns if data[name].isna().all() or (data[name] == "").all()]
-        data = data.drop(columns=empty)
+        data = data.loc[:, (data.notna() & (data != "")).any()]
         titles = {panel.value.title for panel in self.panels.values()}
         return data.rename(columns={"value": titles.pop()}) if len(titles) == 1 else data

@@ -98,25 +98,23 @@ def _frame(value: dict[str, Any]) -> Any:
     """Return the table that a JSON object holds, any other object as it is."""
     if value.keys() != {"columns", "rows"}:
         return value
-    dtypes: dict[str, Any] = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
-    return pd.DataFrame(
-        {
-            name: pd.Series([row[i] for row in value["rows"]], dtype="object").astype(dtypes[kind])
-            for i, (name, kind) in enumerate(value["columns"].items())
-        }
-    )
+    columns = {}
+    for place, (name, kind) in enumerate(value["columns"].items()):
+        column = pd.Series([row[place] for row in value["rows"]], dtype="object")
+        columns[name] = column.astype(_DTYPES[kind])
+    return pd.DataFrame(columns)
+
+
+_DTYPES: Final = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
+_KINDS: Final = {"b": "bool", "i": "int", "f": "float"}
 
 
 def _plain(value: Any) -> Any:
     """Return what of the model is not JSON as what is: NaN of a table as null, infinity as a text."""
     if isinstance(value, pd.DataFrame):
-        kinds = {"b": "bool", "i": "int", "f": "float"}
-        columns = {str(c): kinds.get(value[c].dtype.kind, "str") for c in value.columns}
-        rows = [
-            [v if isinstance(v, str) or math.isfinite(v) else None if v != v else str(v) for v in row]
-            for row in value.itertuples(index=False, name=None)
-        ]
-        return {"columns": columns, "rows": rows}
+        columns = {str(name): _KINDS.get(value[name].dtype.kind, "str") for name in value.columns}
+        plain = value.astype("object").replace({math.inf: "inf", -math.inf: "-inf"}).where(value.notna(), None)
+        return {"columns": columns, "rows": plain.to_numpy().tolist()}
     if dataclasses.is_dataclass(value):
-        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return value.item() if isinstance(value, np.generic) else dict(value)

@@ -61,11 +61,9 @@ def _context(results: Results) -> dict[str, Any]:
     statuses = {"ok": None}
     for info in infos:
         statuses |= dict.fromkeys(status for status, n in info.counts.items() if n)
-    every = grids(results)
     timed = partial(speed_up, results)
     return {
-        "main": [grid for grid in every if grid.primary],
-        "others": [grid for grid in every if not grid.primary],
+        "grids": grids(results),
         "undefined": UNDEFINED,
         "figures": figures(results),
         "differences": _differences(results),

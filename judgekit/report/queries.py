@@ -140,7 +140,9 @@ class _Packing:
     def index(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return what the page searches, filters and sorts by."""
         depth = self.primary.depth
-        values = [value for entry in entries for value in entry["quality"] if value is not None]
+        values: list[float] = []
+        for entry in entries:
+            values += [value for value in entry["quality"] if value is not None]
         right = _RIGHT
         if values and not 0 <= min(values) <= max(values) <= 1:
             # Ratings on a scale of their own: an answer is right from its middle on.
