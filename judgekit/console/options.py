@@ -199,8 +199,9 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
             raise UsageError(
                 f"two {what}s are named {name!r} ({files[name]} and {path}): give each a name, {what}=NAME=FILE"
             )
-        if path in files.values():
-            raise UsageError(f"{what} {item}: another name is the same file; leave one out")
+        for other, other_path in files.items():
+            if other_path == path:
+                raise UsageError(f"{what} {item}: {other!r} is the same file; leave one out")
         files[name] = path
     return files
 

@@ -195,7 +195,7 @@ class Mark(NamedTuple):
     """A dot in its place: the number of its series, and the pixel at which it stands across the axis of values."""
 
     dot: Dot
-    index: int
+    place: int
     at: float
 
 
@@ -324,7 +324,7 @@ class Chart:
                     own.append(Mark(dot, self.order.get(name, 0), x(dot.at) + shift))
             joined = [mark for mark in own if not mark.dot.look]
             if len(joined) > 1 and not self.names:
-                paths.append((joined[0].index, joined))
+                paths.append((joined[0].place, joined))
             marks += own
         return Placed(title, start, x, y, marks, paths=paths)
 

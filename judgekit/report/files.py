@@ -105,7 +105,7 @@ def _frame(value: dict[str, Any]) -> Any:
     return pd.DataFrame(columns)
 
 
-_DTYPES: Final = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
+_DTYPES: Final[dict[str, Any]] = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
 _KINDS: Final = {"b": "bool", "i": "int", "f": "float"}
 
 
