@@ -17,9 +17,8 @@ from judgekit.data.fields import QUERY
 from judgekit.data.forms import records
 from judgekit.data.forms.entry import hashed
 from judgekit.data.frames import framed
-from judgekit.data.records import READABLE, as_number
+from judgekit.data.records import NULLS, READABLE, as_number
 from judgekit.data.sources import stem
-from judgekit.data.tables import NULLS
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.rules import DeclaredOutcome
 from judgekit.spec import form_of

@@ -335,7 +335,7 @@ def compare(
         typer.Option(
             "--scores",
             metavar="[NAME=]FILE",
-            help="Score table with values per query, the output of trec_eval or ir_measures, or a leaderboard; repeat."
+            help="Score table with values per query, or the output of trec_eval or ir_measures; repeat."
             " With --people, the results folder of a run. Without --quality, any tool's table with a row for each"
             " answer and a column for each metric, of the run NAME; name the outcome's column with --outcome.",
         ),
@@ -344,8 +344,8 @@ def compare(
         list[Path] | None,
         typer.Option(
             "--quality",
-            help="Quality table with query_id, value and, if there are several, run, depth, model, metric, or a"
-            " leaderboard; repeat.",
+            help="Quality table with query_id, value and, if there are several, run, depth, model, metric, or the"
+            " output of trec_eval or ir_measures; repeat.",
         ),
     ] = None,
     people: Annotated[

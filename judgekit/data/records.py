@@ -129,6 +129,8 @@ def parquet_columns(path: Path) -> list[str]:
     return []
 
 
+NULLS: Final = ("", "nan", "NaN", "NA", "null")
+"""Spellings of an undefined number in a text file; never applied to ids."""
 NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
 

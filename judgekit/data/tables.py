@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from judgekit.data.columns import strings
-from judgekit.data.records import as_number, kind_of
+from judgekit.data.records import HALF, NULLS, as_number, kind_of
 from judgekit.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -72,8 +72,6 @@ _THUMBS: Final = {
     **dict.fromkeys((DOWN, "no", "false", "bad", "wrong", "incorrect", "👎", "-"), DOWN),
 }
 """What people write for thumbs; `judgekit.answers.declared.scaled` says what they are worth."""
-NULLS: Final = ("", "nan", "NaN", "NA", "null")
-"""Spellings of an undefined number in a text file; never applied to ids."""
 _NEEDED: Final = ("id", "name")
 _TEXTS: Final = (*_NEEDED, "str", "text")
 _UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\p{Z}]"
@@ -92,6 +90,8 @@ def _string(value: Any, kind: str) -> str:
         raise ValueError("is empty")
     if kind == "id" and (problem := id_problem(str(value))):
         raise ValueError(problem)
+    if kind in _NEEDED and HALF.search(value):
+        raise ValueError("holds half of a surrogate pair, which is not a character")
     # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
     return (value or "").encode("utf-8", "replace").decode()
 

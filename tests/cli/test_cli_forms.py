@@ -94,7 +94,6 @@ def examples(folder: Path, beir: Path) -> Path:
         entry = [{"question": "what is number 1?", "answers": ["1"], "ctxs": ranked[: 2 if name == "bm25" else 3]}]
         (folder / f"{name}.json").write_text(json.dumps(entry))
     trec = "q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n"
-    board = {"sysA": 0.5, "sysB": 0.25, "sysC": 0.75}
     texts = {
         "queries.jsonl": '{"query_id": "q1", "text": "who?", "answers": ["Ann"]}\n',
         "kilt.jsonl": '{"id": "q1", "input": "who?", "output": [{"answer": "Ann", "provenance": [{"wikipedia_id": "7"}]}]}\n',
@@ -111,12 +110,6 @@ def examples(folder: Path, beir: Path) -> Path:
         "b.eval": "map\tq1\t0.2\nmap\tq2\t0.3\nmap\tall\t0.25\n",
         "rated.csv": "run,query_id,value\na,q1,1\na,q2,0\nb,q1,0\nb,q2,1\nnamed,q1,1\nnamed,q2,0\n",
         "named.tsv": "q1\tnDCG@10\t0.5\nq2\tnDCG@10\t0.25\n",
-        "board.tot": "".join(f"{run}\tm\t{t}\t{v}\n" for run, v in board.items() for t in ("t1", "t2")),
-        "truth.jsonl": "".join(
-            json.dumps({"run_id": run, "topic_id": t, "measure": "m", "value": v}) + "\n"
-            for run, v in board.items()
-            for t in ("t1", "t2")
-        ),
         "topics.txt": "<top>\n<num> Number: q1\n<title> who?\n</top>\n",
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",

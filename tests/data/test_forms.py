@@ -436,8 +436,6 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("JSON by column", read_queries, b'{"question": ["a", "b"], "answer": ["x", "y"], "contexts": [["c"], ["d"]]}', 1, "'question' holds a whole column"),
     ("JSON by column as pandas writes it", read_run, b'{"query_id": {"0": "a"}, "doc_id": {"0": "b"}, "score": {"0": 1}}', 1, "'query_id' holds a whole column"),
     ("an answer that is a list", partial(read_table, ANSWERS), lines({**RAGAS[0], "response": ["a"]}), 1, "the answer must be a text, not a list"),
-    ("scores in JSON, no measure", partial(read_table, SCORES), lines({"measure": "m", "value": 1}, {"value": 2}), 2, "expected an object with a measure"),
-    ("scores in JSON, a word", partial(read_table, SCORES), lines({"measure": "m", "value": "x"}), 1, "the value 'x' is not a finite number"),
     ("scores of two kinds", partial(read_table, SCORES), b"a b 0.5\n", None, "may be of the form trec_eval (measure query_id value) or ir_measures"),
     ("a TREC run for scores", partial(read_table, SCORES), b"q1 Q0 d1 1 0.5 t\n", 1, "begins with"),
     ("TREC qrels for scores", partial(read_table, SCORES), b"q1 0 d1 1\n", 1, "begins with"),
@@ -493,10 +491,6 @@ SCORED: dict[str, tuple[bytes, list[list[object]]]] = {
     "ir_measures": (b"t1\tP@5\t0.5\nt2\tP@5\t1\n", [["data", *VALUE[1:]], ["data", "P@5", "t2", 1.0]]),
     "fewer measures than topics": (b"t1 a 0.5\nt2 a 1\n", [["data", "a", "t1", 0.5], ["data", "a", "t2", 1.0]]),
     "means": (b"P@5\t0.5\n", [["data", "P@5", "all", 0.5]]),
-    "tot": (b"r P@5 t1 0.5\nr P@5 all 0.25\n", [VALUE, ["r", "P@5", "all", 0.25]]),
-    "runs of ir_measures": (b"r t1 P@5 0.5\n", [VALUE]),
-    "ranking": (b"t1 Q0 r 0 0.5 P@5\n", [VALUE]),
-    "leaderboard in JSON": (lines({"run_id": "r", "topic_id": "t1", "measure": "P@5", "value": 0.5}), [VALUE]),
 }
 HELD: dict[str, tuple[Callable[[Path], object], bytes, object]] = {
     **{f"run, {form}": (pairs_of_run, content, RUN) for form, content in RUNS.items()},
@@ -631,10 +625,3 @@ def test_a_sheet_of_excel_is_read_as_csv_is(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.undo()
     with pytest.raises(DataError, match=r"is not a readable .xlsx file"):
         read_queries(put(tmp_path, b"PK\x03\x04 nothing", "broken.xlsx"))
-
-
-def test_a_folder_of_leaderboards_is_one_table(tmp_path: Path) -> None:
-    for name, value in (("a.eval", b"0.5"), ("b.eval", b"1"), (".hidden", b"x")):
-        put(tmp_path, b"P_5\tq1\t" + value + b"\nP_5\tq2\t0\n", name)
-    found = read_table(SCORES, tmp_path)
-    assert found[["run", "query_id", "value"]].values.tolist()[::2] == [["a", "q1", 0.5], ["b", "q1", 1.0]]
