@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, groupby, islice, pairwise, starmap
-from operator import attrgetter
+from itertools import combinations, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from judgekit.data.documents import Docs, Queries
-from judgekit.data.fields import DECLARED, Source
 from judgekit.data.labelings import Labeling
-from judgekit.data.records import DataRecord, as_number
+from judgekit.data.records import as_number
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened
 from judgekit.data.tables import Status
@@ -36,10 +33,6 @@ _CONTRADICTED: Final = 0.1
 """Neighbours in rank whose scores say the opposite; rounded scores of a few ties are no sign of anything."""
 MANY: Final = 20
 """Runs of fewer documents in all do not tell."""
-
-
-_DIFFER: Final = 0.01
-"""The p-value (Kruskal-Wallis over questions) below which kinds of question are said to differ."""
 
 
 def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) -> dict[str, tuple[str, ...]]:
@@ -81,16 +74,15 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
     """Yield a sentence for each file or table, by name, whose ranks say the opposite of its scores, as distances do."""
     for name, held in runs.items():
         whose = f"run {name!r} ({held})" if isinstance(held, str | Path) else f"run {name!r}"
-        ranked, down, up = False, 0, 0
-        for _, listed in groupby(_first_rows(held), key=attrgetter("query")):
-            rows = list(listed)
-            ranked = ranked or any(not math.isnan(row.rank) for row in rows)
-            if ranked:
-                rows.sort(key=attrgetter("rank"))
-            for row, below in pairwise(rows):
-                if not ranked or row.rank < below.rank:
-                    down += row.score > below.score
-                    up += row.score < below.score
+        rows = _first_rows(held)
+        ranked = rows["rank"].notna().any()
+        if ranked:
+            rows = rows.sort_values("rank", kind="stable")
+        by_query = rows.groupby("query_id", sort=False)
+        steps = by_query["score"].diff()
+        if ranked:
+            steps = steps[by_query["rank"].diff() > 0]
+        up, down = (steps > 0).sum(), (steps < 0).sum()
         if ranked and up > _CONTRADICTED * (up + down):
             among = f"{up / (up + down):.0%} of the time" if down else "always"
             yield (
@@ -104,33 +96,28 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
             )
 
 
-class _RankedRow(NamedTuple):
-    """A row of a run as it stands in its file; NaN where a number is missing."""
+def _first_rows(held: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """Return query, rank and score of the first rows of a file, or of a table query by query."""
+    import pandas as pd
 
-    query: object
-    rank: float
-    score: float
-
-
-def _first_rows(held: str | Path | pd.DataFrame) -> Iterator[_RankedRow]:
-    """Yield the first rows of a file, or of a table query by query."""
     if isinstance(held, str | Path):
         source, records = opened(held, "run")
+        rows = []
+        for record in islice(records, _ROWS):
+            rows.append([record.fields.get(source.find(record, key) or "") for key in ("query", "rank", "score")])
+        first = pd.DataFrame(rows, columns=["query_id", "rank", "score"])
     else:
-        by_query = held.iloc[np.argsort(held["query_id"].factorize()[0], kind="stable")[:_ROWS]]
-        source = Source(None, "frame", DECLARED["run"].names, "row")
-        records = starmap(DataRecord, enumerate(by_query.to_dict("records"), 1))
-    for record in islice(records, _ROWS):
-        query, rank, score = (record.fields.get(source.find(record, key) or "") for key in ("query", "rank", "score"))
-        yield _RankedRow(query, as_number(rank), as_number(score))
+        by_query = np.argsort(held["query_id"].factorize()[0], kind="stable")
+        first = held.iloc[by_query[:_ROWS]].reindex(columns=["query_id", "rank", "score"])
+    return first.assign(rank=first["rank"].map(as_number), score=first["score"].map(as_number))
 
 
 def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
     """Yield the pairs of names under which the same lists stand."""
-    for one, other in combinations(runs, 2):
-        alike = len(one) == len(other) and np.array_equal(one.query_ids, other.query_ids)
-        if alike and all(one.top(query_id) == other.top(query_id) for query_id in one.query_ids):
-            yield one.name, other.name
+    for first, second in combinations(runs, 2):
+        same = len(first) == len(second) and np.array_equal(first.query_ids, second.query_ids)
+        if same and all(first.top(query_id) == second.top(query_id) for query_id in first.query_ids):
+            yield first.name, second.name
 
 
 def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
@@ -182,65 +169,47 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     import pandas as pd
 
     name, total, labels = labeling.name, len(labeling.row_queries), f"of {len(labeling):,} labels"
-    columns, met, escalated = set[str](), set[str](), 0
     blocks: list[pd.DataFrame] = []
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
-        columns.update(block.columns)
-        rows = block.assign(reason=block["reason"].fillna("") if "reason" in block else "")
-        rows = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
-        counts = rows.groupby(["status", "reason", "query_id"], sort=False, observed=True).size()
-        blocks.append(counts.reset_index(name="pairs"))
-        if "escalated" in block:
-            escalated += int(block["escalated"].sum())
-        if "judged" in block:
-            met.update(block["query_id"][block["judged"] == 1])
-    odd = pd.concat(blocks)
+        rows = block.reindex(columns=["query_id", "status", "reason", "judged", "escalated"]).fillna({"reason": ""})
+        alike = rows.groupby(["status", "reason", "query_id"], sort=False, as_index=False)
+        blocks.append(alike.agg(pairs=("status", "size"), met=("judged", "max"), escalated=("escalated", "sum")))
+        known = "escalated" in block
+    counts = pd.concat(blocks)
 
     def among(rows: pd.DataFrame) -> str:
         return f"{rows['query_id'].nunique():,} of {total:,} queries"
 
-    without = odd[odd["status"] == Status.NOT_APPLICABLE.value]
+    without = counts[counts["status"] == Status.NOT_APPLICABLE.value]
     if len(without):
         excuse = f"{without['query_id'].iloc[0]}: {without['reason'].iloc[0]}"
         yield f"{name} does not apply to {among(without)}, which have no score under it ({excuse})."
-    unasked = odd[odd["status"] == Status.UNASKED.value]
+    unasked = counts[counts["status"] == Status.UNASKED.value]
     if len(unasked):
         lacked = f"{unasked['pairs'].sum():,} {labels}, in {among(unasked)}"
         yield f"{name} lacks {lacked}: these documents were never judged."
-    for reason, rows in odd[odd["status"] == Status.OK.value].groupby("reason"):
+    doubtful = counts[(counts["status"] == Status.OK.value) & (counts["reason"] != "")]
+    for reason, rows in doubtful.groupby("reason"):
         yield f"{name}: {rows['pairs'].sum():,} {labels}, in {among(rows)}, may be wrong: {reason}."
-    if "escalated" in columns:
+    if known:
+        escalated = int(counts["escalated"].sum())
         share = f"{escalated:,} of {len(labeling):,} pairs ({escalated / max(len(labeling), 1):.0%})"
         yield f"{name} was in doubt about {share}, which the second labeler labeled."
-    if "judged" in columns and len(met) < FEW * total:
-        few = f"judges documents of only {len(met):,} of {total:,} queries" if met else "judges none of the documents"
+    met = counts[counts["met"] == 1]["query_id"].nunique()
+    if counts["met"].notna().any() and met < FEW * total:
+        few = f"judges documents of only {met:,} of {total:,} queries" if met else "judges none of the documents"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"
 
 
-def ways_read(labeling: Labeling, kinds: Mapping[str, str]) -> Iterator[str]:
-    """Yield how the replies of a judge were read, and where the share asked again differs by kind of question."""
+def ways_read(labeling: Labeling) -> Iterator[str]:
+    """Yield how the replies of a judge were read."""
     import pandas as pd
 
-    blocks = [block for block in labeling.blocks("query_id", "status", "read_by") if "read_by" in block]
-    rows = pd.concat(blocks) if blocks else pd.DataFrame({"read_by": []})
-    counts = rows["read_by"].value_counts()
-    if not len(counts):
+    blocks = [block["read_by"] for block in labeling.blocks("query_id", "read_by") if "read_by" in block]
+    shares = pd.concat(blocks).value_counts() if blocks else {}
+    if not len(shares):
         return
+    replies = shares.sum()
     ways = {"form": "in the form asked for", "sentence": "as a plain sentence", "second request": "when asked again"}
-    shares = ", ".join(f"{counts.get(way, 0) / counts.sum():.1%} {words}" for way, words in ways.items())
-    yield f"{labeling.name}: of {counts.sum():,} replies, {shares} (column read_by of the labels)."
-    again = (rows["read_by"] == "second request") | (rows["status"] == Status.UNPARSED.value)
-    queries = again.groupby(rows["query_id"]).mean()
-    by_kind = {kind: part.to_numpy() for kind, part in queries.groupby(queries.index.map(kinds)) if len(part) > 1}
-    if len(by_kind) < 2 or queries.nunique() < 2:
-        return
-    from scipy.stats import kruskal
-
-    if kruskal(*by_kind.values()).pvalue < _DIFFER:
-        (most, often), *_, (least, seldom) = sorted(
-            ((part.mean(), kind) for kind, part in by_kind.items()), reverse=True
-        )
-        yield (
-            f"{labeling.name} was asked again about {most:.0%} of {often} questions and {least:.0%} of {seldom}"
-            " questions: their labels come from different prompts, so compare scores within a kind."
-        )
+    told = ", ".join(f"{shares.get(way, 0) / replies:.1%} {words}" for way, words in ways.items())
+    yield f"{labeling.name}: of {replies:,} replies, {told} (column read_by of the labels)."

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ import pyarrow.compute as pc
 from judgekit.data.records import NULLS, row_groups
 from judgekit.data.streams import read_bytes
 from judgekit.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -66,6 +69,12 @@ class Pairs(NamedTuple):
     queries: RunLengthIds
     docs: pa.StringArray
     values: Floats
+
+    def frame(self, number: str) -> pd.DataFrame:
+        """Return the rows as a table ``query_id, doc_id`` and a number."""
+        queries = take(strings(self.queries.ids), self.queries.by_row())
+        frame: pd.DataFrame = pa.table({"query_id": queries, "doc_id": self.docs, number: self.values}).to_pandas()
+        return frame
 
     def at(self, row: int) -> tuple[str, str]:
         """Return the query id and the doc id of a row."""

@@ -104,8 +104,8 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
             raise DataError(f"is empty; expected {expected}", path)
         return table.check(pd.DataFrame(columns=next(csv.reader([first.text], delimiter=delimiter or ","))), path)
     frame = pd.DataFrame(cells, dtype="object")
-    further = frame.columns.difference([*table.known(frame, path)])
-    frame[further] = frame[further].infer_objects()
+    others = frame.columns.difference([*table.known(frame, path)])
+    frame[others] = frame[others].infer_objects()
     checked = table.check(frame, path, numbers)
     return checked.set_index(pd.Index(numbers, name="line")) if numbered else checked
 

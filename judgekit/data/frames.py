@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import repeat
 from numbers import Real
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeGuard, TypeVar, cast
 
@@ -34,7 +33,7 @@ from judgekit.data.runs import Run
 from judgekit.data.sources import stem
 from judgekit.data.tables import id_problem
 from judgekit.data.trec import read_qrels, read_run
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import split_form
 
 T = TypeVar("T", Run, Labeling)
@@ -53,13 +52,13 @@ _DOCS: Final = (
 )
 _ONE_RUN: Final = (
     "a run must be a file, a DataFrame (query_id, doc_id, score), a jk.Run, a dictionary {query_id: {doc_id: score}},"
-    " rows with query_id, doc_id and score (as those of ir_measures), or a run of ranx"
+    " dictionaries or objects with query_id, doc_id and score (as those of ir_measures), or a run of ranx"
 )
 _RUNS: Final = f"runs must be a dictionary of names to runs, a list of files or jk.Run objects, or one run; {_ONE_RUN}"
 _ONE_LABELING: Final = (
     "a labeling must be a TREC qrels file, a DataFrame (query_id, doc_id, relevance), a jk.Labeling, a dictionary"
-    " {query_id: {doc_id: relevance}}, rows with query_id, doc_id and relevance (as those of ir_measures), or qrels"
-    " of ranx"
+    " {query_id: {doc_id: relevance}}, dictionaries or objects with query_id, doc_id and relevance (as those of"
+    " ir_measures), or qrels of ranx"
 )
 _LABELINGS: Final = (
     "labelings must be a dictionary of names to labelings, a list of files or jk.Labeling objects, or one labeling; "
@@ -87,8 +86,7 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
     if not isinstance(held, pd.DataFrame | Mapping) and callable(getattr(held, "get", None)):
         return GivenDocs(held)
     origin = Source(None, "frame", DOC, "doc")
-    origin, records = _inside(origin, _records(held, origin, _DOCS), "doc")
-    return docs_of(origin, records)
+    return docs_of(*_inside(origin, _records(held, origin, _DOCS), "doc"))
 
 
 def framed(source: Any) -> Any:
@@ -162,12 +160,10 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
         elif isinstance(held, str | Path):
             labelings.append(read_qrels(held, name, scale))
         else:
-            rows = _rows(held, "qrels", _ONE_LABELING, f"labeling {name!r}")
-            labelings.append(Labeling(name, scale, rows))
+            labelings.append(Labeling(name, scale, _rows(held, "qrels", _ONE_LABELING, f"labeling {name!r}")))
     for name in left:
         names = [labeling.name for labeling in labelings]
-        known = f"(known: {', '.join(names)}).{nearest(name, names)}"
-        raise UsageError(f"scales names {name!r}, which is not a labeling {known}")
+        raise UsageError(f"scales: {not_among('labeling', name, names)}")
     return labelings
 
 
@@ -178,12 +174,12 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[DataReco
         columns = [*map(str, source.columns)]
         source = (dict(zip(columns, cells, strict=True)) for cells in source.itertuples(index=False, name=None))
     if not isinstance(source, Iterable) or isinstance(source, bytes):
-        raise UsageError(f"{expected}; got {_kind(source)}")
+        raise _unknown(expected, source)
     keyed = source.items() if isinstance(source, Mapping) else zip(repeat(None), source)
     for number, (key, item) in enumerate(keyed, 1):
         fields = {"text": item} if isinstance(item, str) and key is not None else _fields(item)
         if fields is None:
-            raise UsageError(f"{expected}; got {_kind(source)}")
+            raise _unknown(expected, source)
         record = DataRecord(number, {name: _plain(value) for name, value in fields.items()})
         if key is not None:
             if record.fields.get(own, key) != key:
@@ -198,7 +194,7 @@ def _fields(item: object) -> dict[str, object] | None:
         return record_of(item)
     if isinstance(item, Mapping):
         return {str(name): value for name, value in item.items()}
-    as_dict = getattr(item, "_asdict", None)  # a named tuple, as those of ir_datasets
+    as_dict = getattr(item, "_asdict", None)  # a named tuple, as those of ir_datasets and ir_measures
     return dict(as_dict()) if callable(as_dict) else None
 
 
@@ -218,19 +214,19 @@ def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, s
 
     source = framed(source)
     if isinstance(source, Mapping) and not _by_query(source):
-        if not all(isinstance(name, str) for name in source):
-            raise UsageError(f"{expected}; got {_kind(source)}")
         for name, held in source.items():
+            if not isinstance(name, str):
+                raise _unknown(expected, source)
             yield framed(held), name
         return
     if isinstance(source, Mapping) or named(source):
         yield source, None
         return
     if not isinstance(source, Iterable) or isinstance(source, bytes):
-        raise UsageError(f"{expected}; got {_kind(source)}")
+        raise _unknown(expected, source)
     items = list(source)
     if not any(map(named, items)):
-        yield items or source, None
+        yield items, None
         return
     for item in items:
         if isinstance(item, pd.DataFrame) or not named(item):
@@ -261,7 +257,7 @@ def _name_of(source: object, otherwise: str) -> str:
     """Return the name that a file or an object has."""
     if isinstance(source, str | Path):
         return stem(source)
-    name = None if isinstance(source, pd.DataFrame) else getattr(source, "name", None)
+    name = getattr(source, "name", None)
     return name if isinstance(name, str) and name else otherwise
 
 
@@ -280,72 +276,51 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     """Return a table ``query_id, doc_id`` and a number: of a table, a dictionary of dictionaries, rows, or results."""
     value = DECLARED[kind].number
     origin = Source(None, "frame", DECLARED[kind].names, whose)
-    keys = {"query": "query_id", "doc": "doc_id", value: value}
-    if isinstance(source, pd.DataFrame):
-        return _named_as_own(source, origin, keys)
-    if isinstance(source, list) and source and isinstance(source[0], Mapping):
+    own = ["query_id", "doc_id", value]
+    if not isinstance(source, pd.DataFrame) and hasattr(source, "to_dict"):
+        source = source.to_dict()
+    if isinstance(source, Mapping):
+        rows: list[tuple[Any, Any, Any]] = []
+        for query_id, docs in source.items():
+            if not isinstance(docs, Mapping):
+                raise _unknown(expected, source)
+            rows += ((query_id, doc_id, number) for doc_id, number in docs.items())
+        source = pd.DataFrame(rows, columns=own, dtype=object)
+    elif not isinstance(source, pd.DataFrame):
         nested, records = _inside(origin, _records(source, origin, expected), kind)
         if nested.form:
-            return pd.DataFrame(dict(zip(keys.values(), rows_of(nested, records, value), strict=True)))
-    held = source.to_dict() if hasattr(source, "to_dict") else source
-    rows: list[tuple[Any, Any, Any]] = []
-    try:
-        if isinstance(held, Mapping):
-            for query_id, docs in held.items():
-                rows += ((query_id, doc_id, number) for doc_id, number in docs.items())
-        else:
-            for place, row in enumerate(held, 1):
-                rows.append(_row(row, place, origin, keys))
-    except (AttributeError, LookupError, TypeError, ValueError):
-        raise UsageError(f"{expected}; got {_kind(held)}") from None
-    if not rows:
-        raise DataError(f"{whose}: expected rows with {', '.join(keys.values())}, got {_kind(held)}")
-    return pd.DataFrame(rows, columns=[*keys.values()], dtype=object)
-
-
-def _named_as_own(frame: pd.DataFrame, origin: Source, keys: Mapping[str, str]) -> pd.DataFrame:
-    """Return a table whose columns of query, doc and number have judgekit's own names."""
-    every, texts = dict[Any, Any](), dict[Any, Any]()
-    for name, dtype in frame.dtypes.items():
-        every[name] = name
-        # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.
-        if name in keys.values() or not is_numeric_dtype(dtype):
-            texts[name] = name
+            return pd.DataFrame(dict(zip(own, rows_of(nested, records, value), strict=True)))
+        source = pd.DataFrame([record.fields for record in records], dtype=object)
+    if source.empty:
+        raise DataError(f"{whose}: expected rows with {', '.join(own)}, got none")
+    # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.
+    every = {name: name for name in source.columns}
+    texts = {name: name for name in every if name in own or not is_numeric_dtype(source[name])}
     renamed = {}
-    for key, own in keys.items():
-        name = origin.find(DataRecord(1, texts), key) or origin.find(DataRecord(1, every), key)
-        if name is not None and name != own:
-            renamed[name] = own
-    return frame.rename(columns=renamed) if renamed else frame
+    for key, name in zip(("query", "doc", value), own, strict=True):
+        given = origin.find(DataRecord(1, texts), key) or origin.find(DataRecord(1, every), key)
+        if given is not None and given != name:
+            renamed[given] = name
+    return source.rename(columns=renamed)
 
 
-def _row(row: Any, place: int, origin: Source, keys: Mapping[str, str]) -> tuple[Any, Any, Any]:
-    """Return query, doc and number of a row: a dictionary, an object with these attributes, or three values."""
-    if isinstance(row, str):
-        raise ValueError("no row")
-    if isinstance(row, Mapping):
-        row = [row[origin.find(DataRecord(place, row), key) or own] for key, own in keys.items()]
-    elif all(hasattr(row, name) for name in keys.values()):
-        row = attrgetter(*keys.values())(row)
-    query_id, doc_id, number = row
-    return query_id, doc_id, number
+def _unknown(expected: str, value: object) -> UsageError:
+    return UsageError(f"{expected}; got {_kind(value)}")
 
 
 def _kind(value: object) -> str:
     """Return what a value is, in words, for error messages."""
-    if value is None:
-        return "None"
-    name = "dictionary" if isinstance(value, Mapping) else type(value).__name__
-    if isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes):
-        if not value:
-            return f"an empty {name}"
-        return f"a {name} of {_kind(next(iter(value.values() if isinstance(value, Mapping) else value)))}"
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+    name = type(value).__name__
+    if not isinstance(value, Mapping | Sequence) or isinstance(value, str | bytes):
+        return name
+    if not value:
+        return f"an empty {name}"
+    return f"{name} of {_kind(next(iter(value.values() if isinstance(value, Mapping) else value)))}"
 
 
 _RETRIEVER: Final = (
     "a retriever is a function (text) or (text, k), or has invoke(text), retrieve(text) or run(query=, top_k=); it"
-    " returns ids, (id, score) pairs, {id: score}, dictionaries or documents"
+    " returns ids, (id, score) pairs, dictionaries or documents"
 )
 _NAME_IDS: Final = "(name the ids' field with id_field; id_field='text' makes ids of texts)"
 
@@ -353,7 +328,7 @@ _NAME_IDS: Final = "(name the ids' field with id_field; id_field='text' makes id
 def found_in(item: Any, id_field: str | None = None) -> tuple[str, Doc | None]:
     """Return the id of a retrieved document, "" where it has none, and the document itself if it has a text."""
     if isinstance(item, tuple) and len(item) == 2:
-        return found_in(item[0], id_field)
+        item = item[0]
     if isinstance(item, str):
         return item, None
     passage = passage_of(item, id_field)
@@ -386,10 +361,10 @@ def run_from(
     query_ids, doc_ids, scores = list[str](), list[str](), list[float]()
     for query in as_queries(queries).values():
         listed = ask(query.text)
-        if isinstance(listed, str) or not isinstance(listed, Iterable):
-            raise DataError(f"query {query.query_id!r}: {_RETRIEVER}; got {type(listed).__name__}")
-        items = list(listed.items() if isinstance(listed, Mapping) else listed)
-        if all(isinstance(i, tuple) and isinstance(i[0], str) and isinstance(i[-1], Real) for i in items):
+        if isinstance(listed, str | Mapping) or not isinstance(listed, Iterable):
+            raise DataError(f"query {query.query_id!r}: {_RETRIEVER}; got {_kind(listed)}")
+        items = list(listed)
+        if all(isinstance(item, tuple) and isinstance(item[0], str) for item in items):
             items.sort(key=lambda pair: -float(pair[1]))
         for place, item in enumerate(items[:k]):
             doc_id, doc = found_in(item, id_field)
@@ -408,17 +383,15 @@ def run_from(
 
 def _way_to_ask(retriever: Any, k: int) -> Callable[[str], Any]:
     """Return a function of a query's text that returns what a retriever lists."""
-    for name in ("invoke", "retrieve"):
-        if method := getattr(retriever, name, None):
-            return cast(Callable[[str], Any], method)
+    ask = getattr(retriever, "invoke", getattr(retriever, "retrieve", None))
+    if ask is not None:
+        return cast(Callable[[str], Any], ask)
     if hasattr(retriever, "run"):
         if "query" not in inspect.signature(retriever.run).parameters:
             raise UsageError("its run() takes no query (an embedding?): give a function of the text that calls it")
         return lambda text: retriever.run(query=text, top_k=k)["documents"]
     if not callable(retriever):
-        raise UsageError(f"{_RETRIEVER}; got {type(retriever).__name__}")
-    try:
-        inspect.signature(retriever).bind("text", k)
-    except TypeError:
+        raise UsageError(f"{_RETRIEVER}; got {_kind(retriever)}")
+    if len(inspect.signature(retriever).parameters) == 1:
         return cast(Callable[[str], Any], retriever)
     return lambda text: retriever(text, k)

@@ -266,7 +266,6 @@ class Labeling(NotebookRepr):
         rows: pd.DataFrame | pa.Table | Pairs,
         *,
         declared: bool = True,
-        status: npt.NDArray[np.int8] | None = None,
     ) -> None:
         """Build a labeling from a labels table ``query_id, doc_id, relevance, status``.
 
@@ -275,7 +274,6 @@ class Labeling(NotebookRepr):
             scale: what the numbers mean; without it they are grades up to the largest.
             rows: the table; one of Arrow's may be larger than memory (`LabelFile`). Or pairs with their relevance.
             declared: whether somebody declared the scale.
-            status: of pairs, index into `STATUSES` per row; by default all are obtained.
 
         Raises:
             DataError: a label is there twice, not on the scale, or missing and yet has a relevance.
@@ -283,11 +281,13 @@ class Labeling(NotebookRepr):
         if not name.strip():
             raise DataError("the name of a labeling is empty")
         self._further = pa.table({})
+        status = None
         if not isinstance(rows, Pairs):
             if not isinstance(rows, pa.Table):
                 rows = _arrow((LABELS if "status" in rows.columns else _OBTAINED).named(name).check(rows))
             self._further = _further(rows)
-            status = _status_codes(name, strings(rows["status"])) if "status" in rows.column_names else None
+            if "status" in rows.column_names:
+                status = _status_codes(name, strings(rows["status"]))
             relevance = rows["relevance"].fill_null(math.nan)
             rows = pairs_of(rows.select(_CORE[:2]).append_column("relevance", relevance).to_batches())
         queries, docs, labels = rows

@@ -66,7 +66,8 @@ def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Int
     inside = np.ones(max(len(values) - 1, 0), np.bool_)  # of rows (i, i + 1): whether they are of one query
     inside[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < len(values))] - 1] = False
     if (inside & (values[1:] > values[:-1])).any():
-        rows = _by_score(bounds, values)
+        lengths = np.diff(bounds)
+        rows = np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
         values = values[rows]
     if ties is Ties.RUN_ORDER:
         return rows
@@ -76,20 +77,6 @@ def order(bounds: Ints, scores: Floats, docs: pa.StringArray, ties: Ties) -> Int
     by_id = order_ids(take(docs, rows[places]), descending=ties is not Ties.DOC_ASC)
     rows[places] = rows[places][by_id[np.argsort(block[by_id], kind="stable")]]
     return rows
-
-
-def _by_score(bounds: Ints, values: npt.NDArray[np.floating]) -> Ints:
-    """Return the rows of each query by descending score, equal ones as they stand."""
-    lengths = np.diff(bounds)
-    width = int(lengths.max())
-    if width * len(lengths) > 4 * len(values) + 1024:
-        return np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
-    inside = np.arange(width) < lengths[:, None]
-    padded = np.full(inside.shape, np.inf, values.dtype)
-    padded[inside] = -values
-    # Padding sorts last: scores are finite, and those that overflow 32 bits are not above its infinity.
-    places = np.argsort(padded, axis=1, kind="stable")
-    return np.asarray((places + bounds[:-1, None])[inside], np.int64)
 
 
 class Run:

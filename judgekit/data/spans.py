@@ -89,6 +89,9 @@ def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
 
 def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
     """Return for every row, shape (N,), the least row of its connected group of rows that share evidence."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     # Two rows of a group share evidence if spans of theirs on one page overlap by this share of the shorter one.
     place = group[spans.row] * (int(spans.page.max(initial=0)) + 1) + spans.page
     order = np.lexsort((spans.start, place))
@@ -108,11 +111,6 @@ def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
         rows.append(row[first[enough]])
         others.append(row[second[enough]])
     row, other = np.concatenate(rows), np.concatenate(others)
-    least, before = np.arange(len(group)), np.arange(0)
-    while not np.array_equal(least, before):
-        before = least.copy()
-        low = np.minimum(least[row], least[other])
-        np.minimum.at(least, row, low)
-        np.minimum.at(least, other, low)
-        least = least[least]
-    return least
+    linked = coo_array((np.ones(len(row)), (row, other)), (len(group), len(group)))
+    _, first, component = np.unique(connected_components(linked)[1], return_index=True, return_inverse=True)
+    return np.asarray(first[component], np.int64)

@@ -10,6 +10,7 @@ known to be *not judged*; without it nobody can tell it from *not relevant*.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Iterable
@@ -17,22 +18,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
-import pyarrow as pa
 
-from judgekit.data.columns import Pairs, run_lengths, strings, take
-from judgekit.data.fields import Source
-from judgekit.data.forms import records
 from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
 from judgekit.data.records import parquet_columns
 from judgekit.data.runs import Run, Ties
 from judgekit.data.sources import located, pairs, pairs_by_record, stem
 from judgekit.data.streams import check_outputs, note_read, open_atomic, read_bytes, write_atomic
-from judgekit.data.tables import LABELS, Status, id_problem
+from judgekit.data.tables import LABELS, Status, Table, stacked
 from judgekit.errors import DataError, UsageError, nearest, not_among
-from judgekit.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
@@ -84,35 +83,29 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     """
     source = located(path, "qrels")
     place = source.path
+    name = name or stem(place)
     if source.format.name == "auto" and set(LABELS.columns) <= set(parquet_columns(place)):
         from judgekit.data.files import read_table
 
         table = read_table(LABELS, place)
         try:
-            return Labeling(name or stem(place), scale, table)
+            return Labeling(name, scale, table)
         except DataError as error:
             raise DataError(error.reason, place) from None
     side = missing_path(place)
     misnamed = place.with_name(f"{place.name}.missing.tsv")
     if misnamed.exists() and misnamed != side:
         raise DataError(f"is not read: the missing labels of {place.name} are looked for in {side.name}", misnamed)
-    missing = _read_missing(side) if side.exists() else []
-    labels = pairs(source, "qrels", may_be_empty=bool(missing))
-    status = np.full(len(labels.values) + len(missing), STATUSES.index(Status.OK), np.int8)
-    if missing:
-        queries, docs, statuses = zip(*missing, strict=True)
-        status[len(labels.values) :] = [*map(STATUSES.index, statuses)]
-        listed = take(strings(labels.queries.ids), labels.queries.by_row())
-        labels = Pairs(
-            run_lengths(listed, strings(queries)),
-            pa.concat_arrays([labels.docs, strings(docs)]),
-            np.append(labels.values, np.full(len(missing), np.nan)),
-        )
+    missing = _read_missing(side) if side.exists() else None
+    labels = pairs(source, "qrels", may_be_empty=missing is not None)
     try:
-        return Labeling(name or stem(place), scale, labels, status=status)
+        if missing is None:
+            return Labeling(name, scale, labels)
+        obtained = labels.frame("relevance").assign(status=Status.OK.value)
+        return Labeling(name, scale, stacked([obtained, missing.assign(relevance=np.nan)]))
     except DataError as error:
         pairs_by_record(source, "qrels", grade_problem if scale is None else scale.problem)
-        raise DataError(error.reason, side if missing else place) from None
+        raise DataError(error.reason, place if missing is None else side) from None
 
 
 def missing_path(qrels: str | Path) -> Path:
@@ -120,19 +113,21 @@ def missing_path(qrels: str | Path) -> Path:
     return Path(qrels).with_name(stem(qrels) + ".missing.tsv")
 
 
-def _read_missing(path: Path) -> list[tuple[str, str, Status]]:
+_MISSING: Final = Table("missing labels", {"query_id": "id", "doc_id": "id", "status": "str"}, {})
+
+
+def _read_missing(path: Path) -> pd.DataFrame:
     """Read a table of missing labels."""
-    source = Source(path, "tsv", {"query": ("query_id",), "doc": ("doc_id",), "text": ("status",)}, "row")
-    known = [s.value for s in STATUSES if s is not Status.OK]
-    missing: list[tuple[str, str, Status]] = []
-    for record in records(path, Spec("tsv", (("quote", "none"),)), "a table of missing labels")[1]:
-        query, doc, status = (source.get(record, key) for key in source.names)
+    from judgekit.data.files import read_table
+
+    missing = read_table(_MISSING, f"tsv(quote=none):{path}", numbered=True)
+    known = [status.value for status in STATUSES if status is not Status.OK]
+    for line, status in missing["status"].items():
         if status not in known:
             reason = f"{status!r} is not a status of a missing label ({', '.join(known)}).{nearest(status, known)}"
-            raise source.error(record, reason)
-        missing.append((query, doc, Status(status)))
-    if not missing:
-        raise source.nothing("missing labels")
+            raise DataError(reason, path, line)
+    if missing.empty:
+        raise DataError("holds no missing labels", path)
     return missing
 
 
@@ -202,16 +197,18 @@ def write_run(run: Run, path: str | Path) -> None:
     Raises:
         DataError: an id holds white space, or the file cannot be written.
     """
-    tag = "_".join(run.name.split()) or "run"
-    out: list[str] = []
-    for query, start, count in zip(run.query_ids, run.starts, run.counts, strict=True):
-        _check_word(query, path)
-        docs = run.top(query)
-        scores = run.ranked_scores[start : start + count].tolist()
-        for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1):
-            _check_word(doc, path)
-            out.append(f"{query} Q0 {doc} {rank} {score!r} {tag}\n")
-    write_atomic(path, "".join(out))
+    rows = run.frame()
+    rank = rows.groupby("query_id", sort=False).cumcount() + 1
+    rows = rows.assign(q0="Q0", rank=rank, tag="_".join(run.name.split()))
+    with open_atomic(path) as stream:
+        _write_rows(rows[["query_id", "q0", "doc_id", "rank", "score", "tag"]], stream, " ")
+
+
+def _write_rows(rows: pd.DataFrame, stream: BinaryIO, delimiter: str) -> None:
+    """Write the cells of rows, of which none holds white space, a row a line."""
+    rows.to_csv(
+        stream, mode="wb", sep=delimiter, header=False, index=False, lineterminator="\n", quoting=csv.QUOTE_NONE
+    )
 
 
 def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = None) -> None:
@@ -228,13 +225,12 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         min_grade: write 1 for labels of at least this much and 0 for the others.
 
     Raises:
-        DataError: an id holds white space, or the file cannot be written.
+        DataError: the file cannot be written.
         UsageError: ``min_grade`` is not a number.
     """
     if min_grade is not None and math.isnan(min_grade):
         raise UsageError("the lowest grade that counts as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
-
     side = missing_path(path)
     check_outputs(Path(path), side)
     some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
@@ -242,38 +238,32 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
     with open_atomic(path) as stream, missing as beside:  # the one inside is whole first
         beside.write(b"query_id\tdoc_id\tstatus\n")
         for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
-            kept, lost = list[str](), list[str]()
-            for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
-                _check_word(query, path)
-                _check_word(doc, path)
-                value = relevance if min_grade is None else relevance >= min_grade
-                if status == Status.OK.value:
-                    kept.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
-                else:
-                    lost.append(f"{query}\t{doc}\t{status}\n")
-            stream.write("".join(kept).encode())
-            beside.write("".join(lost).encode())
+            obtained = block["status"] == Status.OK.value
+            labels = block["relevance"][obtained]
+            if min_grade is not None:
+                labels = labels >= min_grade
+            kept = block[obtained].assign(iteration=0, relevance=labels.astype(int) if whole else labels)
+            _write_rows(kept[["query_id", "iteration", "doc_id", "relevance"]], stream, " ")
+            _write_rows(block[~obtained][["query_id", "doc_id", "status"]], beside, "\t")
     if not some_lost:
         side.unlink(missing_ok=True)
 
 
 def kind_of(out: str | Path, kind: str | None = None) -> str:
     """Return what a file to write is, a run or qrels by its name, if ``kind`` does not say it."""
-    if kind is not None and kind not in (*_KINDS.values(), *_LINES):
-        raise UsageError(not_among("kind of data", kind, sorted({*_KINDS.values(), *_LINES})))
-    ending = Path(Path(out).name.removesuffix(".gz").removesuffix(".bz2")).suffix
+    ending = Path(Path(out).name.removesuffix(".gz")).suffix
     kind = kind or _KINDS.get(ending)
-    if kind in _LINES:
-        if ending != ".jsonl" and Path("/dev") not in Path(out).parents:
-            raise UsageError(f"{out}: {kind} are written as JSON lines: name OUT .jsonl")
-        return str(kind)
-    if kind is None or ending in _NO_TREC:
-        raise UsageError(
-            f"{out}: convert writes TREC files: name OUT .run or .qrels, or choose --kind run or qrels"
-            " (--kind docs and queries write .jsonl)"
-        )
+    if kind is None:
+        raise UsageError(f"{out}: name OUT .run or .qrels, or choose --kind run, qrels, docs or queries")
+    known = ("docs", "qrels", "queries", "run")
+    if kind not in known:
+        raise UsageError(not_among("kind of data", kind, known))
     if str(out) == "-":
         raise UsageError("OUT must be a file: convert does not write to standard output")
+    if kind in _LINES and ending != ".jsonl" and Path("/dev") not in Path(out).parents:
+        raise UsageError(f"{out}: {kind} are written as JSON lines: name OUT .jsonl")
+    if kind not in _LINES and ending in _NO_TREC:
+        raise UsageError(f"{out}: convert writes TREC files: name OUT .run or .qrels")
     return kind
 
 
@@ -289,7 +279,7 @@ def convert(
 
     Args:
         source: the file, or ``FORM:FILE`` where content does not tell the form.
-        out: the file to write; compressed if its name ends in ``.gz`` or ``.bz2``.
+        out: the file to write; compressed if its name ends in ``.gz``.
         kind: ``run``, ``qrels``, ``docs`` or ``queries``; by default what the name of ``out`` says (``.run`` and
             ``.trec``, or ``.qrels``).
         min_grade: qrels: 1 for labels of at least this much, 0 for the others.
@@ -301,18 +291,18 @@ def convert(
     Raises:
         DataError, UsageError: the file cannot be read, or not be written so.
     """
+    from judgekit.data import readers  # which imports this module
+
     kind = kind_of(out, kind)
     if kind != "qrels" and (min_grade is not None or scale is not None):
         raise UsageError(f"--min-grade and --scale are about qrels, and OUT holds {'a run' if kind == 'run' else kind}")
-    if kind in _LINES:
-        from judgekit.data import readers  # which imports this module
-
-        if kind == "docs":
-            docs = readers.read_docs(source)
-            if not isinstance(docs, Iterable):
-                raise UsageError(f"{source}: the docs of a library are looked up by their ids, not read one by one")
-            readers.write_docs(docs, out)
-            return f"{len(docs):,} docs"
+    if kind == "docs":
+        docs = readers.read_docs(source)
+        if not isinstance(docs, Iterable):
+            raise UsageError(f"{source}: the docs of a library are looked up by their ids, not read one by one")
+        readers.write_docs(docs, out)
+        return f"{len(docs):,} docs"
+    if kind == "queries":
         queries = readers.read_queries(source)
         readers.write_queries(queries, out)
         return f"{len(queries):,} queries"
@@ -325,9 +315,3 @@ def convert(
     missing = len(labeling) - labeling.counts()[Status.OK]
     listed = f", {missing:,} missing ones listed in {missing_path(out).name}" if missing else ""
     return f"{len(labeling) - missing:,} labels{listed}"
-
-
-def _check_word(text: str, path: str | Path) -> None:
-    problem = id_problem(text)
-    if problem:
-        raise DataError(f"the id of a query or doc {problem}", path)

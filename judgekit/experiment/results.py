@@ -498,5 +498,5 @@ def _notices(state: State) -> tuple[str, ...]:
     """Return what happened on the way, and how labels were read."""
     notices = [note for note in dict.fromkeys(state.session.notes) if note not in state.session.doubts]
     for labeling in state.labelings.values():
-        notices += ways_read(labeling, state.prepared.kinds or {})
+        notices += ways_read(labeling)
     return tuple(notices)

@@ -107,24 +107,10 @@ def test_names_of_the_same_lists_are_told() -> None:
     assert list(twins([one, same, *others])) == [("bm25", "same")]
 
 
-def ways(*read_by: str, kinds: dict[str, str]) -> list[str]:
-    """Say how labels of two documents a question were read, given those of the first and the second half."""
-    rows = []
-    for query in range(20):
-        way = read_by[query * len(read_by) // 20]
-        status = "ok" if way else "unparsed"
-        rows += [(f"q{query}", doc, 1.0 if way else None, status, way or None) for doc in "ab"]
-    columns = ["query_id", "doc_id", "relevance", "status", "read_by"]
-    return [*ways_read(Labeling("judge", Scale("binary"), pd.DataFrame(rows, columns=columns)), kinds)]
-
-
-def test_how_replies_were_read_is_told_and_where_it_differs() -> None:
-    kinds = {f"q{query}": "date" if query < 10 else "person" for query in range(20)}
-    shares = "judge: of 40 replies, 50.0% in the form asked for, 0.0% as a plain sentence, 50.0% when asked again"
-    assert ways("form", "second request", kinds={}) == [f"{shares} (column read_by of the labels)."]
-    told = "judge was asked again about 100% of person questions and 0% of date questions"
-    assert told in ways("form", "second request", kinds=kinds)[1]
-    assert told in ways("sentence", "", kinds=kinds)[1], "a reply that was not read was asked again, too"
-    assert len(ways("form", "sentence", kinds=kinds)) == 1
-    plain = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "status": ["ok"]})
-    assert [*ways_read(Labeling("gold", Scale("binary"), plain), {})] == []
+def test_how_replies_were_read_is_told() -> None:
+    rows = [("q", "a", 1.0, "ok", "form"), ("q", "b", 1.0, "ok", "second request"), ("q", "c", None, "unparsed", None)]
+    labels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "status", "read_by"])
+    [told] = ways_read(Labeling("judge", Scale("binary"), labels))
+    shares = "50.0% in the form asked for, 0.0% as a plain sentence, 50.0% when asked again"
+    assert told == f"judge: of 2 replies, {shares} (column read_by of the labels)."
+    assert [*ways_read(Labeling("gold", Scale("binary"), labels.drop(columns="read_by")))] == []

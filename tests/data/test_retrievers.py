@@ -43,7 +43,6 @@ class Embedding:
         Haystack(),
         lambda text: ["d1", "d2", "d3"],
         lambda text, k: list(TEXTS)[:k],
-        lambda text: {"d2": 2.0, "d1": 3.0, "d3": 1},
         lambda text: [("d3", 0.1), ("d2", 0.2), ("d1", 0.3)],
         lambda text: [{"doc_id": name, "text": said} for name, said in TEXTS.items()],
         lambda text: [(jk.Doc(name, said), 0.5) for name, said in TEXTS.items()],
