@@ -144,7 +144,7 @@ def trust(
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read; - is standard input.")],
+    source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write; .jsonl for docs and queries.")],
     kind: Annotated[
         str | None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from judgekit.data.columns import Floats
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import Labeling
 from judgekit.data.records import as_number
@@ -29,6 +30,7 @@ _ROWS: Final = 5000
 """Rows at the beginning of a run that tell whether its ranks follow its scores."""
 _PILOT: Final = 0.25
 """The share of a run's queries that a query file lacks on purpose, at least."""
+_RANKED: Final = ("query", "rank", "score")
 _CONTRADICTED: Final = 0.1
 """Neighbours in rank whose scores say the opposite; rounded scores of a few ties are no sign of anything."""
 MANY: Final = 20
@@ -74,14 +76,13 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
     """Yield a sentence for each file or table, by name, whose ranks say the opposite of its scores, as distances do."""
     for name, held in runs.items():
         whose = f"run {name!r} ({held})" if isinstance(held, str | Path) else f"run {name!r}"
-        rows = _first_rows(held)
-        ranked = rows["rank"].notna().any()
+        query, rank, score = _first_rows(held)
+        ranked = not np.isnan(rank).all()
+        order = np.lexsort((rank, query))
+        below = np.diff(query[order]) == 0
         if ranked:
-            rows = rows.sort_values("rank", kind="stable")
-        by_query = rows.groupby("query_id", sort=False)
-        steps = by_query["score"].diff()
-        if ranked:
-            steps = steps[by_query["rank"].diff() > 0]
+            below &= np.diff(rank[order]) > 0
+        steps = np.diff(score[order])[below]
         up, down = (steps > 0).sum(), (steps < 0).sum()
         if ranked and up > _CONTRADICTED * (up + down):
             among = f"{up / (up + down):.0%} of the time" if down else "always"
@@ -96,20 +97,19 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
             )
 
 
-def _first_rows(held: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """Return query, rank and score of the first rows of a file, or of a table query by query."""
-    import pandas as pd
-
+def _first_rows(held: str | Path | pd.DataFrame) -> Floats:
+    """Return the first rows of a file, or of a table query by query: numbers for the query, the rank and the score."""
+    numbers: dict[Any, int] = {}
+    rows = []
     if isinstance(held, str | Path):
         source, records = opened(held, "run")
-        rows = []
-        for record in islice(records, _ROWS):
-            rows.append([record.fields.get(source.find(record, key) or "") for key in ("query", "rank", "score")])
-        first = pd.DataFrame(rows, columns=["query_id", "rank", "score"])
+        cells = ([record.fields.get(source.find(record, key) or "") for key in _RANKED] for record in records)
     else:
         by_query = np.argsort(held["query_id"].factorize()[0], kind="stable")
-        first = held.iloc[by_query[:_ROWS]].reindex(columns=["query_id", "rank", "score"])
-    return first.assign(rank=first["rank"].map(as_number), score=first["score"].map(as_number))
+        cells = held.iloc[by_query[:_ROWS]].reindex(columns=["query_id", "rank", "score"]).to_numpy().tolist()
+    for query, rank, score in islice(cells, _ROWS):
+        rows.append((numbers.setdefault(query, len(numbers)), as_number(rank), as_number(score)))
+    return np.array(rows, np.float64).reshape(-1, 3).T
 
 
 def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.records import HALF, READABLE, DataRecord, as_number, kind_of
-from judgekit.data.tables import ALL, id_problem
+from judgekit.data.records import READABLE, DataRecord, as_number, kind_of
+from judgekit.data.tables import ALL, id_cell, text_cell
 from judgekit.errors import DataError, nearest
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ DECLARED: Final = {
             "messages": ("messages",),
         },
         "queries",
-        f"query records ({READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
+        f"query records ({READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, ragas or deepeval)",
         bare=(("query_id", "text"),),
         beir="queries.jsonl",
         dataset="queries_iter",
@@ -115,7 +115,7 @@ DECLARED: Final = {
             "page": ("page_id", "wikipedia_id"),
         },
         "docs",
-        f"doc records ({READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
+        f"doc records ({READABLE}; or a file of BEIR, DPR/FiD, ragas or deepeval)",
         bare=(("doc_id", "text"), ("doc_id", "text", "title")),
         beir="corpus.jsonl",
         dataset="docs_iter",
@@ -131,7 +131,7 @@ DECLARED: Final = {
         {**_PAIR, "score": ("score", "sim", "similarity"), "rank": ("rank",)},
         "runs",
         "a TREC run (query Q0 doc rank score tag), or a run as CSV, TSV, Parquet, MS MARCO TSV, JSON {query: {doc:"
-        " score}}, or in a file of DPR/FiD, castorini, KILT, ragas or deepeval",
+        " score}}, or in a file of DPR/FiD, KILT, ragas or deepeval",
         bare=(("query_id", "doc_id", "score"),),
         number="score",
         trec=("query_id", "", "doc_id", "rank", "score", ""),
@@ -166,31 +166,9 @@ DECLARED: Final = {
 QUERY, DOC = DECLARED["query"].names, DECLARED["doc"].names
 
 
-def _text(value: Any) -> str:
-    """Return a value that has to be a string which a UTF-8 file can hold."""
-    if not isinstance(value, str):
-        raise ValueError(f"must be a string, not {kind_of(value)}")
-    if "\0" in value:
-        raise ValueError("holds a NUL character")
-    if half := HALF.search(value):
-        raise ValueError(f"holds {half[0]!a}, half of a surrogate pair, which is not a character")
-    return value
-
-
-def _id(value: Any) -> str:
-    """Return an id: a string that is not empty and holds no white space."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f'is the number {value}; ids are strings, write "{value}"')
-    if problem := id_problem(_text(value)):
-        raise ValueError(problem)
-    return str(value)
-
-
 def _number(value: Any) -> float:
     """Return a finite number, or what a text holds as one (as in CSV, and as DPR writes scores)."""
-    number = math.nan
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        number = as_number(value)
+    number = math.nan if isinstance(value, bool) else as_number(value)
     if not math.isfinite(number):
         raise ValueError(f"must be a finite number, not {value!r}")
     return number
@@ -199,7 +177,7 @@ def _number(value: Any) -> float:
 def _offset(value: Any) -> int:
     """Return a number of characters, which CSV holds as a text."""
     number = math.nan if isinstance(value, bool) else as_number(value)
-    if not (math.isfinite(number) and number >= 0 and number == int(number)):
+    if not (number >= 0 and number.is_integer()):
         raise ValueError(f"must be a whole number of characters of the page, from 0, not {value!r}")
     return int(number)
 
@@ -210,7 +188,7 @@ def _answers(value: Any) -> tuple[str, ...]:
     for answer in value:
         if not isinstance(answer, str):
             raise ValueError(f"must be a list of strings, holds {kind_of(answer)}")
-        if not _text(answer).strip():
+        if not text_cell(answer).strip():
             raise ValueError("holds an empty answer")
     return tuple(value)
 
@@ -222,15 +200,15 @@ def _messages(value: Any) -> tuple[dict[str, str], ...]:
         role, content = held.get("role"), held.get("content")
         if not (isinstance(role, str) and isinstance(content, str)):
             raise ValueError("must be a list of objects with role and content, two strings")
-        messages.append({"role": _text(role), "content": _text(content)})
+        messages.append({"role": text_cell(role), "content": text_cell(content)})
     return tuple(messages)
 
 
 _CELLS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(("id", "query", "doc", "page"), _id),
+    **dict.fromkeys(("id", "query", "doc", "page"), id_cell),
     **dict.fromkeys(("score", "rank", "relevance"), _number),
     **dict.fromkeys(("start", "end"), _offset),
-    **dict.fromkeys(("text", "title", "language", "answer"), _text),
+    **dict.fromkeys(("text", "title", "language", "answer"), text_cell),
     "answers": _answers,
     "messages": _messages,
 }
@@ -301,7 +279,7 @@ class Source:
             return self.error(record, f"{null!r} must be a string, not null")
         have = ", ".join(map(repr, record.fields)) or "none"
         either = f" (or {', '.join(map(repr, others))})" if others else ""
-        hint = _looks_like(record.fields, self.what) or nearest(name, map(str, record.fields))
+        hint = nearest(name, map(str, record.fields))
         return self.error(record, f"this {self.what} lacks the field {name!r}{either}; it has: {have}.{hint}")
 
     def get(self, record: DataRecord, key: str) -> Any:
@@ -354,7 +332,7 @@ class Source:
         columns = {}
         for name, value in record.fields.items():
             if name not in self._known and not isinstance(value, list | dict):
-                columns[name] = self.checked(record, name, _text, "" if value is None else str(value))
+                columns[name] = self.checked(record, name, text_cell, "" if value is None else str(value))
         return columns
 
     def each(
@@ -372,19 +350,6 @@ class Source:
         if not items:
             raise self.nothing(many)
         return items
-
-
-def _looks_like(fields: Mapping[str, Any], wanted: str) -> str:
-    """Return a hint where a record has all that another kind of records needs: files are easily swapped."""
-    fitting = []
-    for declared in DECLARED.values():
-        needed = [{name for key in keys for name in declared.names[key]} for keys in declared.needs]
-        if declared.one != wanted and all(names & {*fields} for names in needed):
-            fitting.append(declared)
-    if not fitting:
-        return ""
-    likeliest = max(fitting, key=lambda declared: len(declared.marks & {*fields}))
-    return f" These are the columns of {likeliest.many}: were two files swapped?"
 
 
 def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:

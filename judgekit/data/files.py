@@ -26,7 +26,7 @@ from judgekit.data.forms.delimited import CSV, delimiter_of
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import as_number, kind_of, parquet_file
 from judgekit.data.sources import opened, stem
-from judgekit.data.streams import given, head, lines, open_atomic, parquet_parts, read_bytes
+from judgekit.data.streams import head, lines, open_atomic, parquet_parts, read_bytes
 from judgekit.data.tables import ALL, ANSWERS, QUALITY, RATED, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import form_of
@@ -64,7 +64,7 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
     if other is not None:
         return table.check(other, path)
     spec, text = form_of(path)
-    path = given(text)
+    path = Path(text)
     own = {**table.columns, **table.optional}
     options = CSV.options if spec.name == "auto" else form_named(spec.name).options
     renamed: dict[str, str] = {}
@@ -234,7 +234,7 @@ def other_form(table: Table, source: str | Path) -> pd.DataFrame | None:
     spec, text = form_of(source)
     if table.name == ANSWERS.name and (spec.name == "auto" or (spec.name in forms() and form_named(spec.name).nested)):
         return _answers(source)
-    path = given(text)
+    path = Path(text)
     if table.name not in (SCORES.name, QUALITY.name) or spec.name not in ("auto", *LAYOUTS) or not path.is_file():
         return None
     layout = _layout(path) if spec.name == "auto" else spec.name

@@ -11,7 +11,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeGuard, TypeVar, cast
@@ -291,6 +291,8 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
         if nested.form:
             return pd.DataFrame(dict(zip(own, rows_of(nested, records, value), strict=True)))
         source = pd.DataFrame([record.fields for record in records], dtype=object)
+        if len(source) and not {*chain(*origin.names.values())} & {*source.columns}:
+            raise _unknown(expected, [{}])
     if source.empty:
         raise DataError(f"{whose}: expected rows with {', '.join(own)}, got none")
     # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.

@@ -14,7 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
+
+from pydantic import TypeAdapter
 
 from judgekit import __version__
 from judgekit.data.folders import files_of
@@ -51,11 +53,8 @@ class InputFile:
         size = sum(part.stat().st_size for part in files_of(path))
         return cls(str(path), size, sha256, _made_from(path, sha256))
 
-    @classmethod
-    def read(cls, value: Mapping[str, Any]) -> Self:
-        """Return the source that a manifest holds as JSON."""
-        inputs = {role: cls.read(source) for role, source in value["inputs"].items()}
-        return cls(str(value["file"]), int(value["bytes"]), str(value["sha256"]), inputs)
+
+_INPUTS: Final = TypeAdapter(dict[str, InputFile])
 
 
 _LARGE: Final = 64 << 20
@@ -145,7 +144,7 @@ def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:
         try:
             content = json.loads(manifest.read_bytes())
             if content["results"].get(path.absolute().relative_to(manifest.parent).as_posix()) == sha256:
-                return {role: InputFile.read(source) for role, source in content["inputs"].items()}
+                return _INPUTS.validate_python(content["inputs"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # it is somebody else's
     return {}
@@ -168,20 +167,16 @@ def mismatches(inputs: Mapping[str, InputFile], roles: Collection[str] = ()) -> 
     # The same data in another form, compressed for example, counts as another file.
     versions: dict[str, dict[str, str]] = {}
     for role, source, user in _all(inputs, "this command"):
-        compared = role in roles
-        if not roles:
-            compared = role in ("queries", "docs") or role.startswith("run ")
-        if compared:
+        if role in roles or (not roles and (role in ("queries", "docs") or role.startswith("run "))):
             used = f"{user} from {source.file} (SHA-256 {source.sha256[:12]})"
             versions.setdefault(role, {}).setdefault(source.sha256, used)
-    words = {"queries": "queries", "docs": "documents"}
     sentences = []
     for role, used_by in versions.items():
         if len(used_by) > 1:
+            what = role if role in ("queries", "docs") else f"files of {role}"
             sentences.append(
-                f"these files were made from different {words.get(role, f'files of {role}')}: "
-                + ", ".join(used_by.values())
-                + ". Unless both hold the same in different forms, their numbers cannot be combined"
+                f"these files were made from different {what}: {', '.join(used_by.values())}. Unless both hold the same"
+                " in different forms, their numbers cannot be combined"
             )
     return sentences
 

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -34,10 +34,6 @@ from judgekit.errors import DataError, UsageError
 Files = str | Path | Sequence[str | Path]
 
 
-def _each(files: Files) -> list[str | Path]:
-    return [files] if isinstance(files, str | Path) else list(files)
-
-
 def read_queries(files: Files) -> Queries:
     """Read queries.
 
@@ -54,7 +50,7 @@ def read_queries(files: Files) -> Queries:
         UsageError: there is no such form or option.
     """
     queries: dict[str, Query] = {}
-    for file in _each(files):
+    for file in [files] if isinstance(files, str | Path) else files:
         some = queries_of(*opened(file, "query"))
         place = located(file, "query").path
         if place.name.startswith("queries.jsonl") and (place.parent / "qrels").is_dir() and place != Path(file):
@@ -80,11 +76,13 @@ def read_docs(files: Files, *, memory_limit: int | None = None, index: str | Pat
         DataError: see `judgekit.data.fields`; the message has file, line and reason.
         UsageError: there is no such form or option.
     """
-    collections = [_docs(file, memory_limit, index) for file in _each(files)]
-    if len(collections) == 1:
-        return collections[0]
+    if isinstance(files, str | Path):
+        return _docs(files, memory_limit, index)
+    if len(files) == 1:
+        return _docs(files[0], memory_limit, index)
     docs: dict[str, Doc] = {}
-    for file, some in zip(_each(files), collections, strict=True):
+    for file in files:
+        some = _docs(file, memory_limit, index)
         if not isinstance(some, MemoryDocs):
             raise DataError("is too large to be one of several collections: put all docs into one file", file)
         for doc in some:
@@ -275,23 +273,17 @@ class GivenDocs:
 
     def __init__(self, source: Any) -> None:
         """Wrap a look-up."""
-        self._look_up: Callable[[list[str]], Any] = getattr(source, "get", source)
-        self._known: Callable[[str], bool] | None = getattr(source, "__contains__", None)
-        self._size: Callable[[], int] | None = getattr(source, "__len__", None)
+        self._source = source
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
         """Return the documents in the order asked for."""
         try:
-            held = self._look_up(list(doc_ids))
+            held = getattr(self._source, "get", self._source)(list(doc_ids))
             if isinstance(held, Mapping):
                 held = [held[doc_id] for doc_id in doc_ids]
         except KeyError as error:
             raise unknown_doc(error.args[0]) from None
-        if held is None:
-            held = [None] * len(doc_ids)
-        elif isinstance(held, str | bytes) or not isinstance(held, Iterable):
-            held = [held]
-        docs = list(held)
+        docs = list(held) if isinstance(held, Iterable) and not isinstance(held, str) else [held]
         if len(docs) != len(doc_ids):
             raise UsageError(f"get(ids) of your docs returned {len(docs)} docs for {len(doc_ids)} ids")
         return [*map(self._doc, doc_ids, docs)]
@@ -310,12 +302,12 @@ class GivenDocs:
         return doc
 
     def __contains__(self, doc_id: object) -> bool:
-        if self._known is not None:
-            return bool(self._known(str(doc_id)))
+        if hasattr(self._source, "__contains__"):
+            return doc_id in self._source
         try:
             return bool(self.get([str(doc_id)]))
         except DataError:
             return False
 
     def __len__(self) -> int:
-        return 0 if self._size is None else self._size()
+        return len(self._source) if hasattr(self._source, "__len__") else 0

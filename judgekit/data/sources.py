@@ -35,7 +35,7 @@ from judgekit.data.forms.lists import DICT
 from judgekit.data.forms.rag import ASKED
 from judgekit.data.forms.sheets import PARQUET
 from judgekit.data.records import DataRecord, as_number, parquet_columns
-from judgekit.data.streams import Beginning, given, note_read
+from judgekit.data.streams import Beginning, note_read
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec, form_of, split_file, split_form
@@ -57,7 +57,7 @@ def located(source: str | Path, kind: str) -> Located:
     spec, text = form_of(source)
     if spec.name == "ir_datasets":
         return Located(Path(text), spec)
-    path = given(text)
+    path = Path(text)
     if spec.name == "msmarco":
         return Located(path, Spec("tsv", (*spec.params, ("header", "query_id,doc_id,rank"))))
     of_beir = spec.name in ("auto", "beir") and path.is_dir() and any(path.glob("corpus.jsonl*"))
@@ -65,10 +65,11 @@ def located(source: str | Path, kind: str) -> Located:
         if spec.name == "beir":
             raise DataError("is not a BEIR folder (corpus.jsonl, queries.jsonl, qrels/test.tsv)", path)
         return Located(path, spec)
-    wanted = DECLARED[kind].beir.format(split=spec.options.get("split", "test"))
+    options = dict(spec.params)
+    wanted = DECLARED[kind].beir.format(split=options.pop("split", "test"))
     for file in (path / wanted, path / f"{wanted}.gz"):
         if wanted and file.exists():
-            return Located(file, Spec("auto", tuple((key, value) for key, value in spec.params if key != "split")))
+            return Located(file, Spec("auto", tuple(options.items())))
     hint = ""
     if kind == "qrels":
         splits = sorted(file.name.split(".")[0] for file in path.glob("qrels/*.tsv*"))
@@ -114,21 +115,20 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
     """Return what a file is like, by its content where the form does not tell."""
     declared = DECLARED[kind]
     form = None if spec.name == "auto" else form_named(spec.name)
-    beginning = Beginning(path, declared.expected)
+    beginning = None
     # Other forms that are named may be packed in a way of their own.
     if form is None or form.nested or form in (TREC, CSV, TSV):
         beginning = Beginning.of(path, declared.expected)
-    if form is None or form.nested:
-        # Who names columns means a table, also where its rows look like TREC's.
-        form = flat_form(beginning, (kind,) if spec == _AUTO else ())
-    options = form.options or CSV.options
+        if form is None or form.nested:
+            # Who names columns means a table, also where its rows look like TREC's.
+            form = flat_form(beginning, (kind,) if spec == _AUTO else ())
     names = declared.names
     for key, value in spec.params:
-        if key not in (*names, *options):
-            raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *options])}")
-        if key not in options:
+        if key in names:
             names = {**names, key: (str(value),)}
-    if form not in (TREC, CSV, TSV):
+        elif key not in form.options:
+            raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *form.options])}")
+    if beginning is None or form not in (TREC, CSV, TSV):
         return _Layout(form, names)
     delimiter = delimiter_of(form.name, beginning.start)
     table = TextTable(declared.trec, delimiter, header=False, packing=beginning.packing, trec=form is TREC)
@@ -146,18 +146,14 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
 def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], syntax: str) -> tuple[str, ...]:
     """Return the columns of a TSV (of runs and qrels also CSV) file without a header line; () if it has one."""
     declared = DECLARED[kind]
-    if len(cells) < 2 or (syntax == "csv" and not declared.number):
+    columns = next((columns for columns in declared.bare if len(columns) == len(cells)), ())
+    if not columns or (syntax == "csv" and not declared.number):
         return ()
-    cells = [cell.strip() for cell in cells]
+    cells = [cell.strip().strip('"') for cell in cells]
     for known in (names, *(other.names for other in DECLARED.values())):
-        if any(cell.strip('"') in chain(*known.values()) for cell in cells):
+        if {*cells} & {*chain(*known.values())}:
             return ()
-    for columns in declared.bare:
-        if len(columns) == len(cells):
-            break
-    else:
-        return ()
-    if declared.number and not math.isfinite(as_number(cells[2].strip('"'))):
+    if declared.number and not math.isfinite(as_number(cells[2])):
         query, doc, number = cells
         form = f"{syntax}(query={query},doc={doc},{declared.number}={number}):{path}"
         raise DataError(
@@ -190,13 +186,12 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     if layout.table is not None and not layout.table.header:
         options["header"] = ",".join(layout.table.columns)
     first, rows = telling(flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items()))))
-    form = None
-    if spec.name in forms() and form_named(spec.name).nested:
-        form = form_named(spec.name)
-    if first and form is not DICT:
+    form = form_named(spec.name) if spec.name in forms() else None
+    if form is None or not form.nested:
+        told = nested_form(first) if names is declared.names else None
+        form = told[0] if told else None
+    if first and spec.name != DICT.name:
         _refuse_columns(path, first[0], names)
-    if form is None and names is declared.names:
-        form, _ = nested_form(first) or (None, {})
     if form is None:
         return origin, rows
     if kind not in form.holds:
@@ -224,33 +219,36 @@ def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     """Return the query, doc and number of each row of a run or of qrels, column by column where that can be done."""
     rows, guessed = None, False
-    if place.format.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in dict(place.format.params):
+    if place.format.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in place.format.options:
         layout = _layout(*place, kind)
-        guessed, names = layout.guessed, layout.names
-        columns = layout.table.columns if layout.table else ()
-        if layout.form is PARQUET:
-            columns = parquet_columns(place.path)
-        held = {*columns}
-        ranked = kind == "run" and not held.intersection(names["score"])
-        number = "rank" if ranked else DECLARED[kind].number
-        roles = [*map(held.intersection, (names["query"], names["doc"], names[number]))]
-        # Of a column that stands there twice, or holds several runs, a record tells the line.
-        twice = layout.table is not None and layout.table.header and len(held) < len(columns)
-        several = kind == "run" and "run" in held
-        if [*map(len, roles)] == [1, 1, 1] and not twice and not several:
-            wanted = [*chain(*roles)]
-            with suppress(*NOT_PLAIN):
-                if layout.table is None:
-                    rows = parquet_pairs(place.path, wanted)
-                else:
-                    rows = text_pairs(place.path, layout.table, wanted)
-                if ranked:
-                    rows = rows._replace(values=-rows.values)
+        guessed = layout.guessed
+        with suppress(*NOT_PLAIN):
+            rows = _by_column(place.path, layout, kind)
     if rows is None:
         rows = pairs_by_record(place, kind)
     if not len(rows.values) and not may_be_empty:
         raise DataError(f"is empty; expected {DECLARED[kind].expected}", place.path)
     return _in_order_of_rank(rows, place.path) if guessed and kind == "run" else rows
+
+
+def _by_column(path: Path, layout: _Layout, kind: str) -> Pairs | None:
+    """Return the same from columns; None if their names do not tell which, so that a record has to tell the line."""
+    table = layout.table
+    columns: Sequence[str] = ()
+    if table is not None:
+        columns = table.columns
+    elif layout.form is PARQUET:
+        columns = parquet_columns(path)
+    ranked = kind == "run" and not {*columns} & {*layout.names["score"]}
+    wanted = []
+    for key in ("query", "doc", "rank" if ranked else DECLARED[kind].number):
+        wanted.append([name for name in columns if name in layout.names[key]])
+    twice = table is not None and table.header and len({*columns}) < len(columns)
+    if twice or [*map(len, wanted)] != [1, 1, 1] or (kind == "run" and "run" in columns):
+        return None
+    names = [*chain(*wanted)]
+    rows = parquet_pairs(path, names) if table is None else text_pairs(path, table, names)
+    return rows._replace(values=-rows.values) if ranked else rows
 
 
 def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | None] = lambda _: None) -> Pairs:

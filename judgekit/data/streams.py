@@ -1,7 +1,5 @@
 """Opening files for reading and writing: packed ones by content, errors as sentences, writes that are whole or absent.
 
-``-`` is standard input. It is copied to a temporary file once, because files are read more than once.
-
 Every file that is opened for reading inside of `noting_reads` is noted, whoever opens it: queries, a labeler's qrels,
 the labels that are missing beside them, a prompt. So no command has to list its inputs for them to be safe. Commands
 call `check_outputs` before they ask for anything; whatever is written later is held to the same rule.
@@ -15,15 +13,11 @@ import io
 import os
 import re
 import secrets
-import shutil
 import stat
-import sys
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from os.path import exists, samefile  # False, not an error, for a name that is too long
 from pathlib import Path
@@ -87,22 +81,6 @@ def check_outputs(*paths: Path) -> None:
             raise UsageError(f"{path} is an input of this command{name} and is never replaced: choose another name")
 
 
-@cache
-def _standard_input() -> tempfile.TemporaryDirectory[str]:
-    """Copy standard input, which can be read only once, into a folder that disappears with the process."""
-    if sys.stdin is None:
-        raise DataError("standard input ('-') is closed")
-    folder = tempfile.TemporaryDirectory(prefix="judgekit-")
-    with Path(folder.name, "stdin").open("wb") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-    return folder
-
-
-def given(path: str | Path) -> Path:
-    """Return the file that a path stands for: itself, or what came in through standard input for ``-``."""
-    return Path(_standard_input().name, "stdin") if str(path) == "-" else Path(path)
-
-
 def _missing(path: Path, expected: str) -> DataError:
     split_form(path)  # of an address it says how to download it
     hint = f" Its folder {str(path.parent)!r} does not exist either."
@@ -133,7 +111,7 @@ def check_file(path: Path, expected: str) -> None:
         kind = _SPECIAL.get(stat.S_IFMT(mode), "a device")
         raise DataError(
             f"is {kind}, but files are read more than once; expected {expected}: write it to a file first"
-            " (compressed files are read directly), or send it to standard input and give -",
+            " (compressed files are read directly)",
             path,
         )
     note_read(path)
@@ -175,7 +153,7 @@ def packing(path: Path, expected: str = "a file") -> str | None:
 
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:
     """Return the content of a file, unpacked, without a UTF-8 byte order mark."""
-    with open_binary(given(path), expected) as stream:
+    with open_binary(Path(path), expected) as stream:
         return stream.read().removeprefix(_BOM)
 
 
@@ -225,7 +203,7 @@ class Beginning:
 def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False) -> Iterator[Line]:
     r"""Yield the lines of a UTF-8 file; packing and byte order mark as above."""
     # Only \n ends a line, never the other separators of Unicode. A NUL character is refused with its line.
-    path = given(path)
+    path = Path(path)
     with open_binary(path, expected) as stream:
         for number, raw in enumerate(stream, 1):
             try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from numbers import Real
@@ -78,48 +78,87 @@ _UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\p{Z}]"
 """`_UNFIT` in the words of Arrow's regular expressions."""
 
 
-def _string(value: Any, kind: str) -> str:
-    """Return a cell as a string; a ValueError says why it is not one."""
-    if kind == "text" and isinstance(value, Real):  # 0 is an answer
-        return str(value)
-    if not (isinstance(value, str) or (value is None and kind not in _NEEDED)):
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        instead = f'; ids are strings, write "{value}"' if kind in _NEEDED and number else ""
-        raise ValueError(f"must be a string, not {kind_of(value)}{instead}")
-    if kind in _NEEDED and not value:
+def text_cell(value: Any) -> str:
+    """Return a cell that has to be a string which a UTF-8 file can hold; a ValueError says why it is not one."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be a string, not {kind_of(value)}")
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    if half := HALF.search(value):
+        raise ValueError(f"holds {half[0]!a}, half of a surrogate pair, which is not a character")
+    return value
+
+
+def name_cell(value: Any) -> str:
+    """Return a cell that has to be a string which is not empty."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        raise ValueError(f'must be a string, not {kind_of(value)}; ids are strings, write "{value}"')
+    if not text_cell(value):
         raise ValueError("is empty")
-    if kind == "id" and (problem := id_problem(str(value))):
+    return str(value)
+
+
+def id_cell(value: Any) -> str:
+    """Return a cell that has to be an id: a string that is not empty and holds no white space."""
+    if problem := id_problem(name_cell(value)):
         raise ValueError(problem)
-    if kind in _NEEDED and HALF.search(value):
-        raise ValueError("holds half of a surrogate pair, which is not a character")
-    # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
-    return (value or "").encode("utf-8", "replace").decode()
+    return str(value)
 
 
-def _rating(value: Any) -> float | str:
-    """Return a cell as a number, NaN where it is absent, or as `UP` or `DOWN`; a ValueError says why it is neither."""
-    thumb = _THUMBS.get(str(value).strip().casefold())
-    return _number(value, "rating") if thumb is None else thumb
-
-
-def _number(value: Any, kind: str) -> float:
+def number_cell(value: Any) -> float:
     """Return a cell as a number, NaN where it is absent; a ValueError says why it is not one."""
     if value is None or (isinstance(value, str) and value in NULLS):
         return math.nan
     if isinstance(value, bool) or not isinstance(value, Real | str):
         raise ValueError(f"must be a number, not {kind_of(value)}")
-    number = as_number(value) if isinstance(value, str) else float(value)
+    number = as_number(value)
     if isinstance(value, str) and math.isnan(number):
-        or_word = " or a word such as up or down" if kind == "rating" else ""
-        raise ValueError(f"{value!r} is not a number{or_word}")
+        raise ValueError(f"{value!r} is not a number")
     return number
+
+
+def _kept_text(value: Any) -> str:
+    """Return a text of whatever characters, "" where it is absent."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"must be a string, not {kind_of(value)}")
+    # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
+    return value.encode("utf-8", "replace").decode()
+
+
+def _answer(value: Any) -> str:
+    """Return a text, or a number as one: 0 is an answer."""
+    return str(value) if isinstance(value, Real) else _kept_text(value)
+
+
+def _rating(value: Any) -> float | str:
+    """Return a cell as a number, NaN where it is absent, or as `UP` or `DOWN`; a ValueError says why it is neither."""
+    thumb = _THUMBS.get(str(value).strip().casefold())
+    if thumb is not None:
+        return thumb
+    try:
+        return number_cell(value)
+    except ValueError as error:
+        raise ValueError(f"{error} or a word such as up or down") from None
+
+
+_CELLS: Final[dict[str, Callable[[Any], float | str]]] = {
+    "id": id_cell,
+    "name": name_cell,
+    "str": _kept_text,
+    "text": _answer,
+    "int": number_cell,
+    "float": number_cell,
+    "rating": _rating,
+}
+"""What the cells of each kind of column hold."""
 
 
 NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
 """Statuses of what is there, or cannot be asked for: everything else is missing."""
 _VARYING: Final = re.compile(r" \(after \d+ attempts.*?\)$")
 _COMMONEST: Final = 3
-_REASON: Final = 120
 
 
 def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -133,13 +172,10 @@ def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def reasons(table: pd.DataFrame) -> str:
     """Return the commonest reasons for what is missing from labels or answers, with counts; "" where none is given."""
     lost = table[~table["status"].isin(NO_FAILURE)]
-    reason = lost.get("reason", lost["status"]).fillna("")
-    texts = reason.where(reason != "", lost["status"]).map(lambda text: " ".join(_VARYING.sub("", str(text)).split()))
+    reason = lost["reason"].fillna("") if "reason" in lost else lost["status"]
+    texts = reason.where(reason != "", lost["status"]).str.replace(_VARYING, "", regex=True).str.split().str.join(" ")
     counts = texts.value_counts()
-    parts = []
-    for text, count in counts.iloc[:_COMMONEST].items():
-        shown = str(text) if len(str(text)) <= _REASON else f"{str(text)[:_REASON]}…"
-        parts.append(f"{count:,} × {shown}")
+    parts = [f"{count:,} × {text:.120}" for text, count in counts.iloc[:_COMMONEST].items()]
     more = counts.iloc[_COMMONEST:].sum()
     if more:
         parts.append(f"{more:,} for other reasons")
@@ -225,10 +261,7 @@ class Table:
             cells: list[str | float] = []
             for row, value in enumerate(column.astype("object").mask(column.isna(), None)):
                 try:
-                    if kind == "rating":
-                        cells.append(_rating(value))
-                    else:
-                        cells.append(_string(value, kind) if kind in _TEXTS else _number(value, kind))
+                    cells.append(_CELLS[kind](value))
                 except ValueError as error:
                     raise fail(row, str(error)) from None
             if kind in _TEXTS:

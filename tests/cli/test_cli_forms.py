@@ -97,7 +97,6 @@ def examples(folder: Path, beir: Path) -> Path:
     texts = {
         "queries.jsonl": '{"query_id": "q1", "text": "who?", "answers": ["Ann"]}\n',
         "kilt.jsonl": '{"id": "q1", "input": "who?", "output": [{"answer": "Ann", "provenance": [{"wikipedia_id": "7"}]}]}\n',
-        "candidates.jsonl": '{"query": {"qid": 1, "text": "x"}, "candidates": [{"docid": 5, "score": 1, "doc": {"contents": "y"}}]}\n',
         "run.trec": trec,
         "docs.jsonl": '{"doc_id": "d1", "text": "Ann"}\n{"doc_id": "d2", "text": "Bob"}\n',
         "msmarco.tsv": "q1\td1\t1\nq1\td2\t2\n",
@@ -135,7 +134,7 @@ def test_every_row_of_the_table_of_forms_works(judgekit, examples, command):
 
 def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here():
     rows = [line for line in DOCS.read_text().split("## Names")[0].splitlines() if line.startswith("| ")]
-    assert len(COMMANDS) == len(rows) - 2 - 3, "all but ir_datasets, standard input and what is refused"
+    assert len(COMMANDS) == len(rows) - 2 - 2, "all but ir_datasets and what is refused"
 
 
 def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit, folder):

@@ -155,5 +155,5 @@ def test_the_commonest_reasons_are_told_with_their_counts() -> None:
     said = ["late (after 2 attempts)", "late (after 3 attempts)", "x" * 121, "", "c", "never seen", "d"]
     status = ["failed", "failed", "failed", "refused", "failed", "unasked", "failed"]
     told = reasons(pd.DataFrame({"status": status, "reason": said}))
-    assert told == f"2 × late; 1 × {'x' * 120}…; 1 × refused; 2 for other reasons"
+    assert told == f"2 × late; 1 × {'x' * 120}; 1 × refused; 2 for other reasons"
     assert reasons(pd.DataFrame({"status": ["ok", "not_applicable"]})) == ""

@@ -4,7 +4,6 @@
 import bz2
 import datetime
 import gzip
-import io
 import json
 import sys
 from collections import namedtuple
@@ -21,7 +20,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import judgekit as jk
-from judgekit.data import streams
 from judgekit.data.documents import Doc
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
@@ -83,10 +81,6 @@ RUNS: dict[str, bytes] = {
         {"id": "q1", "question": "?", "ctxs": [{"id": "d1", "text": "a", "score": "2"}, {"id": "d2", "text": "b", "score": "1"}]},
         {"id": "q2", "question": "?", "ctxs": [{"id": "d2", "text": "b", "score": "0.5", "has_answer": True}]},
     ),
-    "castorini": lines(
-        {"query": {"text": "?", "qid": "q1"}, "candidates": [{"docid": "d1", "score": 2, "doc": {"contents": "a"}}, {"docid": "d2", "score": 1, "doc": {"contents": "b"}}]},
-        {"query": {"text": "?", "qid": "q2"}, "candidates": [{"docid": "d2", "score": 0.5, "doc": {"contents": "b"}}]},
-    ),
 }  # fmt: skip
 
 
@@ -142,11 +136,6 @@ ASKED: dict[str, bytes] = {
     "BEIR": lines(*({"_id": q, "text": text, "answers": answers} for q, (text, answers) in ANSWERS_OF.items())),
     "KILT": KILT,
 }
-CASTORINI = lines(
-    {"query": {"text": "who wrote it?", "qid": "q1"}, "answers": ["Ann"], "candidates": []},
-    {"query": {"text": "who read it?", "qid": "q2"}, "answers": ["Bo", "Bob"], "candidates": []},
-)
-
 
 TOPICS = b"""
 <top>
@@ -175,7 +164,7 @@ def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> N
     assert read_run(f"msmarco:{path}").top("q1") == ["d1", "d2"]
     assert read_docs(put(tmp_path, b"1\tone text\n2\tanother\n", "two")).get(["2"]) == [Doc("2", "another")]
     assert read_docs(put(tmp_path, b"1\tone text\tA\n", "three")).get(["1"]) == [Doc("1", "one text", "A")]
-    with pytest.raises(UsageError, match=r"unknown data format 'xml'.*beir, castorini, csv, dict, dpr,.*msmarco"):
+    with pytest.raises(UsageError, match=r"unknown data format 'xml'.*beir, csv, dict, dpr,.*msmarco"):
         read_queries(f"xml:{path}")
 
 
@@ -403,25 +392,11 @@ def test_packed_files_are_read(packing: str, form: str, tmp_path: Path) -> None:
         read_run(put(tmp_path, content[: len(content) // 2], "cut"))
 
 
-def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    streams._standard_input.cache_clear()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TREC)))
-    assert pairs_of_run("-") == RUN
-    assert pairs_of_run("-") == RUN
-    streams._standard_input().cleanup()
-    streams._standard_input.cache_clear()
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(DataError, match="is closed"):
-        read_run("-")
-
-
 BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("CSV of two runs", read_run, b"query_id,doc_id,score,run\nq1,d1,2,a\nq1,d2,1,b\n", 3, "holds 'a' and 'b': write each run into a file of its own"),
     ("CSV run, unknown columns", read_run, b"topic_no,para,bm25_score\nq1,d1,2\n", 1, "which column is which: 'csv(query=topic_no,doc=para,score=bm25_score):"),
     ("JSON run", read_run, b'{"q1": {"d1": 1}}\n{"q2": {"d1": "high"}}\n', 2, "'score' must be a finite number, not 'high'"),
     ("JSON run, indented", read_run, b'{\n"q1": {"d1": 1},\n"q2": {"d1": null}}', 3, "'q2': some passages of this file have a 'score' and others"),
-    ("castorini, another record", read_queries, CASTORINI + lines({"query": "x"}), 3, "is not a record of the form 'castorini'"),
-    ("castorini", read_run, lines({"query": {"text": "x", "qid": "1"}, "candidates": [{"doc": {}}]}), 1, "candidates[0]: expected an object with docid"),
     ("KILT evidence", read_qrels, lines({"id": "q3", "input": "x", "output": [{"provenance": [{}]}]}), 1, "output[0].provenance: expected objects with wikipedia_id"),
     ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not a whole number: declare"),
     ("expected documents", read_qrels, json.dumps([{"query": "x", "documents": ["a", "b"], "grades": [1]}]).encode(), 1, "has 2 documents, so it needs 2 grades"),
@@ -498,7 +473,6 @@ HELD: dict[str, tuple[Callable[[Path], object], bytes, object]] = {
     **{f"qrels, {form}": (pairs_of_qrels, content, QRELS) for form, content in JUDGED.items()},
     **{f"queries, {form}": (answers_of, content, ANSWERS_OF) for form, content in ASKED.items()},
     **{f"queries, {name}": (answers_of, pack(ASKED["BEIR"]), ANSWERS_OF) for name, pack in PACKED.items()},
-    "castorini": (answers_of, CASTORINI, UNANSWERED),
     "topics": (answers_of, TOPICS, UNANSWERED),
     "topics as TSV": (answers_of, b"q1\twho wrote it?\nq2\twho read it?\n", UNANSWERED),
     "docs": (lambda path: len(read_docs(path, memory_limit=0)), b"doc_id\ttext\ttitle\n1\ta\tb\n2\tc\td\n", 2),

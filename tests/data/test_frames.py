@@ -95,7 +95,7 @@ def asked(**columns: list[object]) -> pd.DataFrame:
         (as_queries, asked(id=["a"], question=["x"], query=["y"]), "choose one, by renaming the other"),
         (as_queries, {"a": Query("a", "x"), "b": Query("c", "y")}, "row 2: its key is 'b', but its query_id is 'c'"),
         (as_queries, [Query("a", "x", "Paris")], "row 1: 'answers' must be a list of strings, not a string"),
-        (as_queries, {7: "x"}, "row 1: 'query_id' is the number 7; ids are strings"),
+        (as_queries, {7: "x"}, "row 1: 'query_id' must be a string, not the number 7; ids are strings"),
         (as_runs, {"bm25": {"q": {7: 1.0}}}, "'doc_id' of the run 'bm25' table, row 1: must be a string"),
         (as_runs, {"bm25": {7: {"d": 1.0}}}, "row 1: .* not the number 7; ids are strings, write .7."),
         (as_runs, asked(query_id=["q", "q"], doc_id=["d", "d\te"], score=[2, 1]), "row 2: 'd.te' holds white space"),

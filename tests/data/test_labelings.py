@@ -69,9 +69,6 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
     given = dict.fromkeys(Status, 0) | {"ok": 2, "failed": 1, "not_applicable": 1}
     assert labeling.counts() == given
     assert (len(labeling), repr(labeling)) == (4, "Labeling('x', scale=binary, labels=4)")
-    pairs = Pairs(run_lengths(strings(frame["query_id"])), strings(frame["doc_id"]), labeling.row_relevance)
-    same = Labeling("x", labeling.scale, pairs, status=labeling.row_status)
-    pd.testing.assert_frame_equal(same.table, labeling.table.drop(columns="raw"))
     assert Labeling("x", labeling.scale, frame[["query_id", "doc_id", "relevance"]].dropna()).counts()["ok"] == 2
 
 

@@ -24,14 +24,14 @@ from judgekit.data.forms.entry import ENTRY, PASSAGE, content_id, hashed
 from judgekit.data.forms.expected import EXPECTED
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.kilt import KILT
-from judgekit.data.forms.lists import CASTORINI, DICT, DPR
+from judgekit.data.forms.lists import DICT, DPR
 from judgekit.data.forms.rag import RAG
 from judgekit.data.forms.retrieved import RETRIEVED
 from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.topics import TOPICS
 from judgekit.data.records import DataRecord, kind_of
-from judgekit.data.streams import Beginning, given, note_read, parquet_parts
+from judgekit.data.streams import Beginning, note_read, parquet_parts
 from judgekit.data.tables import RATED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.registry import DataForm, register
@@ -44,7 +44,7 @@ FORMS: Final = {
     form.name: form
     for form in (
         *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
-        *(RETRIEVED, DPR, CASTORINI, KILT, EXPECTED, RAG, DICT),
+        *(RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }
 """judgekit's own forms by name, in the order in which a file is held against them."""
@@ -96,7 +96,6 @@ def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
 
 def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRecord]]:
     """Return the name of a file's flat form and its records."""
-    path = given(path)
     note_read(path)
     form = flat_form(Beginning.of(path, expected)) if spec.name == "auto" else form_named(spec.name)
     return form.name, flat_records(form, path, spec)

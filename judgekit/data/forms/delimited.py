@@ -125,7 +125,7 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
             yield DataRecord(start, dict(zip(header, row, strict=True)))
 
 
-_LARGEST_CELL = (1 << 31) - 1
+_LARGEST_CELL: Final = (1 << 31) - 1
 """Bytes of a cell; Python's limit of 128 KiB is less than a long document."""
 
 

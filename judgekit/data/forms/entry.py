@@ -27,11 +27,6 @@ def hashed(kind: str, text: str) -> str:
     return kind + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def text_id(value: object) -> object:
-    """Return an id that a form may write as a number as well."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 def first_of(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """Return the first of some names under which there is something."""
     return next((name for name in names if fields.get(name) not in (None, "")), None)

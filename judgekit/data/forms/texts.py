@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,10 +47,7 @@ def _read(file: Path) -> tuple[str, str]:
     """Return title and text of a file; the title is its first heading, "" if it has none."""
     whole = "".join(line.text for line in lines(file, ends=True))
     if file.suffix.lower() in (".html", ".htm"):
-        page = _Page()
-        page.feed(whole)
-        page.close()
-        return " ".join(page.title.split()), page.text()
+        return _page(whole)
     heading = None if file.suffix.lower() == ".txt" else _HEADING.search(whole)
     return heading[1] if heading else "", whole.strip()
 
@@ -68,43 +65,19 @@ def _pieces(text: str, most: int) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-class _Page(HTMLParser):
-    """The title and the text of a page."""
+_LEFT_OUT: Final = re.compile(r"<!--.*?-->|<(script|style|head|template|noscript)\b.*?</\1\s*>", re.I | re.S)
+_TITLE: Final = re.compile(r"<(h[1-3])\b[^>]*>(.*?)</\1\s*>", re.I | re.S)
+_BLOCK: Final = re.compile(r"</?(?:p|div|br|li|tr|section|article|pre|h[1-6])\b[^>]*>", re.I)
+_TAG: Final = re.compile(r"</?[a-z!][^>]*>", re.I)
 
-    _LEFT_OUT: Final = ("script", "style", "head", "template", "noscript")
-    _BLOCKS: Final = ("p", "div", "br", "li", "tr", "section", "article", "pre", *(f"h{i}" for i in range(1, 7)))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.title = ""
-        self._heading = ""
-        self._left_out = 0
-        self._said: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._left_out += tag in self._LEFT_OUT
-        if tag in self._BLOCKS:
-            self._said.append("\n\n")
-        if tag in ("h1", "h2", "h3") and not self.title:
-            self._heading = tag
-
-    def handle_endtag(self, tag: str) -> None:
-        self._left_out -= tag in self._LEFT_OUT and self._left_out > 0
-        if tag in self._BLOCKS:
-            self._said.append("\n\n")
-        if tag == self._heading:
-            self._heading = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._heading:
-            self.title += data
-        if not self._left_out:
-            self._said.append(data)
-
-    def text(self) -> str:
-        """Return what a reader sees, with an empty line between blocks."""
-        blocks = (" ".join(block.split()) for block in re.split(r"\n\s*\n", "".join(self._said)))
-        return "\n\n".join(filter(None, blocks))
+def _page(markup: str) -> tuple[str, str]:
+    """Return the first heading of a page of HTML, and what a reader sees, with an empty line between blocks."""
+    seen = _LEFT_OUT.sub("", markup)
+    heading = _TITLE.search(seen)
+    title = unescape(_TAG.sub("", heading[2])) if heading else ""
+    blocks = [" ".join(unescape(_TAG.sub("", block)).split()) for block in _BLOCK.sub("\0", seen).split("\0")]
+    return " ".join(title.split()), "\n\n".join(filter(None, blocks))
 
 
 FOLDER: Final = DataForm(
