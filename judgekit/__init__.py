@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from judgekit.client.asking import Asking as Asking
     from judgekit.data.documents import Doc as Doc, Docs as Docs, MemoryDocs as MemoryDocs, Query as Query
     from judgekit.data.files import read_table as read_table, write_table as write_table
-    from judgekit.data.frames import run_from as run_from
     from judgekit.data.labelings import Labeling as Labeling, Scale as Scale
     from judgekit.data.readers import read_docs as read_docs, read_queries as read_queries
     from judgekit.data.runs import Run as Run
@@ -68,7 +67,6 @@ _HOMES = {
         "data.files": "read_table write_table",
         "data.labelings": "Labeling Scale",
         "data.readers": "read_docs read_queries",
-        "data.frames": "run_from",
         "data.runs": "Run",
         "data.tables": "Status",
         "data.trec": "convert read_qrels read_run write_qrels write_run",

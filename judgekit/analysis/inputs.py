@@ -362,8 +362,8 @@ def at_every_depth(
     quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None, *, whole: bool
 ) -> pd.DataFrame:
     """Return quality that does not say of which depth it is at each depth that the measures look at."""
-    # That is so if it is about runs as wholes, as trec_eval's output, or if no measure has a cutoff: else it stays as it
-    # is.
+    # That is so if it is about runs as wholes, as what trec_eval prints, or if no measure has a cutoff: else it stays
+    # as it is.
     wanted = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k})
     if "depth" in quality.columns or (wanted and (len(wanted) == 1 or not whole)):
         return quality

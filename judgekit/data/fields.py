@@ -360,13 +360,13 @@ def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:
         text = messages[-1]["content"]
     else:
         text = source.get(record, "text")
-    answers = source.get(record, "answers") or ()
-    language = (source.get(record, "language") or "").strip()
     if query_id == ALL:
         raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
     if not text.strip():
         raise source.error(record, f"the text of query {query_id!r} is empty")
-    return query_id, Query(query_id, text, answers, language, messages, columns=source.columns(record))
+    answers = source.get(record, "answers") or ()
+    language = source.get(record, "language") or ""
+    return query_id, Query(query_id, text, answers, language.strip(), messages, source.columns(record))
 
 
 def queries_of(source: Source, records: Iterable[DataRecord]) -> dict[str, Query]:
@@ -376,18 +376,15 @@ def queries_of(source: Source, records: Iterable[DataRecord]) -> dict[str, Query
 
 def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
     """Return the doc that a record holds, by its id."""
+    doc_id, text, title, page = (source.get(record, key) for key in ("id", "text", "title", "page"))
     start = end = None
-    page = source.get(record, "page")
     if page is not None:
         start, end = source.get(record, "start"), source.get(record, "end")
-    title, doc_id = source.get(record, "title") or "", source.get(record, "id")
     if (start is None) != (end is None):
         raise source.error(record, f"has {'an end' if start is None else 'a start'} on its page, but not the other")
     if start is not None and start >= end:
         raise source.error(record, f"ends on its page at {end}, which is not after its start at {start}")
-    text = source.get(record, "text")
-    doc = Doc(doc_id, text, title, page_id=page, start=start, end=end, columns=source.columns(record))
-    return doc_id, doc
+    return doc_id, Doc(doc_id, text, title or "", page, start, end, source.columns(record))
 
 
 def same_text(doc: Doc, other: Doc) -> bool:
@@ -406,23 +403,20 @@ def rows_of(
     """Return the queries, docs and numbers that the records of a run or of qrels hold."""
     values: list[float] = []
     lines: dict[tuple[str, str], int] = {}
-    scored: bool | None = None
-    run: str | None = None
+    scored = run = None
     for record in records:
         query, doc, number = source.get(record, "query"), source.get(record, "doc"), source.get(record, value)
         if value == "score":
-            if scored is None:
-                scored = number is not None
+            scored = number is not None if scored is None else scored
             if scored != (number is not None):
                 raise source.error(record, "some passages of this file have a 'score' and others do not")
-            other = record.fields.get("run")
-            if isinstance(other, str):
-                run = run or other
-                if run != other:
-                    reason = f"the column 'run' holds {run!r} and {other!r}: write each run into a file of its own"
-                    raise source.error(record, reason)
+            name = record.fields.get("run") or run
+            run = run or name
+            if run != name:
+                reason = f"the column 'run' holds {run!r} and {name!r}: write each run into a file of its own"
+                raise source.error(record, reason)
             # Where no record has a score its rank counts, and in lists of passages their order.
-            rank = source.get(record, "rank") if number is None else None
+            rank = None if scored else source.get(record, "rank")
             if rank is not None:
                 number = -rank
         if (query, doc) in lines:

@@ -1,20 +1,17 @@
 """What people hold, taken as queries, docs, runs and labelings: files, tables, dictionaries, other libraries' objects.
 
-Retrievers of LangChain, LlamaIndex and Haystack, known by what they can do, and functions are asked for their runs.
-
 Each function names what it takes in its error. What is inside is checked by the rules for files.
 """
 
 from __future__ import annotations
 
 import copy
-import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, TypeGuard, TypeVar, cast
+from typing import Any, Final, TypeGuard, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,13 +22,11 @@ from judgekit.data.checks import contradictions
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of
 from judgekit.data.fields import DECLARED, DOC, QUERY, Source, docs_of, queries_of, rows_of
 from judgekit.data.forms import inside, nested_form, telling
-from judgekit.data.forms.entry import content_id, passage_of
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
 from judgekit.data.sources import stem
-from judgekit.data.tables import id_problem
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import split_form
@@ -318,82 +313,3 @@ def _kind(value: object) -> str:
     if not value:
         return f"an empty {name}"
     return f"{name} of {_kind(next(iter(value.values() if isinstance(value, Mapping) else value)))}"
-
-
-_RETRIEVER: Final = (
-    "a retriever is a function (text) or (text, k), or has invoke(text), retrieve(text) or run(query=, top_k=); it"
-    " returns ids, (id, score) pairs, dictionaries or documents"
-)
-_NAME_IDS: Final = "(name the ids' field with id_field; id_field='text' makes ids of texts)"
-
-
-def found_in(item: Any, id_field: str | None = None) -> tuple[str, Doc | None]:
-    """Return the id of a retrieved document, "" where it has none, and the document itself if it has a text."""
-    if isinstance(item, tuple) and len(item) == 2:
-        item = item[0]
-    if isinstance(item, str):
-        return item, None
-    passage = passage_of(item, id_field)
-    title, text, own = str(passage.get("title") or ""), passage.get("text"), passage.get("id")
-    if not isinstance(text, str):
-        return str(own or ""), None
-    doc_id = content_id(title, text) if own is None or id_field == "text" else str(own)
-    return doc_id, Doc(doc_id, text, title, passage.get("page_id"))
-
-
-def run_from(
-    retriever: Any, queries: AsQueries, k: int = 10, *, name: str = "run", id_field: str | None = None,
-    docs: MutableMapping[str, Doc] | None = None,
-) -> Run:  # fmt: skip
-    """Ask a retriever every query; the order of its lists counts, of ids with scores that of the scores.
-
-    Args:
-        retriever: of LangChain, LlamaIndex or Haystack, or a function of the query's text, or of text and k.
-        queries: as for `judgekit.label`.
-        k: the most documents of a list. LangChain and LlamaIndex have a number of their own, set where they are made.
-        name: of the run.
-        id_field: the field of the documents' metadata that is their id; ``text`` makes ids of what they say.
-        docs: filled with the documents that came with a text, by id.
-
-    Raises:
-        DataError: a list holds something else, an id that no file could hold, or a document twice.
-        UsageError: it is not a retriever.
-    """
-    ask = _way_to_ask(retriever, k)
-    query_ids, doc_ids, scores = list[str](), list[str](), list[float]()
-    for query in as_queries(queries).values():
-        listed = ask(query.text)
-        if isinstance(listed, str | Mapping) or not isinstance(listed, Iterable):
-            raise DataError(f"query {query.query_id!r}: {_RETRIEVER}; got {_kind(listed)}")
-        items = list(listed)
-        if all(isinstance(item, tuple) and isinstance(item[0], str) for item in items):
-            items.sort(key=lambda pair: -float(pair[1]))
-        for place, item in enumerate(items[:k]):
-            doc_id, doc = found_in(item, id_field)
-            if problem := id_problem(doc_id):
-                raise DataError(f"query {query.query_id!r}, place {place + 1}: the doc id {problem} {_NAME_IDS}")
-            query_ids.append(query.query_id)
-            doc_ids.append(doc_id)
-            scores.append(k - place)
-            if docs is not None and doc is not None:
-                docs[doc_id] = doc
-    try:
-        return Run(name, query_ids, doc_ids, scores)
-    except DataError as error:
-        raise DataError(f"{error.reason} {_NAME_IDS}") from None
-
-
-def _way_to_ask(retriever: Any, k: int) -> Callable[[str], Any]:
-    """Return a function of a query's text that returns what a retriever lists."""
-    ask = getattr(retriever, "invoke", getattr(retriever, "retrieve", None))
-    if ask is not None:
-        return cast(Callable[[str], Any], ask)
-    if hasattr(retriever, "run"):
-        if "query" not in inspect.signature(retriever.run).parameters:
-            raise UsageError("its run() takes no query (an embedding?): give a function of the text that calls it")
-        return lambda text: retriever.run(query=text, top_k=k)["documents"]
-    if not callable(retriever):
-        raise UsageError(f"{_RETRIEVER}; got {_kind(retriever)}")
-    if len(inspect.signature(retriever).parameters) == 1:
-        return cast(Callable[[str], Any], retriever)
-    return lambda text: retriever(text, k)

@@ -37,6 +37,10 @@ class DataRecord(NamedTuple):
     inside: str = ""
     """Where in a record of the file it stands, e.g. ``ctxs[3]``."""
 
+    def of(self, fields: Mapping[str, Any], inside: str = "") -> DataRecord:
+        """Return what stands inside of this record."""
+        return DataRecord(self.line, fields, inside)
+
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgekit.data.columns import strings
@@ -92,7 +92,9 @@ def text_cell(value: Any) -> str:
 def name_cell(value: Any) -> str:
     """Return a cell that has to be a string which is not empty."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        raise ValueError(f'must be a string, not {kind_of(value)}; ids are strings, write "{value}"')
+        raise ValueError(
+            f'must be a string, not {kind_of(value)}; ids are strings, write "{value}" (pandas: dtype=str)'
+        )
     if not text_cell(value):
         raise ValueError("is empty")
     return str(value)
@@ -205,13 +207,13 @@ class Table:
 
     def known(self, columns: Iterable[object], path: str | Path | None = None) -> dict[str, str]:
         """Return this table's columns and their kinds, with those optional ones that ``columns`` holds."""
-        times = Counter(map(str, columns))
-        known = {**self.columns, **{name: kind for name, kind in self.optional.items() if times[name]}}
+        have = [*map(str, columns)]
+        known = {**self.columns, **{name: kind for name, kind in self.optional.items() if name in have}}
         for name in known:
-            if not times[name]:
-                have, hint = ", ".join(times) or "none", nearest(name, times)
-                raise DataError(f"the {self.name} table lacks column {name!r} (it has: {have}).{hint}", path)
-            if times[name] > 1:
+            if name not in have:
+                held, hint = ", ".join(have) or "none", nearest(name, have)
+                raise DataError(f"the {self.name} table lacks column {name!r} (it has: {held}).{hint}", path)
+            if have.count(name) > 1:
                 raise DataError(f"the {self.name} table has column {name!r} twice", path)
         return known
 
@@ -219,72 +221,89 @@ class Table:
         self, frame: pd.DataFrame, path: str | Path | None = None, lines: Sequence[int] | None = None
     ) -> pd.DataFrame:
         """Return ``frame`` with this table's columns first, in order, with their dtypes."""
-        # A column of ids that are numbers is refused: "007" may have been lost on the way.
         import pandas as pd
 
-        columns = {name: self._column(frame[name], kind, path, lines) for name, kind in self.known(frame, path).items()}
+        columns = {}
+        for name, kind in self.known(frame, path).items():
+            try:
+                columns[name] = _column(frame[name], kind)
+            except _UnfitCell as unfit:
+                where = f"column {name!r} of the {self.name} table, row {unfit.row + 1}"
+                line = None
+                if lines is not None:
+                    where, line = f"column {name!r}", lines[unfit.row]
+                raise DataError(f"{where}: {unfit}", path, line) from None
         for name in frame.columns:
             if name not in columns:
                 columns[str(name)] = frame[name].copy()
         return pd.DataFrame(columns)
 
-    def _column(self, column: pd.Series, kind: str, path: str | Path | None, lines: Sequence[int] | None) -> pd.Series:
-        import pandas as pd
-
-        where = f"column {column.name!r} of the {self.name} table"
-
-        def fail(row: int, reason: str) -> DataError:
-            if lines is not None:
-                return DataError(f"column {column.name!r}: {reason}", path, lines[row])
-            return DataError(f"{where}, row {row + 1}: {reason}", path)
-
-        if kind in _TEXTS and column.dtype == "str" and getattr(column.dtype, "storage", "") == "pyarrow":
-            column = column.fillna("") if column.hasnans else column
-            if kind in _NEEDED:
-                texts = strings(column)
-                unfit = pc.equal(pc.binary_length(texts), 0)
-                data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-                # The expression is slow, and nearly all ids are of letters, digits and marks of ASCII.
-                if kind == "id" and (data.min(initial=0x7F) <= ord(" ") or data.max(initial=0) > 0x7F):
-                    unfit = pc.or_(unfit, pc.match_substring_regex(texts, _UNFIT_IN_COLUMN))
-                if (row := pc.index(unfit, True).as_py()) >= 0:
-                    raise fail(row, id_problem(texts[row].as_py()) or "")
-            return column
-        dtype = column.cat.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
-        numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-        if numeric and kind in (*_NEEDED, "str") and not column.isna().all():
-            raise DataError(f"{where} holds numbers; ids and names are strings (read them with dtype=str)", path)
-        if numeric and kind not in _TEXTS:
-            # Copied: whoever changes the table later changes no run or labeling made of it.
-            numbers = column.astype("float64").copy()
-        else:
-            cells: list[str | float] = []
-            for row, value in enumerate(column.astype("object").mask(column.isna(), None)):
-                try:
-                    cells.append(_CELLS[kind](value))
-                except ValueError as error:
-                    raise fail(row, str(error)) from None
-            if kind in _TEXTS:
-                return pd.Series(cells, column.index, dtype="str")
-            if any(isinstance(cell, str) for cell in cells):
-                return pd.Series(cells, column.index, dtype="object")
-            numbers = pd.Series(cells, column.index, dtype="float64")
-        infinite = np.isinf(numbers.to_numpy())
-        if infinite.any():
-            raise fail(int(np.argmax(infinite)), "is infinite")
-        if kind != "int":
-            return numbers
-        odd = (numbers != np.trunc(numbers)).to_numpy()
-        if odd.any():
-            raise fail(int(np.argmax(odd)), f"{numbers[odd].iloc[0]} is not a whole number")
-        return numbers.astype("int64")
-
     def empty(self) -> pd.DataFrame:
         """Return the table without rows."""
         import pandas as pd
 
-        dtypes = {**dict.fromkeys(_TEXTS, "str"), "int": "int64", "float": "float64", "rating": "float64"}
-        return pd.DataFrame({c: pd.Series([], dtype=dtypes[k]) for c, k in self.columns.items()})
+        return self.check(pd.DataFrame(columns=[*self.columns]))
+
+
+class _UnfitCell(Exception):
+    """Why a cell does not fit its column."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
+
+def _column(column: pd.Series, kind: str) -> pd.Series:
+    """Return a column of a kind with its dtype.
+
+    Raises:
+        _UnfitCell: the first cell that does not fit.
+    """
+    # A column of ids that are numbers is refused: "007" may have been lost on the way.
+    import pandas as pd
+
+    if kind in _TEXTS and column.dtype == "str" and getattr(column.dtype, "storage", "") == "pyarrow":
+        column = column.fillna("") if column.hasnans else column
+        if kind in _NEEDED:
+            _check_ids(strings(column), kind)
+        return column
+    is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    if is_number and kind not in _TEXTS:
+        # Copied: whoever changes the table later changes no run or labeling made of it.
+        numbers = column.astype("float64").copy()
+    else:
+        cells: list[str | float] = []
+        for row, value in enumerate(column.astype("object").mask(column.isna(), None)):
+            try:
+                cells.append(_CELLS[kind](value))
+            except ValueError as error:
+                raise _UnfitCell(row, str(error)) from None
+        if kind in _TEXTS:
+            return pd.Series(cells, column.index, dtype="str")
+        if any(isinstance(cell, str) for cell in cells):
+            return pd.Series(cells, column.index, dtype="object")
+        numbers = pd.Series(cells, column.index, dtype="float64")
+    infinite = np.isinf(numbers.to_numpy())
+    if infinite.any():
+        raise _UnfitCell(int(np.argmax(infinite)), "is infinite")
+    if kind != "int":
+        return numbers
+    odd = (numbers != np.trunc(numbers)).to_numpy()
+    if odd.any():
+        raise _UnfitCell(int(np.argmax(odd)), f"{numbers[odd].iloc[0]} is not a whole number")
+    return numbers.astype("int64")
+
+
+def _check_ids(texts: pa.StringArray, kind: str) -> None:
+    """Refuse the first name that is empty, or id that a TREC file cannot hold."""
+    unfit = pc.equal(pc.binary_length(texts), 0)
+    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    # The expression is slow, and nearly all ids are of letters, digits and marks of ASCII.
+    if kind == "id" and (data.min(initial=0x7F) <= ord(" ") or data.max(initial=0) > 0x7F):
+        unfit = pc.or_(unfit, pc.match_substring_regex(texts, _UNFIT_IN_COLUMN))
+    row = pc.index(unfit, True).as_py()
+    if row >= 0:
+        raise _UnfitCell(row, id_problem(texts[row].as_py()) or "")
 
 
 RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})

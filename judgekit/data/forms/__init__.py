@@ -176,14 +176,14 @@ def inside(
 def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
     entries = source if kind == "query" else source.of(ENTRY, "entry")
     counts = Counter[tuple[str, str]]()
-    value = "score" if kind == "run" else "relevance"
+    number = "score" if kind == "run" else "relevance"
     for record in records:
         entry = entry_of(form, entries, record)
         if "rows" in entry:
-            rows = (({"query_id": query, "doc_id": doc, value: cell}, query) for query, doc, cell in entry["rows"])
-            yield from (DataRecord(record.line, row, inside=repr(query)) for row, query in rows)
+            for query, doc, cell in entry["rows"]:
+                yield record.of({"query_id": query, "doc_id": doc, number: cell}, repr(query))
             continue
-        whole = DataRecord(record.line, entry)
+        whole = record.of(entry)
         if entries.find(whole, "id"):
             query_id = entries.get(whole, "id")
         else:
@@ -191,39 +191,41 @@ def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kin
             # Answers of several runs to one question are about that question.
             times = (query_id, str(record.fields.get("run")) if kind == "answer" else "")
             counts[times] += 1
-            query_id += f"-{counts[times]}" if counts[times] > 1 else ""
+            if counts[times] > 1:
+                query_id += f"-{counts[times]}"
         if kind == "query":
             question = {name: value for name, value in entry.items() if form is DPR or name not in _NOT_ASKED}
-            yield DataRecord(record.line, {**question, "query_id": query_id})
+            yield record.of({**question, "query_id": query_id})
         elif kind == "answer":
-            further = {name: record.fields[name] for name in ("run", *RATED) if name in record.fields}
-            yield DataRecord(record.line, {"query_id": query_id, "answer": entry.get("answer"), **further})
+            rated = {name: record.fields[name] for name in ("run", *RATED) if name in record.fields}
+            yield record.of({"query_id": query_id, "answer": entry.get("answer"), **rated})
         elif kind == "qrels":
-            titles = entry.get("titles", {})
             for doc, grade in entry.get("gold", ()):
-                row = {"query_id": query_id, "doc_id": doc, "relevance": grade, "title": titles.get(doc, "")}
-                yield DataRecord(record.line, row)
+                title = entry.get("titles", {}).get(doc, "")
+                yield record.of({"query_id": query_id, "doc_id": doc, "relevance": grade, "title": title})
+        elif kind == "run":
+            for rank, (doc, passage) in enumerate(_passages(entries, record, entry.get("ctxs")), 1):
+                row = {"query_id": query_id, "doc_id": doc, "score": passage.fields.get("score"), "rank": rank}
+                yield passage._replace(fields=row)
         else:
-            yield from _passages(entries, record, query_id, entry.get("ctxs"), kind)
-            yield from _passages(entries, record, query_id, entry.get("sources", []), kind) if kind == "doc" else ()
+            for listed in (entry.get("ctxs"), entry.get("sources", [])):
+                for doc, passage in _passages(entries, record, listed):
+                    # What is said of a passage for one question is not of the passage.
+                    kept = {name: value for name, value in passage.fields.items() if name not in _OF_THE_QUESTION}
+                    yield passage._replace(fields={**kept, "doc_id": doc})
 
 
-def _passages(source: Source, record: DataRecord, query_id: str, passages: object, kind: str) -> Iterator[DataRecord]:
+def _passages(source: Source, record: DataRecord, passages: object) -> Iterator[tuple[str, DataRecord]]:
+    """Yield the passages of an entry with their ids."""
     if not isinstance(passages, list):
         raise source.error(record, f"'ctxs' must be a list of passages, not {kind_of(passages)}")
     inner = source.of(PASSAGE, "passage")
     for position, fields in enumerate(passages):
-        passage = DataRecord(record.line, fields, inside=f"ctxs[{position}]")
+        passage = record.of(fields, f"ctxs[{position}]")
         if not isinstance(fields, dict):
             raise inner.error(passage, f"expected a JSON object, found {kind_of(fields)}")
         if inner.find(passage, "id"):
             doc_id = inner.get(passage, "id")
         else:
             doc_id = content_id(inner.get(passage, "title") or "", inner.get(passage, "text"))
-        if kind == "doc":
-            # What is said of a passage for one question is not of the passage.
-            kept = {name: value for name, value in fields.items() if name not in _OF_THE_QUESTION}
-            yield passage._replace(fields={**kept, "doc_id": doc_id})
-        else:
-            row = {"query_id": query_id, "doc_id": doc_id, "score": fields.get("score"), "rank": position + 1}
-            yield passage._replace(fields=row)
+        yield doc_id, passage

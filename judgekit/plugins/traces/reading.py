@@ -23,7 +23,7 @@ import pandas as pd
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.files import write_table
 from judgekit.data.forms import content_id, records
-from judgekit.data.frames import found_in
+from judgekit.data.forms.entry import passage_of
 from judgekit.data.readers import write_docs, write_queries
 from judgekit.data.runs import Run
 from judgekit.data.tables import id_problem
@@ -256,10 +256,13 @@ def _documents(fields: Mapping[str, Any]) -> list[Any]:
 def _doc(item: Any, step: _Step) -> Doc:
     if isinstance(item, Mapping):
         item = {name.removeprefix("document."): _parsed(value) for name, value in item.items()}
-    doc = found_in({"text": item} if isinstance(item, str) else item)[1]
-    if doc is None:
+    passage = passage_of(item)
+    title, text, doc_id = str(passage.get("title") or ""), passage.get("text"), str(passage.get("id") or "")
+    if not isinstance(text, str):
         raise DataError(f"trace {step.trace}: step {step.name!r} holds a document without its content: {item!r:.80}")
-    return doc if id_problem(doc.doc_id) is None else replace(doc, doc_id=content_id(doc.title, doc.text))
+    if id_problem(doc_id) is not None:
+        doc_id = content_id(title, text)
+    return Doc(doc_id, text, title, passage.get("page_id"))
 
 
 @dataclass
