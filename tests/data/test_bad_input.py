@@ -187,7 +187,10 @@ RATED = {"run": ["r"], "depth": [1], "model": ["m"], "query_id": ["q"], "metric"
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        (RATED | {"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
+        (
+            RATED | {"query_id": [1]},
+            "column 'query_id' of the quality table, row 1: must be a string, not the number 1; ids are strings",
+        ),
         (RATED | {"query_id": [None]}, "column 'query_id' of the quality table, row 1: must be a string, not null"),
         (RATED | {"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
         (RATED | {"value": [-math.inf]}, "row 1: is infinite"),

@@ -102,7 +102,7 @@ def test_every_kind_of_column_of_ids_is_taken() -> None:
         assert {q: run.top(q) for q in run.query_ids} == {"007": ["b"], "1": ["é", "a"]}
     assert repr(run) == "Run('r', queries=2, rows=3)"
     assert len(Run.from_frame(frame, "r")) == 3
-    with pytest.raises(DataError, match="numbers"):
+    with pytest.raises(DataError, match=r"not the number 1\.0; ids are strings"):
         Run.from_frame(frame.assign(doc_id=[1.0, 2.0, 3.0]), "r")
 
 
