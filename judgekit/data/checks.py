@@ -103,11 +103,13 @@ def _first_rows(held: str | Path | pd.DataFrame) -> Floats:
     rows = []
     if isinstance(held, str | Path):
         source, records = opened(held, "run")
-        cells = ([record.fields.get(source.find(record, key) or "") for key in _RANKED] for record in records)
+        cells = []
+        for record in islice(records, _ROWS):
+            cells.append([record.fields.get(source.find(record, key) or "") for key in _RANKED])
     else:
         by_query = np.argsort(held["query_id"].factorize()[0], kind="stable")
         cells = held.iloc[by_query[:_ROWS]].reindex(columns=["query_id", "rank", "score"]).to_numpy().tolist()
-    for query, rank, score in islice(cells, _ROWS):
+    for query, rank, score in cells:
         rows.append((numbers.setdefault(query, len(numbers)), as_number(rank), as_number(score)))
     return np.array(rows, np.float64).reshape(-1, 3).T
 
@@ -206,9 +208,9 @@ def ways_read(labeling: Labeling) -> Iterator[str]:
     import pandas as pd
 
     blocks = [block["read_by"] for block in labeling.blocks("query_id", "read_by") if "read_by" in block]
-    shares = pd.concat(blocks).value_counts() if blocks else {}
-    if not len(shares):
+    if not blocks:
         return
+    shares = pd.concat(blocks).value_counts()
     replies = shares.sum()
     ways = {"form": "in the form asked for", "sentence": "as a plain sentence", "second request": "when asked again"}
     told = ", ".join(f"{shares.get(way, 0) / replies:.1%} {words}" for way, words in ways.items())

@@ -353,21 +353,17 @@ def _mix(keys: Keys) -> Keys:
 
 def _hashes(ids: pa.StringArray) -> Keys:
     """Return a 64-bit hash of each text by itself, whatever stands beside it."""
-    offsets, raw = _offsets(ids).astype(np.int64), np.frombuffer(ids.buffers()[2] or b"", np.uint8)
-    raw = raw if len(raw) >= 8 else np.append(raw, np.zeros(8, np.uint8))
+    offsets = _offsets(ids).astype(np.int64)
+    texts = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    raw = np.append(texts, np.zeros(8, np.uint8))
+    starts, ends = offsets[:-1] - offsets[0], offsets[1:] - offsets[0]
     # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
     words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
-    lengths = np.diff(offsets)
+    lengths = ends - starts
+    shortest = int(lengths.min(initial=0))
     out = lengths.astype(np.uint64)
     for done in range(0, int(lengths.max(initial=0)), 8):
-        at = offsets[:-1] + done
-        if int(at.max()) < len(words):
-            word = words[at]
-        else:
-            # What would reach beyond the end of the data is read before it and shifted; by 64 or more gives 0.
-            inside = np.minimum(at, len(words) - 1)
-            word = words[inside] >> ((at - inside) * 8).astype(np.uint64)
-        shortest = int(lengths.min())
+        word = words[np.minimum(starts + done, ends)]
         if shortest < done + 8:
             word &= _MASKS[np.clip(lengths - done, 0, 8)]
         more = _mix(out ^ word)

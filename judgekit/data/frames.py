@@ -280,25 +280,27 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
             if not isinstance(docs, Mapping):
                 raise _unknown(expected, source)
             rows += ((query_id, doc_id, number) for doc_id, number in docs.items())
-        source = pd.DataFrame(rows, columns=own, dtype=object)
-    elif not isinstance(source, pd.DataFrame):
+        frame = pd.DataFrame(rows, columns=own, dtype=object)
+    elif isinstance(source, pd.DataFrame):
+        frame = source
+    else:
         nested, records = _inside(origin, _records(source, origin, expected), kind)
         if nested.form:
             return pd.DataFrame(dict(zip(own, rows_of(nested, records, value), strict=True)))
-        source = pd.DataFrame([record.fields for record in records], dtype=object)
-        if len(source) and not {*chain(*origin.names.values())} & {*source.columns}:
+        frame = pd.DataFrame([record.fields for record in records], dtype=object)
+        if len(frame) and not {*chain(*origin.names.values())} & {*frame.columns}:
             raise _unknown(expected, [{}])
-    if source.empty:
+    if frame.empty:
         raise DataError(f"{whose}: expected rows with {', '.join(own)}, got none")
     # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.
-    every = {name: name for name in source.columns}
-    texts = {name: name for name in every if name in own or not is_numeric_dtype(source[name])}
+    every = {name: name for name in frame.columns}
+    texts = {name: name for name in every if name in own or not is_numeric_dtype(frame[name])}
     renamed = {}
     for key, name in zip(("query", "doc", value), own, strict=True):
         given = origin.find(DataRecord(1, texts), key) or origin.find(DataRecord(1, every), key)
         if given is not None and given != name:
             renamed[given] = name
-    return source.rename(columns=renamed)
+    return frame.rename(columns=renamed)
 
 
 def _unknown(expected: str, value: object) -> UsageError:

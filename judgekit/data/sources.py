@@ -202,15 +202,14 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
 
 def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
     """Refuse JSON by columns, as pandas and Datasets write a table unless told otherwise."""
+    known = {*ASKED, *chain(*(names.get(key, ()) for key in ("id", "text", "query", "doc")))}
     if not all(isinstance(cells, list | dict) for cells in record.fields.values()):
         return
-    telling = {*ASKED, *chain(*(names.get(key, ()) for key in ("id", "text", "query", "doc")))}
-    for name, cells in record.fields.items():
-        if not cells or name not in telling:
-            continue
+    for name in filter(known.__contains__, record.fields):
         # pandas writes a column as an object by the number of the row.
-        cell = next(iter(cells))
-        if isinstance(cell, str) and (isinstance(cells, list) or all(map(str.isdigit, cells))):
+        cells = [*record.fields[name]]
+        by_row = isinstance(record.fields[name], list) or all(map(str.isdigit, cells))
+        if cells and isinstance(cells[0], str) and by_row:
             how = "to_json(…, orient='records', lines=True)"
             reason = f"{name!r} holds a whole column, but a record is one row: write it with {how}"
             raise DataError(reason, path, record.line)

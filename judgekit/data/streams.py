@@ -7,21 +7,20 @@ call `check_outputs` before they ask for anything; whatever is written later is 
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import product
 from os.path import exists, samefile  # False, not an error, for a name that is too long
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
+from typing import BinaryIO, Final, NamedTuple, Self, cast
 
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
@@ -32,8 +31,6 @@ _PACKED: Final = {rb"\x1f\x8b": "gzip", rb"BZh": "bz2", rb"\x28\xb5\x2f\xfd": "z
 _UTF_16: Final = "UTF-16 text"
 _FOREIGN: Final = {
     rb"PK\x03\x04": "a zip archive",
-    rb"\x89PNG": "a picture",
-    rb"%PDF": "a PDF file",
     rb"\xfd7zXZ\x00": "compressed with xz",
     rb"\x04\x22\x4d\x18": "compressed with lz4",
     # With a byte order mark, or two characters of ASCII.
@@ -81,20 +78,16 @@ def check_outputs(*paths: Path) -> None:
             raise UsageError(f"{path} is an input of this command{name} and is never replaced: choose another name")
 
 
-def _missing(path: Path, expected: str) -> DataError:
-    split_form(path)  # of an address it says how to download it
-    hint = f" Its folder {str(path.parent)!r} does not exist either."
-    if path.parent.is_dir():
-        hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
-    return DataError(f"no such file; expected {expected}.{hint}", path)
-
-
 def file_error(error: OSError, path: Path, expected: str) -> DataError:
     """Return the sentence for what the operating system or an unpacker said about a file."""
-    if isinstance(error, FileNotFoundError):
-        return _missing(path, expected)
     reason = f"cannot be opened: {error.strerror or error}; expected {expected}"
-    if isinstance(error, IsADirectoryError):
+    if isinstance(error, FileNotFoundError):
+        split_form(path)  # of an address it says how to download it
+        hint = f" Its folder {str(path.parent)!r} does not exist either."
+        if path.parent.is_dir():
+            hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
+        reason = f"no such file; expected {expected}.{hint}"
+    elif isinstance(error, IsADirectoryError):
         reason = f"is a folder; expected {expected}"
     elif "truncated" in str(error).lower():
         reason = "the compressed data ends early: the file was cut off"
@@ -108,16 +101,12 @@ def check_file(path: Path, expected: str) -> None:
     # Files are read more than once, which would lose the beginning of a pipe, that of a shell's <(...) too.
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        kind = _SPECIAL.get(stat.S_IFMT(mode), "a device")
         raise DataError(
-            f"is {kind}, but files are read more than once; expected {expected}: write it to a file first"
+            f"is a pipe or a device, but files are read more than once; expected {expected}: write it to a file first"
             " (compressed files are read directly)",
             path,
         )
     note_read(path)
-
-
-_SPECIAL: Final = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 @contextmanager
@@ -257,18 +246,12 @@ def sync_folder(folder: Path) -> None:
 _DESCRIPTORS: Final = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}
 """The files that are open already, by their names."""
 
-_PACKERS: Final[Mapping[str, Callable[[BinaryIO], AbstractContextManager[Any]]]] = {
-    ".gz": lambda stream: gzip.GzipFile("", "wb", fileobj=stream, mtime=0),
-    ".bz2": lambda stream: bz2.BZ2File(stream, "wb"),
-}
-"""How a file is packed whose name ends so."""
-
 
 @contextmanager
 def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that appears under its name only once it is whole."""
     # They go to a hidden file beside it, flushed and renamed at the end; an exception leaves an older file as it was. A
-    # link is followed, a device or pipe written directly. Compressed without a time stamp: equal content, equal files.
+    # link is followed, a device or pipe written directly.
     target = Path(path)
     check_outputs(target)
     try:
@@ -286,8 +269,10 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
         partial = temporary(target)
         try:
             with partial.open("xb") as stream:
-                with _PACKERS.get(target.suffix, nullcontext)(stream) as packed:
-                    yield packed
+                # Without a time stamp, so that equal content makes equal files.
+                is_packed = target.suffix == ".gz"
+                with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if is_packed else nullcontext(stream) as packed:
+                    yield cast(BinaryIO, packed)
                 stream.flush()
                 os.fsync(stream.fileno())
             partial.replace(target)

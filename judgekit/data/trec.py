@@ -122,7 +122,7 @@ def _read_missing(path: Path) -> pd.DataFrame:
 
     missing = read_table(_MISSING, f"tsv(quote=none):{path}", numbered=True)
     known = [status.value for status in STATUSES if status is not Status.OK]
-    for line, status in missing["status"].items():
+    for line, status in zip(missing.index.tolist(), missing["status"], strict=True):
         if status not in known:
             reason = f"{status!r} is not a status of a missing label ({', '.join(known)}).{nearest(status, known)}"
             raise DataError(reason, path, line)
