@@ -361,7 +361,7 @@ def _hashes(ids: pa.StringArray) -> Keys:
     words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
     lengths = ends - starts
     shortest = int(lengths.min(initial=0))
-    out = lengths.astype(np.uint64)
+    out: Keys = lengths.astype(np.uint64)
     for done in range(0, int(lengths.max(initial=0)), 8):
         word = words[np.minimum(starts + done, ends)]
         if shortest < done + 8:

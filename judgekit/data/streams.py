@@ -31,6 +31,8 @@ _PACKED: Final = {rb"\x1f\x8b": "gzip", rb"BZh": "bz2", rb"\x28\xb5\x2f\xfd": "z
 _UTF_16: Final = "UTF-16 text"
 _FOREIGN: Final = {
     rb"PK\x03\x04": "a zip archive",
+    rb"\x89PNG": "a picture",
+    rb"%PDF": "a PDF file",
     rb"\xfd7zXZ\x00": "compressed with xz",
     rb"\x04\x22\x4d\x18": "compressed with lz4",
     # With a byte order mark, or two characters of ASCII.
