@@ -6,7 +6,6 @@ store, one for a path, and holds as long as size, modification time and a sample
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import sqlite3
@@ -15,7 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -131,17 +130,16 @@ MEMORY_LIMIT: Final = 8 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
 _UNPACKED: Final = 4
 """How much larger a collection is in memory than in a compressed file."""
-_VERSION: Final = 2
+_VERSION: Final = 3
 _SAMPLE: Final = 1 << 16
 _ABANDONED_S: Final = 86_400
 _TABLES: Final = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE docs (number INTEGER PRIMARY KEY, doc_id TEXT UNIQUE, line INTEGER, doc TEXT);
-CREATE TABLE made (made_from TEXT, docs INTEGER);
 BEGIN
 """
-"""The tables of an index, with the docs themselves as JSON, in the order of the file."""
+"""The table of an index, with the docs themselves as JSON, in the order of the file."""
 
 
 def large(path: Path, limit: int | None = None) -> bool:
@@ -157,14 +155,17 @@ def large(path: Path, limit: int | None = None) -> bool:
 class DiskDocs:
     """A collection that is not loaded; see `read_docs`.
 
-    It is safe to use from several threads. Its file is closed when the collection is no longer in use.
+    It is safe to use from several threads. Its file is closed when the collection is no longer in use, and outlives its
+    name until then.
     """
 
-    def __init__(self, index: sqlite3.Connection, count: int) -> None:
-        """Wrap an open index."""
-        self._index, self._count = index, count
+    def __init__(self, file: Path) -> None:
+        """Open an index."""
         self._lock = threading.Lock()
-        weakref.finalize(self, index.close)
+        uri = f"{file.absolute().as_uri()}?mode=ro&immutable=1"
+        self._index = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        weakref.finalize(self, self._index.close)
+        ((self._count,),) = self._index.execute("SELECT max(number) FROM docs")
 
     def _stored(self, doc_id: object) -> str | None:
         with self._lock:
@@ -173,16 +174,19 @@ class DiskDocs:
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
         """Return the documents in the order asked for; an unknown id is a `DataError`."""
-        stored = [*map(self._stored, doc_ids)]
-        if None in stored:
-            raise unknown_doc(doc_ids[stored.index(None)])
-        return [Doc(**json.loads(doc)) for doc in stored if doc is not None]
+        docs = []
+        for doc_id in doc_ids:
+            stored = self._stored(doc_id)
+            if stored is None:
+                raise unknown_doc(doc_id)
+            docs.append(Doc(**json.loads(stored)))
+        return docs
 
     def __contains__(self, doc_id: object) -> bool:
         return isinstance(doc_id, str) and self._stored(doc_id) is not None
 
     def __len__(self) -> int:
-        return self._count
+        return int(self._count)
 
     def __iter__(self) -> Iterator[Doc]:
         """Read the documents in the order of the file."""
@@ -191,9 +195,9 @@ class DiskDocs:
 
 def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
     """Open a collection by its index, built if none fits, for this process alone where the folder cannot be written."""
-    made_from = fingerprint(place.path, source)
-    name = hashlib.sha256(f"{place.path.resolve()} {source}".encode()).hexdigest()[:24]
     folder = Path(cache_folder() if index is None else index) / "docs"
+    whose = hashlib.sha256(f"{place.path.resolve()} {source}".encode()).hexdigest()[:24]
+    name = f"{whose}-{fingerprint(place.path, source)[:24]}"
     with ExitStack() as stack:
         try:
             for parent in (folder.parent, folder):
@@ -202,26 +206,15 @@ def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
                 pass
         except OSError:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-")))
-        file = folder / f"{name}.idx"
-        if (known := _opened(file, made_from)) is None:
-            _build(*contents(place, "doc"), file, made_from)
-            known = _opened(file, made_from)
-        if known is None:
-            raise DataError(f"its index was changed while in use: {file}", place.path)
-        return DiskDocs(*known)  # an open file outlives its name
-
-
-def _opened(file: Path, made_from: str) -> tuple[sqlite3.Connection, int] | None:
-    """Return an index and its number of docs if it is whole and of these docs, else None."""
-    with ExitStack() as opened, suppress(sqlite3.Error, OSError, ValueError):
-        index = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-        opened.callback(index.close)
-        ((known, count),) = index.execute("SELECT made_from, docs FROM made")
-        ((size,),) = index.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
-        if known == made_from and file.stat().st_size == size:
-            opened.pop_all()
-            return index, count
-    return None
+        try:
+            for file in folder.glob(f"{name}-*.idx"):
+                # Its name ends with its size, so that one that was cut off is not taken.
+                if file.stat().st_size == int(file.stem.split("-")[-1]):
+                    return DiskDocs(file)
+            source_of_docs, records = contents(place, "doc")
+            return DiskDocs(_build(source_of_docs, records, folder, name))
+        except (sqlite3.Error, FileNotFoundError) as error:
+            raise DataError(f"its index in {folder} cannot be written or read: {error}", place.path) from error
 
 
 def fingerprint(path: Path, spelled: str) -> str:
@@ -237,28 +230,31 @@ def fingerprint(path: Path, spelled: str) -> str:
     return digest.hexdigest()
 
 
-def _build(source: Source, records: Iterable[DataRecord], file: Path, made_from: str) -> None:
-    """Read a collection once, check it, and write its index."""
-    partial = temporary(file)
-    for left in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):  # of a command that was killed
+def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: str) -> Path:
+    """Read a collection once, check it, and write its index in place of earlier ones."""
+    whose = name.split("-")[0]
+    for left in folder.glob(f".{whose}-*.tmp"):  # of a command that was killed
         if left.stat().st_mtime < time.time() - _ABANDONED_S:
             left.unlink()
+    partial = temporary(folder / name)
     try:
         with closing(sqlite3.connect(partial, isolation_level=None)) as index:
             index.executescript(_TABLES)
+            count = 0
             for record in records:
                 doc_id, doc = doc_of(source, record)
                 row = (doc_id, record.line, json.dumps(asdict(doc)))
-                if not index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
+                if index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
+                    count += 1
+                else:
                     first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", row[:1]).fetchone()
                     source.again(record, doc_id, first, Doc(**json.loads(before)), doc)
-            index.execute("INSERT INTO made SELECT ?, count(*) FROM docs", (made_from,))
-            if not index.execute("SELECT docs FROM made").fetchone()[0]:
+            if not count:
                 raise source.nothing("docs")
             index.execute("COMMIT")
-        partial.replace(file)
-    except sqlite3.Error as error:
-        raise DataError(f"its index cannot be written to {file.parent}: {error}", source.path) from error
+        for earlier in folder.glob(f"{whose}-*.idx"):
+            earlier.unlink()
+        return partial.replace(folder / f"{name}-{partial.stat().st_size}.idx")
     finally:
         partial.unlink(missing_ok=True)
 
