@@ -6,11 +6,10 @@ Salemi and Zamani, SIGIR 2024.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pandas as pd
 
@@ -91,9 +90,13 @@ class Grid:
         return tuple(notes)
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> list[str]:
         """The reasons why cells are undefined, each once."""
-        return tuple(dict.fromkeys(c.reason for c in self.cells.values() if not c.defined and c.reason))
+        reasons: dict[str, None] = {}
+        for cell in self.cells.values():
+            if not cell.defined and cell.reason:
+                reasons[cell.reason] = None
+        return list(reasons)
 
     @property
     def sizes(self) -> str:
@@ -160,7 +163,7 @@ def at_primary(frame: pd.DataFrame, primary: Primary, **more: object) -> pd.Data
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as dictionaries of plain Python values."""
-    return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
+    return cast("list[dict[str, Any]]", frame.to_dict("records"))
 
 
 COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
@@ -178,8 +181,8 @@ class PerRun:
         reasons: why cells have no number, each reason once.
     """
 
-    labelings: list[tuple[str, list[tuple[str, str]]]]
-    datasets: list[tuple[str, int]]
+    labelings: dict[str, list[tuple[str, str]]]
+    datasets: dict[str, int]
     columns: list[tuple[str, str]]
     cells: dict[tuple[str, ...], tuple[str, str]]
     reasons: list[str]
@@ -197,9 +200,11 @@ def table_1(frame: pd.DataFrame, labelings: Iterable[str] = (), measures: Iterab
         left, above = (row["labeling"], row["measure"]), (row.get("dataset", ""), row["run"])
         cells[(*left, *above, row["coefficient"])] = text, why
         rows[left] = columns[above] = None
-    grouped = [(name, list(some)) for name, some in groupby(_ordered(rows, labelings, measures), itemgetter(0))]
+    grouped: dict[str, list[tuple[str, str]]] = {}
+    for left in _ordered(rows, labelings, measures):
+        grouped.setdefault(left[0], []).append(left)
     ordered = _ordered(columns)
-    datasets = [(name, len(list(some))) for name, some in groupby(ordered, itemgetter(0))]
+    datasets = Counter(dataset for dataset, _ in ordered)
     reasons = list(dict.fromkeys(why for _, why in cells.values() if why))
     return PerRun(grouped, datasets, columns=ordered, cells=cells, reasons=reasons, coefficients=COEFFICIENTS)
 

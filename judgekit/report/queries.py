@@ -184,21 +184,23 @@ class _Query:
     def entry(self) -> dict[str, Any]:
         """Return what the query is found by."""
         packing = self.packing
-        relevant = {}
+        relevant: list[dict[str, bool]] = []
+        lost: list[list[str]] = []
         for name, rows in self.labels.items():
-            least = packing.scales[name].threshold
-            known = [row for row in rows.values() if row["status"] == Status.OK.value]
-            relevant[name] = {row["doc_id"]: row["relevance"] >= least for row in known}
-        lost = []
-        for rows in self.labels.values():
-            statuses = {row["status"] for row in rows.values()}
+            least, statuses = packing.scales[name].threshold, set[str]()
+            votes = {}
+            for doc_id, row in rows.items():
+                statuses.add(row["status"])
+                if row["status"] == Status.OK.value:
+                    votes[doc_id] = row["relevance"] >= least
+            relevant.append(votes)
             lost.append(sorted(statuses.difference(NOT_MISSING)))
         quality, unanswered = self._quality()
         return {
             "id": self.query_id,
             "question": packing.text(self.query and self.query.text),
-            "relevant": [[self._count(votes, run) for run in packing.runs] for votes in relevant.values()],
-            "disagreement": round(_split(list(relevant.values()), self.docs), 4),
+            "relevant": [[self._count(votes, run) for run in packing.runs] for votes in relevant],
+            "disagreement": round(_split(relevant, self.docs), 4),
             "lost": lost,
             "quality": quality,
             "unanswered": unanswered,
