@@ -38,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stderr.write("judgekit: interrupted before it began\n")
         sys.exit(130)
 
+    # Given arguments come from a test or another program, whose settings of the collector are its own.
     if argv is None:
         collect_seldom()
     args = list(sys.argv[1:] if argv is None else argv)
@@ -48,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stderr.write(f"judgekit: {clean(str(error))}\n")
         sys.exit(error.exit_code)
     except SystemExit as left:
+        # Click turns Ctrl-C into this code; whoever interrupted a long run wants to know that nothing is lost.
         if left.code == 130:
             sys.stderr.write("judgekit: interrupted; replies are saved: rerun to resume\n")
         raise

@@ -97,6 +97,7 @@ def sample(
         made = _next_look(opened, by, people, form=form, prompt=prompt, handout=handout)
         if made is None:
             return
+    # Answers are graded by query: all runs' answers to one question, so that runs are compared on the same questions.
     elif design == "answers":
         if opened.quality.empty:
             raise UsageError(f"{source} holds no answers yet: name the results folder of a run")
@@ -143,6 +144,7 @@ def _next_look(
     say(*found.lines(config.costs()))
     if found.over:
         return None
+    # What decides between runs are single pairs, and "best" needs several documents of a query.
     if form == "best":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
     made = draw_wanted(collection, found.wanted, found.design, prompt=prompt, handout=handout)
@@ -210,6 +212,7 @@ def read(
     counts = people.asked["status"].value_counts()
     say(", ".join(f"{n:,} {status}" for status, n in counts.items()))
     say(str(out))
+    # An adjudicator sees only what the assessors disagree about.
     page = out.with_suffix(".again.html")
     again = disputed(judgments, asked)
     if again.tasks:
@@ -267,6 +270,7 @@ def correct(
         )
     opened, said, machines = _opened(people, results, labeling)
     config = opened.prepared.config
+    # Looks were planned for one measure of one labeling; another choice after seeing labels would void the error rate.
     if decided_by(said.design) is not None:
         if measures is not None or labeling:
             raise UsageError("the sample fixes the measure and the labeling: leave out -m and -l")

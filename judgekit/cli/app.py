@@ -43,20 +43,26 @@ def _root(
 
 def app_for(args: Sequence[str] = ()) -> typer.Typer:
     """Return the commands that a command line may mean: only the one that it begins with, whose making takes time."""
-    named = {_name(one): (one, heading) for heading, commands in COMMANDS.items() for one in commands}
+    ours = {_name(command) for commands in COMMANDS.values() for command in commands}
     app = group(ABOUT, name="judgekit", pretty_exceptions_enable=False)
     app.callback(help=ABOUT)(_root)
-    if not set(args[:1]) & {*named}:
-        named = {name: (one, "Plug-ins") for name, one in register.load().commands.items()} | named
-        named = dict(sorted(named.items(), key=lambda item: [*COMMANDS].index(item[1][1])))
-    for name in set(args[:1]) & {*named} or named:
-        one, heading = named[name]
-        if isinstance(one, typer.Typer):
-            app.add_typer(one, name=name, rich_help_panel=heading)
-        else:
-            app.command(name, rich_help_panel=heading)(expanded(one))
+    only = {*args[:1]} & ours
+    for heading, commands in COMMANDS.items():
+        named = {_name(command): command for command in commands}
+        # Plug-ins are imported only where the command is none of ours, since importing takes time.
+        if heading == "Plug-ins" and not only:
+            named = register.load().commands
+        for name, command in named.items():
+            if only and name not in only:
+                continue
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name, rich_help_panel=heading)
+            else:
+                app.command(name, rich_help_panel=heading)(expanded(command))
     return app
 
 
-def _name(one: Callable[..., None] | typer.Typer) -> str:
-    return str(one.info.name) if isinstance(one, typer.Typer) else one.__name__.rstrip("_").replace("_", "-")
+def _name(command: Callable[..., None] | typer.Typer) -> str:
+    if isinstance(command, typer.Typer):
+        return str(command.info.name)
+    return command.__name__.rstrip("_").replace("_", "-")

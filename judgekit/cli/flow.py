@@ -126,6 +126,7 @@ def plan(
 
     asking = Asking(cache=cache)
     made = planned(experiment, questions=questions, results=results, budget=budget, query_log=query_log, asking=asking)
+    # An experiment that names its sample gets it replaced: another file would leave the run on the old questions.
     out = out or made.own or experiment.parent / "pilot.csv"
     check_outputs(out)
     made = made.write(out)
@@ -186,6 +187,7 @@ def run(
         config = config.updated(data={"limit": limit})
     if [bool(part), bool(ray), flow.dry_run].count(True) > 1:
         raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
+    # A part writes no results: eight machines that share a folder would write over each other's.
     if part is not None:
         asking = replace(flow.asking(), max_requests=max_requests, wait_s=wait)
         _part(config, part_of(part), asking, as_json=as_json)
@@ -201,6 +203,7 @@ def run(
         if ray is not None:
             from judgekit.experiment.cluster import warm_on_ray
 
+            # What the cluster spent counts against the same budget, so that a re-run cannot pay twice.
             spent = warm_on_ray(config, out.absolute() / "parts", ray, asking)
             asking = asking.within(asking.budget.less(spent))
         outcome = run_experiment(config, out=out, overwrite=overwrite, asking=asking)
@@ -333,6 +336,7 @@ def report(
         reports.print_tables(results, console())
         made = drawn(results)
     if figures is not None:
+        # PDF needs an extra, and nobody should have to name formats to do without it.
         forms = ("svg", "csv", "pdf") if find_spec("vl_convert") else ("svg", "csv")
         say(f"\nfigures: {len(made.save(figures, forms))} files in {figures}")
     say(f"\nreport: {page}")
@@ -381,6 +385,7 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
     reports.print_tables(outcome.results, console())
     say(f"\nresults: {outcome.folder}\nreport:  {page}")
     if outcome.missing:
+        # Labels that no model was asked for do not come by running again.
         asked, read = set(outcome.quality["status"]), set[str]()
         for info in outcome.results.labelings:
             statuses = asked if info.endpoint else read

@@ -59,6 +59,7 @@ def label(
     from judgekit.data.trec import missing_path, write_qrels
     from judgekit.labelling import PoolLabeler, labels_asked
 
+    # Before anything is read or asked: a name that cannot be written would be noticed after the labels were paid for.
     check_target(out)
     servers = asked.servers()
     docs, runs = docs or [], named(run, "--run")
@@ -87,6 +88,7 @@ def label(
             told = f"{len(labeling):,} pairs, none of them judged by the file"
         say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
     note(*remarks(labeling))
+    # A script must not go on with labels that are not there, so each of these ends with exit code 1.
     leave(labeling.table, "labels", table, asked=bool(labeler.needs.asked))
     if set(counts) == {Status.NOT_APPLICABLE.value}:
         say(f"judgekit: {labeler.spec} applies to none of the pairs: {table} has the reasons", err=True)
@@ -141,6 +143,7 @@ def answer(
 
     check_target(out, table=True)
     docs, runs = docs or [], named(run, "--run")
+    # Depth 0 is the control without documents, which is the same for every run.
     depths, closed_book = sorted({*(depth or ())} - {0}), 0 in (depth or ())
     given = {"--docs": docs, "--run": runs, "--depth": depths}
     lacking = [name for name, value in given.items() if not value]
@@ -177,6 +180,7 @@ def answer(
         emit("answer", quality=out, means=records(means.reset_index()), counts=counts, usage=usage_of(usage))
     else:
         say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}")
+    # The table has a row per metric; an answer that is missing counts once, however many metrics rate it.
     by_answer = [*columns[:-1], "query_id"]
     answers = table.drop_duplicates(by_answer)
     unasked = int((answers["status"] == Status.UNASKED.value).sum())
@@ -258,12 +262,14 @@ def score(
             collection = read_docs(docs)
             wanted = suited(wanted, runs, collection)
     evaluation = evaluate(runs, labelings, wanted, docs=collection, missing=rules.missing, unjudged=rules.unjudged)
+    # Without a pair in common every score is 0, which reads like a bad run rather than like a wrong file.
     for name in foreign(evaluation):
         raise DataError(
             f"qrels {name!r} list none of the queries and documents of {', '.join(ranked)}: are these from the same"
             " collection, with the same spelling of ids?",
             files[name],
         )
+    # Files are hashed only where a manifest is written, or can be compared with: hashing reads them once more.
     if out is not None or any(map(has_manifest, files.values())):
         roles = {f"qrels {name}": path for name, path in files.items()}
         inputs = made_from(roles | {f"run {name}": path for name, path in ranked.items()}, read)
@@ -272,6 +278,7 @@ def score(
         from judgekit.analysis.baseline_test import against
 
         changes = against(evaluation, baseline)
+    # What is said of a run is the same under each labeling: each sentence once.
     remarks = [*contradictions(ranked), *evaluation.warnings, *_remarks(evaluation, rules.missing)]
     warnings = list(dict.fromkeys(remarks))
     if per_query or out is not None or as_json:
@@ -322,6 +329,7 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
             yield f"{mean.ignored:,} queries of {mean.run} are not in {mean.labeling} and are ignored"
         if mean.no_relevant:
             yield f"{mean.labeling} has no relevant document for {mean.no_relevant:,} {of}"
+        # Measures of one cutoff share their ties, so one note tells of all of them.
         if mean.ties_across:
             ties.setdefault((mean.run, of), {})[cutoffs[mean.measure]] = f"{mean.ties_across:,}"
     for (run, of), counts in ties.items():
@@ -480,6 +488,7 @@ def _by_people(scores: list[str], file: Path, rules: Rules, outcome: DeclaredOut
         return _Given(table[table["labeling"].isin(prepared.labelers)], answers, rules, prepared.outcome, graded)
     answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
     note(f"the outcome is {measure} by people's labels: read 'answers' as that below")
+    # Labels by people would be compared with themselves.
     machines = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
     return _Given(table[table["labeling"].isin(machines)], answers, rules, outcome)
 

@@ -98,6 +98,7 @@ def _prompts(name: str | None) -> None:
     load_prompt(name)  # checks a file of the user's own before it is shown
     shipped = prompt_folder() / f"{name}.toml"
     file = shipped if shipped.is_file() else Path(name)
+    # Byte for byte, so that the output can be saved and edited as a prompt of one's own.
     typer.echo(file.read_text(encoding="utf-8"), nl=False)
 
 
@@ -118,6 +119,7 @@ def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
     found = run_sync(check(endpoint))
     rows = ((item.name, item.works, item.detail, item.needed_for) for item in found)
     grid(("what", "works", "seen", "needed for"), rows)
+    # What only some prompts need may be lacking; what every request needs may not.
     if any(item.works == "no" and not item.needed_for for item in found):
         raise typer.Exit(3)
 
@@ -171,6 +173,7 @@ def convert(
     written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
     if kind_of(out, kind) == "run":
         note(*contradictions({stem(split_form(source)[1]): source}))
+    # On /dev/stdout the sentence would end up in the data.
     say(f"{written}: {out}", err=device)
 
 
@@ -206,6 +209,7 @@ def stats() -> None:
     for (endpoint, model), part in sorted(found.parts.items()):
         tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
         say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
+        # A server that answers under another name may have exchanged the model behind an alias.
         if set(part.answered) - {model, ""}:
             named = [f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name]
             say(f"    the replies name their model: {', '.join(named)}")
@@ -304,6 +308,7 @@ def forget(
     from judgekit.reading.prompts import neutral
     from judgekit.store.maintenance import find, forget as delete
 
+    # No condition would mean everything: whoever wants that deletes the folder.
     if query is None and older_than is None and model is None:
         raise UsageError("name the replies to forget by --query, --older-than or --model")
     before = None if older_than is None else time.time() - 86_400 * older_than

@@ -86,6 +86,7 @@ class Course:
             if stage.share is not None:
                 known += stage.done
                 asked += stage.done * stage.share
+            # Counting from a stage that came from the store would make what is asked look slow.
             if stage.share:
                 began.append(self._began[stage.stage])
         if asked < _ENOUGH:
@@ -146,6 +147,7 @@ class _Drawing:
 
     def __call__(self, event: Event) -> None:
         self.course.note(event)
+        # The same note may come with every reply.
         if event.note and event.note not in self.notes:
             self.notes.add(event.note)
             self.say(f"note: {event.note}")
@@ -208,6 +210,7 @@ class _Lines(_Drawing):
             self.finished.add(event.stage)
             line = f"{event.stage}: {event.done:,} in {self.course.seconds(event.stage):.1f} s"
             self.say(", ".join(filter(None, [line, _details(event)])))
+        # A log holds a line now and then, since events come with every reply.
         elif now - self.told_at >= _LINE_EVERY_S and self.course.told():
             self.told_at = now
             units = f"{event.done:,}" if event.total is None else f"{event.done:,} of {event.total:,}"

@@ -22,6 +22,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
 
     price = Spending(Budget(), prices).price
     counted = run_sync(observed_by(plans["all"].lacking))
+    # One tokenizer serves all stages: what it counted for one prompt tells of the others.
     for plan in plans.values():
         plan.elsewhere = {**plan.elsewhere, **counted}
     money = {stage: plan.money(price) for stage, plan in plans.items()}
@@ -43,6 +44,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
         cells.append(row[: len(titles)])
     grid(titles, cells, left=1)
     say("Nothing was sent. A request that several stages share counts in each of them, and once in the total.")
+    # Not said of labelers that ask exactly once.
     if any(plan.at_least for plan in plans.values()):
         say("More requests follow if a reply is cut off, has the wrong form or leads to others.")
     if any(plan.tokens.high for plan in plans.values()):

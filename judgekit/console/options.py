@@ -131,12 +131,14 @@ class EndpointOptions:
             value = getattr(self, name, None)
             if value is not None:
                 changes[name] = value
+        # Many labelers ask nobody, so that no server is no mistake by itself.
         if self.endpoint is None:
             if changes:
                 raise UsageError(f"--{next(iter(changes))} is of a server: name the server with --endpoint")
             return Servers({}, {})
         servers = servers_of(self.endpoint, changes)
         for name, endpoint in servers.endpoints.items():
+            # A limit without a price would never be reached: the run would spend without an end.
             priced = name in servers.prices or endpoint.model in servers.prices
             if not priced and getattr(self, "max_cost", None) is not None:
                 table = f"[prices.{endpoint.model!r}]"
@@ -199,6 +201,7 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
             raise UsageError(
                 f"two {what}s are named {name!r} ({files[name]} and {path}): give each a name, {what}=NAME=FILE"
             )
+        # The same file twice agrees with itself, and looks like a result.
         for other, other_path in files.items():
             if other_path == path:
                 raise UsageError(f"{what} {item}: {other!r} is the same file; leave one out")

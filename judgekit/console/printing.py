@@ -92,6 +92,7 @@ def save_table(table: pd.DataFrame, out: Path, inputs: Mapping[str, InputFile]) 
 
 def emit(command: str, **fields: Any) -> None:
     """Print the one JSON object of a command; its shape is told in docs/cli.md."""
+    # Paths and numpy numbers are written as texts; NaN was made None by `records`.
     typer.echo(as_json(json.dumps({"command": command, **fields}, ensure_ascii=False, indent=1, default=str)))
 
 
@@ -129,6 +130,7 @@ def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) ->
     """
     from judgekit.data.tables import NO_FAILURE, reasons
 
+    # Each command ends like this, so that scripts can rely on exit code 1 for "finished, but not whole".
     statuses = table["status"][~table["status"].isin(NO_FAILURE)]
     if statuses.empty:
         return

@@ -54,6 +54,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
     pairs, problem = _answers(before, after)
     pairs = pairs.assign(won=pairs["after"] > pairs["before"], lost=pairs["after"] < pairs["before"])
     by_run = pairs.groupby("run", sort=False)
+    # Runs that only one folder has take no part: their questions were neither won nor lost.
     runs = by_run[["before", "after"]].mean().join(by_run[["won", "lost"]].sum())
     runs.insert(0, "questions", by_run.size())
     means = pairs.groupby("query_id", sort=False)[["before", "after"]].mean().reset_index()
@@ -66,6 +67,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
             f"Questions won: {count(len(won))}, lost: {count(len(lost))}, of {count(len(means))} in both; mean"
             f" {before[0].primary.metric}, runs in both: {ends}."
         )
+    # Either folder may have lost its questions; the texts are the same where both have them.
     queries = {**before[1].queries, **after[1].queries}
     texts = {query_id: query.text for query_id, query in queries.items()}
     questions = pd.concat([lost.head(MOST), won.tail(MOST)[::-1]])
@@ -80,6 +82,7 @@ def _labels(before: Backing, after: Backing) -> Iterator[Mapping[str, object]]:
         if name in after.labels:
             new = after.labels[name]
             pairs = old.merge(new, on=["query_id", "doc_id"], suffixes=("", "_now"))
+            # A label that is missing differs from every number and equals another that is missing: infinity does so.
             was = pairs["relevance"].where(pairs["status"] == Status.OK.value, math.inf)
             now = pairs["relevance_now"].where(pairs["status_now"] == Status.OK.value, math.inf)
             yield {
@@ -101,6 +104,7 @@ def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) ->
         rows = where(behind.quality, metric=primary.metric, depth=primary.depth, model=primary.model)
         tables.append(rows[["run", "query_id", "value"]].dropna())
     old, new = before[0].primary, after[0].primary
+    # A value of another metric, or of answers from another depth, is no better or worse than this one.
     if (old.metric, old.depth) != (new.metric, new.depth):
         return empty, "Questions won and lost are not counted: the decisions are about another metric or depth."
     pairs = tables[0].merge(tables[1], on=["run", "query_id"])

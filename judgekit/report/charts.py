@@ -35,6 +35,7 @@ _K: Final = "k, documents that the answer is given"
 
 def figures(results: Results, coefficient: str = HEADLINE) -> Figures:
     """Return the figures that a result has, in the order in which a reader wants them."""
+    # The use that the decision is about stands first.
     uses = sorted(USES.items(), key=lambda use: use[1] != results.primary.level)
     views = _Views({IN_WORDS[use]: (results, level) for use, level in uses}, coefficient)
     decision = decided(results.claims, views.order, percent(results.facts.confidence))
@@ -110,6 +111,7 @@ class _Views:
             primary = results.primary
             measures[primary.measure] = None
             confidence = results.facts.confidence
+            # What does not count stands below, and what is undefined last: the eye takes the first row for the best.
             those = _dots(where(rows, depth=primary.depth, measure=primary.measure))
             dots[title] = sorted(those, key=lambda dot: (dot.look == "off", math.isnan(dot.value), -dot.value))
         panels = self.panels(dots)
@@ -143,6 +145,7 @@ class _Views:
         """Return the primary measure of each against k, or None with fewer than two depths."""
         dots = {}
         for title, results, rows in self.rows():
+            # The answers at depth k are compared with the measure cut at k: nDCG@5 with answers from the top 5.
             matching = []
             for measure, depth in zip(rows["measure"], rows["depth"], strict=True):
                 matching.append(depth > 0 and measure == at_depth(results.primary.measure, depth))
@@ -217,6 +220,7 @@ def _dots(frame: pd.DataFrame, across: str = "", names: Sequence[str] = ()) -> l
 
 def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str = percent(0.95)) -> Figure | None:
     """Return the decision's figure: runs with what shipping each may lose, and labelings with r and their price."""
+    # The figure draws claims and nothing else, so that it cannot say more than the decision does.
     prices = {claim.subject: claim.against for claim in claims if claim.kind == "cost"}
     dots: dict[str, list[Dot]] = {"run": [], "follows": [], "finds": []}
     for claim in claims:

@@ -288,11 +288,13 @@ class Chart:
         names = list(dict.fromkeys(dot.series for dot in panel.dots))
         rows = bands(list(enumerate(names)), top, top + ROW * len(names), cells=sheet.cells)
         start = left + min(240.0, 24 + max(text_width(cut(name, sheet.cells)) for name in names))
+        # Room for the texts, so that none is written over an interval.
         beside = max(60.0, 8 + max(text_width(dot.shown) for dot in panel.dots))
         x = panel.value.axis(panel.numbers, start, right - beside)
         marks = []
         for dot in panel.dots:
             marks.append(Mark(dot, self.order.get(dot.series, 0), rows(names.index(dot.series))))
+        # On a phone a title begins at the left edge: beside the names of the rows it would be cut.
         heading = start if sheet.columns > 1 else left
         return Placed(title, heading, x, rows, marks, right)
 
@@ -314,6 +316,7 @@ class Chart:
             band = (right - start) / len(positions)
             ticks = [(at, self.names[int(at)] if self.names else f"{at:,.10g}") for at in positions]
             x = bands(ticks, start, right, title=self.across, cells=max(4, round(band / 7.5)))
+            # Series stand beside each other within a band: intervals of equal values would hide each other.
             apart = min(9.0, 0.7 * band / len(series))
         marks, paths = [], []
         for turn, name in enumerate(series):
@@ -322,6 +325,7 @@ class Chart:
             for dot in panel.dots:
                 if dot.series == name and dot.is_drawn:
                     own.append(Mark(dot, self.order.get(name, 0), x(dot.at) + shift))
+            # The outcome by construction is no point of a curve.
             joined = [mark for mark in own if not mark.dot.look]
             if len(joined) > 1 and not self.names:
                 paths.append((joined[0].place, joined))
@@ -383,6 +387,7 @@ class Chart:
                 rows.append((title, dot.series, dot.place, dot.value, dot.low, dot.high, dot.n))
         columns = ("panel", "labeling", self.across, "value", "low", "high", "n")
         data = pd.DataFrame(rows, columns=columns)
+        # A figure without intervals, or of one panel, has no columns for them.
         data = data.loc[:, (data.notna() & (data != "")).any()]
         titles = {panel.value.title for panel in self.panels.values()}
         return data.rename(columns={"value": titles.pop()}) if len(titles) == 1 else data

@@ -50,6 +50,7 @@ def save(results: Results, folder: str | Path) -> None:
 
 def with_section(folder: str | Path, section: Section) -> Results:
     """Put a section before the others of a saved report, in place of one of its title; the tables stay as they are."""
+    # The tables stay: a plug-in that adds a section must not change what the run wrote.
     results = load(folder)
     others = tuple(one for one in results.sections if one.title != section.title)
     results = dataclasses.replace(results, sections=(section, *others))
@@ -81,6 +82,7 @@ def load(folder: str | Path) -> Results:
     have = value.pop("schema", None) if isinstance(value, dict) else None
     if have != SCHEMA:
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
+    # A file of the tables that may be absent was None when it was saved.
     for name, table in TABLES.items():
         file = Path(folder) / f"{name}.csv"
         if name in ("comparison", "claims") or file.exists():

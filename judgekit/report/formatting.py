@@ -41,6 +41,7 @@ def number(value: float | None, digits: int = 3) -> str:
     """Return a coefficient or a score with fixed decimals; ``undefined`` for NaN."""
     if value is None or math.isnan(value):
         return UNDEFINED
+    # -0.000 reads like a loss.
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text
 

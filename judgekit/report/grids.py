@@ -64,6 +64,7 @@ class Grid:
     @property
     def everywhere(self) -> tuple[str, ...]:
         """The flags that all of several cells have: a note says so, and nothing is marked."""
+        # A mark beside every number hides those that differ.
         flags = [cell.flags for cell in self.cells.values()]
         if len(flags) < 2:
             return ()
@@ -131,6 +132,7 @@ def grids(results: Results) -> list[Grid]:
                 reason=row["undefined_reason"],
                 flags=tuple(split_flags(row["flags"])),
             )
+    # Tau-b may stand before or behind the headline coefficient in the table, so it is put in afterwards.
     made = []
     for (level, model), cells in parts.items():
         for place, cell in cells.items():
@@ -196,6 +198,7 @@ def table_1(frame: pd.DataFrame, labelings: Iterable[str] = (), measures: Iterab
     rows, columns = dict[tuple[str, str], None](), dict[tuple[str, str], None]()
     for row in records(frame):
         why = row.get("undefined_reason", "")
+        # Containment of a long answer is no number that is lacking; the paper leaves these cells empty.
         text = "not applicable" if why.startswith("not applicable") else number(row["value"])
         left, above = (row["labeling"], row["measure"]), (row.get("dataset", ""), row["run"])
         cells[(*left, *above, row["coefficient"])] = text, why

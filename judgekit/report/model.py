@@ -49,6 +49,7 @@ def plain_columns(frame: pd.DataFrame | None) -> pd.DataFrame | None:
     # Missing numbers become NaN (ints with gaps become floats), missing texts "".
     if frame is None:
         return None
+    # Plug-ins hand in whatever pandas made of their numbers: nullable, categorical, mixed.
     columns: dict[str, pd.Series] = {}
     for name in frame.columns:
         column = frame[name].reset_index(drop=True)

@@ -57,6 +57,7 @@ def _(thing: Mapping[str, Any], coefficient: str = HEADLINE) -> Figures:
 @figures.register
 def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
     decision, names = thing.decision, dict.fromkeys(thing.table["labeling"])
+    # A comparison of tables knows no files, so that only what the figures need is filled in.
     results = Results(
         title="",
         comparison=thing.table,

@@ -47,6 +47,7 @@ def render(results: Results, packed: Packed | None = None) -> str:
 
 def shell(template: str, packed: Packed | None = None, **context: Any) -> str:
     """Return a page with the style sheet and the script of the house, and with the rows of its queries."""
+    # One script, whose hash the policy names: whatever else a document brings along does not run.
     folder = files("judgekit.report") / "templates"
     style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("style.css", *SCRIPTS))
     opened = "window.judgekit = { found, marked, stateOf, fragment };"  # to tests
@@ -97,6 +98,7 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
         model = f"{row['model']} ({row['mode']})" if row.get("mode") else row["model"]
         fresh = {"model": model, "metric": row["metric"], "cells": {}, "closed": None, "runs": {}, "depths": set()}
         table = tables.setdefault((model, row["metric"]), fresh)
+        # Closed-book answers are the same for every run: a row of their own.
         if (row["run"], row["depth"]) == (ALL, 0):
             table["closed"] = row
             continue
@@ -127,6 +129,7 @@ def _differences(results: Results) -> pd.DataFrame | None:
 
 def generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
     """Return a table with any columns as texts; a ``_low`` and a ``_high`` are one column with the interval."""
+    # A section of a plug-in may hold a row per label; the file beside the page has all of them.
     shown = frame.head(MOST_ROWS)
     columns: dict[str, bool] = {}
     texts: list[list[str]] = []
@@ -151,6 +154,7 @@ def generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
 
 def _text(column: str, value: Any) -> str:
     """Return one value of such a table as text."""
+    # Before whole numbers, which truth values are to Python.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -89,6 +89,7 @@ def pack(results: Results, backing: Backing) -> Packed | None:
     if backing.quality is not None:
         tables.append(backing.quality)
     known = dict.fromkeys(query_id for table in tables for query_id in table["query_id"])
+    # A pilot labels some of the questions of its file; the others have nothing to show.
     ids = [query_id for query_id in backing.queries if query_id in known] or list(known)
     if not ids:
         return Packed("", (), absent=backing.absent) if backing.absent else None
@@ -99,6 +100,7 @@ def pack(results: Results, backing: Backing) -> Packed | None:
     for start in range(0, min(len(ids), MOST_QUERIES), BLOCK):
         queries = [_Query(packing, query_id) for query_id in ids[start : min(start + BLOCK, MOST_QUERIES)]]
         block = _squeezed([query.rows() for query in queries])
+        # The first block is there in any case: a page without a query would help nobody.
         held += len(block)
         if held > MOST_CHARACTERS and blocks:
             break
@@ -208,6 +210,7 @@ class _Query:
 
     def _count(self, votes: Mapping[str, bool], run: str) -> int:
         """Return how many of the documents that a run's answer was given from are called relevant."""
+        # Without the runs' files every labelled document counts.
         shown = self.docs
         if self.lists:
             shown = self.lists[run][: self.packing.primary.depth]
@@ -225,6 +228,7 @@ class _Query:
             if not math.isnan(row["value"]):
                 values[row["run"]] = round(row["value"], 4)
             else:
+                # An answer to which the metric does not apply has no value, and is there.
                 missing[row["run"]] = row.get("status", Status.OK.value) not in NOT_MISSING
         return list(values.values()), list(missing.values())
 
@@ -287,6 +291,7 @@ def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -
     except JudgekitError:  # what a server has changed since is not a reason to show nothing
         return ""
     bodies = [orjson.loads(request.body) for request in requests]
+    # Of several requests the first may be about the question alone; the document is in a later one.
     with_text = [body for body in bodies if TEXT in orjson.dumps(body).decode()]
     body: dict[str, Any] = next(iter([*with_text, *bodies]), {})
     turns = next((body[shown] for shown in SHOWN.values() if shown in body), None)

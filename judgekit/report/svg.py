@@ -75,6 +75,7 @@ class Figure:
 
     def file(self) -> str:
         """Return the drawing as an SVG file that needs no other file and that any program can read."""
+        # Within a page neither the name space nor the style is needed, and both would be there once per figure.
         made = str(self.svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
         return made.replace("><title", f"><style>{_printed()}</style><title", 1)
 

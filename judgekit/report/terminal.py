@@ -39,6 +39,7 @@ def print_tables(results: Results, console: Console | None = None) -> None:
     if console.is_terminal:
         console.print(Group(*_parts(results, console.width)), highlight=False)
         return
+    # Rich fills lines with blanks up to the width: in a file they would be noise in every diff.
     buffer = io.StringIO()
     plain = Console(file=buffer, width=WIDE, color_system=None, force_terminal=False, legacy_windows=False)
     plain.print(Group(*_parts(results, PLAIN)), highlight=False)
@@ -59,6 +60,7 @@ def _parts(results: Results, width: int) -> Iterator[RenderableType]:
     yield Text()
     for grid in grids(results):
         if grid.primary:
+            # The measure of the decision only: the page has the others.
             cells = {key: cell for key, cell in grid.cells.items() if cell.measure == results.primary.measure}
             part = replace(grid, cells=cells)
             yield Text(clean(f"{results.primary} ({part.level} level; 0.5 is chance)"), style="bold")
