@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic import BaseModel, BeforeValidator
@@ -19,7 +18,6 @@ from pydantic_core import PydanticUndefined
 
 from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.money import Money
-from judgekit.answers.answerer import MODES, Options
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
 from judgekit.console.help import Command
@@ -124,16 +122,7 @@ def _experiment() -> str:
             else ("An OpenAI-compatible server and the model to ask there, or an application that answers.")
         )
         text += f"\n## {_TITLES.get(name, f'[{name}]')}\n\n{about[:1].upper()}{about[1:]}\n\n{_keys(model, told)}"
-    hints, told = get_type_hints(Options, include_extras=True), attributes(Options)
-    rows = [(f"`{one.name}`", _kind(hints[one.name]), _value(one.default), told[one.name]) for one in fields(Options)]
-    return (
-        f"{text}\n## [answers.options]\n\nHow documents are shown to the model that answers.\n\n{_table(_KEYS, rows)}"
-    )
-
-
-def _modes() -> str:
-    rows = ((f"`{name}`", ", ".join(f"{k} = {v}" for k, v in options.items())) for name, options in MODES.items())
-    return _table(("mode", "options"), rows)
+    return text
 
 
 def _plugins(entries: Mapping[str, Any], what: str) -> str:
@@ -185,7 +174,6 @@ def _flags() -> str:
 
 MADE: Final[Mapping[str, Callable[[], str]]] = {
     "experiment": _experiment,
-    "modes": _modes,
     "labelers": lambda: _plugins(labelers(), "labeler"),
     "labeler-options": lambda: _options(labelers(), "labeler"),
     "answer-metrics": lambda: _plugins(answer_metrics(), "metric"),

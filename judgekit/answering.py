@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from judgekit.answers.answerer import MODES, Answerer, make_answerer
+from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.imported import (
     UNCHECKED,
     Imported,
@@ -31,10 +31,9 @@ from judgekit.data.documents import Queries, Unit
 from judgekit.data.runs import Run
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import DataError, UsageError
 from judgekit.reading.asker import play
 from judgekit.rules import DeclaredOutcome
-from judgekit.spec import Value
 from judgekit.wire.types import Outcome, Program, Request, most_requests
 
 if TYPE_CHECKING:
@@ -186,25 +185,18 @@ def build_answerings(
     endpoint: str | None = None,
     prompt: str = "answer-short",
     metrics: Sequence[str | AnswerMetric] = ("em", "f1"),
-    options: Mapping[str, Value] | None = None,
     modes: Sequence[str] = (),
+    context_tokens: int | None = None,
 ) -> list[Answering]:
-    """Build the answerer and the answer metrics from their names, in each of the modes, or in that of the options."""
+    """Build the answerer and the answer metrics from their names, in each of the modes."""
     answers_by = resources.endpoint(endpoint)
-    for mode in modes:
-        if mode not in MODES:
-            raise UsageError(not_among("mode", mode, MODES))
-        if modes.count(mode) > 1:
-            raise UsageError(f"modes names {mode!r} twice")
-    own = dict(options or {})
-    for name in ("mode", "order"):
-        if modes and name in own:
-            raise UsageError(f"modes and the option {name} set the same thing: leave out one of them")
     built = tuple(answer_metric(name, resources) for name in metrics)
-    answerings = []
-    for mode in modes or [""]:
-        answerer = make_answerer(answers_by, prompt, resources, {**own, **MODES.get(mode, {})})
-        answerings.append(Answering(answerer, built, mode))
+    answerings: list[Answering] = []
+    for mode in modes or ["together"]:
+        answerer = make_answerer(answers_by, prompt, resources, mode=mode, context_tokens=context_tokens)
+        if any(mode == other.mode for other in answerings):
+            raise UsageError(f"modes names {mode!r} twice")
+        answerings.append(Answering(answerer, built, mode if modes else ""))
     return answerings
 
 

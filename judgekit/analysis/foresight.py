@@ -42,11 +42,6 @@ def shown_lead(questions: int, runs: int, differ: float) -> float:
     return min(lead, 1.0)
 
 
-def bound_of(questions: int, runs: int, differ: float) -> float:
-    """Return about what any of some equally good runs may lose at most, once so many questions are asked."""
-    return min(_of_runs(_BOUND, runs) * math.sqrt(differ / questions), 1.0)
-
-
 def questions_for(margin: float, runs: int, differ: float) -> int:
     """Return about how many questions it takes to show that any of some equally good runs loses at most the margin."""
     return math.ceil(differ * (_of_runs(_BOUND, runs) / margin) ** 2)

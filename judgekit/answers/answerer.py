@@ -12,18 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from judgekit.answers.reading import Answer, read_answer
 from judgekit.answers.text import comparable
 from judgekit.context import Context
 from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
-from judgekit.errors import UsageError
+from judgekit.errors import UsageError, not_among
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
-from judgekit.settings import read_options, setting
-from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Outcome, Request
 
@@ -33,38 +31,11 @@ _LEAST: Final = 16
 DEFAULT_PROMPT: Final = "answer-short"
 _MERGING: Final[Mapping[str, str]] = {"short": "merge", "long": "merge-long"}
 
-Order = Literal["ranked", "reversed", "shuffled"]
-"""How documents stand in the prompt: best first, best last, or shuffled by a seed."""
+MODES: Final = ("together", "reversed", "shuffled", "vote", "merge")
+"""How documents are shown: all in one prompt, best first, best last or shuffled; or one request per document, and the
+answers merged by vote or by the model."""
 
-Mode = Literal["together", "vote", "merge"]
-"""All documents in one prompt; or one request per document and the answers merged, by vote or by the model."""
-
-
-MODES: Final[Mapping[str, Mapping[str, Value]]] = {
-    "together": {},
-    "reversed": {"order": "reversed"},
-    "shuffled": {"order": "shuffled"},
-    "vote": {"mode": "vote"},
-    "merge": {"mode": "merge"},
-}
-"""Modes that answers are compared in, by name, with the options that each stands for."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """``[answers.options]``: how documents are shown.
-
-    Attributes:
-        order: best first, best last, or shuffled.
-        seed: seed of the shuffling.
-        context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
-        mode: all documents in one prompt; or one request per document, and the answers merged by vote or by the model.
-    """
-
-    order: Order = "ranked"
-    seed: int = setting(0, least=0)
-    context_tokens: int | None = setting(None, least=1)
-    mode: Mode = "together"
+_APART: Final = ("vote", "merge")
 
 
 @dataclass(frozen=True)
@@ -75,13 +46,15 @@ class Answerer:
         endpoint: the downstream LLM.
         prompt: an answer prompt with ``{passages}``.
         fields: how documents are rendered.
-        options: how they are shown. The order of two documents depends on nothing but seed, query and themselves.
+        mode: how they are shown, one of `MODES`. The order of two documents depends on the query and themselves alone.
+        context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
     """
 
     endpoint: Endpoint
     prompt: Prompt
     fields: Fields = "title+text"
-    options: Options = Options()
+    mode: str = "together"
+    context_tokens: int | None = None
 
     def __post_init__(self) -> None:
         prompt = self.prompt
@@ -110,10 +83,10 @@ class Answerer:
     @cached_property
     def _merger(self) -> Asker | None:
         type_ = self.prompt.output.type
-        if self.options.mode != "merge":
+        if self.mode != "merge":
             return None
         if type_ not in _MERGING:
-            raise UsageError(f"answers of type {type_} are merged by mode=vote, not by a prompt")
+            raise UsageError(f"answers of type {type_} are merged by the mode vote, not by a prompt")
         return Asker(self.endpoint, load_prompt(self.prompt.merge or _MERGING[type_]))
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
@@ -137,45 +110,45 @@ class Answerer:
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""
         calls = len(self._calls(unit))
-        return 2 * (calls + (self.options.mode == "merge" and calls > 1))
+        return 2 * (calls + (self.mode == "merge" and calls > 1))
 
     def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
         """Return the answer, once `requests` has no more to ask."""
         calls = self._calls(unit)
         answers, merging = self._answers(replies, [self.asker(docs) for docs in calls])
         answer = answers[0] if len(calls) == 1 else self._merged(answers, merging)
-        if self.options.context_tokens is None:
+        if self.context_tokens is None:
             return answer
         cut = 0
         for docs in calls:
-            fitting = fit(docs, self.fields, self.options.context_tokens)
+            fitting = fit(docs, self.fields, self.context_tokens)
             cut += _tokens(docs, self.fields) - _tokens(fitting, self.fields)
         return replace(answer, cut_tokens=cut)
 
     def shown(self, unit: Unit) -> tuple[Doc, ...]:
         """Return the documents as one prompt shows them: cut to the budget, in the order asked for."""
-        docs = fit(unit.docs, self.fields, self.options.context_tokens)
-        if self.options.order == "reversed":
+        docs = fit(unit.docs, self.fields, self.context_tokens)
+        if self.mode == "reversed":
             return docs[::-1]
-        if self.options.order == "shuffled":
-            drawn = f"{self.options.seed}\0{unit.query.query_id}\0"
+        if self.mode == "shuffled":
+            drawn = f"0\0{unit.query.query_id}\0"
             return tuple(sorted(docs, key=lambda doc: hashlib.sha256(f"{drawn}{doc.doc_id}".encode()).digest()))
         return docs
 
     def _calls(self, unit: Unit) -> list[tuple[Doc, ...]]:
         """Return the documents of each request of the first wave; one document each where answers are merged."""
-        return [unit.docs] if self.options.mode == "together" or not unit.docs else [(doc,) for doc in unit.docs]
+        return [unit.docs] if self.mode not in _APART or not unit.docs else [(doc,) for doc in unit.docs]
 
     def asker(self, docs: tuple[Doc, ...]) -> Asker:
         """Return what asks the one request about documents that stand in one prompt."""
-        return self._open if fit(docs, self.fields, self.options.context_tokens) else self._closed
+        return self._open if fit(docs, self.fields, self.context_tokens) else self._closed
 
     def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
         return self.asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
 
     @staticmethod
     def _read(outcome: Outcome, asker: Asker) -> Answer:
-        return read_answer(outcome, asker.prompt.output, asker.endpoint.complete, asker.endpoint.thinks)
+        return read_answer(outcome, asker.prompt.output, asker.endpoint.thinks)
 
     def _answers(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Answer], Sequence[Outcome]]:
         """Return the answer from each document, and the replies that follow those: what came of merging."""
@@ -248,16 +221,22 @@ def _candidates(answers: Sequence[Answer]) -> list[str]:
 
 
 def make_answerer(
-    endpoint: Endpoint, prompt: str, context: Context, options: Mapping[str, Value] | None = None
+    endpoint: Endpoint,
+    prompt: str,
+    context: Context,
+    *,
+    mode: str = "together",
+    context_tokens: int | None = None,
 ) -> Answerer:
-    """Build an answerer from the name (or path) of its prompt and its options."""
-    given = Options(**read_options(Options, Spec("answers", tuple((options or {}).items()))))
-    if endpoint.application:
-        if "mode" in (options or {}) or prompt != DEFAULT_PROMPT:
-            what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else "mode"
-            raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
-        return Application(endpoint, fields=context.fields, options=given)
-    return Answerer(endpoint, find_prompt(prompt, context.path), context.fields, given)
+    """Build an answerer from the name (or path) of its prompt, a mode, and the room that documents have."""
+    if mode not in MODES:
+        raise UsageError(not_among("mode", mode, MODES))
+    if not endpoint.application:
+        return Answerer(endpoint, find_prompt(prompt, context.path), context.fields, mode, context_tokens)
+    if prompt != DEFAULT_PROMPT or mode in _APART:
+        what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else f"the mode {mode!r}"
+        raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
+    return Application(endpoint, fields=context.fields, mode=mode, context_tokens=context_tokens)
 
 
 def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> tuple[Doc, ...]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -81,9 +81,9 @@ class Answer:
     cut_tokens: int = 0
 
 
-def read_answer(outcome: Outcome, output: Output, complete: Collection[str] = (), thinks: bool = False) -> Answer:
+def read_answer(outcome: Outcome, output: Output, thinks: bool = False) -> Answer:
     """Read the answer out of what became of a request."""
-    reply = usable(outcome, complete)
+    reply = usable(outcome)
     raw = "" if isinstance(outcome, Failure) else outcome.text or outcome.refusal or ""
     if isinstance(reply, Unread):
         return Answer("", reply.status, raw, reply.reason)

@@ -133,7 +133,7 @@ def plan(
     if not as_json:
         say(str(made))
         return
-    tables = {"costs": made.costs, "power": made.power, "choice": made.choice}
+    tables = {"costs": made.costs, "power": made.power}
     about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "file")
     emit(
         "plan",
@@ -280,7 +280,7 @@ def choose(
     if as_json:
         emit("choose", folder=out, run=chosen.run, claims=list(plain(chosen.claims)))
     else:
-        say(str(chosen), "", f"choice: {out / 'choice.html'}")
+        say(str(chosen), "", f"choice: {out / 'choice.json'}")
     if chosen.missing:
         raise typer.Exit(1)
 

@@ -28,7 +28,7 @@ Sent = tuple[int, Mapping[str, str], bytes]
 
 
 def function_of(endpoint: Endpoint) -> Callable[..., Any]:
-    """Return the function of an endpoint of kind ``callable``; its file is run once."""
+    """Return the function of an endpoint that is an application; its file is run once."""
     if callable(endpoint.target):
         function: Any = endpoint.target
     else:

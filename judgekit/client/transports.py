@@ -54,7 +54,7 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
     """
     if endpoint.base_url == RECORDED_URL:
         return RecordedTransport()
-    if endpoint.kind == "callable":
+    if endpoint.application:
         return FunctionTransport(endpoint)
     if hasattr(endpoint.transport, "chat"):
         return OpenAITransport(endpoint.transport, headers_of(endpoint))

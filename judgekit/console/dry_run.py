@@ -85,7 +85,7 @@ def _to_send(plan: Plan) -> str:
 
 def _note_too_long(stage: str, plan: Plan, lengths: Mapping[Endpoint, int]) -> None:
     """Say which requests of a stage are longer than what a server's model takes."""
-    cut = "set context_tokens under [answers.options]" if stage.startswith("answer") else "shorten passages"
+    cut = "set context_tokens under [answers]" if stage.startswith("answer") else "shorten passages"
     for endpoint, length in lengths.items():
         many, longest = plan.too_long(endpoint, length)
         if many:

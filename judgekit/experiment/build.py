@@ -6,7 +6,6 @@ A pilot labelled some of the questions. Here all of them are labelled, through t
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +27,7 @@ from judgekit.data.documents import render
 from judgekit.data.files import write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, InputFile, mismatches, sources, write_manifest
-from judgekit.data.outputs import check_folder, inline, is_results_folder
+from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import Status
 from judgekit.data.trec import missing_path, write_qrels
@@ -36,6 +35,7 @@ from judgekit.errors import UsageError, not_among
 from judgekit.experiment.file import Config, config_of, load, of_another
 from judgekit.experiment.prepare import check_access, labelers_of
 from judgekit.experiment.run import count
+from judgekit.experiment.templates import filled
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels
 from judgekit.people.reading import People, read_people
@@ -82,6 +82,15 @@ class _Job:
     people: People | None
     biases: tuple[str, ...] | None
 
+    @property
+    def stage(self) -> str:
+        """The name under which the labels are asked for."""
+        return f"label {self.name}"
+
+    def asked(self) -> Iterator[StageUnit]:
+        """Yield what the labeler is asked."""
+        return labelling.labels_asked(self.labeler, self.collection)
+
 
 def _results_of(config: Config) -> Path | None:
     """Return the folder where `judgekit run` left the results of an experiment file; None if there is none."""
@@ -100,11 +109,17 @@ def _prepared(
     *,
     trust: bool = False,
 ) -> _Job:
+    """Read and check what is built."""
     source = Path(experiment)
-    config = config_of(source) if source.is_dir() else load(source, trusted=trust)
-    results = source if source.is_dir() else _results_of(config)
-    biases = None if results is None else known_biases(load_results(results).claims).get(labeling, ())
-    config = config.updated(data={"sample": None, "limit": None})
+    if source.is_dir():
+        results: Path | None = source
+        config = config_of(source)
+    else:
+        config = load(source, trusted=trust)
+        results = _results_of(config)
+    biases = None
+    if results is not None:
+        biases = known_biases(load_results(results).claims).get(labeling, ())
     collection = Collection.make(*config.collection(), config.data.depth, None, config.data.fields, cache)
     labelers = labelers_of(config, collection.docs)[0]
     if labeling not in labelers:
@@ -112,10 +127,14 @@ def _prepared(
     check_access(labelers[labeling].needs.asked)
     if labeling == "people" and people is not None:
         raise UsageError("the labeling is named 'people', which is reserved for labels by people: rename it")
-    judged = None if people is None else read_people(Path(people), collection)
-    title = config.title or source.resolve().stem
     return _Job(
-        title, config, collection=collection, labeler=labelers[labeling], name=labeling, people=judged, biases=biases
+        title=config.title or source.resolve().stem,
+        config=config,
+        collection=collection,
+        labeler=labelers[labeling],
+        name=labeling,
+        people=None if people is None else read_people(Path(people), collection),
+        biases=biases,
     )
 
 
@@ -124,11 +143,7 @@ def plan_build(
 ) -> tuple[dict[str, Plan], Prices]:
     """Count what `build` would ask, without asking it, and return the prices that the experiment declares, too."""
     job = _prepared(experiment, labeling, people, cache)
-
-    def asked() -> Iterator[StageUnit]:
-        return labelling.labels_asked(job.labeler, job.collection)
-
-    return count({f"label {labeling}": asked}, cache), job.config.price_list()
+    return count({job.stage: job.asked}, cache), job.config.price_list()
 
 
 def build(
@@ -167,33 +182,22 @@ def build(
 
     async def labelled(session: Session) -> tuple[Labeling, Amount]:
         made = await labelling.label_pool(job.labeler, job.collection, session, labeling)
-        return made, session.usage(f"label {labeling}").standalone
+        return made, session.usage(job.stage).standalone
 
     machine, cost = with_session(labelled, asking, job.config.price_list())
     final = final_labels(machine, job.people, seed=job.config.analysis.seed)
     table = _table(job, final, cost)
-    missing = int((table["status"] != Status.OK.value).sum())
     write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
     write_qrels(final.labeling, folder / QRELS)
     write_table(table, folder / LABELS)
-    sha256 = hashlib.sha256((folder / QRELS).read_bytes()).hexdigest()
-    read_files = {role: inputs[role] for role in job.config.files()}
+    shown = {role: inputs[role] for role in job.config.files()}
     if people is not None:
-        read_files["people"] = InputFile.of(Path(people))
+        shown["people"] = InputFile.of(Path(people))
     notes = (*mismatches(inputs), *final.notes)
-    facts = _Card(
-        job=job,
-        machine=machine,
-        final=final,
-        table=table,
-        cost=cost,
-        notes=notes,
-        read=read_files,
-        sha256=sha256,
-    )
-    card = "\n".join(_card(facts)) + "\n"
+    card = _card(job, machine, final, cost, notes=notes, inputs=shown, qrels=folder / QRELS)
     write_atomic(folder / CARD, card)
     names = [QRELS, LABELS, CARD]
+    missing = int((table["status"] != Status.OK.value).sum())
     if missing:
         names.append(str(missing_path(QRELS)))
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names])
@@ -211,85 +215,61 @@ def build(
 def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     """Return a row for each pair, with its texts."""
     table = final.table
-    machines = int((table["status"] != Status.UNASKED.value).sum())
-    each = np.nan if cost.money is None and cost.requests else (cost.money or 0.0) / max(machines, 1)
+    collection = job.collection
+    machines = max(int((table["status"] != Status.UNASKED.value).sum()), 1)
+    unpriced = cost.money is None and cost.requests > 0
+    price = np.nan if unpriced else (cost.money or 0.0) / machines
     out = table[["query_id", "doc_id"]].assign(
-        query=[job.collection.queries[query_id].text for query_id in table["query_id"]],
-        passage=[render(doc, job.collection.fields) for doc in job.collection.docs.get(table["doc_id"].tolist())],
+        query=[collection.queries[query_id].text for query_id in table["query_id"]],
+        passage=[render(doc, collection.fields) for doc in collection.docs.get(table["doc_id"].tolist())],
     )
     labels = ["relevance", "status", "source", "machine", "confidence"]
     out[labels] = table[labels]
-    return out.assign(cost=np.where(out["source"] == job.name, each, np.nan))
+    return out.assign(cost=np.where(out["source"] == job.name, price, np.nan))
 
 
-@dataclass(frozen=True)
-class _Card:
-    """What ``card.md`` is made of; it depends on the inputs and the replies alone."""
-
-    job: _Job
-    machine: Labeling
-    final: FinalLabels
-    table: pd.DataFrame
-    cost: Amount
-    notes: Sequence[str]
-    read: Mapping[str, InputFile]
-    sha256: str
-
-
-def _card(made: _Card) -> Iterator[str]:
-    """Yield the lines of the card."""
-    job, final, table, cost = made.job, made.final, made.table, made.cost
-    title, scale, labeler = job.title, final.labeling.scale, job.labeler
-    counts = table["source"].value_counts()
-    by_people, by_machine = int(counts.get("people", 0)), int(counts.get(job.name, 0))
-    yield from (f"# Relevance labels: {inline(title)}", "", "## What it is made of", "")
-    yield f"- {len(table):,} pairs of {table['query_id'].nunique():,} queries: the top {job.config.data.depth} of"
-    yield f"  {len(job.collection.runs)} runs ({inline(', '.join(run.name for run in job.collection.runs))})"
-    yield f"- {by_people:,} labels by people, {by_machine:,} by {inline(job.name)}, {int(counts.get('', 0)):,} missing"
-    least = "" if scale.min_rel is None else f", relevant from {scale.min_rel} on"
-    yield f"- Scale: {scale}{least}. To score by it: `--qrels {QRELS} --scale final={scale}`"
-    if final.rule is not None:
-        yield f"- A value of {inline(job.name)} on its scale {made.machine.scale}: {final.rule}"
-    if len(shares := final.labeling.shares()) <= 12:
-        yield f"- Labels given: {', '.join(f'{label} {n:,} times' for label, n in shares.items())}"
-    yield from (f"- Note: {inline(note)}" for note in made.notes)
-    yield from ("", "## Agreement with people on held-out queries", "")
-    yield from _agreed(final)
-    yield from ("", "## Known biases", "")
-    sees = ["the reference answers"] if labeler.needs.references else []
-    if labeler.needs.people:
+def _card(
+    job: _Job,
+    machine: Labeling,
+    final: FinalLabels,
+    cost: Amount,
+    *,
+    notes: Sequence[str],
+    inputs: Mapping[str, InputFile],
+    qrels: Path,
+) -> str:
+    """Return the text of the card, which depends on the inputs and the replies alone."""
+    counts = final.table["source"].value_counts()
+    sees = []
+    if job.labeler.needs.references:
+        sees.append("the reference answers")
+    if job.labeler.needs.people:
         sees.append("people")
-    if sees:
-        yield f"- {inline(job.name)} saw {' and '.join(sees)}: do not evaluate with these labels what uses the same."
-    yield from (f"- {inline(sentence)}" for sentence in job.biases or ())
-    if job.biases is None:
-        yield "- Unknown: these labels were built without the results of a comparison."
-    elif not job.biases:
-        yield f"- The comparison showed no bias of {inline(job.name)}."
-    yield "- Passages that none of the runs holds are not labelled. A run that finds them is scored too low."
-    yield from ("", "## How it was made", "")
-    yield f"- judgekit {__version__}, labeler `{labeler.spec}`"
-    models = sorted({*map(str, made.machine.table.get("reply_model", ()))} - {""})  # as the server said
-    replied = f" (replies by {inline(', '.join(models))})" if models else ""
-    for endpoint in labeler.needs.asked:
-        yield f"- {inline(endpoint.name)}: {inline(endpoint.model)}{replied}"
-    money = "" if cost.money is None or not cost.requests else f", {cost.money:,.2f} in the currency of the prices"
-    yield f"- {inline(job.name)}, all of it anew: {cost.requests:,} requests{money}"
-    for role, file in made.read.items():
-        yield inline(f"- {role}: {Path(file.file).name} (SHA-256 {file.sha256[:12]})")
-    yield from ("", "## How to cite", "")
-    yield f"> {inline(title)}: {len(table):,} relevance labels, {by_people:,} of them by people and {by_machine:,} by"
-    yield f"> {inline(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {made.sha256}"
-
-
-def _agreed(final: FinalLabels) -> Iterator[str]:
-    if final.rule is None:
-        yield "No people judged any of it."
-        return
-    rows = final.agreement[final.agreement["coefficient"].isin(SHOWN)] if len(final.agreement) else final.agreement
-    yield f"{final.judged:,} pairs have both labels. The rule was fitted on four fifths of their queries and tried on"
-    yield "the rest, five times. These are the pairs that were drawn for people, each counted once."
-    yield from ("", "| | on | value | 95 % interval | pairs |", "| --- | --- | --- | --- | --- |")
-    for row in rows.to_dict("records"):
-        interval = "–" if math.isnan(row["ci_low"]) else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
-        yield f"| {row['coefficient']} | {row['on']} | {row['value']:.3f} | {interval} | {row['pairs']:,} |"
+    models = set(map(str, machine.table.get("reply_model", ()))) - {""}  # as the server said
+    agreement = final.agreement
+    if len(agreement):
+        agreement = agreement[agreement["coefficient"].isin(SHOWN)]
+    return filled(
+        CARD,
+        job=job,
+        name=job.name,
+        machine=machine,
+        final=final,
+        cost=cost,
+        notes=notes,
+        inputs=inputs,
+        sees=sees,
+        pairs=len(final.table),
+        queries=final.table["query_id"].nunique(),
+        runs=[run.name for run in job.collection.runs],
+        by_people=int(counts.get("people", 0)),
+        by_machine=int(counts.get(job.name, 0)),
+        missing=int(counts.get("", 0)),
+        scale=final.labeling.scale,
+        shares=final.labeling.shares(),
+        models=sorted(models),
+        agreement=agreement.to_dict("records"),
+        version=__version__,
+        qrels=qrels.name,
+        sha256=hashlib.sha256(qrels.read_bytes()).hexdigest(),
+    )

@@ -1,30 +1,23 @@
-"""What a choice of run says: claims, a table of its blocks, and the page with the intervals that narrow."""
+"""What a choice of run says: claims, and a table of its blocks."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from judgekit.analysis.claims import Claim, further, lines_of, plain, wrapped
+from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.race import Choice, Look, RaceRules, Replay
 from judgekit.client.budget import Amount
 from judgekit.data.files import write_table
 from judgekit.data.streams import write_atomic
-from judgekit.report.drawing import Chart, Dot, Panel, Value
-from judgekit.report.page import generic, shell
-from judgekit.report.svg import Figure
-
-_INTERVALS: Final = 40
-"""The most intervals of a run in the picture."""
 
 
 def points(quality: float) -> str:
@@ -67,18 +60,16 @@ class Spent:
 
     def claim(self) -> Claim:
         """Say what was spent, and what asking everything takes."""
-        if not self.requests:
-            return Claim("spent", "No model was asked.", shown=True, line="Cost")
+        spent = self.money or float(self.requests)
         if self.money:
-            spent, took, every = self.money, f"{self.money:,.2f}", f"{self.money * self.everything:,.2f}"
+            took, whole = f"{self.money:,.2f}", f"{spent * self.everything:,.2f}"
             if self.limit is not None:
                 took += f" of {self.limit:,.10g}"
             if self.currency:
                 took += f" {self.currency}"
         else:
-            spent, took = float(self.requests), number_of(self.requests, "request")
-            every = f"{self.requests * self.everything:,.0f}"
-        more = f"Asking everything takes about {every}." if self.everything > 1 else "Everything was asked."
+            took, whole = number_of(self.requests, "request"), f"{spent * self.everything:,.0f}"
+        more = f"Asking everything takes about {whole}." if self.everything > 1 else "Everything was asked."
         return Claim("spent", f"The choice took {took}. {more}", value=spent, shown=True, line="Cost")
 
 
@@ -134,44 +125,46 @@ class Chosen:
         return "\n".join([wrapped(lines_of(said)), "", *further(said)])
 
     def _repr_html_(self) -> str:
-        drawn = figure(self)
-        return f"<pre>{escape(str(self))}</pre>" + ("" if drawn is None else drawn._repr_html_())
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _chosen(self) -> Iterator[Claim]:
         """Say which run, what it may lose, why asking ended, and how sure all of it is."""
         if self.caution:
             yield Claim("outcome", self.caution, shown=True, line="Choose", rank=-1)
-        choice, runs, margin = self.choice, len(self.runs), 100 * self.rules.margin
-        alone = choice.may_be_best.sum() == 1
-        enough = choice.bound <= self.rules.margin
-        if math.isnan(choice.bound):
-            text = f"{self.run} answers best so far. Too few questions were asked to say what choosing it may lose."
-        elif choice.bound == 0 and alone:
-            text = f"Ship {self.run}. It is shown to be the best of all {runs} runs."
+        choice, margin = self.choice, self.rules.margin
+        names = [self.runs[run] for run in np.flatnonzero(choice.may_be_best)]
+        enough, known = choice.bound <= margin, math.isfinite(choice.bound)
+        text = f"Ship {self.run}." if enough else f"{self.run} answers best so far."
+        if not known:
+            text += " Too few questions were asked to say what choosing it may lose."
+        elif choice.bound == 0 and len(names) == 1:
+            text += f" It is shown to be the best of all {len(self.runs)} runs."
         else:
-            verb = f"Ship {self.run}." if enough else f"{self.run} answers best so far."
-            text = f"{verb} It is at most {at_most(choice.bound)} points below the best of all {runs} runs."
+            text += f" It is at most {at_most(choice.bound)} points below the best of all {len(self.runs)} runs."
         yield Claim("choose", text, self.run, value=self.bound, high=self.bound, shown=enough, line="Choose")
-        asked = f"after {choice.last.questions:,} of {number_of(self.questions, 'question')}"
+        questions = number_of(self.questions, "question")
+        asked = f"after {choice.last.questions:,} of {questions}"
         if choice.stopped:
-            end = f"Asking stopped {asked}: that is within the margin of {margin:g} points."
+            text = f"Asking stopped {asked}: that is within the margin of {100 * margin:g} points."
         elif self.out_of_money:
-            end = f"The budget ended {asked}."
+            text = f"The budget ended {asked}."
         else:
-            end = f"All {number_of(self.questions, 'question')} are asked."
-        key = f"choose: {self.run}"
-        yield Claim("end", end, value=choice.last.questions, shown=True, qualifies=key, rank=1)
-        if not choice.stopped and np.isfinite(choice.bound):
-            names = [self.runs[run] for run in np.flatnonzero(choice.may_be_best)]
-            may = f"Only {names[0]} may" if alone else f"{listed(names)} may"
-            yield Claim("may be best", f"{may} be the best.", value=len(names), shown=True, qualifies=key, rank=2)
+            text = f"All {questions} are asked."
+        yield self._qualifying("end", text, 1, value=choice.last.questions)
+        if not choice.stopped and known:
+            may = f"Only {names[0]}" if len(names) == 1 else listed(names)
+            yield self._qualifying("may be best", f"{may} may be the best.", 2, value=len(names))
         if self.missing:
             are = "is" if self.missing == 1 else "are"
             text = f"{number_of(self.missing, 'answer')} {are} missing; these limits hold whatever they are."
-            yield Claim("missing", text, value=self.missing, shown=True, qualifies=key, rank=3)
+            yield self._qualifying("missing", text, 3, value=self.missing)
         sure = f"{100 * self.rules.confidence:g} of 100 choices"
         text = f"Quality is {self.outcome}. All limits hold together in {sure}, for questions like these."
-        yield Claim("confidence", text, shown=True, qualifies=key, rank=4)
+        yield self._qualifying("confidence", text, 4)
+
+    def _qualifying(self, kind: str, text: str, rank: int, value: float = math.nan) -> Claim:
+        """Return a claim that stands behind that of the chosen run."""
+        return Claim(kind, text, value=value, shown=True, qualifies=f"choose: {self.run}", rank=rank)
 
     def _next(self) -> Iterator[Claim]:
         """Say how many questions it would take."""
@@ -188,167 +181,85 @@ class Chosen:
 
     def _others(self) -> Iterator[Claim]:
         """Say of each other run after how many questions it is how far behind."""
-        last = self.choice.last
-        for run, gone in self.choice.dropped.items():
-            better = self.runs[gone.better]
-            text = (
-                f"{self.runs[run]}: dropped after {gone.questions:,} questions, {points(gone.behind)} points behind"
-                f" {better} ({points(gone.low)} to {points(gone.high)})."
-            )
-            yield Claim(
-                "dropped",
-                text,
-                self.runs[run],
-                better,
-                value=100 * gone.behind,
-                low=100 * gone.low,
-                high=100 * gone.high,
-                shown=True,
-            )
+        choice, last = self.choice, self.choice.last
+        for run, gone in choice.dropped.items():
+            reach = gone.behind, gone.low, gone.high
+            claim = self._behind(f"dropped after {gone.questions:,} questions, ", run, gone.better, reach, "")
+            yield replace(claim, kind="dropped", shown=True)
         for run in np.flatnonzero(last.left).tolist():
-            if run == self.choice.chosen:
+            if run == choice.chosen:
                 continue
-            low, high = float(self.choice.low[run]), float(self.choice.high[run])
-            text = f"{self.runs[run]}: {points(last.behind[run])} points behind {self.run}"
-            if np.isfinite(high):
-                text += f" ({points(low)} to {points(high)})"
-            text += f" after {last.questions:,} questions."
-            if not self.choice.may_be_best[run]:
-                text += " It is shown not to be the best."
-            behind = 100 * float(last.behind[run])
-            yield Claim("behind", text, self.runs[run], self.run, value=behind, low=100 * low, high=100 * high)
+            reach = float(last.behind[run]), float(choice.low[run]), float(choice.high[run])
+            end = f" after {last.questions:,} questions"
+            claim = self._behind("", run, choice.chosen, reach, end)
+            if not choice.may_be_best[run]:
+                claim = replace(claim, sentence=f"{claim.sentence} It is shown not to be the best.")
+            yield claim
+
+    def _behind(self, begin: str, run: int, better: int, reach: tuple[float, float, float], end: str) -> Claim:
+        """Say how far a run is behind another, with the limits of it where there are some."""
+        behind, low, high = reach
+        limits = f" ({points(low)} to {points(high)})" if np.isfinite(high) else ""
+        text = f"{self.runs[run]}: {begin}{points(behind)} points behind {self.runs[better]}{limits}{end}."
+        return Claim(
+            "behind",
+            text,
+            self.runs[run],
+            self.runs[better],
+            value=100 * behind,
+            low=100 * low,
+            high=100 * high,
+        )
 
     def write(self, folder: Path, about: dict[str, object]) -> None:
-        """Write claims, blocks and page into a folder; ``about`` says which choice it is."""
+        """Write claims and blocks into a folder; ``about`` says which choice it is."""
         said = {"choice": about, "run": self.run, "claims": list(plain(self.claims))}
         write_atomic(folder / "choice.json", json.dumps(said, indent=1, ensure_ascii=False) + "\n")
         write_table(self.blocks, folder / "blocks.csv")
-        write_atomic(folder / "choice.html", page(self))
 
 
 def block_line(number: int, shown: Look, runs: Sequence[str], spent: str) -> str:
     """Return what a block showed, in a line."""
-    parts = [f"block {number}: {shown.questions:,} questions, {number_of(int(shown.raced.sum()), 'run')}"]
-    lead = f"{runs[shown.leader]} leads"
+    line = f"block {number}: {shown.questions:,} questions, {number_of(int(shown.raced.sum()), 'run')}"
+    line += f"; {runs[shown.leader]} leads"
     if np.isfinite(shown.bound):
-        lead += f", at most {at_most(shown.bound)} points below the best"
-    parts.append(lead)
+        line += f", at most {at_most(shown.bound)} points below the best"
     if shown.dropped:
-        parts.append(f"{listed([runs[gone.run] for gone in shown.dropped])} dropped")
-    return "; ".join([*parts, spent])
+        line += f"; {listed([runs[gone.run] for gone in shown.dropped])} dropped"
+    return f"{line}; {spent}"
 
 
-def block_rows(
-    number: int, shown: Look, runs: Sequence[str], means: Sequence[float], taken: Amount
-) -> list[dict[str, object]]:
-    """Return the rows of a block in the table of blocks."""
-
-    def known(value: float) -> float:
-        return round(100 * value, 4) if np.isfinite(value) else math.nan
-
-    rows: list[dict[str, object]] = []
-    for run in np.flatnonzero(shown.raced).tolist():
-        rows.append(
-            {
-                "block": number,
-                "questions": shown.questions,
-                "requests": taken.requests,
-                "money": math.nan if taken.money is None else round(taken.money, 6),
-                "run": runs[run],
-                "left": int(shown.left[run]),
-                "mean": known(means[run]),
-                "behind": known(shown.behind[run]),
-                "behind_low": known(shown.low[run]),
-                "behind_high": known(shown.high[run]),
-                "bound": known(shown.bound),
-            }
-        )
-    return rows
-
-
-def figure(chosen: Chosen) -> Figure | None:
-    """Return the picture of a choice: how the interval of each run narrows over questions; None before a first look."""
-    looks = [shown for shown in chosen.choice.looks if np.isfinite(shown.bound)]
-    if not looks:
-        return None
-    every = range(0, len(looks), math.ceil(len(looks) / _INTERVALS))
-    thinned = [looks[at] for at in sorted({*every, len(looks) - 1})]
-    value = Value("points behind the leader", held=(0.0, 100 * chosen.rules.margin))
-    panels = {}
-    for run, name in enumerate(chosen.runs):
-        if run == chosen.choice.chosen:
-            title = f"{name} (chosen): at most so far below the best"
-            dots = [
-                Dot(name, at=seen.questions, value=100 * seen.bound, digits=1) for seen in thinned if seen.leader == run
-            ]
-        else:
-            title = name
-            dots = [_behind(name, run, seen) for seen in thinned if seen.raced[run]]
-        if dots:
-            panels[title] = Panel(value, dots)
-    return Chart(
-        "race",
-        "How far each run lies behind the leader, block by block",
-        f"Intervals hold together at {100 * chosen.rules.confidence:g} %, however often one looks. A run whose interval"
-        " lies above 0 drops out.",
-        panels,
-        {name: place for place, name in enumerate(chosen.runs)},
-        across="questions",
-        straight=True,
-        high=150,
-    ).lines()
-
-
-def _behind(name: str, run: int, seen: Look) -> Dot:
-    """Return how far a run lies behind the leader after a block."""
-    return Dot(
-        series=name,
-        at=seen.questions,
-        value=100 * float(seen.behind[run]),
-        low=100 * float(seen.low[run]),
-        high=100 * float(seen.high[run]),
-        digits=1,
-    )
-
-
-def page(chosen: Chosen) -> str:
-    """Return the page of a choice."""
-    said = chosen.claims
-    return shell(
-        "choice.html",
-        lines=lines_of(said),
-        further=further(said),
-        figure=figure(chosen),
-        blocks=chosen.blocks,
-        run=chosen.run,
-        generic=partial(generic, confidence=chosen.rules.confidence),
-    )
+def block_table(number: int, shown: Look, runs: Sequence[str], means: Floats, taken: Amount) -> pd.DataFrame:
+    """Return the rows of a block in the table of blocks; what is not known yet is NaN."""
+    raced = np.flatnonzero(shown.raced)
+    table = pd.DataFrame({"block": number, "questions": shown.questions, "requests": taken.requests}, index=raced)
+    table["money"] = np.nan if taken.money is None else round(taken.money, 6)
+    table["run"] = [runs[run] for run in raced]
+    table["left"] = shown.left[raced].astype(int)
+    values = {"mean": means, "behind": shown.behind, "behind_low": shown.low, "behind_high": shown.high}
+    for name, by_run in values.items():
+        table[name] = np.round(100 * by_run[raced], 4)
+    table["bound"] = round(100 * shown.bound, 4)
+    return table.replace(np.inf, np.nan)
 
 
 def replayed(played: Replay, runs: Sequence[str], rules: RaceRules) -> tuple[Claim, ...]:
     """Return what playing the race on answers that exist says."""
-    choice, margin = played.choice, f"{100 * rules.margin:g} points"
-    chosen, best = runs[choice.chosen], runs[played.best]
-    asked = f"{choice.last.questions:,} of {played.questions:,} questions"
+    choice, chosen = played.choice, runs[played.choice.chosen]
+    questions = f"{played.questions:,} questions"
     if choice.stopped:
-        first = f"It would have stopped after {asked} with {chosen}"
+        text = f"It would have stopped after {choice.last.questions:,} of {questions} with {chosen}"
     else:
-        first = f"It would have asked all {played.questions:,} questions and chosen {chosen}"
-    bound = "" if math.isnan(choice.bound) else f", at most {at_most(choice.bound)} points below the best"
-    yes = Claim(
-        "replay",
-        f"{first}{bound}. Asking everything says {best}.",
-        chosen,
-        value=choice.last.questions,
-        shown=True,
-        line="Choose",
-    )
-    low, middle, high = (100 * float(np.quantile(played.answers, at)) for at in (0.05, 0.5, 0.95))
-    broken = "none" if not played.broken else f"{played.broken:,}"
+        text = f"It would have asked all {questions} and chosen {chosen}"
+    if np.isfinite(choice.bound):
+        text += f", at most {at_most(choice.bound)} points below the best"
+    text += f". Asking everything says {runs[played.best]}."
+    once = Claim("replay", text, chosen, value=choice.last.questions, shown=True, line="Choose")
     text = (
-        f"In {played.orders:,} random orders {played.within:,} chose a run within {margin}, {played.stopped:,} stopped"
-        f" early, {broken} broke its bound."
+        f"In {played.orders:,} random orders {played.within:,} chose a run within {100 * rules.margin:g} points,"
+        f" {played.stopped:,} stopped early, {played.broken or 'none'} broke its bound."
     )
     orders = Claim("orders", text, value=played.within, shown=True, line="Choose", rank=1)
+    low, middle, high = (100 * np.quantile(played.answers, (0.05, 0.5, 0.95))).tolist()
     cost = f"It asks for {middle:.0f} % of the answers (median of these orders; 9 of 10: {low:.0f} to {high:.0f} %)."
-    return yes, orders, Claim("answers", cost, value=middle, low=low, high=high, shown=True, line="Cost")
+    return once, orders, Claim("answers", cost, value=middle, low=low, high=high, shown=True, line="Cost")

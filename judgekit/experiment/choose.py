@@ -8,7 +8,7 @@ asking stops once the leader is at most the margin below the best (`judgekit.ana
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -44,15 +44,16 @@ from judgekit.client.sync import with_session
 from judgekit.collection import Collection
 from judgekit.data.manifest import MANIFEST, InputFile, sources, write_manifest
 from judgekit.data.outputs import check_folder
+from judgekit.data.runs import Run
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.errors import BudgetError, UsageError
-from judgekit.experiment.choice import Chosen, Spent, block_line, block_rows
+from judgekit.experiment.choice import Chosen, Spent, block_line, block_table
 from judgekit.experiment.file import Config, kept_of, load
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.progress import Event, Progress
 
-_FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv", "choice.html")
+_FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv")
 _STAGE = "answer"
 _ROOM = 1.2
 """How much dearer than the blocks before it a block may be: one that is begun should not end at the budget."""
@@ -89,14 +90,17 @@ class RunContest:
     Attributes:
         prepared: the experiment.
         answering: who answers, and the one metric that rates the answers.
-        depth: how many documents are answered from.
         rules: margin and confidence.
     """
 
     prepared: Prepared
     answering: Answering
-    depth: int
     rules: RaceRules
+
+    @property
+    def depth(self) -> int:
+        """How many documents are answered from."""
+        return self.prepared.answer_depth
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -118,32 +122,21 @@ class RunContest:
         """The order in which questions are asked, and the blocks."""
         return random_order(len(self.questions), self.rules.seed, self.groups)
 
+    @cached_property
+    def equal(self) -> Bools | None:
+        """Which pairs of runs have equal lists."""
+        return _equal_of(self.prepared, self.prepared.collection.runs, self.questions)
+
     def answered(self, quality: Floats, questions: int) -> RunAnswers:
         """Return the answers to the first questions in the order of asking."""
         groups = None if self.groups is None else self.groups[self.order.places][:questions]
-        return RunAnswers(quality[:, :questions], groups, self._equal)
+        return RunAnswers(quality[:, :questions], groups, self.equal)
 
-    @cached_property
-    def _equal(self) -> Bools | None:
-        """Which pairs of runs have equal lists; an application may answer the same list in two ways."""
-        if isinstance(self.answering.answerer, Imported):
-            return None
-        return equal_lists(self.prepared.collection.runs, self.questions, self.depth)
-
-    def block(self, begin: int, end: int, runs: Sequence[str]) -> QuestionBlock:
+    def block(self, begin: int, end: int, runs: AbstractSet[str] | Sequence[str]) -> QuestionBlock:
         """Return some questions, in the order of asking, with some runs."""
         collection = self.prepared.collection.only(self.questions[place] for place in self.order.places[begin:end])
         collection = replace(collection, runs=tuple(run for run in collection.runs if run.name in runs))
-        imported = self.answering.answerer
-        if not isinstance(imported, Imported):
-            return QuestionBlock(collection, self.answering, self.depth)
-        given = {}
-        for answered, occurrences in imported.given.items():
-            kept = [place for place in occurrences if place.run in runs and place.depth == self.depth]
-            if kept and answered.query.query_id in collection.queries:
-                given[answered] = kept
-        answering = replace(self.answering, answerer=replace(imported, given=given))
-        return QuestionBlock(collection, answering, self.depth)
+        return QuestionBlock(collection, self.answering, self.depth)
 
     @property
     def everything(self) -> QuestionBlock:
@@ -161,16 +154,10 @@ class RunContest:
             amount += session.usage(rating_stage(_STAGE, metric)).standalone
         return amount
 
-    @property
-    def outcome(self) -> str:
-        """What answers are rated by, in words."""
-        return f"{self.answering.metrics[0].name} of answers from the top {self.depth}"
-
     def about(self, inputs: Mapping[str, InputFile]) -> dict[str, object]:
         """Return what makes this choice another one than others."""
-        hashes = {role: inputs[role].sha256[:12] for role in self.prepared.config.files()}
-        return {
-            **hashes,
+        about: dict[str, object] = {role: inputs[role].sha256[:12] for role in self.prepared.config.files()}
+        return about | {
             "margin_points": 100 * self.rules.margin,
             "confidence": self.rules.confidence,
             "seed": self.rules.seed,
@@ -181,6 +168,21 @@ class RunContest:
             "model": self.answering.model,
             "prompt": self.prepared.config.answers.prompt,
         }
+
+
+def _groups_of(prepared: Prepared, query_ids: Iterable[str]) -> Ints | None:
+    """Return the number of each question's group, where the experiment names some."""
+    if prepared.groups is None:
+        return None
+    return np.unique([prepared.groups[query_id] for query_id in query_ids], return_inverse=True)[1]
+
+
+def _equal_of(prepared: Prepared, runs: Sequence[Run], query_ids: Sequence[str]) -> Bools | None:
+    """Return which pairs of runs have equal lists; None where one list may have two answers."""
+    # An application may answer the same list in two ways.
+    if prepared.deciding is None or isinstance(prepared.deciding.answerer, Imported):
+        return None
+    return equal_lists(runs, query_ids, prepared.answer_depth)
 
 
 def contest(
@@ -195,22 +197,18 @@ def contest(
     prepared = prepare(config, cache=cache)
     if len(prepared.collection.runs) < 2:
         raise UsageError("choose needs two runs or more: there is nothing to choose between")
-    answers = prepared.config.answers
-    if prepared.deciding is None:
+    answers, deciding = prepared.config.answers, prepared.deciding
+    outcome = str(answers.declared.outcome)
+    if deciding is None or isinstance(deciding.answerer, Imported):
         raise UsageError(
-            f"choose asks for answers, and {answers.declared.outcome!r} is rated elsewhere: play it on results of"
+            f"choose asks for answers, and those that {outcome!r} rates are there: play it on results of"
             " `judgekit run` with --replay"
         )
-    metric = prepared.deciding.metrics[answers.metrics.index(str(answers.declared.outcome))]
-    made = RunContest(
-        prepared=prepared,
-        answering=replace(prepared.deciding, metrics=(metric,)),
-        depth=prepared.answer_depth,
-        rules=rules_of(prepared.config, margin),
-    )
-    groups = made.groups
-    if groups is not None and len(np.unique(groups)) < LEAST:
-        raise UsageError(f"choose needs at least {LEAST} groups of questions, and there are {len(np.unique(groups))}")
+    metric = deciding.metrics[answers.metrics.index(outcome)]
+    made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))
+    groups = len(np.unique(made.groups)) if made.groups is not None else LEAST
+    if groups < LEAST:
+        raise UsageError(f"choose needs at least {LEAST} groups of questions, and there are {groups}")
     return made
 
 
@@ -232,7 +230,7 @@ class _Course:
     looks: list[Look] = field(default_factory=list)
     taken: Amount = field(default_factory=Amount)
     lists: int = 0
-    rows: list[dict[str, object]] = field(default_factory=list)
+    blocks: list[pd.DataFrame] = field(default_factory=list)
     out_of_money: bool = False
 
     def __post_init__(self) -> None:
@@ -245,8 +243,8 @@ class _Course:
         left = np.ones(len(contest.runs), np.bool_)
         begin, answers = 0, 0
         error = rules.error / (len(contest.runs) - 1)
-        for number, end in enumerate(contest.order.ends, start=1):
-            block = contest.block(begin, end, [contest.runs[run] for run in np.flatnonzero(left)])
+        for end in contest.order.ends:
+            block = contest.block(begin, end, {contest.runs[run] for run in np.flatnonzero(left)})
             table = await self._asked(block)
             if table is None:
                 self.out_of_money = True
@@ -256,10 +254,7 @@ class _Course:
             answers += int(left.sum()) * (end - begin)
             known = limits(contest.answered(self.quality, end), [end], error)[0]
             shown = look(known, left, answers, rules)
-            self.looks.append(shown)
-            means = known_means(self.quality[:, :end]).tolist()
-            self.rows += block_rows(number, shown, contest.runs, means, self.taken)
-            self.progress(Event("choose", end, len(contest.questions), note=self._line(number, shown)))
+            self._note(shown)
             left, begin = shown.left, end
             if stops(shown, rules):
                 break
@@ -284,17 +279,21 @@ class _Course:
 
     def _take(self, table: pd.DataFrame, begin: int, end: int) -> None:
         """Take in the answers of a block."""
-        run_at = {name: at for at, name in enumerate(self.contest.runs)}
-        places = self.contest.order.places[begin:end].tolist()
-        question_at = {self.contest.questions[place]: at for at, place in enumerate(places, start=begin)}
-        at = [run_at[run] for run in table["run"]], [question_at[query_id] for query_id in table["query_id"]]
-        self.quality[at] = table["value"].to_numpy(np.float64)
+        asked = [self.contest.questions[place] for place in self.contest.order.places[begin:end]]
+        values = table.pivot(index="run", columns="query_id", values="value")
+        self.quality[:, begin:end] = values.reindex(index=list(self.contest.runs), columns=asked)
 
-    def _line(self, number: int, shown: Look) -> str:
+    def _note(self, shown: Look) -> None:
+        """Keep what a block showed, and tell it."""
+        runs, number = self.contest.runs, len(self.looks) + 1
+        self.looks.append(shown)
+        means = known_means(self.quality[:, : shown.questions])
+        self.blocks.append(block_table(number, shown, runs, means, self.taken))
         took = f"{self.taken.requests:,} requests"
         if self.taken.money:
             took = f"{self.taken.money:,.2f} spent"
-        return block_line(number, shown, self.contest.runs, took)
+        line = block_line(number, shown, runs, took)
+        self.progress(Event("choose", shown.questions, len(self.contest.questions), note=line))
 
     def chosen(self) -> Chosen:
         """Return the choice."""
@@ -320,10 +319,10 @@ class _Course:
                 currency=contest.prepared.config.costs().currency,
             ),
             missing=missing,
-            outcome=contest.outcome,
+            outcome=f"{contest.answering.metrics[0].name} of answers from the top {contest.depth}",
             caution=contest.prepared.outcome.caution,
             out_of_money=self.out_of_money,
-            blocks=pd.DataFrame(self.rows),
+            blocks=pd.concat(self.blocks, ignore_index=True),
         )
 
 
@@ -347,7 +346,7 @@ def choose(
         experiment: the experiment file, or what `load` returned.
         margin: the most points that the chosen run may lose against the best; by default the experiment's
             ``margin_points``.
-        out: folder for the claims, the table of blocks and the page; nothing is written without it.
+        out: folder for the claims and the table of blocks; nothing is written without it.
         trust: as for `judgekit.run`, of an experiment file.
         asking: as for `judgekit.run`. Its limits count all that the choice needs, replies that are in the store
             included.
@@ -397,13 +396,6 @@ def _check_same(folder: Path, about: Mapping[str, object]) -> None:
             )
 
 
-def _groups_of(prepared: Prepared, query_ids: Iterable[str]) -> Ints | None:
-    """Return the number of each question's group, where the experiment names some."""
-    if prepared.groups is None:
-        return None
-    return np.unique([prepared.groups[query_id] for query_id in query_ids], return_inverse=True)[1]
-
-
 def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Replay, tuple[str, ...], RaceRules]:
     """Play the race on the answers of a results folder, in the order of the seed and in 200 random ones.
 
@@ -411,19 +403,17 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
         DataError, UsageError: the folder does not hold results, or not the answers of two runs.
     """
     prepared, _, quality = read_results(Path(folder))
-    declared, depth, deciding = prepared.config.answers.declared, prepared.answer_depth, prepared.deciding
+    declared = prepared.config.answers.declared
     if declared.assigned is not None:
         raise UsageError("choose compares runs on the same questions, and each rating is about one run drawn at random")
-    rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == depth)]
-    rows = rows[rows["model"] == (rows["model"].max() if deciding is None else deciding.model)]
-    wide = rows.pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
+    rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == prepared.answer_depth)]
+    model = rows["model"].max() if prepared.deciding is None else prepared.deciding.model
+    wide = rows[rows["model"] == model].pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]
     if len(runs) < 2:
         raise UsageError(f"{folder}: answers of two runs or more are needed to play a choice between them")
-    names = tuple(run.name for run in runs)
-    equal = None
-    if deciding is not None and not isinstance(deciding.answerer, Imported):
-        equal = equal_lists(runs, wide.columns, depth)
-    answers = RunAnswers(wide.loc[list(names)].to_numpy(np.float64), _groups_of(prepared, wide.columns), equal)
+    names, questions = tuple(run.name for run in runs), wide.columns.tolist()
+    values = wide.loc[list(names)].to_numpy(np.float64)
+    answers = RunAnswers(values, _groups_of(prepared, questions), _equal_of(prepared, runs, questions))
     rules = rules_of(prepared.config, margin)
     return replay(answers, rules), names, rules

@@ -209,7 +209,7 @@ class AnswersConfig(_Section, OutcomeConfig):
             imported answers.
         grades: people's grades of answers, written by `judgekit annotate read`: they correct the outcome.
         modes: modes of answering, see below: the decision is about the first, and a table compares them.
-        options: the table ``[answers.options]``, see below.
+        context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
     """
 
     imported: _Several = Field(default=[], alias="import")
@@ -221,8 +221,8 @@ class AnswersConfig(_Section, OutcomeConfig):
     closed_book: bool = True
     ratings: list[str] = []
     grades: str | None = None
-    options: dict[str, bool | int | float | str] = {}
     modes: list[str] = []
+    context_tokens: Positive | None = None
 
     @property
     def endpoints(self) -> list[str | None]:
@@ -535,49 +535,40 @@ def kept_of(config: Config) -> str:
     return f"{ANCHOR}{config.path.parent.absolute()}\n{FILE}{config.path.name}\n{config.toml()}"
 
 
-def of_another(folder: Path, config: Config) -> str | None:
-    """Return the experiment file that a results folder came from, if that is another one."""
+def _experiment_of(folder: Path) -> Path | None:
+    """Return the experiment file that a results folder came from; None of a folder that holds no results."""
     with suppress(OSError, UnicodeDecodeError):
         first, second, *_ = (*(folder / "resolved.toml").read_text(encoding="utf-8").split("\n", 2), "")
-        other = Path(first.removeprefix(ANCHOR), second.removeprefix(FILE))
-        if first.startswith(ANCHOR) and second.startswith(FILE) and other.resolve() != config.path.resolve():
-            return str(other)
+        if first.startswith(ANCHOR) and second.startswith(FILE):
+            return Path(first.removeprefix(ANCHOR), second.removeprefix(FILE))
     return None
 
 
+def of_another(folder: Path, config: Config) -> str | None:
+    """Return the experiment file that a results folder came from, if that is another one."""
+    other = _experiment_of(folder)
+    return None if other is None or other.resolve() == config.path.resolve() else str(other)
+
+
 def config_of(folder: Path) -> Config:
-    """Return the experiment that a results folder came from."""
+    """Return the experiment that a results folder came from.
+
+    Raises:
+        ConfigError, DataError: it holds no results, or those of a version of judgekit with another experiment file.
+    """
     content, path = _resolved(folder)
-    config = parse_config(content, path)
+    try:
+        config = parse_config(content, path)
+    except ConfigError as error:
+        cure = "If another version of judgekit made these results, run the experiment again"
+        raise ConfigError(f"{error.reason} {cure}", folder / path.name, error.key) from None
     trust.check(content, path, folder)
     return config
 
 
-def _without_retired(content: dict[str, Any]) -> None:
-    """Bring the experiment of an older version's results into today's form."""
-    for table in ("prompts", "canary", "report"):
-        content.pop(table, None)
-    for endpoint in content.get("endpoints", {}).values():
-        for key in ("family", "patience_s", "max_reply_mb"):
-            endpoint.pop(key, None)
-    money = content.get("money", {})
-    wage, minutes = money.pop("wage", None), money.pop("minutes", None)
-    if wage is not None and minutes is not None:
-        money["judgment"] = wage * minutes / 60
-    outcome = content.get("analysis", {}).pop("primary_metric", None)
-    if outcome is not None:
-        content.setdefault("answers", {}).setdefault("outcome", outcome)
-
-
 def _resolved(folder: Path) -> tuple[dict[str, Any], Path]:
     """Return what a results folder keeps of its experiment, and the file that relative paths in it go from."""
-    path = folder / "resolved.toml"
-    try:
-        first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-        if not first.startswith(ANCHOR):
-            raise ValueError
-        content = tomllib.loads(rest)
-        _without_retired(content)
-        return content, Path(first.removeprefix(ANCHOR)) / path.name
-    except (OSError, ValueError):
-        raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None
+    path, source = folder / "resolved.toml", _experiment_of(folder)
+    if source is None:
+        raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder)
+    return tomllib.loads(path.read_text(encoding="utf-8")), source.parent / path.name

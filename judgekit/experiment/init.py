@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +35,6 @@ from judgekit.experiment.inputs import (
     Seen,
     common_folder,
     is_inside,
-    likely_columns,
     seen,
 )
 from judgekit.experiment.joined import folded, give_results_ids, give_tables_ids, references_of, with_references
@@ -147,7 +145,7 @@ class _Survey:
         )
         text = plan.toml()
         self._check(tomllib.loads(text), asked)
-        self._explain_unused(referenced=plan.referenced)
+        self._explain_unused()
         imported = {name: path.read_text(encoding="utf-8") for name, path in self.files.imported.items()}
         return Draft(
             self.files.folder,
@@ -386,20 +384,12 @@ class _Survey:
         checked = prepare(config, keys=False).collection.only(asked)
         self.files.cautions += [note for note in (*lacking(checked), *checked.notes) if note not in self.files.cautions]
 
-    def _explain_unused(self, *, referenced: bool) -> None:
-        """Say why files are not used, and how a table may be whose columns are not known."""
-        named: list[str] = []
+    def _explain_unused(self) -> None:
+        """Say why files are not used."""
         for file in self.files.all:
             file.leave("no other file needs it")
-            form = likely_columns(file, self.runs) if file.unknown_table and not file.taken else ""
-            if not form:
-                continue
-            loss = " Without it no question has a reference answer." if "answers=" in form and not referenced else ""
-            self.files.cautions.append(f"{file.name} is not used: nothing says what its columns hold.{loss}")
-            named.append(f"'{form}:{file.path}'")
-        if named:
-            command = " ".join(["judgekit init", shlex.quote(str(self.files.root)), *named, "--overwrite"])
-            self.files.cautions.append(f"If these columns are right, run: {command}")
+            if file.unknown_table and not file.taken:
+                self.files.cautions.append(f"{file.name} is not used: nothing says what its columns hold.")
 
     def _incomplete(self, missing: list[str]) -> Draft:
         none = f"there are no {' and no '.join(missing)} here"
@@ -408,8 +398,7 @@ class _Survey:
         reason = f"{none}, and an experiment needs questions, passages and runs"
         table = next((file for file in self.files.all if file.unknown_table), None)
         if table is not None:
-            form = likely_columns(table, self.runs) or f"{table.unknown_table}(id=…,text=…)"
-            command = f"judgekit init {self.files.root} '{form}:{table.path}'"
+            command = f"judgekit init {self.files.root} '{table.unknown_table}(id=…,text=…):{table.path}'"
             reason += f". If columns have other names, say what they are: {command}"
         traces = [file.name for file in self.files.all if file.kinds == ["traces"]]
         if traces:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,21 +13,17 @@ from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms.delimited import TSV, PlainQuotes
 from judgekit.data.outputs import is_results_folder
-from judgekit.data.recognise import Recognised, recognise, records_of
+from judgekit.data.recognise import Recognised, recognise
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.columns import columns_of
 from judgekit.registry import register
-from judgekit.spec import Spec, split_form
+from judgekit.spec import split_form
 
 IMPORTED: Final = "imported"
 """The folder for what `init` writes again with the ids of the questions."""
 LISTED: Final = 5
 """Files of one kind in a folder that are listed one by one where they are not used."""
-_GUESSED_FROM: Final = 20
-"""Rows from which the columns of an unknown table are guessed."""
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4}")
-"""A day as sheets note when a question was asked (`Erfasst am`), which was once taken for its reference answer."""
 _NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
 _PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
 _NO_TEXT: Final = "save its text as .txt or .md"
@@ -287,47 +281,6 @@ def question_column(file: Input) -> str:
     if file.kinds or content.flat is None or content.nested or by_id:
         return ""
     return content.named.get("text") or next((name for name in QUERY["text"][1:] if name in content.fields), "")
-
-
-def likely_columns(file: Input, runs: Collection[str]) -> str:
-    """Return what the columns of an unknown table may be, as its form; "" where their cells do not show it."""
-    flat = file.content.flat
-    if flat is None:
-        return ""
-    try:
-        rows = [*islice(records_of(file.given, flat), _GUESSED_FROM)]
-    except DataError:
-        return ""
-    cells = {name: [str(record.fields.get(name) or "") for record in rows] for name in file.content.fields}
-    words = [name for name, values in cells.items() if all(len(value.split()) == 1 for value in values)]
-    run = next((name for name in words if {*cells[name]} <= {*runs}), None)
-    question = next((name for name, values in cells.items() if _are_questions(values)), None)
-    # A rating says the same of many answers; an id, a time or a reference does not.
-    by_variety = sorted((name for name in words if name != run), key=lambda name: len({*cells[name]}))
-    roles: dict[str, str] = {}
-    if run is not None and by_variety:
-        value = by_variety[0]
-        identifier = next((name for name in words if name not in (run, value)), None)
-        if question is not None:
-            roles = {"text": question, "run": run, "value": value}
-        elif identifier is not None:
-            roles = {"query_id": identifier, "run": run, "value": value}
-    elif question is not None:
-        roles = {"text": question}
-        first = file.content.fields[0]
-        if first in words:
-            roles["id"] = first
-        dated = {name for name, values in cells.items() if all(_DAY.match(value) for value in values if value)}
-        varied = (name for name, values in cells.items() if 2 * len({*values}) > len(values) and name not in dated)
-        reference = next((name for name in varied if name not in roles.values()), None)
-        if reference is not None:
-            roles["answers"] = reference
-    # In double quotes: the shell's are single ones.
-    return str(Spec(flat.name, tuple(roles.items()))).replace("'", '"') if len(roles) > 1 else ""
-
-
-def _are_questions(texts: Sequence[str]) -> bool:
-    return 2 * sum(text.rstrip().endswith(("?", "？", "؟")) for text in texts) > len(texts)
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,24 @@ from html import escape
 from itertools import chain
 from os.path import relpath
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.claims import wrapped
-from judgekit.analysis.foresight import bound_of, questions_for, race_length, shown_lead
+from judgekit.analysis.foresight import questions_for, race_length, shown_lead
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking
-from judgekit.client.budget import Budget, Prices, Spending
+from judgekit.client.budget import Budget, Spending
 from judgekit.client.estimates import Foreseen, exactly, rounded
 from judgekit.client.waves import Plan
 from judgekit.collection import Collection
 from judgekit.data.documents import Doc, MemoryDocs, Queries
 from judgekit.data.files import read_table, write_table
-from judgekit.data.frames import as_runs
+from judgekit.data.frames import AsDocs, as_runs
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
@@ -40,6 +40,7 @@ from judgekit.experiment.querylog import LogCoverage, compared
 from judgekit.experiment.run import asked, count
 from judgekit.metrics import parse_measures
 from judgekit.people.sampling import systematic
+from judgekit.rules import Rules
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,6 +54,7 @@ _WIDTH: Final = 110
 _AHEAD: Final = 0.1
 """The lead of which a plan says how soon it ends a choice."""
 _COUNTS: Final = ("requests", "judgments", "references", "tokens", "money")
+_UNKNOWN: Final = exactly(math.nan)
 
 
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
@@ -91,19 +93,16 @@ class PilotPlan:
         costs: by strategy and set of ``questions`` (pilot or all): ``requests`` that the store lacks, ``judgments`` by
             people, ``references`` to write, about how many ``tokens``, replies included, and about how much ``money``,
             most likely from ``money_low`` to ``money_high``; NaN is unknown.
-        power: for the pilot and for twice its questions: the smallest ``r``, that of ``variants`` of one retriever, and
-            the smallest lead in points with which the best run is shown, where runs that are equally good answer 10, 20
-            and 40 % of the questions differently. Empty with one run.
-        choice: for the same shares (``differ``): after how many questions at hand `judgekit choose` ends if one run
-            leads by ten points (``ahead``), the share of them that it ``saves`` then, how many bound the loss of any
-            of some equally good runs by the margin (``bound``), and, with a budget, how many questions of all runs it
-            pays for (``paid``) and what choosing loses at most then, in points (``loss``). Empty with one run.
+        power: what the pilot shows, and what a choice takes, if runs that are equally good answer 10, 20 or 40 % of the
+            questions differently (``differ``): the smallest ``r``, that of ``variants`` of one retriever, and the
+            smallest ``lead`` in points with which the best run is shown; how many questions bound the loss of any of
+            some equally good runs by the margin (``bound``); after how many questions at hand `judgekit choose` ends if
+            one run leads by ten points (``ahead``), and the share of them that it ``saves`` then. Empty with one run.
         margin: of the experiment, in points.
         currency: of all money.
         budget: as given.
         coverage: how the questions lie beside those of a query log, if one is given.
         file: where the sample was written.
-        replaced: how many questions of the sample that was there are not in this one.
         own: the sample that the experiment names, if it does.
         folder: that of the experiment file, to which its paths are relative.
         trusted: the labeler whose labels stand in the place of answers; "" where there are answers.
@@ -117,13 +116,11 @@ class PilotPlan:
     sample: pd.DataFrame = field(repr=False)
     costs: pd.DataFrame = field(repr=False)
     power: pd.DataFrame = field(repr=False)
-    choice: pd.DataFrame = field(repr=False)
     margin: float
     currency: str = ""
     budget: float | None = None
     coverage: LogCoverage | None = None
     file: Path | None = None
-    replaced: int = 0
     own: Path | None = None
     folder: Path = Path()
     trusted: str = ""
@@ -134,22 +131,27 @@ class PilotPlan:
         Raises:
             UsageError: there is another file, or the experiment's own sample with questions that are not in this one.
         """
-        path, head, lost = Path(path), ",".join(SAMPLE.columns).encode(), 0
+        path = Path(path)
         if path.suffix != ".csv":
             raise UsageError(f"{path}: the name of a sample ends in .csv")
-        if path.exists() and not (path.is_file() and path.read_bytes().startswith(head)):
-            raise UsageError(f"{path} exists and is not a sample: choose another --out")
         if path.exists():
-            # Not as an input: it is written again below.
-            before = set(pd.read_csv(path, dtype=str, keep_default_na=False)["query_id"])
-            lost = len(before.difference(self.sample["query_id"]))
-            if lost and self.own is not None and path.samefile(self.own):
-                raise UsageError(
-                    f"{path} is the sample of this experiment, and the plan leaves out {lost:,} of its {len(before):,}"
-                    " questions. Add to it with --results, choose another --out, or delete it"
-                )
+            self._check_replaced(path)
         write_table(self.sample, path)
-        return replace(self, file=path, replaced=lost)
+        return replace(self, file=path)
+
+    def _check_replaced(self, path: Path) -> None:
+        """Refuse to replace what is no sample, and a sample whose questions the experiment asks."""
+        if not (path.is_file() and path.read_bytes().startswith(",".join(SAMPLE.columns).encode())):
+            raise UsageError(f"{path} exists and is not a sample: choose another --out")
+        if self.own is None or not path.samefile(self.own):
+            return
+        before = set(pd.read_csv(path, dtype=str, keep_default_na=False)["query_id"])  # no input: it is written again
+        lost = before.difference(self.sample["query_id"])
+        if lost:
+            raise UsageError(
+                f"{path} is the sample of this experiment, and the plan leaves out {len(lost):,} of its"
+                f" {len(before):,} questions. Add to it with --results, choose another --out, or delete it"
+            )
 
     def __str__(self) -> str:
         return "\n".join([*self._about(), "", *self._table(), *self._money()])
@@ -159,20 +161,18 @@ class PilotPlan:
 
     def _about(self) -> Iterator[str]:
         """Yield which questions, and what they can show."""
-        runs, size = len(self.runs), f"{self.questions:,} questions"
-        if runs > 1:
-            yield f"Lists     differ on {self.differ:,} of {size} at depth {self.depth} ({runs} runs)."
+        size = f"{self.questions:,} questions"
+        if len(self.runs) > 1:
+            yield f"Lists     differ on {self.differ:,} of {size} at depth {self.depth} ({len(self.runs)} runs)."
         else:
             yield f"Lists     {size}, one run: the pilot is drawn at random, and there is nothing to choose between."
         yield self._pilot()
-        if self.replaced:
-            yield f"          {self.file} held another sample: {self.replaced:,} of its questions are not in this one."
         if self.trusted:
             yield f"Outcome   the order of the runs under {self.trusted}: there are no answers and no references."
         if len(self.power):
             yield wrapped([("Can show", self._can_show())], _WIDTH)
-        if len(self.choice) and not self.trusted:
-            yield wrapped([("Choose", self._choosing())], _WIDTH)
+            if self.margin > 0 and not self.trusted:
+                yield wrapped([("Choose", self._choosing())], _WIDTH)
         if self.coverage is not None:
             yield from self.coverage.lines()
 
@@ -189,72 +189,54 @@ class PilotPlan:
         return line
 
     def _can_show(self) -> str:
-        """Return the smallest r and lead that the pilot, and one of twice its size, can show."""
+        """Return the smallest r and lead that the pilot can show."""
         followed = "judgments" if self.trusted else "answers"
-        pilot, twice = self.power.to_dict("records")
+        first = self.power.iloc[0]
         return (
-            f"labels that follow the {followed} within a question with a correlation r of {_r(pilot['r'])}"
-            f" ({_r(pilot['variants'])} for variants of one retriever); the best of {len(self.runs)} runs, if it"
-            f" leads by {_leads(pilot)} points, where 10, 20 or 40 % of the answers of equal"
-            f" runs differ. With {twice['questions']:,.0f} questions: {_r(twice['r'])} ({_r(twice['variants'])});"
-            f" {_leads(twice)} points. How much a labeling gains cannot be planned."
+            f"labels that follow the {followed} within a question with a correlation r of {_r(first['r'])}"
+            f" ({_r(first['variants'])} for variants of one retriever); the best of {len(self.runs)} runs, if it"
+            f" leads by {self._by_share('lead')} points, where 10, 20 or 40 % of the answers of equal"
+            " runs differ. How much a labeling gains cannot be planned."
         )
 
     def _choosing(self) -> str:
         """Return what `judgekit choose` takes."""
-        ahead = _listed([f"{number:,.0f}" for number in self.choice["ahead"]])
-        bound = _listed([f"{number:,.0f}" for number in self.choice["bound"]])
-        saved = _listed([f"{share:.0%}" for share in self.choice["saves"]])
         text = (
-            f"To show that no run costs more than {self.margin:g} points takes about {bound} questions if all are"
-            f" equally good. If one leads by {100 * _AHEAD:g} points, judgekit choose "
+            f"To show that no run costs more than {self.margin:g} points takes about {self._by_share('bound')}"
+            f" questions if all are equally good. If one leads by {100 * _AHEAD:g} points, judgekit choose "
         )
-        if self.choice["saves"].max() < _WORTH_SAYING:
-            text += f"is not likely to end before all {self.questions:,} questions are asked."
-        else:
-            text += f"ends after about {ahead} of {self.questions:,}: {saved} less."
-        middle = self.choice.iloc[1]
-        if math.isfinite(middle["loss"]):
-            text += (
-                f" The budget pays for {_count(middle['paid'])} questions of all runs; choosing then loses at most"
-                f" about {middle['loss']:.1f} points."
-            )
-        return text
+        if self.power["saves"].max() < _WORTH_SAYING:
+            return text + f"is not likely to end before all {self.questions:,} questions are asked."
+        saved = self._by_share("saves", "{:.0%}")
+        return text + f"ends after about {self._by_share('ahead')} of {self.questions:,}: {saved} less."
 
-    def _table(self) -> list[str]:
-        """Return the costs as lines: of the pilot, and of all questions."""
+    def _by_share(self, column: str, form: str = "{:,.0f}") -> str:
+        """Return what a column of `power` says for each share of answers that differ."""
+        *others, last = [form.format(value) for value in self.power[column]]
+        return f"{', '.join(others)} or {last}"
+
+    def _table(self) -> Iterator[str]:
+        """Yield the costs as lines: of the pilot, and of all questions."""
         shown = [name for name in _COUNTS if name == "requests" or self.costs[name].fillna(0).any()]
-        of_pilot = self.costs[self.costs["questions"] == "pilot"].to_dict("records")
-        of_all = self.costs[self.costs["questions"] == "all"].to_dict("records")
-        rows = [["", *(name.replace("_", " ") for name in shown)]]
-        for pilot, every in zip(of_pilot, of_all, strict=True):
-            cells = [pilot["strategy"]]
-            for column in shown:
-                part, whole = _cell(pilot, column), _cell(every, column)
-                cells.append(part if part == whole else f"{part} / {whole}")
-            rows.append(cells)
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for strategy, *cells in rows:
-            aligned = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-            lines.append("  ".join([strategy.ljust(widths[0]), *aligned]))
+        pilot, every = (self.costs[self.costs["questions"] == questions] for questions in ("pilot", "all"))
+        cells: dict[str, list[str]] = {}
+        for column in shown:
+            cells[column] = []
+            for part, whole in zip(_cells(pilot, column), _cells(every, column), strict=True):
+                cells[column].append(part if part == whole else f"{part} / {whole}")
+        yield pd.DataFrame(cells, pilot["strategy"].tolist()).to_string()
         more = "; replies may lead to more requests" if self.costs["requests"].any() else ""
-        lines.append(f"Pilot / all questions. Nothing was asked{more}.")
+        yield f"Pilot / all questions. Nothing was asked{more}."
         if "money" in shown:
             unit = f" in {self.currency}" if self.currency else ""
-            lines.append(
-                f"Tokens and money{unit}: about, with replies. References that these questions have cost nothing; new"
-                " questions need them."
-            )
-        return lines
+            yield f"Tokens and money{unit}: about, with replies. References that these questions have cost nothing; new"
+            yield "questions need them."
 
-    def _money(self) -> Iterable[str]:
+    def _money(self) -> Iterator[str]:
         """Yield what is left of the budget."""
         if self.budget is None:
             return
-        (pilot,) = self.costs[(self.costs["strategy"] == TOGETHER) & (self.costs["questions"] == "pilot")].to_dict(
-            "records"
-        )
+        pilot = _of_pilot(self.costs)
         spent = float(pilot["money"])
         taken = f"about {_count(spent)} ({_count(pilot['money_low'])} to {_count(pilot['money_high'])})"
         if spent > self.budget:
@@ -264,35 +246,27 @@ class PilotPlan:
             yield f"Budget    {_count(self.budget)}: the pilot takes {taken}, about {rest} is left."
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return f"{', '.join(texts[:-1])} or {texts[-1]}"
-
-
-def _leads(row: Mapping[Any, Any]) -> str:
-    return _listed([f"{row[_lead_column(share)]:.0f}" for share in _DIFFER])
-
-
-def _lead_column(share: float) -> str:
-    """Return the column of `PilotPlan.power` for a share of differing answers: ``lead_10``."""
-    return f"lead_{100 * share:.0f}"
-
-
 def _r(value: float) -> str:
     return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
 
 
-def _cell(row: Mapping[Any, Any], column: str) -> str:
-    """Return a number of a row of costs; what is foreseen has three digits."""
-    value = float(row[column])
-    if column == "tokens" or (column == "money" and row["money_low"] < row["money_high"]):
-        return rounded(value) if value > 0 else _count(value)
-    return _count(value)
+def _cells(costs: pd.DataFrame, column: str) -> Iterator[str]:
+    """Yield the numbers of a column of costs as text; what is foreseen has three digits."""
+    for row in costs.to_dict("records"):
+        value = float(row[column])
+        foreseen = column == "tokens" or (column == "money" and row["money_low"] < row["money_high"])
+        yield rounded(value) if foreseen and value > 0 else _count(value)
 
 
 def _count(value: float) -> str:
     if math.isnan(value):
         return "-"
     return f"{value:,.2f}" if value != int(value) else f"{int(value):,}"
+
+
+def _of_pilot(costs: pd.DataFrame) -> pd.Series:
+    """Return what the whole pilot takes."""
+    return costs[(costs["strategy"] == TOGETHER) & (costs["questions"] == "pilot")].iloc[0]
 
 
 def plan(
@@ -326,77 +300,128 @@ def plan(
     """
     config = experiment if isinstance(experiment, Config) else load(experiment, whole=False, trusted=trust)
     own = None if config.data.sample is None else config.resolve(config.data.sample)
-    config = config.updated(data={"sample": None, "limit": None})
-    prepared = _prepared(config, asking.cache)
-    collection, money, outcome = prepared.collection, config.costs(), prepared.config.answers.declared.outcome
-    primary, ids = config.analysis.primary, list(collection.queries)
-    with located(config.path, "analysis.primary"):
-        cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
-    depth = min(cutoff or max(config.answers.depths), config.data.depth)
-    far = distances(collection.runs, ids, depth) if len(collection.runs) > 1 else np.ones(len(ids))
-    asked = _asked(Path(results), collection.queries) if results is not None else set[str]()
+    prepared = _prepared(config.updated(data={"sample": None, "limit": None}), asking.cache)
+    lists = _Lists.of(prepared, None if results is None else Path(results))
+    money = config.costs()
     budget = money.budget if budget is None else budget
     if budget is not None and not budget > 0:
         raise UsageError(f"a budget must be above 0, not {budget:g}")
-
-    def drawn(n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-        sample = _draw(ids, far, n, asked, config.analysis.seed)
-        return sample, _costs(prepared, list(sample["query_id"]), money, config.price_list(), asking.cache)
-
-    open_ = [query_id for query_id, distance in zip(ids, far, strict=True) if distance > 0 and query_id not in asked]
-    at_most = len(open_)
-    if not at_most:
-        raise UsageError(f"the runs have the same lists at depth {depth} for every question that is left to ask")
-    if questions is not None and not 1 <= questions <= at_most:
-        raise UsageError(f"{questions:,} questions were requested, but only {at_most:,} with different lists are left")
-    size = min(questions or _PILOT, at_most)
-    sample, costs = drawn(size)
+    if questions is not None and not 1 <= questions <= lists.left:
+        raise UsageError(
+            f"{questions:,} questions were requested, but only {lists.left:,} with different lists are left"
+        )
+    size, seed = min(questions or _PILOT, lists.left), config.analysis.seed
+    sample = lists.drawn(size, seed)
+    costs = _costs(prepared, sample, asking.cache)
     if budget is not None:
-        spent = _together(costs)
+        spent = float(_of_pilot(costs)["money"])
         if math.isnan(spent):
             raise UsageError(
                 "a budget needs prices: [prices.MODEL] for every model, and the price of a reference if"
                 " questions lack some"
             )
         if questions is None and spent > budget / 2:
-            sample, costs = drawn(max(1, int(size * budget / 2 / spent)))
+            sample = lists.drawn(max(1, int(size * budget / 2 / spent)), seed)
+            costs = _costs(prepared, sample, asking.cache)
+    outcome = prepared.config.answers.declared.outcome
+    texts = [query.text for query in prepared.collection.queries.values()]
     return PilotPlan(
-        runs=tuple(run.name for run in collection.runs),
-        depth=depth,
-        questions=len(ids),
-        differ=int((far > 0).sum()),
-        asked=len(asked),
+        runs=tuple(prepared.run_names),
+        depth=lists.depth,
+        questions=len(lists.ids),
+        differ=int((lists.distance > 0).sum()),
+        asked=len(lists.asked),
         sample=sample,
         costs=costs,
-        power=_power(int((far[np.isin(ids, sample["query_id"])] > 0).sum()), len(collection.runs)),
-        choice=_choice(config, len(collection.runs), len(ids), _paid(costs, len(ids), budget)),
+        power=_power(config.rules(), lists, sample),
         margin=config.analysis.margin_points,
         currency=money.currency,
         own=own,
         folder=config.path.parent,
-        trusted=next((name for name in trusted(prepared.labelers) if name == outcome), ""),
+        trusted=str(outcome) if outcome in trusted(prepared.labelers) else "",
         budget=budget,
-        coverage=None if query_log is None else compared([q.text for q in collection.queries.values()], query_log),
+        coverage=None if query_log is None else compared(texts, query_log),
     )
 
 
 def _prepared(config: Config, cache: str | Path | None) -> Prepared:
     """Read what there is; documents, endpoints and references that are not there yet are stood in for."""
     queries, docs, runs = config.collection()
-    depth, fields = config.data.depth, config.data.fields
-    if docs:
-        collection = Collection.make(queries, docs, runs, depth, None, fields, cache)
-    else:
-        ranked = [run.cut(depth) for run in as_runs(runs)]
-        doc_ids = set(chain.from_iterable(run.doc_ids for run in ranked))
+    ranked = [run.cut(config.data.depth) for run in as_runs(runs)]
+    texts: AsDocs = docs
+    if not docs:
         # Their ids stand for texts, so that different documents make different requests.
+        doc_ids = set(chain.from_iterable(run.doc_ids for run in ranked))
         texts = MemoryDocs(Doc(doc_id, doc_id) for doc_id in sorted(doc_ids))
-        collection = Collection.make(queries, texts, ranked, depth, None, fields, cache)
+    collection = Collection.make(queries, texts, ranked, config.data.depth, None, config.data.fields, cache)
     if not config.endpoints:
         any_model = EndpointConfig.model_validate({"base_url": "http://localhost/v1", "model": "model"})
         config = config.model_copy(update={"endpoints": {"model": any_model}})
     config, labelers, answering = programs(config, collection)
     return Prepared(config, collection, labelers, answering, ())
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The questions of an experiment, with how far the runs' lists of each differ.
+
+    Attributes:
+        ids: of the questions.
+        distance: how far the lists of each differ; 1 with one run.
+        depth: at which they are compared.
+        runs: how many runs there are.
+        asked: the questions that a run asked already.
+    """
+
+    ids: Sequence[str]
+    distance: Floats
+    depth: int
+    runs: int
+    asked: AbstractSet[str] = frozenset()
+
+    @classmethod
+    def of(cls, prepared: Prepared, results: Path | None) -> Self:
+        """Compare the lists of an experiment, of which a results folder may hold some questions.
+
+        Raises:
+            UsageError: no question with different lists is left to ask.
+        """
+        config, collection = prepared.config, prepared.collection
+        cutoff = None
+        if config.analysis.primary is not None:
+            with located(config.path, "analysis.primary"):
+                cutoff = parse_measures([config.analysis.primary], config.path.parent)[0].cutoff
+        depth = min(cutoff or max(config.answers.depths), config.data.depth)
+        ids, runs = list(collection.queries), len(collection.runs)
+        distance = distances(collection.runs, ids, depth) if runs > 1 else np.ones(len(ids))
+        asked: AbstractSet[str] = frozenset()
+        if results is not None:
+            asked = _asked(results, collection.queries)
+        lists = cls(ids, distance, depth, runs, asked)
+        if not lists.left:
+            raise UsageError(f"the runs have the same lists at depth {depth} for every question that is left to ask")
+        return lists
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """The places of the questions that may be drawn: their lists differ, and nobody asked them."""
+        return np.flatnonzero((self.distance > 0) & ~np.isin(self.ids, list(self.asked)))
+
+    @property
+    def left(self) -> int:
+        """How many questions may be drawn."""
+        return len(self.places)
+
+    def drawn(self, n: int, seed: int) -> pd.DataFrame:
+        """Return the sample: n questions drawn with probabilities by the square of how far their lists differ."""
+        # What was asked already counts for itself: given it, the others are drawn from the rest, so that weighted sums
+        # stay unbiased however the first were chosen.
+        weights = dict.fromkeys(self.asked, 1.0)
+        probability, at = systematic(self.distance[self.places] ** 2, n, np.random.default_rng(seed))
+        for place in at:
+            weights[self.ids[self.places[place]]] = 1 / probability[place]
+        sample = pd.DataFrame({"query_id": list(self.ids)})
+        return SAMPLE.check(sample.assign(weight=sample["query_id"].map(weights)).dropna().reset_index(drop=True))
 
 
 def _asked(folder: Path, queries: Queries) -> set[str]:
@@ -405,34 +430,20 @@ def _asked(folder: Path, queries: Queries) -> set[str]:
     if not path.is_file():
         raise DataError("does not hold results of `judgekit run` (no scores.parquet)", folder)
     asked = set(read_table(SCORES, path)["query_id"]) - {ALL}
-    unknown = next((query_id for query_id in sorted(asked) if query_id not in queries), None)
-    if unknown is not None:
-        raise DataError(f"query {unknown!r} is not in the queries: are these results of another experiment?", folder)
+    unknown = sorted(asked.difference(queries))
+    if unknown:
+        raise DataError(f"query {unknown[0]!r} is not in the queries: are these results of another experiment?", folder)
     return asked
 
 
-def _draw(ids: Sequence[str], far: Floats, n: int, asked: AbstractSet[str], seed: int) -> pd.DataFrame:
-    """Return the sample: n questions drawn with probabilities by the square of how far their lists differ."""
-    # What was asked already counts for itself: given it, the others are drawn from the rest, so that weighted sums stay
-    # unbiased however the first were chosen.
-    weights = dict.fromkeys(asked, 1.0)
-    places = np.array([place for place, query_id in enumerate(ids) if far[place] > 0 and query_id not in asked])
-    probability, at = systematic(far[places] ** 2, n, np.random.default_rng(seed))
-    for drawn in at:
-        weights[ids[places[drawn]]] = 1 / probability[drawn]
-    chosen = [query_id for query_id in ids if query_id in weights]
-    return SAMPLE.check(pd.DataFrame({"query_id": chosen, "weight": [weights[query_id] for query_id in chosen]}))
-
-
-def _costs(
-    prepared: Prepared, pilot: Sequence[str], money: Money, prices: Prices, cache: str | Path | None
-) -> pd.DataFrame:
+def _costs(prepared: Prepared, sample: pd.DataFrame, cache: str | Path | None) -> pd.DataFrame:
     """Return what strategies take on the pilot and on all questions; see `PilotPlan.costs`."""
+    pilot = prepared.collection.only(sample["query_id"])
     rows = []
-    for name, collection in (("pilot", prepared.collection.only(pilot)), ("all", prepared.collection)):
-        strategies = _Strategies.of(replace(prepared, collection=collection), money, prices, cache)
+    for questions, collection in (("pilot", pilot), ("all", prepared.collection)):
+        strategies = _Strategies.of(replace(prepared, collection=collection), cache)
         for strategy, counts in strategies.costs():
-            rows.append({"strategy": strategy, "questions": name, **counts})
+            rows.append({"strategy": strategy, "questions": questions, **counts})
     return pd.DataFrame(rows)
 
 
@@ -441,18 +452,17 @@ class _Strategies:
     """What judging some questions takes, by strategy; `plans` counts the requests by stage."""
 
     prepared: Prepared
-    money: Money
-    prices: Prices
     plans: Mapping[str, Plan]
+    money: Money
 
     @classmethod
-    def of(cls, prepared: Prepared, money: Money, prices: Prices, cache: str | Path | None) -> Self:
+    def of(cls, prepared: Prepared, cache: str | Path | None) -> Self:
         """Count the requests, as if every question had a reference answer."""
         queries = {}
         for query_id, query in prepared.collection.queries.items():
             queries[query_id] = query if query.answers else replace(query, answers=("?",))
         referenced = replace(prepared, collection=replace(prepared.collection, queries=queries))
-        return cls(prepared, money, prices, count(asked(referenced), cache))
+        return cls(prepared, count(asked(referenced), cache), prepared.config.costs())
 
     def costs(self) -> Iterator[tuple[str, dict[str, float]]]:
         """Yield each strategy with its costs; see `PilotPlan.costs`."""
@@ -464,13 +474,13 @@ class _Strategies:
             references |= labeler.needs.references
             own += labels
         yield PEOPLE, self._judged(collection.n_pairs)
-        if any(one.llm_metrics for one in answering.values()):
+        if any(way.llm_metrics for way in answering.values()):
             # An LLM rates answers: people's grades of all runs' answers correct it.
             yield GRADES, self._judged(len(collection.queries) * len(collection.runs))
-        for stage, one in answering.items():
-            referenced = any(metric.needs_references for metric in one.metrics)
+        for stage, way in answering.items():
+            referenced = any(metric.needs_references for metric in way.metrics)
             references |= referenced
-            if one.llm_metrics or not isinstance(one.answerer, Imported):
+            if way.llm_metrics or not isinstance(way.answerer, Imported):
                 yield ANSWERS if len(answering) == 1 else stage, self._taken(self.plans[stage], referenced)
         yield TOGETHER, self._taken(self.plans["all"], references, own)
 
@@ -480,22 +490,18 @@ class _Strategies:
 
     def _taken(self, plan: Plan, references: bool, labels: float = 0.0) -> dict[str, float]:
         """Return what requests, the references that are lacking, and labels with a price take."""
-        lacking = 0
+        config, lacking = self.prepared.config, 0
         if references:
             lacking = sum(not query.answers for query in self.prepared.collection.queries.values())
         spent = exactly(labels + _times(lacking, self.money.reference))
         requests, tokens = plan.requests - plan.cached, 0.0
-        if requests and self.prepared.config.data.docs:
-            paid = plan.money(Spending(Budget(), self.prices).price)
+        if requests and config.data.docs:
+            spent += plan.money(Spending(Budget(), config.price_list()).price) or _UNKNOWN
             tokens = plan.tokens.about
-            spent += paid or _UNKNOWN
         elif requests:  # without documents nobody knows how long the prompts will be
-            tokens = math.nan
             spent += _UNKNOWN
+            tokens = math.nan
         return _row(spent, requests=requests, references=lacking, tokens=tokens)
-
-
-_UNKNOWN: Final = exactly(math.nan)
 
 
 def _row(money: Foreseen, **counts: float) -> dict[str, float]:
@@ -510,45 +516,19 @@ def _times(number: float, price: float | None) -> float:
     return math.nan if price is None else number * price
 
 
-def _together(costs: pd.DataFrame) -> float:
-    """Return the money that the whole pilot takes."""
-    return float(costs.set_index(["strategy", "questions"])["money"][TOGETHER, "pilot"])
-
-
-def _power(n: int, runs: int) -> pd.DataFrame:
+def _power(rules: Rules, lists: _Lists, sample: pd.DataFrame) -> pd.DataFrame:
+    """Return what the pilot shows, and what a choice takes; see `PilotPlan.power`."""
+    if lists.runs < 2:
+        return pd.DataFrame()
+    showing = int((lists.distance[np.isin(lists.ids, sample["query_id"])] > 0).sum())
+    r, variants = smallest_r(showing, lists.runs)
+    margin, at_hand = rules.margin_points / 100, len(lists.ids)
     rows = []
-    for questions in (n, 2 * n) if runs > 1 else ():
-        r, variants = smallest_r(questions, runs)
-        row = {"questions": questions, "r": r, "variants": variants}
-        for share in _DIFFER:
-            row[_lead_column(share)] = 100 * shown_lead(questions, runs, share)
+    for share in _DIFFER:
+        row = {"differ": share, "r": r, "variants": variants, "lead": 100 * shown_lead(showing, lists.runs, share)}
+        if margin > 0:
+            ahead = min(race_length(margin, lists.runs, share, _AHEAD, rules.confidence), at_hand)
+            bound = float(f"{questions_for(margin, lists.runs, share):.2g}")
+            row |= {"bound": bound, "ahead": ahead, "saves": 1 - ahead / at_hand}
         rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _paid(costs: pd.DataFrame, questions: int, budget: float | None) -> float:
-    """Return the questions whose answers, of all runs, a budget pays for; NaN where nobody knows."""
-    answers = costs[(costs["questions"] == "all") & costs["strategy"].str.startswith("answer")]
-    if budget is None or answers.empty:
-        return math.nan
-    price = float(answers["money"].min()) / questions
-    return min(math.floor(budget / price), questions) if price > 0 else math.nan
-
-
-def _choice(config: Config, runs: int, questions: int, paid: float) -> pd.DataFrame:
-    """Return what a choice of run takes; see `PilotPlan.choice`."""
-    rules, rows = config.analysis, []
-    margin = rules.margin_points / 100
-    for share in _DIFFER if runs > 1 and margin > 0 else ():
-        ahead = min(race_length(margin, runs, share, _AHEAD, rules.confidence), questions)
-        rows.append(
-            {
-                "differ": share,
-                "ahead": ahead,
-                "saves": 1 - ahead / questions,
-                "bound": float(f"{questions_for(margin, runs, share):.2g}"),
-                "paid": paid,
-                "loss": 100 * bound_of(int(paid), runs, share) if paid >= 1 else math.nan,
-            }
-        )
     return pd.DataFrame(rows)

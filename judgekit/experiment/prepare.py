@@ -241,7 +241,7 @@ def check_access(endpoints: Iterable[Endpoint]) -> None:
     """Refuse endpoints whose key or function is not there."""
     for endpoint in {one.name: one for one in endpoints}.values():
         Secret.of(endpoint)
-        if endpoint.kind == "callable":
+        if endpoint.application:
             function_of(endpoint)
 
 
@@ -328,8 +328,8 @@ def _answering(config: Config, resources: Context, collection: Collection) -> di
             endpoint=name,
             prompt=answers.prompt,
             metrics=answers.metrics,
-            options=answers.options,
             modes=answers.modes,
+            context_tokens=answers.context_tokens,
         )
     models, modes = {one.model for one in built}, {one.mode for one in built}
     named: dict[str, Answering] = {}

@@ -61,13 +61,15 @@ _SAMPLED = (
 def answering(prepared: Prepared) -> dict[str, AnsweredBy]:
     """Return how the answers of the experiment were made, by the model's name in the quality table."""
     endpoint_of = {endpoint.model: endpoint for endpoint in prepared.endpoints}
-    models = [one.model for one in prepared.answering.values()]
+    made: dict[str, AnsweredBy] = {}
+    for way in prepared.answering.values():
+        if isinstance(way.answerer, Imported):
+            made[way.model] = AnsweredBy(endpoint_of.get(way.model, way.model), "")
+        else:
+            made[way.model] = AnsweredBy(way.answerer.endpoint, way.answerer.prompt.name)
     if prepared.ratings is not None:
-        models += prepared.ratings["model"].unique().tolist()
-    made = {model: AnsweredBy(endpoint_of.get(model, model), "") for model in models}
-    for one in prepared.answering.values():
-        if not isinstance(one.answerer, Imported):
-            made[one.model] = AnsweredBy(one.answerer.endpoint, one.answerer.prompt.name)
+        for model in prepared.ratings["model"].unique():
+            made.setdefault(model, AnsweredBy(endpoint_of.get(model, model), ""))
     return made
 
 
@@ -82,29 +84,23 @@ def costs(
     if answering and depth:
         stage, first = next(iter(answering.items()))
         amount = session.usage(stage_at_depth(stage, depth)).standalone
-        row: dict[str, object] = {"labeling": ANSWERING}
-        if amount.requests:
-            row["requests"] = amount.requests
-        if not isinstance(first.answerer, Imported) and not amount.unreported:
-            row |= {
-                "prompt_tokens": amount.prompt_tokens,
-                "completion_tokens": amount.completion_tokens,
-                "money": amount.money,
-            }
-        rows.append(row)
-    for name, labeler in labelers.items():
-        amount = session.usage(f"label {name}").standalone
-        row = {"labeling": name}
-        rows.append(row)
-        if labeler.needs.people:
-            continue
-        row["requests"] = amount.requests
-        if not amount.untimed:
-            row["request_seconds"] = amount.seconds
-        if not amount.unreported:
+        row: dict[str, object] = {"labeling": ANSWERING, "requests": amount.requests or None}
+        if not (isinstance(first.answerer, Imported) or amount.unreported):
             row["prompt_tokens"] = amount.prompt_tokens
             row["completion_tokens"] = amount.completion_tokens
-            row["money"] = amount.money if amount.requests else 0.0
+            row["money"] = amount.money
+        rows.append(row)
+    for name, labeler in labelers.items():
+        row = {"labeling": name}
+        if not labeler.needs.people:
+            amount = session.usage(f"label {name}").standalone
+            row["requests"] = amount.requests
+            row["request_seconds"] = None if amount.untimed else amount.seconds
+            if not amount.unreported:
+                row["prompt_tokens"] = amount.prompt_tokens
+                row["completion_tokens"] = amount.completion_tokens
+                row["money"] = amount.money if amount.requests else 0.0
+        rows.append(row)
     return pd.DataFrame(rows, columns=["labeling", *COSTS.optional]).astype(dict.fromkeys(COSTS.optional, "float64"))
 
 
@@ -112,16 +108,19 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[s
     """Return a line for each labeling and run that something is missing from, with the counts by reason."""
     lines = []
     for name, labeling in labelings.items():
-        if any(n for status, n in labeling.counts().items() if status not in NO_FAILURE):
-            failed = labeling.table[~labeling.table["status"].isin(NO_FAILURE)]
+        failed = _failed(labeling.table)
+        if len(failed):
             lines.append(f"labels of {name}: {_listed(failed)} (see labels/)")
         if judges_nothing(labeling):
             lines.append(f"labels of {name}: its file judges none of the pooled documents")
-    unit = ["query_id", "mode"] if "mode" in quality else ["query_id"]
-    failed = quality[~quality["status"].isin(NO_FAILURE)]
-    for (run, depth), rows in failed.groupby(["run", "depth"]):
+    unit = ["query_id", *(["mode"] if "mode" in quality else [])]
+    for (run, depth), rows in _failed(quality).groupby(["run", "depth"]):
         lines.append(f"answers of {run} at depth {depth}: {_listed(rows.drop_duplicates(unit))} (see answers/)")
     return tuple(lines)
+
+
+def _failed(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[~rows["status"].isin(NO_FAILURE)]
 
 
 def _listed(failed: pd.DataFrame) -> str:
@@ -196,14 +195,12 @@ def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> in
     imported: Mapping[tuple[str, str], float | None] | None = getattr(labeler, "imported", None)
     if imported is None:
         return None
-    pooled = {query_id: set(doc_ids) for query_id, doc_ids in collection.pairs.items()}
     threshold = labeling.scale.min_rel
     outside = 0
     for (query_id, doc_id), relevance in imported.items():
-        if relevance is None or query_id not in pooled:
+        if relevance is None or doc_id in collection.pairs.get(query_id, (doc_id,)):
             continue
-        relevant = relevance > 0 if threshold is None else relevance >= threshold
-        outside += relevant and doc_id not in pooled[query_id]
+        outside += relevance > 0 if threshold is None else relevance >= threshold
     return outside
 
 
@@ -243,92 +240,86 @@ def quality_means(quality: pd.DataFrame, weights: Mapping[str, float] | None = N
 
 def _answers(stage: str, state: State) -> Answers:
     answering, cell = state.prepared.answering[stage], state.cell
-    stage_of = {metric.name: rating_stage(stage, metric) for metric in answering.llm_metrics}
+    ratings = {metric.name: rating_stage(stage, metric) for metric in answering.llm_metrics}
     usage = state.session.usage(stage)
-    for rating in stage_of.values():
+    for rating in ratings.values():
         usage += state.session.usage(rating)
     quality = state.quality[state.quality["model"] == answering.model]
     if answering.mode:
         quality = quality[quality["mode"] == answering.mode]
     # Each answer has a row for each metric: one metric's rows count the answers.
-    single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
-    counts = {status.value: int((single["status"] == status.value).sum()) for status in Status}
+    single = quality[quality["metric"] == quality["metric"].max()]
+    counts = dict.fromkeys((status.value for status in Status), 0) | single["status"].value_counts().to_dict()
+    imported = isinstance(answering.answerer, Imported)
     answers = Answers(
         model=answering.model,
-        endpoint="",
         prompt="imported",
         counts=counts,
-        spending=_spending(usage),
+        spending=_spending(usage, people=imported and not ratings),  # what answering took elsewhere is not known
         mode=answering.mode,
     )
-    if isinstance(answering.answerer, Imported):  # what answering took is not known
-        return replace(answers, spending=_spending(usage, people=not stage_of))
+    if isinstance(answering.answerer, Imported):
+        return answers
     at_decision = None
     decides = cell.model == answering.model and cell.mode in ("", answering.mode)
     if decides and cell.metric in [metric.name for metric in answering.metrics]:
         amount = state.taken(stage)
-        if cell.metric in stage_of:
-            amount += state.taken(stage_of[cell.metric])
+        if cell.metric in ratings:
+            amount += state.taken(ratings[cell.metric])
         at_decision = _cost(amount)
-    return replace(
-        answers,
-        endpoint=answering.answerer.endpoint.name,
-        prompt=answering.answerer.prompt.name,
-        at_decision=at_decision,
-    )
+    endpoint, prompt = answering.answerer.endpoint.name, answering.answerer.prompt.name
+    return replace(answers, endpoint=endpoint, prompt=prompt, at_decision=at_decision)
 
 
 def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
-    collection, config = prepared.collection, prepared.config
-    ties: dict[str, int] = {}
+    collection, rules = prepared.collection, prepared.config.rules()
+    ties = {run.name: 0 for run in collection.runs}
     for mean in evaluation.summary:
-        ties[mean.run] = max(ties.get(mean.run, 0), mean.ties_across)
+        ties[mean.run] = max(ties[mean.run], mean.ties_across)
     runs = []
     for run in collection.runs:
         lengths = np.array([len(run.top(query_id)) for query_id in collection.queries])
+        found = lengths > 0
         runs.append(
             RunFacts(
                 name=run.name,
-                queries=int((lengths > 0).sum()),
-                missing=int((lengths == 0).sum()),
-                short=int(((lengths > 0) & (lengths < collection.depth)).sum()),
-                ties=ties.get(run.name, 0),
+                queries=int(found.sum()),
+                missing=int((~found).sum()),
+                short=int((found & (lengths < collection.depth)).sum()),
+                ties=ties[run.name],
             )
         )
     versions = {"judgekit": __version__, "Python": platform.python_version()}
-    for library in _LIBRARIES:
-        versions[library] = version(library)
     return Facts(
         queries=len(collection.queries),
         docs=len(collection.docs),
         depth=collection.depth,
         pool_pairs=collection.n_pairs,
         runs=tuple(runs),
-        seed=config.analysis.seed,
-        resamples=config.analysis.resamples,
-        confidence=config.analysis.confidence,
-        versions=versions,
+        seed=rules.seed,
+        resamples=rules.resamples,
+        confidence=rules.confidence,
+        versions=versions | {library: version(library) for library in _LIBRARIES},
         more=() if prepared.weights is None else (("Sample", _SAMPLED),),
     )
 
 
 def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, primary: Primary) -> ModelMatrix | None:
     """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
-    if len({answering.model for answering in prepared.answering.values()}) < 2:
+    if len({way.model for way in prepared.answering.values()}) < 2:
         return None
     asked: dict[str, list[str]] = {}
     methods: dict[str, str] = {}
     known = set()
     for name, labeler in prepared.labelers.items():
-        if not labeler.needs.endpoints:
-            continue
-        asked[name] = [endpoint.model for endpoint in labeler.needs.endpoints]
-        options = tuple(option for option in labeler.spec.params if option[0] not in ("endpoint", "model", "jury"))
-        method = str(Spec(labeler.spec.name, options))
-        # A second labeling by the same method and models is a method of its own: a cell of the matrix holds one.
-        cell = method, *asked[name]
-        methods[name] = name if cell in known else method
-        known.add(cell)
+        if labeler.needs.endpoints:
+            asked[name] = [endpoint.model for endpoint in labeler.needs.endpoints]
+            options = tuple(option for option in labeler.spec.params if option[0] not in ("endpoint", "model", "jury"))
+            method = str(Spec(labeler.spec.name, options))
+            # A second labeling by the same method and models is a method of its own: a cell of the matrix holds one.
+            cell = method, *asked[name]
+            methods[name] = name if cell in known else method
+            known.add(cell)
     if not asked:
         return None
     return model_matrix(
@@ -369,14 +360,11 @@ def _modes(state: State) -> Iterator[Section]:
     gaps = gaps.loc[gaps["coefficient"] == "concordance", ["mode", "labeling", "difference", "p_holm"]]
     table = rows[["mode", "labeling", "value", "ci_low", "ci_high", "n"]].rename(columns={"value": "concordance"})
     table = table.merge(gaps, "left", ["mode", "labeling"])
-    requests, tokens = {}, {}
-    for mode in modes_of(state.quality):
-        amount = state.taken(_stage_of(state.prepared, cell.model, mode))
-        requests[mode] = amount.requests
-        tokens[mode] = np.nan if amount.unreported else amount.prompt_tokens
     table[cell.metric] = table["mode"].map(state.answered().groupby("mode")["value"].mean())
-    table["requests"] = table["mode"].map(requests)
-    table["prompt tokens"] = table["mode"].map(tokens)
+    amounts = {mode: state.taken(_stage_of(state.prepared, cell.model, mode)) for mode in modes_of(state.quality)}
+    table["requests"] = [amounts[mode].requests for mode in table["mode"]]
+    table["prompt tokens"] = [amounts[mode].prompt_tokens for mode in table["mode"]]
+    table.loc[[amounts[mode].unreported > 0 for mode in table["mode"]], "prompt tokens"] = np.nan
     yield Section(
         "Modes of answering",
         f"The decision is about {cell.mode!r}. For each mode: how {cell.measure} follows {cell.metric} from the"
@@ -405,35 +393,31 @@ def _cuts(state: State) -> Iterator[Section]:
         docs[run.name] = collection.docs.get(list(doc_ids))
     if not any(map(where, chain.from_iterable(docs.values()))):
         return
-    measures = {"evidence nDCG": f"nDCG(unit=evidence)@{k}", "evidence recall": f"R(unit=evidence)@{k}"}
+    measures = {f"nDCG(unit=evidence)@{k}": "evidence nDCG", f"R(unit=evidence)@{k}": "evidence recall"}
     try:
-        evaluation = scoring.score_pool(
-            collection, list(state.labelings.values()), [Measure(name) for name in measures.values()]
-        )
+        evaluation = scoring.score_pool(collection, list(state.labelings.values()), list(map(Measure, measures)))
     except UsageError:  # no relevant document says it
         return
-    means = evaluation.means().set_index(["labeling", "run", "measure"])["value"]
-    answered = of_mode(state.answered()).groupby("run")["value"].mean()
     stage = _stage_of(state.prepared, cell.model)
     rows = []
-    for labeling in state.labelings:
-        for run_name, shown in docs.items():
-            row: dict[str, object] = {"labeling": labeling, "run": run_name}
-            row["characters per document"] = sum(len(doc.text) for doc in shown) / max(len(shown), 1)
-            for title, name in measures.items():
-                row[title] = means[labeling, run_name, name]
-            row[cell.metric] = answered.get(run_name, np.nan)
-            spent = state.taken(f"{stage} {run_name}")
-            reported = spent.requests - spent.unreported
-            row["tokens per prompt"] = spent.prompt_tokens / reported if reported else np.nan
-            row["cost"] = np.nan if spent.money is None or not spent.requests else spent.money
-            rows.append(row)
+    for name, found in docs.items():
+        row: dict[str, object] = {"run": name}
+        row["characters per document"] = sum(len(doc.text) for doc in found) / max(len(found), 1)
+        spent = state.taken(f"{stage} {name}")
+        reported = spent.requests - spent.unreported
+        row["tokens per prompt"] = spent.prompt_tokens / reported if reported else np.nan
+        row["cost"] = spent.money if spent.requests else None
+        rows.append(row)
+    means = evaluation.means().pivot(index=["labeling", "run"], columns="measure", values="value")
+    table = means[list(measures)].rename(columns=measures).reset_index().merge(pd.DataFrame(rows), on="run")
+    table[cell.metric] = table["run"].map(of_mode(state.answered()).groupby("run")["value"].mean())
+    order = ["labeling", "run", "characters per document", *measures.values(), cell.metric, "tokens per prompt", "cost"]
     yield Section(
         "The same evidence, cut differently",
         f"Evidence counts once, in however many of the top {k} documents it stands: gains of first showings (nDCG), and"
         f" the share of all evidence in the pool (recall). Beside them the answers from the top {k}, the tokens of a"
         " prompt and what all of them cost, in the currency of the prices.",
-        pd.DataFrame(rows).dropna(axis=1, how="all"),
+        table[order].astype({"cost": "float64"}).dropna(axis=1, how="all"),
     )
 
 
@@ -488,9 +472,7 @@ def _warnings(state: State) -> tuple[str, ...]:
     warnings = list(lacking(state.prepared.collection))
     for labeling in state.labelings.values():
         warnings += remarks(labeling)
-    warnings += state.evaluation.warnings
-    warnings += state.comparison.warnings
-    warnings += state.session.doubts
+    warnings += (*state.evaluation.warnings, *state.comparison.warnings, *state.session.doubts)
     return tuple(dict.fromkeys(warnings))
 
 

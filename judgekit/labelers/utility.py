@@ -19,7 +19,7 @@ from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.reading.asker import merge_waves, play
 from judgekit.settings import setting
-from judgekit.spec import Value, split_file
+from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request
 
 Variant = Literal["quality", "gain", "signed-gain"]
@@ -84,10 +84,8 @@ class Utility(Labeler):
     @cached_property
     def _answerer(self) -> Answerer:
         """The downstream LLM with its prompt."""
-        options: dict[str, Value] = {}
-        if self.context_tokens is not None:
-            options["context_tokens"] = self.context_tokens
-        answerer = make_answerer(self.context.endpoint(self.endpoint), self.prompt, self.context, options)
+        llm = self.context.endpoint(self.endpoint)
+        answerer = make_answerer(llm, self.prompt, self.context, context_tokens=self.context_tokens)
         return replace(answerer, fields=self.rendering)
 
     @cached_property

@@ -131,7 +131,7 @@ class Asker:
         """Return what is asked after a reply that is `unsettled`; the arguments are those of its request."""
         # What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at
         # its end: a server that looks at the last turn alone must not judge nothing.
-        quoted = usable(reply, self.endpoint.complete)
+        quoted = usable(reply)
         if isinstance(quoted, Unread):
             body = self._templates[1].filled(values)
             return Request(self.endpoint, body, sample, again=True, constraint=self._held[0])
@@ -146,7 +146,7 @@ class Asker:
     def unsettled(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> bool:
         """Whether an outcome of `request` is to be asked for `again`; ``values`` returns what was filled into it."""
         # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
-        reply = usable(outcome, self.endpoint.complete)
+        reply = usable(outcome)
         if isinstance(reply, Unread):
             return isinstance(outcome, Reply) and reply.status is Status.TRUNCATED
         if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
@@ -155,8 +155,7 @@ class Asker:
 
     def stated(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> Verdict | Unread:
         """Read the verdict out of what became of a request; ``values`` returns what was filled into it."""
-        llm = self.endpoint
-        return stated(self.prompt, outcome, values, complete=llm.complete, thinks=llm.thinks)
+        return stated(self.prompt, outcome, values, thinks=self.endpoint.thinks)
 
 
 Values = Callable[[], Sequence[Mapping[str, str]]]

@@ -158,17 +158,17 @@ async def _chat(probe: _Probe) -> Check:
             "it thinks before it answers: turn that off (params.chat_template_kwargs.enable_thinking = false or"
             ' params.reasoning_effort = "none"), or give it room (params.max_tokens = 4096)'
         )
-    detail = "; ".join([f"{_say(reply, probe.endpoint.complete)} in {seconds:.2f} s", *learned])
+    detail = "; ".join([f"{_say(reply)} in {seconds:.2f} s", *learned])
     return Check(name, "partly" if learned or not reply.text else "yes", detail)
 
 
-def _say(reply: Reply, complete: tuple[str, ...] = ()) -> str:
+def _say(reply: Reply) -> str:
     text = reply.text.strip() or "an empty reply"
     ended = ""
     if reply.finish_reason in _CUT_OFF:
         ended = ", cut off"
-    elif unfinished(reply.finish_reason, complete):
-        ended = f", ended by {reply.finish_reason!r}, which is not known to mean complete (setting: complete)"
+    elif unfinished(reply.finish_reason):
+        ended = f", ended by {reply.finish_reason!r}, which is not known to mean complete"
     return f"said {text[:40]!r}{ended}"
 
 

@@ -37,7 +37,7 @@ def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distributi
     # A reply without them has no verdict, as taking its text would pass off certainty as a probability; nor has one
     # with some that are none, such as ``null``, or cannot be, or are of another verdict than the text's: the rest would
     # pass for the whole.
-    reply = usable(outcome, endpoint.complete)
+    reply = usable(outcome)
     if isinstance(reply, Unread):
         return reply
     try:

@@ -24,7 +24,7 @@ known to be complete has no verdict, whatever it says. Time is linear in the len
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -54,7 +54,9 @@ _MARKED: Final = re.compile(r"(?:(?P<yes>[✅✔☑👍])|(?P<no>[❌✖✗👎�
 _MANY: Final = 7
 """More grades than these are told as a range."""
 
-_COMPLETE: Final = frozenset({"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "complete"})
+_COMPLETE: Final = frozenset(
+    {"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "complete", "completed", "done", "finished"}
+)
 """What servers send as ``finish_reason`` of a reply that is complete, besides null."""
 
 _FILTERED: Final = frozenset(
@@ -201,14 +203,13 @@ def stated(
     outcome: Outcome,
     values: Callable[[], Mapping[str, str]] = dict,
     *,
-    complete: Collection[str] = (),
     thinks: bool = False,
 ) -> Verdict | Unread:
     """Return the verdict that a reply states under a prompt, or why it states none: the one way from text to label.
 
     ``values`` returns what was filled into the prompt; without it only the form that was asked for is read.
     """
-    reply = usable(outcome, complete)
+    reply = usable(outcome)
     if isinstance(reply, Unread):
         return reply
     form = prompt.output.form
@@ -251,23 +252,23 @@ def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Itera
     return [message["content"] for message in prompt.messages(filled)]
 
 
-def usable(outcome: Outcome, complete: Collection[str] = ()) -> Reply | Unread:
+def usable(outcome: Outcome) -> Reply | Unread:
     """Return the reply that came of a request, or why it cannot be read: a failure or a refusal says nothing."""
     if isinstance(outcome, Failure):
         return Unread(outcome.status, outcome.reason)
     if outcome.refusal is not None:
         return Unread(Status.REFUSED, f"the model declined: {outcome.refusal[:200]}")
-    return unfinished(outcome.finish_reason, complete) or outcome
+    return unfinished(outcome.finish_reason) or outcome
 
 
-def unfinished(finish_reason: str | None, complete: Collection[str] = ()) -> Unread | None:
+def unfinished(finish_reason: str | None) -> Unread | None:
     """Return why a reply with this ``finish_reason`` cannot be read, or None if it is complete."""
     if finish_reason is None or finish_reason == "stop":
         return None
     if finish_reason == NO_TEXT:
         return Unread(Status.FAILED, f"the server sent {NO_TEXT} (`judgekit cache verify --repair` forgets them)")
     reason = finish_reason.strip().casefold()
-    if reason in _COMPLETE or any(reason == word.strip().casefold() for word in complete):
+    if reason in _COMPLETE:
         return None
     if re.sub(r"\W", "_", reason) in _FILTERED:
         return Unread(Status.REFUSED, f"the reply was filtered (finish_reason: {finish_reason[:80]})")

@@ -38,7 +38,6 @@ NO_TEXT: Final = "bytes that are no text"
 CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf", "grammar"})
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
-Kind = Literal["chat", "callable"]
 Carrier = Literal["http", "openai"]
 Api = Literal["chat", "completions"]
 ROUTES: Final[Mapping[Api, Literal["/v1/chat/completions", "/v1/completions"]]] = {
@@ -91,11 +90,9 @@ class Endpoint:
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
         api: ``chat`` (completions), or ``completions`` of one text, for base models without a chat template.
-        kind: ``chat``, an OpenAI-compatible server, or ``callable``, a Python function (question, documents) -> answer,
-            which only answers questions. ``model`` is then the LLM inside, if declared.
-        target: the function of a callable: ``"my_app.py:answer"``, or the function itself. Its code (the file, or the
-            function's source) is part of its identity, unless there is a ``revision``.
-        complete: further values of ``finish_reason`` that mark a complete reply.
+        target: your application in place of a server: a Python function (question, documents) -> answer, or its file
+            and name, ``"my_app.py:answer"``. It only answers questions, ``model`` is the LLM inside, if declared, and
+            its code (the file, or the function's source) is part of its identity, unless there is a ``revision``.
         thinks: the model reasons in its replies and does not mark the beginning: the reply follows ``</think>``. No
             constraint is then sent.
         identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
@@ -117,12 +114,10 @@ class Endpoint:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    complete: tuple[str, ...] = ()
     thinks: bool = False
     transport: Any = field(default="http", hash=False)
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     api: Api = "chat"
-    kind: Kind = "chat"
     target: Any = field(default=None, hash=False)
     identity: str = field(init=False, repr=False, compare=False)
 
@@ -138,18 +133,14 @@ class Endpoint:
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
-        if self.kind not in get_args(Kind):
-            yield "kind", f"must be 'chat' or 'callable', not {self.kind!r}"
         if self.api not in ROUTES:
             yield "api", f"must be one of {', '.join(map(repr, ROUTES))}, not {self.api!r}"
         if self.own_transport and not self._carries():
             carriers = "'http', 'openai', 'my_file.py:Mine' or an object with send(endpoint, body)"
             yield "transport", f"must be {carriers}, not {self.transport!r}"
-        if (self.target is None) == (self.kind == "callable"):
-            yield "target", 'kind = "callable" and target = "my_app.py:answer" (or a function) belong together'
         if self.application:
             if self.api != "chat":
-                yield "api", f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}"
+                yield "api", "is for LLMs: leave it out of an endpoint with your own application (target)"
             if self.own_transport:
                 yield "transport", "cannot be combined with your own application, which carries requests itself"
         else:
@@ -159,8 +150,6 @@ class Endpoint:
             if problem is not None:
                 yield "base_url", problem
         yield from self._unsendable()
-        if isinstance(self.complete, str) or not all(isinstance(word, str) for word in self.complete):
-            yield "complete", f"must be a list of texts, not {self.complete!r}"
         if self.concurrency < 1:
             yield "concurrency", f"must be at least 1, not {self.concurrency}"
         if self.max_retries < 0:
@@ -229,7 +218,7 @@ class Endpoint:
     @property
     def application(self) -> bool:
         """Whether it is an application of the user's, which answers questions and nothing else."""
-        return self.kind != "chat"
+        return self.target is not None
 
     @property
     def llm(self) -> Endpoint:

@@ -67,7 +67,7 @@ ASKED = (
     EXPERIMENT.replace('kind = "judge"', 'kind = "judge"\nendpoint = "local"')
     .replace('kind = "utility"', 'kind = "utility"\nendpoint = "app"')
     .replace("[answers]", '[answers]\nendpoint = "app"')
-) + toml(endpoints={"app": {"kind": "callable", "target": "my_app.py:answer"}})
+) + toml(endpoints={"app": {"target": "my_app.py:answer"}})
 
 
 def calls(folder: Path) -> list[str]:
@@ -98,7 +98,6 @@ def test_an_application_answers_end_to_end_and_for_utility_labels_each_question_
     [
         (("my_app.py:answer", "my_app.py:reply"), "endpoint 'app': "),
         (("my_app.py:answer", "my_app:answer"), r"[endpoints.app.target] must be a file and a function"),
-        (('kind = "callable"\n', ""), "belong together"),
         (('endpoint = "local"', 'endpoint = "app"'), "endpoint 'app' is an application that answers questions"),
         (("[answers]\n", '[answers]\nprompt = "answer-long"\n'), "is an application and takes no prompt"),
     ],

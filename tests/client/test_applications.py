@@ -34,7 +34,7 @@ async def last_word_later(question: str, documents: list[dict[str, str]]) -> dic
 
 @pytest.mark.parametrize("function", [last_word, last_word_later])
 def test_functions_answer_and_lose_leaked_tokens_as_models_do(function, tmp_path):
-    endpoint = jk.Endpoint("app", kind="callable", target=function, model="inside")
+    endpoint = jk.Endpoint("app", target=function, model="inside")
     assert asked(endpoint, tmp_path) == {"q1": ("Rome", "ok"), "q2": ("1789", "ok")}
 
 
@@ -45,7 +45,7 @@ def test_what_a_function_gets_is_the_question_and_the_documents_in_order(tmp_pat
         got.append((question, documents))
         return "x"
 
-    asked(jk.Endpoint("app", kind="callable", target=keep), tmp_path)
+    asked(jk.Endpoint("app", target=keep), tmp_path)
     first = {"doc_id": "d1", "title": "Place", "text": "In Rome."}
     second = {"doc_id": "d2", "title": "", "text": "In 1789."}
     assert sorted(got) == [("When?", [second]), ("Where?", [first, second])]
@@ -62,7 +62,7 @@ def test_what_may_pass_is_tried_again_and_a_mistake_is_not(tmp_path):
             raise ConnectionError("gone")
         return "Rome"
 
-    endpoint = jk.Endpoint("app", kind="callable", target=shaky, concurrency=1)
+    endpoint = jk.Endpoint("app", target=shaky, concurrency=1)
     assert asked(endpoint, tmp_path) == {"q1": ("Rome", "ok"), "q2": ("", "failed")}
     assert tries.count("When?") == 1
 
@@ -76,7 +76,7 @@ def leaves(question: str, documents: list[dict[str, str]]) -> Any:
     [(leaves, "it ended its thread, as SystemExit does"), (lambda question, docs: docs, "an answer is a text")],
 )
 def test_a_function_that_ends_the_program_or_returns_no_text_fails_its_question(function, reason, tmp_path):
-    endpoint = jk.Endpoint("app", kind="callable", target=function, revision="1", max_retries=0)
+    endpoint = jk.Endpoint("app", target=function, revision="1", max_retries=0)
     table = jk.answer(**DATA, endpoints=endpoint, asking=jk.Asking(cache=tmp_path))
     assert set(table["status"]) == {"failed"}
     assert reason in table["reason"][0]
@@ -91,7 +91,7 @@ def test_what_a_functions_own_client_was_answered_says_whether_it_is_tried_again
         said = httpx.Response(503 if len(tries) == 1 else 200, json={"answer": "Rome"}, request=request)
         return said.raise_for_status().json()
 
-    answers = asked(jk.Endpoint("app", kind="callable", target=answer, concurrency=1), tmp_path)
+    answers = asked(jk.Endpoint("app", target=answer, concurrency=1), tmp_path)
     assert set(answers.values()) == {("Rome", "ok")}
     assert len(tries) == 3
 
@@ -102,9 +102,9 @@ def test_the_code_is_part_of_the_identity_unless_a_revision_stands_for_it(tmp_pa
     for text in ("def answer(q, d): return 'a'", "def answer(q, d): return 'b'"):
         path.write_text(text)
         for revision in (None, "1"):
-            made = jk.Endpoint("app", kind="callable", target=f"{path}:answer", revision=revision)
+            made = jk.Endpoint("app", target=f"{path}:answer", revision=revision)
             identities.append(made.identity)
     assert identities[0] != identities[2]
     assert identities[1] == identities[3] == "callable:my_app.py:answer (revision 1)"
     with pytest.raises(ConfigError, match="its code cannot be read"):
-        jk.Endpoint("app", kind="callable", target=print)
+        jk.Endpoint("app", target=print)

@@ -99,18 +99,17 @@ def test_more_room_that_a_server_does_not_have_fails_alone(tmp_path):
     assert len(transport.sent) == 60 + 3 * 60
 
 
-@pytest.mark.parametrize("reason", ["Finished", "max_output_tokens", "network_error", "length"])
-def test_incomplete_replies_are_kept_so_that_a_changed_list_of_what_is_complete_costs_nothing(reason, tmp_path):
-    def label(**params):
+@pytest.mark.parametrize("reason", ["Paused", "max_output_tokens", "network_error", "length"])
+def test_incomplete_replies_are_kept_and_asked_for_twice_only(reason, tmp_path):
+    def label():
         transport = ScriptedTransport(completion("Yes", finish_reason=reason))
-        labeler = build("judge", Here(**params))
+        labeler = build("judge", Here())
         with Session(tmp_path, transports=lambda _: transport) as session:
             found = run_sync(collect(session, [UNIT], labeler))
         return checked(labeler, UNIT, found[UNIT])[0], len(transport.sent)
 
-    (once, sent), (twice, none), (allowed, free) = label(), label(), label(complete=(reason.upper(),))
+    (once, sent), (twice, none) = label(), label()
     assert (once.status, sent, twice.status, none) == (Status.TRUNCATED, 2, Status.TRUNCATED, 0)
-    assert (allowed.relevance, allowed.status, free) == (1.0, Status.OK, 0)
 
 
 PROBABLE = {"logprobs": True, "top_logprobs": 2}

@@ -122,7 +122,7 @@ def test_an_experiment_file_names_it_beside_itself(tmp_path):
 )
 def test_what_is_an_llms_does_not_go_with_a_function(settings, said):
     with pytest.raises(ConfigError, match=said):
-        jk.Endpoint("app", kind="callable", target=lambda question, documents: "", revision="1", **settings)
+        jk.Endpoint("app", target=lambda question, documents: "", revision="1", **settings)
 
 
 def test_nothing_else_is_asked_of_its_server(tmp_path):

@@ -136,10 +136,7 @@ def test_what_it_says(experiment, tmp_path):
     kept = json.loads((tmp_path / "choice" / "choice.json").read_text())
     assert kept["run"] == "good"
     assert [claim["sentence"] for claim in kept["claims"]] == [claim.sentence for claim in chosen.claims]
-    page = (tmp_path / "choice" / "choice.html").read_text()
-    assert "<svg" in page
-    assert all(claim.sentence.split(" (")[0] in page for claim in chosen.claims)
-    assert "<svg" in chosen._repr_html_()
+    assert chosen._repr_html_().startswith("<pre>Choose ")
 
 
 def test_another_margin_or_other_runs_are_another_choice(experiment, tmp_path):
@@ -279,21 +276,13 @@ def test_the_command_replays_counts_and_refuses(experiment, tmp_path, judgekit):
     assert "margin" in judgekit("choose", experiment, "--margin", "0", *store).err
 
 
-def test_imported_answers_are_raced_and_ratings_are_not(tmp_path):
+def test_answers_and_ratings_that_are_there_are_not_raced(tmp_path):
     path = make(tmp_path, MOCK)
-    draw = np.random.default_rng(3)
-    rows = [
-        {"query_id": f"q{x:03}", "run": name, "depth": 1, "answer": str(1000 + x) if draw.random() < share else "?"}
-        for x in range(160)
-        for name, share in zip(NAMES, (0.9, 0.5, 0.4, 0.1), strict=True)
-    ]
+    rows = [{"query_id": f"q{x:03}", "run": name, "depth": 1, "answer": "?"} for x in range(160) for name in NAMES]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     edited(path, "closed_book = false", 'import = ["answers.jsonl"]')
-    chosen = jk.choose(path, asking=jk.Asking(cache=tmp_path / "store"))
-    assert chosen.run == "good"
-    assert set(chosen.choice.dropped) == {1, 2, 3}
-    assert "No model was asked." in str(chosen)
-    assert "It is shown to be the best of all 4 runs." in str(chosen)
+    with pytest.raises(UsageError, match="--replay"):
+        jk.choose(path, asking=jk.Asking(cache=tmp_path / "store"))
     ratings = [{"query_id": r["query_id"], "run": r["run"], "depth": 1, "metric": "rating", "value": 1} for r in rows]
     (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ratings))
     edited(path, 'import = ["answers.jsonl"]', 'ratings = ["ratings.jsonl"]')
@@ -306,7 +295,7 @@ def test_a_function_of_ones_own_is_asked_by_the_same_loop(tmp_path):
     code = "import re\n\n\ndef answer(question, documents, **_):\n"
     code += "    found = re.search(r'built in (\\d+)', str(documents))\n    return found[1] if found else 'unknown'\n"
     (tmp_path / "my_app.py").write_text(code)
-    path = make(tmp_path, {"kind": "callable", "target": "my_app.py:answer"})
+    path = make(tmp_path, {"target": "my_app.py:answer"})
     chosen = jk.choose(path, asking=jk.Asking(cache=tmp_path / "store"), trust=True)
     assert chosen.run == "good"
     assert chosen.choice.stopped

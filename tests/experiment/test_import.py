@@ -2,7 +2,6 @@
 
 import json
 import random
-import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -116,10 +115,10 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     assert "not used: 250 text files, and no run names one by its path" in first.out
     assert "handbook.pdf               not used: save its text as .txt or .md" in first.out
     assert "*.jpg                      7 files, the first not used: line 1: is not a text file" in first.out
-    assert "fragen.xlsx is not used: nothing says what its columns hold. Without it no question has a ref" in first.err
-    # The columns of thumbs and questions as their cells show them.
-    command = first.err.split("If these columns are right, run: judgekit ")[1]
-    said = journey(*shlex.split(command))
+    assert "fragen.xlsx is not used: nothing says what its columns hold" in first.err
+    questions = "xlsx(id=Nr,text=Frage,answers=Antwort):company/fragen.xlsx"
+    thumbs = "csv(query_id=Nr,run=Variante,value=Daumen):company/daumen.csv"
+    said = journey("init", "company", questions, thumbs, "--overwrite")
     assert "fragen.xlsx                questions: 10, 10 with reference answers" in said.out
     assert "Nr → id, Frage → text, Antwort → answers" in said.out
     assert "kept for prompts as {query.NAME} and for [analysis] by: Abteilung" in said.out
@@ -318,7 +317,7 @@ def test_judgments_that_nothing_else_follows_are_what_to_keep(folder: Path, judg
     assert kept in " ".join(said.out.split()), said.out
 
 
-def test_tables_without_ids_in_another_language_come_in_by_the_command_that_init_prints(
+def test_tables_without_ids_in_another_language_come_in_once_their_columns_are_named(
     company: Path, judgekit: Callable[..., Said]
 ) -> None:
     right = [str(1400 + 31 * i) for i in range(10)]
@@ -339,8 +338,9 @@ def test_tables_without_ids_in_another_language_come_in_by_the_command_that_init
     first = judgekit("init", "company", code=0)
     assert "results whose passages others have under other ids: written to imported/llamaindex.jsonl" in first.out
     assert "passages that runs found repeat the text of another" not in first.err
-    command = first.err.split("If these columns are right, run: judgekit ")[1]
-    said = judgekit(*shlex.split(command), code=0)
+    questions = "xlsx(text=Frage,answers='Erwartete Antwort'):company/fragen.xlsx"
+    thumbs = "csv(text=Frage,run=Variante,value=Daumen):company/daumen.csv"
+    said = judgekit("init", "company", questions, thumbs, "--overwrite", code=0)
     assert "imported/fragen.csv        questions: 10, 10 with reference answers" in said.out
     assert "Erwartete Antwort → answers" in said.out
     assert "imported/daumen.csv        ratings of answers" in said.out

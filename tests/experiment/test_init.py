@@ -386,7 +386,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
         (["csv(id=Nr,txt=Frage):fragen.csv"], ["unknown option 'txt': choose from answer, answers, "]),
         (
             ["fragen.csv"],
-            ["name its columns, csv(id=…,text=…,answers=…):fragen.csv", "init . 'csv(id=Nr, text=Frage):fragen.csv'"],
+            ["name its columns, csv(id=…,text=…,answers=…):fragen.csv", "init . 'csv(id=…,text=…):fragen.csv'"],
         ),
     ],
 )

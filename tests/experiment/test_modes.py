@@ -58,7 +58,6 @@ def test_the_first_of_several_modes_gives_the_numbers_that_it_gives_alone(swept,
 
     alone = compared(modes=["reversed"])
     pd.testing.assert_frame_equal(compared(modes=["reversed", "vote"]), alone)
-    pd.testing.assert_frame_equal(compared(options={"order": "reversed"}), alone)
 
 
 def test_each_mode_is_held_against_the_labels_on_the_same_questions(swept):
@@ -111,7 +110,7 @@ def test_answer_takes_modes_and_compares_nothing_twice(tmp_path):
     ("answers", "said"),
     [
         ({"modes": ["vote", "vote"]}, "names 'vote' twice"),
-        ({"modes": ["vote"], "options": {"order": "reversed"}}, "modes and the option order set the same thing"),
+        ({"modes": ["voting"]}, "unknown mode 'voting'"),
     ],
 )
 def test_wrong_modes_end_an_experiment_before_anything_is_asked(tmp_path, answers, said):

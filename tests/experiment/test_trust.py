@@ -101,7 +101,7 @@ def test_no_command_runs_code_or_reads_a_key_before_it_is_confirmed(
         ('kind = "judge"', """kind = "cascade"\nfirst = "cascade(first='evil.py:Mine', then=judge)" """),
         ('docs = "docs.jsonl"', 'docs = "evil.py:docs:docs.jsonl"'),
         ("[answers]", '[answers]\nmetrics = ["evil.py:Mine"]'),
-        ("[answers]", '[endpoints.app]\nkind = "callable"\ntarget = "evil.py:answer"\n[answers]'),
+        ("[answers]", '[endpoints.app]\ntarget = "evil.py:answer"\n[answers]'),
         ('model = "mock"', 'model = "mock"\ntransport = "./evil.py:Sender"'),
         ('["nDCG", "P"]', '["evil.py:mine_at@1"]'),
     ],

@@ -21,14 +21,13 @@ class Here:
     fields: Fields = "title+text"
     docs: Docs | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    complete: tuple[str, ...] = ()
     thinks: bool = False
 
     def endpoint(self, name: str | None) -> Endpoint:
         if name == "nowhere":
             raise ConfigError("there is no endpoint 'nowhere'")
         address = f"http://{name or 'localhost'}:1/v1"
-        return Endpoint(name or "only", address, "m", params=self.params, complete=self.complete, thinks=self.thinks)
+        return Endpoint(name or "only", address, "m", params=self.params, thinks=self.thinks)
 
     def path(self, text: str) -> Path:
         return self.base / text

@@ -74,9 +74,9 @@ def test_an_object_that_is_cut_off_shows_that_the_schema_is_honoured() -> None:
 
 
 def test_an_unknown_finish_reason_is_told() -> None:
-    works, detail = checks(completion("Yes", finish_reason="Finished"))["chat completion"]
+    works, detail = checks(completion("Yes", finish_reason="Paused"))["chat completion"]
     assert works == "yes"
-    assert "ended by 'Finished', which is not known to mean complete" in detail
+    assert "ended by 'Paused', which is not known to mean complete" in detail
 
 
 def test_what_is_refused_is_said_in_the_servers_words_and_the_rest_goes_on() -> None:

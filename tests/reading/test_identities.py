@@ -41,7 +41,7 @@ def test_labelers_ask_what_they_always_asked() -> None:
 def test_answers_are_asked_for_as_they_always_were() -> None:
     def first(told: str) -> list[str]:
         options = dict(option.split("=") for option in told.split())
-        answerer = make_answerer(HERE, "answer-short", Here(), options)
+        answerer = make_answerer(HERE, "answer-short", Here(), **options)
         return [request.key[:16] for request in answerer.requests(Unit(PARIS, (DOC, OTHER)), [])]
 
     assert {told: first(told) for told in KEPT["answers"]} == KEPT["answers"]

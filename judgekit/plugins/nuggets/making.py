@@ -60,7 +60,7 @@ class NuggetMaker:
 
     def nuggets(self, replies: Sequence[Outcome]) -> tuple[Nugget, ...] | Unread:
         """Return the nuggets that the last reply lists, or why it cannot be read."""
-        reply = usable(replies[-1], self.endpoint.complete)
+        reply = usable(replies[-1])
         if isinstance(reply, Unread):
             return reply
         listed = json_list(reply.text, self.endpoint.thinks)

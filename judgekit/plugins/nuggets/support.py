@@ -79,7 +79,7 @@ class ListAsker:
     def _again(self, question: Question, reply: Outcome) -> Request:
         messages = self.prompt.messages(question.values)
         room = {"max_tokens": GROWTH * int(self.prompt.params.get("max_tokens", 256))}
-        if isinstance(usable(reply, self.endpoint.complete), Unread):  # cut off, or nothing that could be quoted
+        if isinstance(usable(reply), Unread):  # cut off, or nothing that could be quoted
             return replace(self._request(messages, **room), again=True)
         assert isinstance(reply, Reply)  # see `ASKED_AGAIN`
         said = neutral(without_reasoning(reply.text).strip())
@@ -89,7 +89,7 @@ class ListAsker:
         return replace(self._request([*messages, *turns, {"role": "user", "content": form}]), again=True)
 
     def _read(self, question: Question, outcome: Outcome) -> list[Support] | Unread:
-        reply = usable(outcome, self.endpoint.complete)
+        reply = usable(outcome)
         if isinstance(reply, Unread):
             return reply
         listed = json_list(reply.text, self.endpoint.thinks)

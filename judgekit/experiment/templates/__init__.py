@@ -1,0 +1,53 @@
+"""The texts that are written with values filled in: the card of final labels, and the experiment file of `init`."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from judgekit.data.outputs import inline
+
+
+def filled(template: str, **values: Any) -> str:
+    """Return a text of this folder with values filled in."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Return the compiled templates' environment."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("judgekit.experiment"),
+        autoescape=False,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    for function in (inline, quoted, key, beside, commented):
+        environment.filters[function.__name__] = function
+    return environment
+
+
+def quoted(value: str | list[str]) -> str:
+    """Return a text or a list of texts as TOML has it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def key(name: str) -> str:
+    """Return a name as a key of TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
+
+
+def beside(line: str, comment: str) -> str:
+    """Return a line of TOML with a comment, which stands below those of other lines."""
+    return f"{line:<31} # {comment}"
+
+
+def commented(text: str) -> str:
+    """Return TOML whose lines are comments."""
+    return re.sub(r"(?m)^(?=[^#\n])", "# ", text)
