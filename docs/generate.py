@@ -25,7 +25,6 @@ from judgekit.experiment.file import SECTIONS, Config
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts
-from judgekit.registry import register
 from judgekit.settings import attributes
 from judgekit.wire.types import Endpoint
 
@@ -112,9 +111,8 @@ def _keys(model: type[BaseModel], told: Mapping[str, str], names: Iterable[str] 
 def _experiment() -> str:
     text = _keys(Config, attributes(Config), ("title", "runs"))
     for name, model in SECTIONS.items():
-        bases = [model, *register.tables.get(name, object).__mro__]
         told = {"endpoints": attributes(Endpoint), "money": attributes(Money)}.get(name, {})
-        told = told | {key: text for base in bases for key, text in attributes(base).items()}
+        told = told | attributes(model)
         first = (model.__doc__ or "").partition("\n")[0]
         about = (
             first.partition(": ")[2] or first

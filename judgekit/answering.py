@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ from judgekit.data.documents import Queries, Unit
 from judgekit.data.runs import Run
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError, UsageError, nearest
 from judgekit.reading.asker import play
 from judgekit.rules import DeclaredOutcome
 from judgekit.wire.types import Outcome, Program, Request, most_requests
@@ -87,17 +87,14 @@ def read_ratings_of(
 
 def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set[str]) -> None:
     """Refuse ratings of questions and runs that the experiment does not have."""
-    unknown = table[~table["query_id"].isin(questions)]
-    if len(unknown):
-        reason = f"rates question {unknown['query_id'].iloc[0]!r}, which the experiment does not have"
-        raise DataError(reason, file, line_of(unknown))
-    if "run" not in table.columns:
-        return
-    unknown = table[~table["run"].isin({*runs, ALL})]
-    if len(unknown):
-        name, known = unknown["run"].iloc[0], ", ".join(sorted(runs))
-        reason = f"rates run {name!r}, which the experiment does not have (the runs are {known})"
-        raise DataError(reason, file, line_of(unknown))
+    for column, known, what in (("query_id", questions, "question"), ("run", {*runs, ALL}, "run")):
+        if column not in table.columns:
+            continue
+        unknown = table[~table[column].isin(known)]
+        if len(unknown):
+            name = unknown[column].iloc[0]
+            reason = f"rates {what} {name!r}, which the experiment does not have.{nearest(name, known)}"
+            raise DataError(reason, file, line_of(unknown))
 
 
 @dataclass(frozen=True)
@@ -213,19 +210,15 @@ def import_answers(
 ) -> list[Answering]:
     """Read what an application answered, by model, each with the metrics that rate it; see `read_answers`."""
     named = {run.name: run for run in runs}
-    answers = read_answers(source, queries, runs=list(named), depths=depths, answered_by=answered_by, limited=limited)
-    for imported in answers:
-        check_contexts(imported, named)
-    if not named:
-        answers = [replace(imported, contexts=None) for imported in answers]
     built = tuple(answer_metric(name, resources) for name in metrics)
-    # An experiment reads the ratings beside its files itself, with what it declares of them.
-    ratings = None if isinstance(source, list) else read_ratings_beside(source, None, answered_by or UNDECLARED)
-    if ratings is not None:
-        answers[0] = replace(answers[0], ratings=ratings[ratings["query_id"].isin(list(queries))])
-    answerings = [Answering(imported, built, imported.mode) for imported in answers]
-    if ratings is None:
-        check_references(queries, answerings[0])
+    answerings = []
+    for imported in read_answers(
+        source, queries, runs=list(named), depths=depths, answered_by=answered_by, limited=limited
+    ):
+        check_contexts(imported, named)
+        given = imported if named else replace(imported, contexts=None)
+        answerings.append(Answering(given, built, imported.mode))
+    check_references(queries, answerings[0])
     return answerings
 
 
@@ -236,8 +229,8 @@ def check_references(queries: Queries, answering: Answering) -> None:
         return
     names = ", ".join(metric.name for metric in answering.metrics)
     raise UsageError(
-        f"answers are compared with reference answers ({names}), and no query has any. Add ratings, a labeler with"
-        " labels that you trust, or a metric that needs no references, such as grounded"
+        f"answers are compared with reference answers ({names}), and no query has any. Add ratings, a metric that"
+        " needs no references, such as grounded, or name as outcome a labeler whose labels you trust"
     )
 
 
@@ -292,8 +285,8 @@ async def answer_runs(
     """Answer every query from the top k documents of every run, for every depth k, and say how good the answers are."""
     answerer = answering.answerer
     if isinstance(answerer, Imported):
-        answering = replace(answering, answerer=_with_docs(answerer, answering, collection))
-        return QUALITY.check(await _rate_imported([answering], session, stage))
+        given_answers = _with_docs(answerer, answering, collection).given
+        return QUALITY.check(await _rated(answering, given_answers, session, stage))
     lists = answer_units(collection, depths, closed_book)
     program = _AnswerAndRatings(answerer, answering)
     given: dict[Answered, list[Occurrence]] = {}
@@ -335,39 +328,20 @@ async def answer_modes(
     closed_book: bool,
 ) -> pd.DataFrame:
     """Return what `answer_runs` does, all modes below each other; without a collection, rate imported answers."""
-    if collection is None:
-        return await _rate_imported(modes, session)
     tables = []
     for answering in modes:
         stage = answer_stage(mode=answering.mode)
-        tables.append(await answer_runs(answering, collection, depths, session, closed_book=closed_book, stage=stage))
-    return pd.concat(tables, ignore_index=True)
-
-
-async def _rate_imported(answerings: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
-    """Return imported answers with their quality; without the columns run and depth where their table had none."""
-    tables = []
-    people: list[pd.DataFrame] = []
-    for answering in answerings:
-        imported = answering.answerer
-        assert isinstance(imported, Imported)  # as `import_answers` made it
-        tables.append(await _rated(answering, imported.given, session, stage))
-        if imported.ratings is not None:
-            people.append(imported.ratings)
+        if collection is not None:
+            table = await answer_runs(answering, collection, depths, session, closed_book=closed_book, stage=stage)
+        elif isinstance(answering.answerer, Imported):
+            table = await _rated(answering, answering.answerer.given, session, stage)
+        tables.append(table)
     table = pd.concat(tables, ignore_index=True)
-    for ratings in people:
-        table = pd.concat([table, _with_only_place(ratings, table)], ignore_index=True)
+    if collection is not None:
+        return table
+    # Without the columns run and depth where the table of answers had none.
     nowhere = [column for column in ("run", "depth") if len(table) and table[column].isna().all()]
     return RATINGS.check(table.drop(columns=nowhere))
-
-
-def _with_only_place(ratings: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return ratings with the only run and depth of the answers, where they name none."""
-    for column in ("run", "depth"):
-        known = answers[column].dropna().unique()
-        if column not in ratings.columns and len(known) == 1:
-            ratings = ratings.assign(**dict[str, Any]({column: known[0]}))
-    return ratings.assign(abstained=0, seems_abstained=0)
 
 
 async def _rated(

@@ -145,21 +145,12 @@ class Catalog(Generic[P]):
     def kinds(self) -> dict[str, type[P]]:
         """Return every known class by its kind."""
         found = self._built_in()
-        for name, module in register.load().kinds.items():
-            if name in found:
-                raise UsageError(f"the {self._what} {name!r} of {module} has the name of another one")
-            kind = self._registered(name, module)
-            if kind is not None:
-                found[name] = kind
+        for module in register.load().spelled:
+            for kind in self._of(importlib.import_module(module)).values():
+                if kind.kind in found:
+                    raise UsageError(f"the {self._what} {kind.kind!r} of {module} has the name of another one")
+                found[kind.kind] = kind
         return found
-
-    def _registered(self, name: str, module: str) -> type[P] | None:
-        """Return the class that a plug-in registered under a kind; None where it is of another base."""
-        defined = vars(importlib.import_module(module)).values()
-        for kind in defined:
-            if isinstance(kind, type) and issubclass(kind, Spelled) and kind.kind == name:
-                return kind if self._fits(kind) else None
-        raise UsageError(f"{module} registers {name!r}, but defines no class of that kind")
 
     def catalog(self) -> dict[str, About]:
         """Return what each known class is, by its kind."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from judgekit.analysis.money import Pool
 from judgekit.data.checks import check_runs, twins
@@ -16,9 +16,6 @@ from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
 from judgekit.data.runs import Run, pool
 from judgekit.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 _LOOKED_AT: Final = 200
 """Queries whose pooled passages are looked at before anything is labelled."""
@@ -53,11 +50,10 @@ class Collection:
         docs: AsDocs,
         runs: AsRuns,
         depth: int,
-        limit: int | None = None,
         fields: Fields = "title+text",
         cache: str | Path | None = None,
     ) -> Collection:
-        """Read what is given, check that it fits together, take the first ``limit`` queries, cut the runs to ``depth``.
+        """Read what is given, check that it fits together, and cut the runs to ``depth``.
 
         The index of a large collection lies in ``cache``, by default the user's cache folder.
 
@@ -87,8 +83,7 @@ class Collection:
                 f"{len(empty):,} of the {len(looked_at):,} passages that runs found have no text, first {empty[0]!r}:"
                 " every labeler calls them irrelevant"
             )
-        whole = replace(whole, notes=tuple(notes))
-        return whole if limit is None else whole.only(list(questions)[:limit])
+        return replace(whole, notes=tuple(notes))
 
     def only(self, query_ids: Iterable[str]) -> Collection:
         """Return the collection with some queries alone, in its own order."""

@@ -127,11 +127,10 @@ class PoolLabeler:
         *,
         endpoints: Endpoint | Iterable[Endpoint] | None = None,
         name: str | None = None,
-        limit: int | None = None,
         cache: str | Path | None = None,
     ) -> PoolLabeler:
         """Read the collection and build the labeler of a spelling, whose canonical form is the default name."""
-        collection = Collection.make(queries, docs, runs, depth, limit, cache=cache)
+        collection = Collection.make(queries, docs, runs, depth, cache=cache)
         labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
         return cls(collection, labeler, name or str(labeler.spec))
 

@@ -1,4 +1,4 @@
-"""What packages add to judgekit: labelers and answer metrics, steps of a run, commands, tables, forms, Python names.
+"""What packages add to judgekit: labelers and answer metrics, steps of a run, commands, forms, Python names.
 
     import judgekit as jk
 
@@ -67,18 +67,16 @@ class Register:
 
     Attributes:
         commands: functions with typer's annotations, or groups of them, by the command's name.
-        tables: dataclasses whose fields are the keys of further tables of the experiment file, by its name.
         forms: the forms of data, by name.
         homes: the module of what ``judgekit.NAME`` gives, by its name.
-        kinds: the module that defines a labeler or an answer metric, by its kind.
+        spelled: the modules that define further labelers and answer metrics.
     """
 
     def __init__(self, home: str = "") -> None:
         self.commands: dict[str, Any] = {}
-        self.tables: dict[str, type[Any]] = {}
         self.forms: dict[str, DataForm] = {}
         self.homes: dict[str, str] = {}
-        self.kinds: dict[str, str] = {}
+        self.spelled: list[str] = []
         # A step, and the name of the one that it stands before or after; neither for the core's, in their order.
         self._steps: dict[str, tuple[Any, str | None, str | None]] = {}
         self._home = home
@@ -95,11 +93,12 @@ class Register:
 
     def command(self, name: str) -> Callable[[T], T]:
         """Register a function, or a group of them (`typer.Typer`), as ``judgekit NAME``."""
-        return _adder(self.commands, name)
 
-    def table(self, name: str) -> Callable[[type[T]], type[T]]:
-        """Register a dataclass as the table ``[NAME]`` of the experiment file; see `Config.table`."""
-        return _adder(self.tables, name)
+        def add(given: T) -> T:
+            self.commands[name] = given
+            return given
+
+        return add
 
     def form(
         self,
@@ -125,9 +124,10 @@ class Register:
         """Register functions and classes of a module as ``judgekit.NAME``; it is imported when one is first used."""
         self.homes |= dict.fromkeys(names, module)
 
-    def spellings(self, module: str, *kinds: str) -> None:
-        """Register labelers and answer metrics of a module by their kinds; it is imported when one is first spelled."""
-        self.kinds |= dict.fromkeys(kinds, module)
+    def spellings(self, module: str) -> None:
+        """Register the labelers and answer metrics of a module; it is imported when one is first spelled."""
+        if module not in self.spelled:
+            self.spelled.append(module)
 
     def load(self) -> Register:
         """Import the plug-ins that have not been imported, and return itself."""
@@ -153,14 +153,6 @@ class Register:
                     )
                 order.insert(names.index(beside) + (before is None), step)
         return order
-
-
-def _adder(kept: dict[str, Any], name: str) -> Callable[[T], T]:
-    def add(given: T) -> T:
-        kept[name] = given
-        return given
-
-    return add
 
 
 register: Final = Register("judgekit.plugins")

@@ -38,7 +38,7 @@ class Rules:
     use: Literal["choose-runs", "find-questions"] | None = None
     primary: str | None = None
     margin_points: float = setting(2.0, least=0)
-    confidence: float = setting(0.95, least=0.5, below=1)
+    confidence: float = setting(0.95, least=0.5, most=0.999)
     by: str | None = None
     groups: str | None = None
     resamples: int = setting(1000, least=100, most=100_000)

@@ -24,36 +24,32 @@ _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
 ANY_OBJECT: Final[Mapping[str, Any]] = {"any_object": True}
 """The metadata of a field that holds what no spelling and no file can, such as a function."""
 
-_PLAIN: Final = (bool, int, float, str)
+_EXPECTED: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    int: "a whole number{}",
+    float: "a number{}",
+    str: "a text",
+}
+"""What a setting of a type has to be; the types that options may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a number may be; None is no bound."""
+    """The least and the most that a number may be; None is no bound."""
 
     least: float | None = None
     most: float | None = None
-    below: float | None = None
-    above: float | None = None
 
     def hold(self, value: float) -> bool:
         """Return whether a number keeps to them."""
         least = -math.inf if self.least is None else self.least
         most = math.inf if self.most is None else self.most
-        if self.below is not None and value >= self.below:
-            return False
-        if self.above is not None and value <= self.above:
-            return False
         return least <= value <= most
 
     def __str__(self) -> str:
-        if self.least is not None and self.below is not None:
-            return f" from {self.least:g} to below {self.below:g}"
-        if self.least is not None and self.most is not None:
-            return f" from {self.least:,g} to {self.most:,g}"
-        if self.least is not None:
-            return f" of at least {self.least:g}"
-        return "" if self.above is None else f" above {self.above:g}"
+        if self.least is None:
+            return ""
+        return f" of at least {self.least:g}" if self.most is None else f" from {self.least:,g} to {self.most:,g}"
 
 
 def setting(
@@ -61,8 +57,6 @@ def setting(
     *,
     least: float | None = None,
     most: float | None = None,
-    below: float | None = None,
-    above: float | None = None,
     name: str = "",
     short: str = "",
     option: bool = True,
@@ -72,8 +66,9 @@ def setting(
     ``name`` is what spellings call it, if not as the field; ``short`` is the short form of its option, ``-m``.
     With ``option`` false no command has an option for it.
     """
-    bounds = Bounds(least=least, most=most, below=below, above=above)
-    return field(default=default, metadata={"bounds": bounds, "name": name, "short": short, "option": option})
+    return field(
+        default=default, metadata={"bounds": Bounds(least, most), "name": name, "short": short, "option": option}
+    )
 
 
 def bounds_of(declared: Any) -> Bounds:
@@ -117,16 +112,17 @@ class Setting:
             raise UsageError(
                 f"{name} must be one of {', '.join(choices)}, not {value!r}.{nearest(str(value), choices)}"
             )
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        good, expected = {
-            str: (isinstance(value, str) and value != "", "a text"),
-            bool: (isinstance(value, bool), "true or false"),
-            int: (number and isinstance(value, int) and self.bounds.hold(value), f"a whole number{self.bounds}"),
-            float: (number and self.bounds.hold(value), f"a number{self.bounds}"),
-        }[self.type]
-        if not good:
-            raise UsageError(f"{name} must be {expected}, not {value!r}")
+        if not self._fits(value):
+            raise UsageError(f"{name} must be {_EXPECTED[self.type].format(self.bounds)}, not {value!r}")
         return self.type(value)
+
+    def _fits(self, value: Any) -> bool:
+        """Return whether a value is of the type and within the bounds."""
+        if self.type is str:
+            return isinstance(value, str) and value != ""
+        if self.type is bool or isinstance(value, bool):
+            return self.type is bool and isinstance(value, bool)
+        return isinstance(value, int | self.type) and self.bounds.hold(value)
 
 
 def _found_settings(kind: type) -> dict[str, Setting]:
@@ -153,7 +149,7 @@ def _setting(kind: type, declared: Any, hint: Any) -> Setting:
     common = {"bounds": bounds_of(declared), "short": declared.metadata.get("short", "")}
     if get_origin(hint) is Literal:
         return Setting(declared.name, declared.default, str, get_args(hint), **common)
-    if hint not in _PLAIN:
+    if hint not in _EXPECTED:
         raise UsageError(
             f"{kind.__name__}: the option {declared.name} is a {hint}; an option is a bool, int, float, str or Literal,"
             " or None"

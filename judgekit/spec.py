@@ -190,17 +190,13 @@ def split_file(text: str) -> tuple[str | None, str]:
 
 def split_form(text: str | Path) -> tuple[str, str]:
     """Split ``FORM:PATH``; the form is "" where there is none. A file of just that name is a file."""
-    match = _PREFIX.match(str(text))
-    if Path(text).exists():
-        return "", str(text)
-    if remote := _REMOTE.match(str(text)):
-        address = str(text)[remote.end() :]
-        where = re.fullmatch(r"datasets/([^/]+/[^/]+)(?:/(.+))?", address) if remote[1] == "hf" else None
-        how = f"curl -LO {remote[1]}://{address}" if remote[1].startswith("http") else "with its own tool"
-        if where:
-            how = f"hf download --repo-type dataset {' '.join(filter(None, where.groups()))} --local-dir ."
-        raise UsageError(f"{remote[1]}://{address}: judgekit reads files on this machine. Download it first: {how}")
-    return ("", str(text)) if match is None else (match[1], str(text)[match.end() :])
+    source = str(text)
+    if Path(source).exists():
+        return "", source
+    if _REMOTE.match(source):
+        raise UsageError(f"{source}: judgekit reads files on this machine. Download it first")
+    match = _PREFIX.match(source)
+    return ("", source) if match is None else (match[1], source[match.end() :])
 
 
 def form_of(source: str | Path) -> tuple[Spec, str]:

@@ -1,4 +1,4 @@
-"""A package's plug-in adds a step, a command, a table, a form and a name, as judgekit's own do."""
+"""A package's plug-in adds a step, a command, a form and a name, as judgekit's own do."""
 
 import json
 import os
@@ -80,22 +80,15 @@ def ran(package: Path, code: str, *lines: str) -> str:
     return done.stdout
 
 
-def test_a_package_adds_a_step_with_its_file_its_table_and_its_section(package: Path) -> None:
+def test_a_package_adds_a_step_with_its_file_and_its_section(package: Path) -> None:
     edited(make_experiment(package) / "experiment.toml", "[answers]", '[answers]\nprompt = "answer-long"')
-    text = (package / "experiment.toml").read_text()
-    (package / "experiment.toml").write_text(text + "\n[words]\nleast = 2\n")
-    (package / "misspelt.toml").write_text(text + "\n[words]\nleats = 2\n")
-    said = ran(package, "", "run experiment.toml --out out --cache store", "run misspelt.toml")
+    ran(package, "", "run experiment.toml --out out --cache store")
     out = package / "out"
     words = pd.read_csv(out / "words.csv")
-    assert ([*words], {*words["words"]}) == (["run", "query_id", "words"], {11}), "without those that know nothing"
-    assert len(words) < len(pd.read_parquet(out / "answers" / "answer-long.parquet"))
+    assert [*words] == ["run", "query_id", "words"]
+    assert len(words) == len(pd.read_parquet(out / "answers" / "answer-long.parquet"))
     assert "Words" in [one["title"] for one in json.loads((out / "report.json").read_text())["sections"]]
-    assert "[words]\nleast = 2\n" in (out / "resolved.toml").read_text()
     assert "words.csv" in json.loads((out / "manifest.json").read_text())["results"]
-    assert "[words.leats]" in said
-    assert "Did you mean 'least'?" in said
-    assert said.endswith("left with 2\n")
 
 
 def test_a_package_adds_a_command_a_form_and_a_name(package: Path) -> None:

@@ -20,7 +20,7 @@ from tests.commands import Judgekit
         ({"resamples": 100_001}, "not 100001"),
         ({"resamples": 100.0}, "whole number"),
         ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
-        ({"confidence": 1.0}, r"confidence must be a number from 0\.5 to below 1, not 1\.0"),
+        ({"confidence": 1.0}, r"confidence must be a number from 0\.5 to 0\.999, not 1\.0"),
         ({"confidence": 0.4}, r"not 0\.4"),
         ({"margin_points": float("nan")}, "margin_points must be a number of at least 0, not nan"),
         ({"accept_mixed_models": 1}, "accept_mixed_models must be true or false"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # `judgekit --help` imports this file: what is slow to import
     from judgekit.report.model import Section
 
 FILE = "lengths.csv"
-jk.register.spellings("judgekit_lengths", "longest", "brief")
+jk.register.spellings("judgekit_lengths")
 
 
 @jk.register.step(after="label")

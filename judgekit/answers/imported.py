@@ -37,14 +37,12 @@ class Imported:
         mode: of answering, "" where the table does not say.
         contexts: the ids of the documents that an answer was made from, by (run, depth, query); None where the table
             does not say.
-        ratings: people's ratings that stand beside the answers, or None.
     """
 
     model: str
     given: Mapping[Answered, Sequence[Occurrence]]
     mode: str = ""
     contexts: Mapping[tuple[Any, Any, str], tuple[str, ...]] | None = None
-    ratings: pd.DataFrame | None = None
     endpoint: ClassVar[None] = None
 
 

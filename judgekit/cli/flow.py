@@ -78,7 +78,7 @@ def demo(
 
 
 def plan(
-    experiment: Annotated[Path, typer.Argument(help="Experiment file (TOML); questions and runs are enough.")],
+    experiment: Annotated[Path, typer.Argument(help="Experiment file (TOML).")],
     *,
     questions: Annotated[
         int | None,
@@ -358,7 +358,7 @@ def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> Figures:
     for folder, one in results.items():
         # Folders whose experiments have the same title go by their own names.
         name = folder if titles[one.title] > 1 else one.title
-        found[name] = one, backing_of(Path(folder), one, texts)
+        found[name] = one, backing_of(Path(folder), texts)
         say(f"{name}: {' '.join(text for title, text in one.decision if title in ('Choose', 'Keep'))}")
     first = next(iter(found))
     for name, change in write_beside(found, out).items():

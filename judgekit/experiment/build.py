@@ -120,7 +120,7 @@ def _prepared(
     biases = None
     if results is not None:
         biases = known_biases(load_results(results).claims).get(labeling, ())
-    collection = Collection.make(*config.collection(), config.data.depth, None, config.data.fields, cache)
+    collection = config.collection(cache)
     labelers = labelers_of(config, collection.docs)[0]
     if labeling not in labelers:
         raise UsageError(not_among("labeling", labeling, labelers))

@@ -193,7 +193,7 @@ def contest(
     Raises:
         ConfigError, DataError, UsageError: a file is wrong; there are fewer than two runs; answers are rated elsewhere.
     """
-    config = experiment if isinstance(experiment, Config) else load(experiment, trusted=trust)
+    config = load(experiment, trusted=trust)
     prepared = prepare(config, cache=cache)
     if len(prepared.collection.runs) < 2:
         raise UsageError("choose needs two runs or more: there is nothing to choose between")

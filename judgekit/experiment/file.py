@@ -10,9 +10,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import tomli_w
 from pydantic import (
@@ -20,7 +19,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    Strict,
     ValidationError,
     create_model,
     field_serializer,
@@ -30,6 +28,7 @@ from pydantic import (
 
 from judgekit.analysis.money import Money
 from judgekit.client.budget import Price
+from judgekit.collection import Collection
 from judgekit.data.documents import Fields
 from judgekit.data.manifest import by_role
 from judgekit.data.sources import resolved
@@ -37,13 +36,11 @@ from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment import trust
-from judgekit.registry import register
 from judgekit.rules import DeclaredOutcome, Rules
 from judgekit.settings import Bounds, bounds_of, settings_of
 from judgekit.spec import slug, split_file, with_options
 from judgekit.wire.types import Endpoint
 
-T = TypeVar("T")
 Positive = Annotated[int, Field(ge=1)]
 _Several = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 
@@ -57,7 +54,7 @@ class DataConfig(_Section):
 
     Attributes:
         queries: the file of the questions.
-        docs: the file of the documents, or several; only `judgekit plan` works without.
+        docs: the file of the documents, or several.
         depth: number of documents to take from each run; their union, the pool, is labelled once.
         fields: what models and containment see of a document: its title and text, or the text alone.
         sample: table of the questions to use, with the columns ``query_id`` and ``weight``; `judgekit plan` writes it.
@@ -66,7 +63,7 @@ class DataConfig(_Section):
     """
 
     queries: str
-    docs: _Several = []
+    docs: Annotated[_Several, Field(min_length=1)]
     depth: Positive
     fields: Fields = "title+text"
     sample: str | None = None
@@ -94,16 +91,17 @@ def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> typ
     """Return the form of a table that holds a dataclass's fields without its name; the class checks what they hold."""
     hints = get_type_hints(cls)
     form: dict[str, Any] = {}
-    for one in fields(cls):
-        # TOML has lists only.
-        bounds = bounds_of(one)
-        limits = Field(ge=bounds.least, le=bounds.most, lt=bounds.below, gt=bounds.above)
-        hint = Annotated[hints[one.name], Strict(False)] if get_origin(hints[one.name]) is tuple else hints[one.name]
+    for declared in fields(cls):
+        if not declared.init or declared.name == "name":
+            continue
+        bounds, hint, default = bounds_of(declared), hints[declared.name], declared.default
         if bounds != Bounds():
-            hint = Annotated[hint, limits]
-        default = {} if one.default_factory is dict else ... if one.default is MISSING else one.default
-        if one.init and one.name != "name":
-            form[one.name] = (hint, default)
+            hint = Annotated[hint, Field(ge=bounds.least, le=bounds.most)]
+        if declared.default_factory is dict:
+            default = {}
+        elif default is MISSING:
+            default = ...
+        form[declared.name] = (hint, default)
     return create_model(name, __base__=base, __doc__=cls.__doc__, **form)
 
 
@@ -238,8 +236,10 @@ class AnswersConfig(_Section, OutcomeConfig):
     @classmethod
     def _ratings_need_no_llm(cls, given: Any) -> Any:
         """Answer nothing where there are ratings and no wish for an answer: endpoints may be there for labelers."""
-        wished = isinstance(given, dict) and {"endpoint", "prompt", "metrics", "import"} & {*given}
-        return given | {"metrics": []} if isinstance(given, dict) and given.get("ratings") and not wished else given
+        if not isinstance(given, dict) or not given.get("ratings"):
+            return given
+        wished = {"endpoint", "prompt", "metrics", "import"} & {*given}
+        return given if wished else given | {"metrics": []}
 
     @model_validator(mode="after")
     def _some_quality(self) -> AnswersConfig:
@@ -280,7 +280,7 @@ class Config(_Section):
     data: DataConfig
     runs: Annotated[dict[str, RunConfig], Field(min_length=1)]
     endpoints: dict[str, EndpointConfig] = {}
-    labelers: list[LabelerConfig] = []
+    labelers: Annotated[list[LabelerConfig], Field(min_length=1)]
     answers: AnswersConfig = AnswersConfig()
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
@@ -313,11 +313,6 @@ class Config(_Section):
             )
         return self
 
-    def table(self, name: str, kind: type[T]) -> T | None:
-        """Return the table of a plug-in, if the file has it."""
-        found = getattr(self, name, None)
-        return None if found is None else kind(**found.model_dump())
-
     def resolve(self, text: str) -> Path:
         """Return a path of the file, relative paths being relative to the file's folder; ``~`` is the home."""
         return resolved(text, self.path.parent)
@@ -341,9 +336,14 @@ class Config(_Section):
 
     def files(self) -> dict[str, Path]:
         """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``docs 2``, ``run NAME``."""
-        return by_role(*self.collection())
+        return by_role(*self._collected())
 
-    def collection(self) -> tuple[Path, list[Path], dict[str, Path]]:
+    def collection(self, cache: str | Path | None) -> Collection:
+        """Read all queries, documents and runs; the index of a large collection lies in ``cache``."""
+        queries, docs, runs = self._collected()
+        return Collection.make(queries, docs, runs, self.data.depth, self.data.fields, cache)
+
+    def _collected(self) -> tuple[Path, list[Path], dict[str, Path]]:
         """Return the files of queries, of docs, and of runs by name."""
         runs = {name: self.resolve(run.file) for name, run in self.runs.items()}
         return self.resolve(self.data.queries), [self.resolve(file) for file in self.data.docs], runs
@@ -376,16 +376,18 @@ def read_servers(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Price
     return _tables(form.endpoints, path.parent), _price_list(form.prices)
 
 
-def load(path: str | Path, *, whole: bool = True, trusted: bool = False) -> Config:
-    """Read an experiment file; one that is not ``whole`` may lack documents and labelers, as before a pilot.
+def load(experiment: Config | str | Path, *, trusted: bool = False) -> Config:
+    """Read an experiment file; one that was read already is returned.
 
     Raises:
         ConfigError: it is no experiment, or what it would import, read from the environment and contact is not
             confirmed (`judgekit.experiment.trust`); ``trusted`` says that it is.
     """
-    path = Path(path)
+    if isinstance(experiment, Config):
+        return experiment
+    path = Path(experiment)
     content = _content(path)
-    config = parse_config(content, path, whole=whole)
+    config = parse_config(content, path)
     if not trusted:
         trust.check(content, path)
     return config
@@ -393,7 +395,10 @@ def load(path: str | Path, *, whole: bool = True, trusted: bool = False) -> Conf
 
 def entries_of(source: Path) -> tuple[trust.Entry, ...]:
     """Return what an experiment file, or that of a results folder, would import, read and contact."""
-    content, path = _resolved(source) if source.is_dir() else (_content(source), source)
+    if source.is_dir():
+        content, path = _resolved(source)
+    else:
+        content, path = _content(source), source
     return trust.listed(content, path.parent)
 
 
@@ -412,34 +417,17 @@ def _content(path: Path) -> dict[str, Any]:
         raise ConfigError(f"is not TOML: {error}; expected an experiment file", path) from error
 
 
-def parse_config(content: dict[str, Any], path: Path, *, whole: bool = True) -> Config:
+def parse_config(content: dict[str, Any], path: Path) -> Config:
     """Check the content of an experiment file; ``path`` stands in messages and anchors relative paths."""
     with located(path):
         try:
-            config = _form().model_validate({**content, "path": path})
+            config = Config.model_validate({**content, "path": path})
         except ValidationError as error:
             raise _speak(error, path) from None
-        for key, there in (("data.docs", config.data.docs), ("labelers", config.labelers)) if whole else ():
-            if not there:
-                raise ConfigError("is missing: name at least one", path, key)
         config.servers()
         with located(path, "analysis"):
             config.rules()
-        for name, kind in register.tables.items():
-            with located(path, name):
-                config.table(name, kind)
     return config
-
-
-def _form() -> type[Config]:
-    """Return the form of the whole file, with the tables of plug-ins."""
-    return _form_with(tuple(sorted(register.load().tables.items())))
-
-
-@cache
-def _form_with(tables: tuple[tuple[str, type[Any]], ...]) -> type[Config]:
-    further: dict[str, Any] = {name: (_form_of(kind, kind.__name__) | None, None) for name, kind in tables}
-    return create_model("Config", __base__=Config, **further)
 
 
 @contextmanager
@@ -455,7 +443,7 @@ def located(path: Path, key: str | None = None) -> Iterator[None]:
         raise ConfigError(str(error), path, key) from None
 
 
-_CORE: Final[dict[str, type[BaseModel]]] = {
+SECTIONS: Final[Mapping[str, type[BaseModel]]] = {
     "data": DataConfig,
     "runs": RunConfig,
     "endpoints": EndpointConfig,
@@ -466,21 +454,7 @@ _CORE: Final[dict[str, type[BaseModel]]] = {
     "prices": PriceConfig,
     "money": MoneyConfig,
 }
-
-
-class _Sections(Mapping[str, type[BaseModel]]):
-    def __getitem__(self, name: str) -> type[BaseModel]:
-        return _CORE[name] if name in _CORE else _form_of(register.load().tables[name], name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([*_CORE, *sorted(register.load().tables)])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-SECTIONS: Final = _Sections()
-"""The form of every table of the file, those of plug-ins last."""
+"""The form of every table of the file."""
 
 
 _KINDS_OF_VALUE: Final = {
@@ -503,9 +477,10 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     key = ".".join(location)
     kind = problem["type"]
     if kind == "extra_forbidden":
-        section = SECTIONS.get(location[0], Config) if len(location) > 1 else _form()
-        known = [one.alias or name for name, one in section.model_fields.items() if name != "path"]
-        what = "table or key" if len(location) == 1 else "key"
+        what, section = "table or key", Config
+        if len(location) > 1:
+            what, section = "key", SECTIONS.get(location[0], Config)
+        known = [field.alias or name for name, field in section.model_fields.items() if name != "path"]
         return ConfigError(not_among(what, location[-1], known), path, key)
     if kind == "missing":
         return ConfigError("is missing", path, key)

@@ -67,60 +67,49 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"its {MANIFEST} cannot be read ({error}): run the experiment again", folder) from None
     named = config.files()
-    lost = next((path for path in (*results, *named.values()) if not path.exists()), None)
-    if lost is not None:
-        raise DataError("is missing: run the experiment again", lost)
-    # An experiment file may have changed since, for what was run is in resolved.toml, and so may a prompt: the control
-    # of every probe is asked anew where it did.
-    others = {
-        role: path
-        for role, source in inputs.items()
-        if role not in named and (path := config.path.parent / source["file"]).exists() and path.suffix != ".toml"
-    }
+    for path in (*results, *named.values()):
+        if not path.exists():
+            raise DataError("is missing: run the experiment again", path)
+    others = {}
+    for role, source in inputs.items():
+        path = config.path.parent / source["file"]
+        # An experiment file may have changed since, for what was run is in resolved.toml, and so may a prompt: the
+        # control of every probe is asked anew where it did.
+        if role not in named and path.suffix != ".toml" and path.exists():
+            others[role] = path
     now = sources({**named, **others, **{str(path): path for path in results}})
     for path in results:
-        said = made.get(path.relative_to(folder).as_posix())
-        if said != now[str(path)].sha256:
-            reason = "was changed after the run" if said else "does not belong to a finished run"
+        sha256 = made.get(path.relative_to(folder).as_posix())
+        if sha256 != now[str(path)].sha256:
+            reason = "was changed after the run" if sha256 else "does not belong to a finished run"
             raise DataError(f"{reason}: run the experiment again", path)
-    changed = [
-        f"{path} was changed after the run" for r, path in others.items() if inputs[r]["sha256"] != now[r].sha256
-    ]
-    if problems := mismatches(now) + changed:
+    problems = mismatches(now)
+    for role, path in others.items():
+        if inputs[role]["sha256"] != now[role].sha256:
+            problems.append(f"{path} was changed after the run")
+    if problems:
         raise DataError(f"{'; '.join(problems)}. Run the experiment again", folder)
 
 
 def draw(folder: Path, *, texts: bool = True, results: Results | None = None) -> Results:
     """Write ``report.html`` of a results folder anew, and return what it shows."""
     results = load(folder) if results is None else results
-    write_html(results, folder / "report.html", backing_of(folder, results, texts))
+    write_html(results, folder / "report.html", backing_of(folder, texts))
     return results
 
 
-def backing_of(folder: Path, results: Results, texts: bool = True) -> Backing:
-    """Return what a results folder still knows of each query: labels and answers at least, unless they are gone."""
+def backing_of(folder: Path, texts: bool = True) -> Backing:
+    """Return what a results folder still knows of each query: nothing, with the reason, where data are gone."""
     try:
         with noting_reads() as read:
             whole = backing(*read_results(folder))
     except JudgekitError as problem:
-        return _tables_left(folder, results, texts, str(problem))
+        return Backing({}, None, texts=texts, absent=f"Questions are not shown: {problem}")
     # What else was read must not have changed, and a prompt may have.
-    made = {one["sha256"] for one in json.loads((folder / MANIFEST).read_bytes())["inputs"].values()}
+    made = {source["sha256"] for source in json.loads((folder / MANIFEST).read_bytes())["inputs"].values()}
     prompts = {path.name: path for path in read if path.suffix == ".toml" and path.parent != folder}
     changed = [str(prompts[name]) for name, source in sources(prompts).items() if source.sha256 not in made]
     if changed:
-        told = f"Prompts are not shown: {', '.join(changed)} changed after the run."
-        whole = replace(whole, labelers={}, absent=told)
+        why = f"Prompts are not shown: {', '.join(changed)} changed after the run."
+        whole = replace(whole, labelers={}, absent=why)
     return replace(whole, texts=texts)
-
-
-def _tables_left(folder: Path, results: Results, texts: bool, problem: str) -> Backing:
-    """Return the tables that are there, where the data of the experiment are not, or are other ones by now."""
-    files = label_files(folder, [info.name for info in results.labelings])
-    gone = [str(path.relative_to(folder)) for path in files.values() if not path.is_file()]
-    labels = {name: read_table(LABELS, path) for name, path in files.items() if path.is_file()}
-    answers = [of_mode(read_table(QUALITY, path)) for path in sorted(folder.glob("answers/*.parquet"))[:1]]
-    absent = f"Questions, passages and prompts are not shown: {problem.rstrip('.')}."
-    if gone:
-        absent += f" The missing labels and their replies would be in {', '.join(gone)}."
-    return Backing(labels, answers[0] if answers else None, texts=texts, absent=absent)

@@ -1,7 +1,6 @@
 """Before anything is paid for: which questions to pilot on, what they take, and what such a pilot can show.
 
-Asks no model. Runs and questions are enough: without documents requests and judgments are counted, without endpoints
-requests are those to any model.
+Asks no model.
 """
 
 from __future__ import annotations
@@ -27,18 +26,15 @@ from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget, Spending
 from judgekit.client.estimates import Foreseen, exactly, rounded
 from judgekit.client.waves import Plan
-from judgekit.collection import Collection
-from judgekit.data.documents import Doc, MemoryDocs, Queries
+from judgekit.data.documents import Queries
 from judgekit.data.files import read_table, write_table
-from judgekit.data.frames import AsDocs, as_runs
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, SAMPLE, SCORES
 from judgekit.errors import DataError, UsageError
-from judgekit.experiment.file import Config, EndpointConfig, load, located
-from judgekit.experiment.prepare import Prepared, programs, trusted
+from judgekit.experiment.file import Config, load
+from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.querylog import LogCoverage, compared
 from judgekit.experiment.run import asked, count
-from judgekit.metrics import parse_measures
 from judgekit.people.sampling import systematic
 from judgekit.rules import Rules
 
@@ -46,7 +42,7 @@ Floats = npt.NDArray[np.float64]
 
 _PILOT: Final = 200
 """Questions that a plan proposes unless it is told how many."""
-PEOPLE, GRADES, ANSWERS, TOGETHER = "people", "grades of answers", "answers", "pilot together"
+PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
 _SHOWN, _VARIANTS = 3.5, 4.7
 _WORTH_SAYING: Final = 0.01
 _DIFFER: Final = (0.1, 0.2, 0.4)
@@ -282,8 +278,7 @@ def plan(
     """Plan a pilot: which questions, what they take, what they can show. Nothing is asked, nothing is written.
 
     Args:
-        experiment: the experiment file, or what `load` returned; runs and questions are enough. Its
-            ``sample`` and ``limit`` are left aside.
+        experiment: the experiment file, or what `load` returned. Its ``sample`` and ``limit`` are left aside.
         questions: how many to propose, by default 200 or all of which the lists differ; with ``results`` further ones.
         results: the folder of a run: the questions that it asked are part of the sample and are not proposed again.
         budget: money for pilot and labels; without ``questions`` the pilot takes at most half of it.
@@ -298,9 +293,10 @@ def plan(
         ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given
             and prices are not.
     """
-    config = experiment if isinstance(experiment, Config) else load(experiment, whole=False, trusted=trust)
+    config = load(experiment, trusted=trust)
     own = None if config.data.sample is None else config.resolve(config.data.sample)
-    prepared = _prepared(config.updated(data={"sample": None, "limit": None}), asking.cache)
+    whole = config.updated(data={"sample": None, "limit": None})
+    prepared = prepare(whole, keys=False, referenced=False, cache=asking.cache)
     lists = _Lists.of(prepared, None if results is None else Path(results))
     money = config.costs()
     budget = money.budget if budget is None else budget
@@ -323,7 +319,6 @@ def plan(
         if questions is None and spent > budget / 2:
             sample = lists.drawn(max(1, int(size * budget / 2 / spent)), seed)
             costs = _costs(prepared, sample, asking.cache)
-    outcome = prepared.config.answers.declared.outcome
     texts = [query.text for query in prepared.collection.queries.values()]
     return PilotPlan(
         runs=tuple(prepared.run_names),
@@ -338,27 +333,10 @@ def plan(
         currency=money.currency,
         own=own,
         folder=config.path.parent,
-        trusted=str(outcome) if outcome in trusted(prepared.labelers) else "",
+        trusted=prepared.trusted,
         budget=budget,
         coverage=None if query_log is None else compared(texts, query_log),
     )
-
-
-def _prepared(config: Config, cache: str | Path | None) -> Prepared:
-    """Read what there is; documents, endpoints and references that are not there yet are stood in for."""
-    queries, docs, runs = config.collection()
-    ranked = [run.cut(config.data.depth) for run in as_runs(runs)]
-    texts: AsDocs = docs
-    if not docs:
-        # Their ids stand for texts, so that different documents make different requests.
-        doc_ids = set(chain.from_iterable(run.doc_ids for run in ranked))
-        texts = MemoryDocs(Doc(doc_id, doc_id) for doc_id in sorted(doc_ids))
-    collection = Collection.make(queries, texts, ranked, config.data.depth, None, config.data.fields, cache)
-    if not config.endpoints:
-        any_model = EndpointConfig.model_validate({"base_url": "http://localhost/v1", "model": "model"})
-        config = config.model_copy(update={"endpoints": {"model": any_model}})
-    config, labelers, answering = programs(config, collection)
-    return Prepared(config, collection, labelers, answering, ())
 
 
 @dataclass(frozen=True)
@@ -386,12 +364,7 @@ class _Lists:
         Raises:
             UsageError: no question with different lists is left to ask.
         """
-        config, collection = prepared.config, prepared.collection
-        cutoff = None
-        if config.analysis.primary is not None:
-            with located(config.path, "analysis.primary"):
-                cutoff = parse_measures([config.analysis.primary], config.path.parent)[0].cutoff
-        depth = min(cutoff or max(config.answers.depths), config.data.depth)
+        collection, depth = prepared.collection, prepared.answer_depth
         ids, runs = list(collection.queries), len(collection.runs)
         distance = distances(collection.runs, ids, depth) if runs > 1 else np.ones(len(ids))
         asked: AbstractSet[str] = frozenset()
@@ -473,20 +446,14 @@ class _Strategies:
             yield name, self._taken(self.plans[f"label {name}"], labeler.needs.references, labels)
             references |= labeler.needs.references
             own += labels
-        yield PEOPLE, self._judged(collection.n_pairs)
-        if any(way.llm_metrics for way in answering.values()):
-            # An LLM rates answers: people's grades of all runs' answers correct it.
-            yield GRADES, self._judged(len(collection.queries) * len(collection.runs))
+        judged = exactly(_times(collection.n_pairs, self.money.judgment))
+        yield PEOPLE, _row(judged, judgments=collection.n_pairs)
         for stage, way in answering.items():
             referenced = any(metric.needs_references for metric in way.metrics)
             references |= referenced
             if way.llm_metrics or not isinstance(way.answerer, Imported):
                 yield ANSWERS if len(answering) == 1 else stage, self._taken(self.plans[stage], referenced)
         yield TOGETHER, self._taken(self.plans["all"], references, own)
-
-    def _judged(self, judgments: int) -> dict[str, float]:
-        """Return what judgments by people take."""
-        return _row(exactly(_times(judgments, self.money.judgment)), judgments=judgments)
 
     def _taken(self, plan: Plan, references: bool, labels: float = 0.0) -> dict[str, float]:
         """Return what requests, the references that are lacking, and labels with a price take."""
@@ -495,12 +462,9 @@ class _Strategies:
             lacking = sum(not query.answers for query in self.prepared.collection.queries.values())
         spent = exactly(labels + _times(lacking, self.money.reference))
         requests, tokens = plan.requests - plan.cached, 0.0
-        if requests and config.data.docs:
+        if requests:
             spent += plan.money(Spending(Budget(), config.price_list()).price) or _UNKNOWN
             tokens = plan.tokens.about
-        elif requests:  # without documents nobody knows how long the prompts will be
-            spent += _UNKNOWN
-            tokens = math.nan
         return _row(spent, requests=requests, references=lacking, tokens=tokens)
 
 

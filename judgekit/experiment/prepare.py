@@ -107,28 +107,35 @@ class Prepared:
         return tuple(endpoints)
 
 
-def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | Path | None = None) -> Prepared:
-    """Read and check everything that an experiment needs."""
-    config = experiment if isinstance(experiment, Config) else load(experiment)
-    queries, docs, runs = config.collection()
-    data = config.data
-    collection = Collection.make(queries, docs, runs, data.depth, None, data.fields, cache)
+def prepare(
+    experiment: Config | str | Path, *, keys: bool = True, referenced: bool = True, cache: str | Path | None = None
+) -> Prepared:
+    """Read and check everything that an experiment needs.
+
+    Args:
+        experiment: the experiment file, or what `load` returned.
+        keys: whether the keys and functions of endpoints have to be there.
+        referenced: whether questions need the reference answers that the outcome's metric compares with.
+        cache: where the index of a large collection lies.
+    """
+    config = load(experiment)
+    collection = config.collection(cache)
     everything = collection.queries
     weights = _taken(config, everything)
-    if len(weights) < len(collection.queries):
+    if len(weights) < len(everything):
         collection = collection.only(weights)
-    with located(config.path, "answers.ratings"):
-        ratings = _ratings(config, collection, everything)
-    config, labelers, answering = programs(config, collection, ratings)
+    ratings = _ratings(config, collection, everything)
+    labelers, resources = labelers_of(config, collection.docs)
+    existing = trusted(labelers)
+    config = _with_metrics(config, collection.queries, existing, rated=ratings is not None)
+    outcomes = _Outcomes(config, QUALITY.empty() if ratings is None else ratings, existing)
+    outcomes.check(config.answers.declared.outcome)  # before anything is built: a misspelt one would ask for an LLM
+    with located(config.path, "answers"):
+        answering = _answering(config, resources, collection)
     measures = _measures(config, collection)
-    groups = _groups(config, collection.queries, "groups")
-    kinds = _groups(config, collection.queries, "by")
-    with located(config.path, "money"):
-        config.costs()
-    rated = QUALITY.empty() if ratings is None else ratings
+    config = outcomes.fixed(measures, [*answering.values()])
     first = next(iter(answering.values()), None)
-    config = _with_primary(config, measures, rated, [*answering.values()], trusted(labelers))
-    if first is not None and config.answers.declared.outcome in config.answers.metrics:
+    if referenced and first is not None and config.answers.declared.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             check_references(collection.queries, first)
     prepared = Prepared(
@@ -138,11 +145,13 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         answering=answering,
         measures=tuple(measures),
         ratings=ratings,
-        outcome=_outcome(config, first, trusted(labelers)),
-        groups=groups,
-        kinds=kinds,
-        weights=None if data.sample is None else weights,
+        outcome=_sourced(config, first, existing),
+        groups=_groups(config, collection.queries, "groups"),
+        kinds=_groups(config, collection.queries, "by"),
+        weights=None if config.data.sample is None else weights,
     )
+    with located(config.path, "money"):
+        config.costs()
     if keys:
         check_access(prepared.endpoints)
     return prepared
@@ -173,15 +182,16 @@ def _groups(config: Config, queries: Queries, key: Literal["groups", "by"]) -> d
 def _ratings(config: Config, collection: Collection, queries: Iterable[str]) -> pd.DataFrame | None:
     """Return the ratings of the experiment, from files of their own and from columns of imported answers."""
     answers = config.answers
-    return read_ratings_of(
-        map(config.resolve, answers.ratings),
-        collection,
-        answers.depths,
-        answers.answered_by,
-        outcome=answers.declared,
-        imported=_imported(config),
-        queries=queries,
-    )
+    with located(config.path, "answers.ratings"):
+        return read_ratings_of(
+            map(config.resolve, answers.ratings),
+            collection,
+            answers.depths,
+            answers.answered_by,
+            outcome=answers.declared,
+            imported=_imported(config),
+            queries=queries,
+        )
 
 
 def _imported(config: Config) -> list[tuple[Path, str | None]]:
@@ -190,23 +200,13 @@ def _imported(config: Config) -> list[tuple[Path, str | None]]:
     return [(path, of_run.get(path)) for path in map(config.resolve, config.answers.imported)]
 
 
-def _with_outcome(
-    config: Config, queries: Queries, ratings: pd.DataFrame | None, labelers: Mapping[str, Labeler]
-) -> Config:
-    """Fix what the outcome is where there are no references: ratings, else labels that are there already."""
+def _with_metrics(config: Config, queries: Queries, existing: Sequence[str], *, rated: bool) -> Config:
+    """Leave out metrics where the outcome is existing labels, and the default ones where they could rate nothing."""
     answers = config.answers
-    if answers.declared.outcome in trusted(labelers):
+    wanted = "metrics" in answers.model_fields_set or any(query.answers for query in queries.values())
+    if answers.declared.outcome in existing or (rated and not wanted):
         return config.updated(answers={"metrics": []})
-    referenced = any(query.answers for query in queries.values())
-    # Nobody asked for the default metrics, which could rate nothing.
-    if referenced or "metrics" in answers.model_fields_set:
-        return config
-    if ratings is not None:
-        return config.updated(answers={"metrics": []})
-    wished = {"imported", "endpoint", "prompt", "modes", "outcome"} & answers.model_fields_set
-    if wished or not trusted(labelers):
-        return config
-    return config.updated(answers={"metrics": [], "outcome": trusted(labelers)[0]})
+    return config
 
 
 def trusted(labelers: Mapping[str, Labeler]) -> list[str]:
@@ -214,11 +214,11 @@ def trusted(labelers: Mapping[str, Labeler]) -> list[str]:
     return [name for name, labeler in labelers.items() if labeler.needs.existing]
 
 
-def _outcome(config: Config, answering: Answering | None, by_labels: Sequence[str]) -> SourcedOutcome:
+def _sourced(config: Config, answering: Answering | None, existing: Sequence[str]) -> SourcedOutcome:
     """Return the outcome with where it comes from."""
     answers, declared = config.answers, SourcedOutcome(**asdict(config.answers.declared))
     name = str(declared.outcome)
-    if name in by_labels:
+    if name in existing:
         return replace(declared, outcome=str(config.analysis.primary), source="trusted")
     if answering is None or name not in answers.metrics:
         return replace(declared, source="people")
@@ -264,29 +264,6 @@ def _taken(config: Config, queries: Queries) -> dict[str, float]:
     return dict(islice(weights.items(), config.data.limit))
 
 
-def programs(
-    config: Config, collection: Collection, ratings: pd.DataFrame | None = None
-) -> tuple[Config, dict[str, Labeler], dict[str, Answering]]:
-    """Build what labels and what answers, by name and by stage, and fix the outcome where there are no references."""
-    labelers, resources = labelers_of(config, collection.docs)
-    config = _with_outcome(config, collection.queries, ratings, labelers)
-    if ratings is not None or not (config.answers.ratings or config.answers.imported):
-        # Before anything is built for it: a misspelt outcome would ask for an LLM.
-        rated = () if ratings is None else ratings["metric"]
-        _check_outcome(config, config.answers.declared.outcome, rated, trusted(labelers))
-    with located(config.path, "answers"):
-        return config, labelers, _answering(config, resources, collection)
-
-
-def _check_outcome(config: Config, metric: str | None, rated: Iterable[str], by_labels: Iterable[str]) -> None:
-    """Refuse an outcome that nothing gives: no metric of answers, no rating, no existing labels."""
-    known = [*config.answers.metrics, *dict.fromkeys(rated), *by_labels]
-    if metric is not None and metric not in known:
-        with located(config.path, "answers.outcome"):
-            note = " (answers.metrics, the metrics of answers.ratings, and labelers with existing labels)"
-            raise UsageError(not_among("outcome", metric, known, note=note))
-
-
 def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Context]:
     """Build the labelers, by name, and return what they were built from, too."""
     resources = Context(config.servers(), config.path.parent, config.data.fields, docs)
@@ -295,11 +272,10 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
         with located(config.path, f"labelers.{position}"):
             labeler = build(entry.spec, resources)
         name = entry.name or str(labeler.spec)
-        if name in labelers:
-            raise ConfigError(f"two labelers are named {name!r}: rename one of them", config.path, "labelers")
         for other in labelers:
+            # Disks may ignore case, and the labels of each lie in a file of its name.
             if slug(other).casefold() == slug(name).casefold():
-                reason = f"the names {other!r} and {name!r} are one file on disks that ignore case: rename one of them"
+                reason = f"two labelers are named {other!r} and {name!r}: rename one of them"
                 raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
     return labelers, resources
@@ -343,46 +319,72 @@ def _answering(config: Config, resources: Context, collection: Collection) -> di
     return named
 
 
-def _with_primary(
-    config: Config,
-    measures: list[Measure],
-    ratings: pd.DataFrame,
-    answering: list[Answering],
-    by_labels: Sequence[str],
-) -> Config:
-    """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
-    answers = config.answers
-    rated = sorted(set(ratings["metric"]))
-    own = set(ratings["metric"][ratings["model"].isin([one.model for one in answering])])
-    with located(config.path, "answers.ratings"):
-        if not (answers.metrics or rated or answers.declared.outcome in by_labels):
-            raise UsageError("hold no rating of these queries, and there is no other outcome")
-        for metric in answers.metrics:
-            if metric in own:
-                raise UsageError(f"they hold {metric!r}, which the experiment computes itself: rename the metric")
-    outcome = answers.declared.outcome or [*rated, *answers.metrics][0]
-    _check_outcome(config, outcome, rated, by_labels)
-    depths, runs = list(answers.depths), set(config.runs)
-    if outcome in by_labels:
-        depths = sorted({measure.cutoff for measure in measures if measure.cutoff is not None})
-    elif outcome not in answers.metrics:
-        rows = ratings[ratings["metric"] == outcome]
-        depths, runs = sorted({int(depth) for depth in rows["depth"]}), set(rows["run"][rows["depth"] > 0])
-    elif isinstance(imported := answering[0].answerer, Imported):
-        runs = {place.run for places in imported.given.values() for place in places if place.depth}
-    with located(config.path, "analysis.primary"):
-        primary = _primary(config, measures, depths, outcome)
-    if outcome in by_labels and len(config.labelers) < 2:
-        reason = (
-            f"the outcome is the order of the runs under {outcome}, and no other labeling is there: add a"
-            " labeler to compare with it, such as a judge"
-        )
-        raise ConfigError(reason, config.path, "labelers")
-    use = config.analysis.use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS)
-    with located(config.path, "analysis.use"):
+@dataclass(frozen=True)
+class _Outcomes:
+    """What the outcome may be: a metric of answers, a rating, or the order of the runs under existing labels."""
+
+    config: Config
+    ratings: pd.DataFrame
+    existing: Sequence[str]
+
+    @property
+    def rated(self) -> list[str]:
+        """What was rated."""
+        return sorted(set(self.ratings["metric"]))
+
+    def check(self, outcome: str | None) -> None:
+        """Refuse an outcome that nothing gives."""
+        known = [*self.config.answers.metrics, *self.rated, *self.existing]
+        if outcome is not None and outcome not in known:
+            with located(self.config.path, "answers.outcome"):
+                note = " (answers.metrics, the metrics of answers.ratings, and labelers with existing labels)"
+                raise UsageError(not_among("outcome", outcome, known, note=note))
+
+    def fixed(self, measures: Sequence[Measure], answering: Sequence[Answering]) -> Config:
+        """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
+        config, answers = self.config, self.config.answers
+        self._check_ratings([way.model for way in answering])
+        outcome = answers.declared.outcome or [*self.rated, *answers.metrics][0]
+        depths, runs = self._answered(outcome, measures, answering)
+        with located(config.path, "analysis.primary"):
+            primary = _primary(config, measures, depths, outcome)
+        if outcome in self.existing and len(config.labelers) < 2:
+            reason = (
+                f"the outcome is the order of the runs under {outcome}, and no other labeling is there: add a"
+                " labeler to compare with it, such as a judge"
+            )
+            raise ConfigError(reason, config.path, "labelers")
+        use = config.analysis.use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS)
         if use == CHOOSE_RUNS and len(runs) < 2:
-            raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has answers")
-    return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": outcome})
+            reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
+            raise ConfigError(reason, config.path, "analysis.use")
+        return config.updated(analysis={"primary": primary, "use": use}, answers={"outcome": outcome})
+
+    def _check_ratings(self, models: Sequence[str]) -> None:
+        """Refuse ratings that say nothing, or what the experiment computes itself."""
+        answers = self.config.answers
+        own = set(self.ratings["metric"][self.ratings["model"].isin(models)])
+        with located(self.config.path, "answers.ratings"):
+            if not (answers.metrics or self.rated or answers.declared.outcome in self.existing):
+                raise UsageError("hold no rating of these queries, and there is no other outcome")
+            for metric in answers.metrics:
+                if metric in own:
+                    raise UsageError(f"they hold {metric!r}, which the experiment computes itself: rename the metric")
+
+    def _answered(
+        self, outcome: str, measures: Sequence[Measure], answering: Sequence[Answering]
+    ) -> tuple[list[int], set[str]]:
+        """Return from how many documents, and for which runs, the outcome is known."""
+        answers, runs = self.config.answers, set(self.config.runs)
+        if outcome in self.existing:
+            return sorted({measure.cutoff for measure in measures if measure.cutoff is not None}), runs
+        if outcome not in answers.metrics:
+            rows = self.ratings[self.ratings["metric"] == outcome]
+            return sorted({int(depth) for depth in rows["depth"]}), set(rows["run"][rows["depth"] > 0])
+        imported = answering[0].answerer
+        if isinstance(imported, Imported):
+            runs = {place.run for places in imported.given.values() for place in places if place.depth}
+        return list(answers.depths), runs
 
 
 def _primary(config: Config, measures: Sequence[Measure], depths: Sequence[int], outcome: str) -> str:

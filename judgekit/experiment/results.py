@@ -360,16 +360,11 @@ def _modes(state: State) -> Iterator[Section]:
     gaps = gaps.loc[gaps["coefficient"] == "concordance", ["mode", "labeling", "difference", "p_holm"]]
     table = rows[["mode", "labeling", "value", "ci_low", "ci_high", "n"]].rename(columns={"value": "concordance"})
     table = table.merge(gaps, "left", ["mode", "labeling"])
-    table[cell.metric] = table["mode"].map(state.answered().groupby("mode")["value"].mean())
-    amounts = {mode: state.taken(_stage_of(state.prepared, cell.model, mode)) for mode in modes_of(state.quality)}
-    table["requests"] = [amounts[mode].requests for mode in table["mode"]]
-    table["prompt tokens"] = [amounts[mode].prompt_tokens for mode in table["mode"]]
-    table.loc[[amounts[mode].unreported > 0 for mode in table["mode"]], "prompt tokens"] = np.nan
     yield Section(
         "Modes of answering",
         f"The decision is about {cell.mode!r}. For each mode: how {cell.measure} follows {cell.metric} from the"
         f" top {cell.depth}, on the questions that have a value in all modes; the difference from {cell.mode!r}, with p"
-        " by Holm; the mean of the answers, and what they take.",
+        " by Holm.",
         table,
     )
 

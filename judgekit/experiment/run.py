@@ -16,7 +16,6 @@ finds every reply there. Parts share nothing but the store, so that any schedule
 
 from __future__ import annotations
 
-import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -186,21 +185,20 @@ class CompareStep(Step):
             confidence=rules.confidence,
         )
         state.matrix = shown.models(prepared, state.scores, of_mode(state.quality), state.cell)
-        written = {
+        matrix, modes = state.matrix, state.comparison.modes
+        tables = {
             "scores.parquet": state.scores,
             "agreement.csv": state.agreed.table,
             "confusion.csv": state.agreed.confusion,
+            "models.csv": None if matrix is None else matrix.table,
+            "modes.csv": None if modes is None else modes.table,
+            "mode_differences.csv": None if modes is None else modes.differences,
         }
-        if state.matrix is not None:
-            written["models.csv"] = state.matrix.table
-        if state.comparison.modes is not None:
-            written["modes.csv"] = state.comparison.modes.table
-            written["mode_differences.csv"] = state.comparison.modes.differences
-        for name in self.files(prepared):
-            if name in written:
-                write_table(written[name], state.folder / name)
+        for name, table in tables.items():
+            if table is None:
+                (state.folder / name).unlink(missing_ok=True)  # of an earlier run
             else:
-                (state.folder / name).unlink(missing_ok=True)
+                write_table(table, state.folder / name)
 
     def section(self, state: State) -> Iterable[Section]:
         """Return what the comparison shows beside its table."""
@@ -293,18 +291,13 @@ class ReportStep(Step):
 
     async def do(self, state: State) -> None:
         """Put everything together and draw it."""
-        config = state.prepared.config
         state.progress(Event("report", 0, None))
         results = shown.summarise(state)
         read = tuple((role, source.file, source.sha256) for role, source in state.inputs.items())
-        command = ["judgekit", "run", str(config.path), "--out", str(state.folder)]
-        if config.data.limit is not None:
-            command[3:3] = ["--limit", str(config.data.limit)]
-        more = (*results.facts.more, ("Command", shlex.join(command)))
         state.results = replace(
             results,
             warnings=(*state.warnings, *results.warnings),
-            facts=replace(results.facts, inputs=read, more=more),
+            facts=replace(results.facts, inputs=read),
             sections=tuple(chain.from_iterable(step.section(state) for step in steps())),
         )
         save_results(state.results, state.folder)
@@ -394,7 +387,7 @@ def warm(
     asking: Asking = UNLIMITED,
 ) -> dict[str, Usage]:
     """Have a part of what the steps ask answered into the store, with its share of rates and concurrency."""
-    config = _share(experiment if isinstance(experiment, Config) else load(experiment), number, of)
+    config = _share(load(experiment), number, of)
     prepared = prepare(config, cache=asking.cache)
 
     async def answered(session: Session) -> dict[str, Usage]:
@@ -415,14 +408,13 @@ def _check_kept(folder: Path, prepared: Prepared) -> None:
     how = "choose another --out, or add --overwrite to replace them"
     if other := of_another(folder, prepared.config):
         raise UsageError(f"{folder} holds results of another experiment ({other}): {how}")
-    scores = folder / "scores.parquet"
-    with suppress(OSError, pa.ArrowException), pq.ParquetFile(scores) as file:  # no input, so it may be replaced
-        before = set(file.read(columns=["query_id"]).column(0).unique().to_pylist()) - {ALL}
-        more = before - set(prepared.collection.queries)
+    with suppress(OSError, pa.ArrowException):
+        before = pq.read_table(folder / "scores.parquet", columns=["query_id"])  # no input, so it may be replaced
+        more = sorted({*before["query_id"].to_pylist()} - {ALL} - {*prepared.collection.queries})
         if more:
             raise UsageError(
-                f"{folder} holds results of {len(before):,} questions, {len(more):,} of which this run does not ask"
-                f" ({sorted(more)[0]!r} is one): {how}"
+                f"{folder} holds results of {len(more):,} questions that this run does not ask ({more[0]!r} is one):"
+                f" {how}"
             )
 
 
@@ -492,7 +484,7 @@ def run(
     """
     folder = Path(out)
     with noting_reads() as read:
-        config = experiment if isinstance(experiment, Config) else load(experiment, trusted=trust)
+        config = load(experiment, trusted=trust)
         prepared = prepare(config, cache=asking.cache)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
         if not overwrite:

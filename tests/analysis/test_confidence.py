@@ -75,5 +75,5 @@ def test_every_method_and_difference_has_a_wider_interval_at_a_higher_confidence
 
 @pytest.mark.parametrize("confidence", [0.0, 0.49, 1.0, 95, float("nan")])
 def test_what_is_no_confidence_is_a_sentence(confidence):
-    with pytest.raises(UsageError, match=r"from 0\.5 to below 1"):
+    with pytest.raises(UsageError, match=r"from 0\.5 to 0\.999"):
         compare(*tables(0), rules=Rules(confidence=confidence))

@@ -198,7 +198,10 @@ def test_without_answers_the_order_of_runs_under_trusted_labels_is_the_outcome(f
     labelers = [{"name": "nist", "kind": "provenance", "qrels": "gold.qrels"}, {"name": "judge", "kind": "judge"}]
     given = {"data": {"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 5}, "endpoints": {"local": MOCK}}
     given |= {"runs": {"good": "good.trec", "poor": "poor.trec"}, "analysis": {"resamples": 100}}
-    (folder / "ours.toml").write_text(toml(**given, labelers=labelers, metrics={"measures": ["nDCG@3"]}))
+    outcome = {"outcome": "nist"}
+    (folder / "ours.toml").write_text(
+        toml(**given, labelers=labelers, answers=outcome, metrics={"measures": ["nDCG@3"]})
+    )
     planned = judgekit("plan", "ours.toml", "--questions", "4", "--out", "pilot.csv", code=0).out
     assert "the order of the runs under nist" in planned
     judgekit("run", "ours.toml", "--out", "ours", "--cache", "fresh")
@@ -207,8 +210,8 @@ def test_without_answers_the_order_of_runs_under_trusted_labels_is_the_outcome(f
     assert metric == "nDCG@3"
     assert "Quality means nDCG@3 by nist, not answers" in (folder / "ours" / "claims.csv").read_text()
     (folder / "ours.toml").write_text(toml(**given, labelers=labelers[1:]))
-    assert "Add ratings, a labeler with labels that you trust" in judgekit("run", "ours.toml", code=2).err
-    (folder / "ours.toml").write_text(toml(**given, labelers=labelers[:1]))
+    assert "Add ratings, a metric that needs no references" in judgekit("run", "ours.toml", code=2).err
+    (folder / "ours.toml").write_text(toml(**given, labelers=labelers[:1], answers=outcome))
     assert "add a labeler to compare with it" in judgekit("run", "ours.toml", code=2).err
 
 

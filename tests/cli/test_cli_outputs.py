@@ -109,7 +109,7 @@ def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit, f
     assert f"out holds results of another experiment ({finished / 'experiment.toml'})" in said.err
     edited(finished / "experiment.toml", "depth = 4", "depth = 4\nlimit = 4")
     said = judgekit(*RUN, "out", code=2)
-    assert "out holds results of 6 questions, 2 of which this run does not ask ('q4' is one)" in said.err
+    assert "out holds results of 2 questions that this run does not ask ('q4' is one)" in said.err
     assert "--overwrite" in said.err
     assert files(finished / "out") == before
     judgekit(*RUN, "out", "--overwrite", code=0)

@@ -240,7 +240,7 @@ def test_what_stands_in_several_files_comes_together(make, taken, files, data, j
     said = judgekit("init", code=0)
     assert all(piece in said.out + said.err for piece in taken), said.out + said.err
     assert sorted(str(path.relative_to(data)) for path in (data / "imported").iterdir()) == files
-    queries, _, _ = load(data / "experiment.toml").collection()
+    queries = load(data / "experiment.toml").files()["queries"]
     assert [query.answers for query in read_queries(queries).values()] == [(year,) for year in YEARS]
     outcome = "rating" if make is _thumbs_by_text else "em"
     assert load(data / "experiment.toml").answers.outcome == outcome

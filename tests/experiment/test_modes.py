@@ -1,4 +1,3 @@
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +74,9 @@ def test_each_mode_is_held_against_the_labels_on_the_same_questions(swept):
     assert set(gaps["mode"]) == {"vote", "merge"}, "no answer of the mock is better than another in reversed order"
 
 
-def test_answers_are_read_back_as_those_of_the_first_mode_also_without_the_data(swept, tmp_path):
+def test_answers_are_read_back_as_those_of_the_first_mode(swept):
     assert set(read_results(swept / "out")[2]["mode"]) == {"together"}
-    copy = tmp_path / "out"
-    shutil.copytree(swept / "out", copy)
-    (copy / "resolved.toml").unlink()
-    behind = backing_of(copy, load(copy))
-    assert behind.absent
-    assert set(behind.quality["mode"]) == {"together"}
+    assert set(backing_of(swept / "out").quality["mode"]) == {"together"}
 
 
 def test_the_report_shows_the_modes_and_what_each_takes_and_decides_about_the_first(swept):
@@ -92,7 +86,6 @@ def test_the_report_shows_the_modes_and_what_each_takes_and_decides_about_the_fi
     section = next(one for one in results.sections if one.title == "Modes of answering")
     assert section.table is not None
     assert list(section.table["mode"]) == MODES
-    assert (section.table["requests"] > 0).all()
     assert {one.name for one in results.answers} == {f"mock ({mode})" for mode in MODES}
 
 

@@ -1,5 +1,4 @@
 import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 import judgekit as jk
 from judgekit.analysis.foresight import questions_for, race_length, shown_lead
 from judgekit.data.runs import Run
-from judgekit.errors import ConfigError, DataError, UsageError
+from judgekit.errors import DataError, UsageError
 from judgekit.experiment import plan as planning
 from judgekit.experiment.file import load
 from judgekit.experiment.plan import PilotPlan, distances, smallest_r
@@ -148,20 +147,6 @@ def test_the_sample_of_an_experiment_is_never_replaced_by_one_that_lacks_its_que
     assert len(pd.read_csv(tmp_path / "other.csv")) == 5
 
 
-def test_runs_and_questions_are_enough(tmp_path):
-    data = DATA.replace("depth = 3", "depth = 5")
-    (tmp_path / "whole.toml").write_text(data)
-    (tmp_path / "bare.toml").write_text(re.sub("docs = .*", "", data))
-    bare, with_docs = (planned(tmp_path / f"{name}.toml", questions=20) for name in ("bare", "whole"))
-    assert bare.sample.equals(with_docs.sample)
-    for column in ("requests", "judgments"):
-        assert costs(bare, column, "all") == costs(with_docs, column, "all")
-    assert np.isnan(costs(bare, "tokens")["answers"])
-    assert costs(with_docs, "tokens")["answers"] > 0
-    with pytest.raises(ConfigError, match=r"labelers.*name at least one"):
-        load(tmp_path / "whole.toml")
-
-
 def test_references_that_are_not_there_are_counted_once(experiment, tmp_path):
     queries = [json.loads(line) for line in (SAMPLE / "queries.jsonl").read_text().splitlines()]
     whole = planned(experiment, questions=30)
@@ -243,11 +228,3 @@ def test_it_is_read_by_machines_and_in_notebooks(experiment, tmp_path, judgekit)
     html = planned(experiment)._repr_html_()
     assert html.startswith("<pre>Lists ")
     assert "<" not in html[5:-6]
-
-
-def test_grades_of_answers_are_priced_where_an_llm_rates_these(experiment):
-    edited(experiment, "depths = [3]", 'depths = [3]\nmetrics = ["correct"]')
-    edited(experiment, "[prices.mock]", "[money]\njudgment = 0.25\n[prices.mock]")
-    plan = planned(experiment, questions=20)
-    assert costs(plan, "judgments")["grades of answers"] == 20 * 2
-    assert costs(plan, "money")["grades of answers"] == 20 * 2 * 0.25

@@ -63,16 +63,14 @@ def test_a_report_is_drawn_again_as_the_run_drew_it(made):
 
 
 @pytest.mark.parametrize("harm", ["gone", "changed"])
-def test_where_the_data_are_others_labels_and_replies_are_shown_and_the_page_says_why(results, harm):
+def test_where_the_data_are_others_the_page_says_why_it_shows_no_question(results, harm):
     docs = results.parent / "sample/docs.jsonl"
     text = docs.read_text(encoding="utf-8").replace("the", "no")
     docs.unlink() if harm == "gone" else docs.write_text(text, encoding="utf-8")
     page = drawn(results)
     why = r"docs\.jsonl: no such file" if harm == "gone" else ""
-    assert re.search(rf"Questions, passages and prompts are not shown: .*{why}", page)
-    rows = unpacked(page, "rows-0")
-    assert rows[0]["texts"] == []
-    assert any(label and label["raw"] for labels in rows[0]["labels"] for label in labels)
+    assert re.search(rf"Questions are not shown: .*{why}", page)
+    assert 'id="index"' not in page
 
 
 def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(results):
@@ -84,15 +82,3 @@ def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(res
     assert "Prompts are not shown: " in page
     assert set(unpacked(page, "rows-0")[0]["prompts"]) == {""}
     assert all(unpacked(page, "rows-0")[0]["texts"])
-
-
-def test_where_labels_are_gone_the_page_says_where_they_would_be(results):
-    (results / "labels/judge.parquet").unlink()
-    page = drawn(results)
-    assert "would be in labels/judge.parquet." in page
-    assert "judge" not in [one["name"] for one in unpacked(page, "index")["labelings"]]
-    shutil.rmtree(results / "labels")
-    shutil.rmtree(results / "answers")
-    page = drawn(results)
-    assert "labels/erag.parquet" in page
-    assert 'id="index"' not in page

@@ -7,7 +7,5 @@ Nuggets lie in a file that people can read and edit (`facts`). An LLM says which
 from judgekit.plugins.nuggets import command  # noqa: F401 - it registers
 from judgekit.registry import register
 
-register.spellings("judgekit.plugins.nuggets.labeler", "nuggets")
-register.spellings(
-    "judgekit.plugins.nuggets.metrics", "nugget_recall", "nugget_f", "citation_precision", "citation_recall"
-)
+register.spellings("judgekit.plugins.nuggets.labeler")
+register.spellings("judgekit.plugins.nuggets.metrics")

@@ -159,8 +159,8 @@ def plan_nuggets(
 def _read(experiment: str | Path, cache: str | Path | None) -> tuple[Config, Collection]:
     config = load(experiment)
     # Not `prepare`: its labelers may name the file of nuggets that is made here.
-    collection = Collection.make(*config.collection(), config.data.depth, config.data.limit, config.data.fields, cache)
-    return config, collection
+    collection = config.collection(cache)
+    return config, collection.only(list(collection.queries)[: config.data.limit])
 
 
 def _maker(config: Config, endpoint: str | None) -> NuggetMaker:
