@@ -100,8 +100,12 @@ class Spelled:
 
     def options(self) -> dict[str, Value]:
         """Return the options that are not at their defaults."""
-        values = {name: (getattr(self, one.field), one.default) for name, one in _options(type(self)).items()}
-        return {name: value for name, (value, default) in values.items() if value is not None and value != default}
+        given: dict[str, Value] = {}
+        for name, option in _options(type(self)).items():
+            value = getattr(self, option.field)
+            if value is not None and value != option.default:
+                given[name] = value
+        return given
 
     @property
     def spec(self) -> Spec:
@@ -160,10 +164,13 @@ class Catalog(Generic[P]):
         """Return what a spelling stands for, or what was built by hand, ready for use."""
         if isinstance(given, self._base):
             return given.bound(context)
-        file, text = split_file(given) if isinstance(given, str) else (None, given)
-        if not isinstance(text, str | Spec):
+        file = None
+        if isinstance(given, str):
+            file, text = split_file(given)
+            given = parse(text)
+        if not isinstance(given, Spec):
             raise UsageError(f"a {self._what} is a spelling or an instance, such as Mine(), not {given!r}")
-        spec = parse(text) if isinstance(text, str) else text
+        spec = given
         if spec.cutoff is not None:
             raise UsageError(f"{spec}: this {self._what} has no cutoff")
         kind = self._named(spec.name) if file is None else self._in_file(file, spec.name, context)
@@ -192,14 +199,18 @@ class Catalog(Generic[P]):
 
     def _built_in(self) -> dict[str, type[P]]:
         home = importlib.import_module(self._home)
-        names = [m.name for m in pkgutil.iter_modules(getattr(home, "__path__", ()), f"{self._home}.")] or [self._home]
-        modules = [importlib.import_module(name) for name in names]
-        return {kind.kind: kind for module in modules for kind in self._of(module).values()}
+        found = self._of(home)
+        for module in pkgutil.iter_modules(getattr(home, "__path__", ()), f"{self._home}."):
+            found |= self._of(importlib.import_module(module.name))
+        return {kind.kind: kind for kind in found.values()}
 
     def _of(self, module: types.ModuleType) -> dict[str, type[P]]:
         """Return the classes that a module defines, by their names; those with an underscore are for others to use."""
-        named = ((name, kind) for name, kind in vars(module).items() if not name.startswith("_") and self._fits(kind))
-        return {name: kind for name, kind in named if kind.__module__ == module.__name__}
+        found = {}
+        for name, kind in vars(module).items():
+            if not name.startswith("_") and self._fits(kind) and kind.__module__ == module.__name__:
+                found[name] = kind
+        return found
 
     def _fits(self, kind: Any) -> TypeGuard[type[P]]:
         return isinstance(kind, type) and issubclass(kind, self._base) and kind is not self._base

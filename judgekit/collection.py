@@ -76,7 +76,9 @@ class Collection:
             if further:
                 notes.append(f"run {run.name!r} has {further:,} queries that the query file lacks; they are left out")
         whole = cls(questions, documents, tuple(kept), depth, fields, at_hand=len(questions))
-        looked_at = {doc_id for _, doc_ids in islice(whole.pooled(), _LOOKED_AT) for doc_id in doc_ids}
+        looked_at: set[str] = set()
+        for _, doc_ids in islice(whole.pooled(), _LOOKED_AT):
+            looked_at.update(doc_ids)
         empty = [doc.doc_id for doc in documents.get(sorted(looked_at)) if not doc.text.strip()]
         if empty:
             notes.append(
@@ -119,26 +121,23 @@ def lacking(collection: Collection) -> Iterator[str]:
 def pool_size(collection: Collection, depth: int | None) -> Pool:
     """Return how much there is to label and to answer from the top ``depth``, and what one further run would add."""
     depth = depth or collection.depth
-    tops = [{query_id: tuple(run.top(query_id, depth)) for query_id in collection.queries} for run in collection.runs]
-    pairs: Counter[tuple[str, str]] = Counter()
-    lists: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    for top in tops:
-        lists.update(top.items())
-        for query_id, doc_ids in top.items():
-            pairs.update((query_id, doc_id) for doc_id in doc_ids)
-    labels_again: list[int] = []
-    answers_again: list[int] = []
-    if len(tops) > 1:  # what one run alone brings is what it would have added to the others
-        for top in tops:
-            answers_again.append(sum(lists[item] == 1 for item in top.items()))
-            own_pairs = ((query_id, doc_id) for query_id, doc_ids in top.items() for doc_id in doc_ids)
-            labels_again.append(sum(pairs[pair] == 1 for pair in own_pairs))
+    # By pair and by list the run that alone brings it, "" where several do: what it would have added to the others.
+    pairs: dict[tuple[str, str], str] = {}
+    lists: dict[tuple[str, tuple[str, ...]], str] = {}
+    for query_id in collection.queries:
+        for run in collection.runs:
+            top = tuple(run.top(query_id, depth))
+            lists[query_id, top] = "" if (query_id, top) in lists else run.name
+            for doc_id in top:
+                pairs[query_id, doc_id] = "" if (query_id, doc_id) in pairs else run.name
+    labels_alone, answers_alone = Counter(pairs.values()), Counter(lists.values())
+    names = [run.name for run in collection.runs] if len(collection.runs) > 1 else []
     return Pool(
         queries=len(collection.queries),
         pairs=len(pairs),
         pooled=collection.n_pairs,
         at_hand=collection.at_hand or len(collection.queries),
-        labels_again=tuple(labels_again),
-        answers_again=tuple(answers_again),
+        labels_again=tuple(labels_alone[name] for name in names),
+        answers_again=tuple(answers_alone[name] for name in names),
         lists=len(lists),
     )

@@ -391,8 +391,10 @@ def _primary(config: Config, measures: Sequence[Measure], depths: Sequence[int],
     """Return the measure that the decision is about; without one in the file the first, at the deepest cutoff."""
     names = [str(measure) for measure in measures]
     if config.analysis.primary is None:
-        alike = [name for name in names if name.split("@")[0] == names[0].split("@")[0]]
-        primary = ([name for name in alike if Measure(name).cutoff in {None, *depths}] or alike)[-1]
+        primary = names[0]
+        for measure in measures:
+            if measure.at(None) == measures[0].at(None) and measure.cutoff in (None, *depths):
+                primary = str(measure)
     else:
         (measure,) = parse_measures([config.analysis.primary], config.path.parent)
         primary = str(measure)

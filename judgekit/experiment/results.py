@@ -6,12 +6,11 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from itertools import chain
 
 import numpy as np
 import pandas as pd
 
-from judgekit import __version__, scoring
+from judgekit import __version__
 from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
@@ -21,15 +20,12 @@ from judgekit.client.budget import Amount, Usage
 from judgekit.client.session import Session
 from judgekit.collection import Collection, lacking
 from judgekit.data.checks import judges_nothing, remarks, ways_read
-from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling
-from judgekit.data.spans import where
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
-from judgekit.errors import UsageError
 from judgekit.experiment.prepare import Prepared
 from judgekit.experiment.step import State
 from judgekit.labelers.base import Labeler, Needs
-from judgekit.metrics import Evaluation, Measure
+from judgekit.metrics import Evaluation
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -184,10 +180,12 @@ def _together(names: Iterable[str]) -> str:
 
 def _kinship(needs: Needs, answering: Mapping[str, AnsweredBy]) -> str:
     """Return what the LLMs of a labeling share with those of the answers; of several that answer, with which."""
-    found = {model: kin for model, how in answering.items() if (kin := kinship(needs, how))}
-    if len(answering) == 1:
-        return "".join(found.values())
-    return ", ".join(f"{kin} as {model}" for model, kin in found.items())
+    shared = []
+    for model, how in answering.items():
+        kin = kinship(needs, how)
+        if kin:
+            shared.append(kin if len(answering) == 1 else f"{kin} as {model}")
+    return ", ".join(shared)
 
 
 def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> int | None:
@@ -338,7 +336,6 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
 def sections(state: State) -> Iterator[Section]:
     """Yield the further sections of the page."""
     yield from _modes(state)
-    yield from _cuts(state)
     if state.matrix is not None:
         yield Section(
             "Differences between models",
@@ -366,53 +363,6 @@ def _modes(state: State) -> Iterator[Section]:
         f" top {cell.depth}, on the questions that have a value in all modes; the difference from {cell.mode!r}, with p"
         " by Holm.",
         table,
-    )
-
-
-def _stage_of(prepared: Prepared, model: str, mode: str | None = None) -> str:
-    """Return the stage in which a model answers in a mode, by default the first; "" if it answers nothing here."""
-    for stage, answering in prepared.answering.items():
-        if answering.model == model and mode in (None, answering.mode):
-            return stage
-    return ""
-
-
-def _cuts(state: State) -> Iterator[Section]:
-    """Yield a table by run where documents say where they stand: what a cut of the pages finds, and what it takes."""
-    collection, cell, k = state.prepared.collection, state.cell, state.cell.depth
-    if k < 1:
-        return
-    docs: dict[str, list[Doc]] = {}
-    for run in collection.runs:
-        doc_ids = chain.from_iterable(run.top(query_id, k) for query_id in collection.queries)
-        docs[run.name] = collection.docs.get(list(doc_ids))
-    if not any(map(where, chain.from_iterable(docs.values()))):
-        return
-    measures = {f"nDCG(unit=evidence)@{k}": "evidence nDCG", f"R(unit=evidence)@{k}": "evidence recall"}
-    try:
-        evaluation = scoring.score_pool(collection, list(state.labelings.values()), list(map(Measure, measures)))
-    except UsageError:  # no relevant document says it
-        return
-    stage = _stage_of(state.prepared, cell.model)
-    rows = []
-    for name, found in docs.items():
-        row: dict[str, object] = {"run": name}
-        row["characters per document"] = sum(len(doc.text) for doc in found) / max(len(found), 1)
-        spent = state.taken(f"{stage} {name}")
-        reported = spent.requests - spent.unreported
-        row["tokens per prompt"] = spent.prompt_tokens / reported if reported else np.nan
-        row["cost"] = spent.money if spent.requests else None
-        rows.append(row)
-    means = evaluation.means().pivot(index=["labeling", "run"], columns="measure", values="value")
-    table = means[list(measures)].rename(columns=measures).reset_index().merge(pd.DataFrame(rows), on="run")
-    table[cell.metric] = table["run"].map(of_mode(state.answered()).groupby("run")["value"].mean())
-    order = ["labeling", "run", "characters per document", *measures.values(), cell.metric, "tokens per prompt", "cost"]
-    yield Section(
-        "The same evidence, cut differently",
-        f"Evidence counts once, in however many of the top {k} documents it stands: gains of first showings (nDCG), and"
-        f" the share of all evidence in the pool (recall). Beside them the answers from the top {k}, the tokens of a"
-        " prompt and what all of them cost, in the currency of the prices.",
-        table[order].astype({"cost": "float64"}).dropna(axis=1, how="all"),
     )
 
 

@@ -356,9 +356,9 @@ def budget_of(budget: Budget, number: int, of: int) -> Budget:
 
 def part(prepared: Prepared, number: int, of: int) -> Iterator[StageUnit]:
     """Yield a part of what all steps ask; questions of the same text, which share requests, are in the same part."""
-    texts = {query.text.encode(errors="surrogatepass") for query in prepared.collection.queries.values()}
-    mine = {text.decode(errors="surrogatepass") for text in texts if zlib.crc32(text) % of == number - 1}
-    return (unit for unit in everything(prepared) if unit[1].query.text in mine)
+    for program, unit in everything(prepared):
+        if zlib.crc32(unit.query.text.encode(errors="surrogatepass")) % of == number - 1:
+            yield program, unit
 
 
 def _share(config: Config, number: int, of: int) -> Config:
@@ -368,9 +368,11 @@ def _share(config: Config, number: int, of: int) -> Config:
         if endpoint.concurrency < of:
             reason = f"is {endpoint.concurrency}, which {of} parts cannot share: raise it or use fewer parts"
             raise ConfigError(reason, config.path, f"endpoints.{name}.concurrency")
-        rates = ("requests_per_minute", "tokens_per_minute")
-        less = {rate: limit / of for rate in rates if (limit := getattr(endpoint, rate)) is not None}
-        less["concurrency"] = _piece(endpoint.concurrency, number, of)
+        less: dict[str, float] = {"concurrency": _piece(endpoint.concurrency, number, of)}
+        for rate in ("requests_per_minute", "tokens_per_minute"):
+            limit = getattr(endpoint, rate)
+            if limit is not None:
+                less[rate] = limit / of
         endpoints[name] = config.endpoints[name].model_copy(update=less)
     return config.model_copy(update={"endpoints": endpoints})
 
@@ -505,8 +507,11 @@ def run(
 
     with_session(walked, asking, config.price_list())
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
-    names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report.", "queries"))]
-    write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
+    made = []
+    for name in result_files(prepared):
+        if (folder / name).exists() and not name.startswith((MANIFEST, "report.", "queries")):
+            made.append(folder / name)
+    write_manifest(folder / MANIFEST, inputs, made)
     missing = shown.missing(state.labelings, state.quality)
     withheld = state.mix or state.comparison.decision.withheld
     if withheld:

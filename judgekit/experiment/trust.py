@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shlex
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,6 @@ VARIABLE: Final = "JUDGEKIT_TRUST"
 """The variable that holds the hash of a list that is confirmed, as for CI."""
 
 _FILE: Final = "trust.json"
-_PLACES: Final = {"win32": ("APPDATA", "AppData/Roaming"), "darwin": ("", "Library/Application Support")}
 _CODE: Final = re.compile(r"\.py(?=:)")
 _BEGINS: Final = re.compile(r"[\s=,;|()'\":]")
 """What may stand in front of a file's name inside of a spelling."""
@@ -166,8 +164,9 @@ def own(path: Path) -> None:
 
 def folder() -> Path:
     """Return the folder of judgekit's configuration for this user."""
-    variable, place = _PLACES.get(sys.platform, ("XDG_CONFIG_HOME", ".config"))
-    return Path(os.environ.get(variable) or Path.home() / place) / "judgekit"
+    import typer
+
+    return Path(typer.get_app_dir("judgekit"))
 
 
 @dataclass
