@@ -111,7 +111,9 @@ class Answering:
     @property
     def model(self) -> str:
         """Who answers, as the quality table names it."""
-        return self.answerer.model if isinstance(self.answerer, Imported) else self.answerer.endpoint.model
+        if isinstance(self.answerer, Imported):
+            return self.answerer.model
+        return self.answerer.endpoint.model
 
     @property
     def llm_metrics(self) -> list[AnswerMetric]:
@@ -171,7 +173,9 @@ def answers_asked(
             for answered in given:
                 yield metric, answered
     elif collection is not None:
-        program: Program[Unit] = _AnswerAndRatings(answerer, answering) if answering.llm_metrics else answerer
+        program: Program[Unit] = answerer
+        if answering.llm_metrics:
+            program = _AnswerAndRatings(answerer, answering)
         for unit in _units_to_answer(collection, answer_units(collection, depths, closed_book)):
             yield program, unit
 
@@ -216,8 +220,9 @@ def import_answers(
         source, queries, runs=list(named), depths=depths, answered_by=answered_by, limited=limited
     ):
         check_contexts(imported, named)
-        given = imported if named else replace(imported, contexts=None)
-        answerings.append(Answering(given, built, imported.mode))
+        if not named:
+            imported = replace(imported, contexts=None)
+        answerings.append(Answering(imported, built, imported.mode))
     check_references(queries, answerings[0])
     return answerings
 
@@ -348,8 +353,9 @@ async def _rated(
     answering: Answering, given: Mapping[Answered, Sequence[Occurrence]], session: Session, stage: str
 ) -> pd.DataFrame:
     """Return answers with their quality by every metric, sorted."""
-    imported = answering.answerer
-    extra = {"mode": answering.mode} if answering.mode else {}
+    imported, extra = answering.answerer, {}
+    if answering.mode:
+        extra["mode"] = answering.mode
     if isinstance(imported, Imported) and imported.contexts is None:
         extra["contexts"] = UNCHECKED
     rows: list[dict[str, object]] = []

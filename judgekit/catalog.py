@@ -51,20 +51,20 @@ def about(kind: type) -> About:
     for base in kind.__mro__[-2::-1]:
         said |= {title: " ".join(text.split()) for title, text in sections(base).items()}
     does = (kind.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
-    known = _options(kind) if issubclass(kind, Spelled) else {}
-    options = {name: told.get(declared.field, "") for name, declared in known.items()}
+    options = {}
+    if issubclass(kind, Spelled):
+        options = {name: told.get(option.field, "") for name, option in _options(kind).items()}
     return About(does, said.get("Scale", ""), said.get("Needs", ""), said.get("Costs", ""), options)
 
 
 def _found_options(kind: type) -> dict[str, Setting]:
     """Return the options of a spelled class by their names."""
     for base in kind.__mro__:
-        declared = inspect.get_annotations(base) if "__dataclass_params__" not in vars(base) else {}
-        left_out = [name for name, hint in declared.items() if "ClassVar" not in str(hint)]
-        if left_out and issubclass(base, Spelled):
-            raise UsageError(
-                f"{base.__name__}: put @dataclass(frozen=True) above it, so that {left_out[0]} is an option"
-            )
+        if "__dataclass_params__" in vars(base) or not issubclass(base, Spelled):
+            continue
+        for name, hint in inspect.get_annotations(base).items():
+            if "ClassVar" not in str(hint):
+                raise UsageError(f"{base.__name__}: put @dataclass(frozen=True) above it, so that {name} is an option")
     return settings_of(kind)
 
 

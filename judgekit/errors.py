@@ -49,7 +49,12 @@ class DataError(JudgekitError):
         self.reason = reason
         self.path = None if path is None else Path(path)
         self.line = line
-        where = "" if path is None else f"{path}: " if line is None else f"{path}, line {line}: "
+        if path is None:
+            where = ""
+        elif line is None:
+            where = f"{path}: "
+        else:
+            where = f"{path}, line {line}: "
         super().__init__(where + reason)
 
 
@@ -60,8 +65,9 @@ class ConfigError(JudgekitError):
         self.reason = reason
         self.path = None if path is None else Path(path)
         self.key = key
-        where = "" if path is None else f"{path}: "
-        super().__init__(where + (f"[{key}] " if key else "") + reason)
+        if key:
+            reason = f"[{key}] {reason}"
+        super().__init__(reason if path is None else f"{path}: {reason}")
 
 
 class StoppedError(JudgekitError):
@@ -88,8 +94,9 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     if blank := next((name for name in names if name != word == name.strip()), None):
         return f" {blank!r} has blanks around it: write {word!r}."
     folded = {name.casefold(): name for name in names}
-    found = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
-    return f" Did you mean {folded[found[0]]!r}?" if found else ""
+    for close in difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6):
+        return f" Did you mean {folded[close]!r}?"
+    return ""
 
 
 def not_among(what: str, name: str, known: Iterable[str], *, also: Iterable[str] = (), note: str = "") -> str:

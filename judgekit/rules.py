@@ -106,7 +106,9 @@ class OutcomeScale:
         if self.name == "thumbs":
             return "1 point = 1 thumb up in 100 ratings"
         size = f"{(self.high - self.low) / 100:.3g}".removeprefix("0")
-        return f"1 point = {size} stars" if self.name == "stars" else f"1 point = {size} on the scale {self.name}"
+        if self.name == "stars":
+            return f"1 point = {size} stars"
+        return f"1 point = {size} on the scale {self.name}"
 
 
 @dataclass(frozen=True)

@@ -42,14 +42,16 @@ class Bounds:
 
     def hold(self, value: float) -> bool:
         """Return whether a number keeps to them."""
-        least = -math.inf if self.least is None else self.least
-        most = math.inf if self.most is None else self.most
-        return least <= value <= most
+        if math.isnan(value):
+            return False
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
     def __str__(self) -> str:
         if self.least is None:
             return ""
-        return f" of at least {self.least:g}" if self.most is None else f" from {self.least:,g} to {self.most:,g}"
+        if self.most is None:
+            return f" of at least {self.least:g}"
+        return f" from {self.least:,g} to {self.most:,g}"
 
 
 def setting(

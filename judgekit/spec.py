@@ -78,8 +78,12 @@ class Spec:
         return Spec(self.name, self.params, cutoff)
 
     def __str__(self) -> str:
-        params = f"({', '.join(f'{k}={_write(v)}' for k, v in self.params)})" if self.params else ""
-        return f"{self.name}{params}" + ("" if self.cutoff is None else f"@{self.cutoff}")
+        text = self.name
+        if self.params:
+            text += f"({', '.join(f'{key}={_write(value)}' for key, value in self.params)})"
+        if self.cutoff is not None:
+            text += f"@{self.cutoff}"
+        return text
 
 
 def _write(value: Value) -> str:
@@ -106,7 +110,8 @@ class _Reader:
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         match = pattern.match(self.text, self.pos)
-        self.pos = self.pos if match is None else match.end()
+        if match is not None:
+            self.pos = match.end()
         return match
 
     def need(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
@@ -139,8 +144,10 @@ class _Reader:
             return re.sub(r"\\(.)", lambda escaped: _ESCAPES.get(escaped[1], escaped[1]), text[1:-1], flags=re.S)
         if text in _WORDS:
             return _WORDS[text]
+        if re.fullmatch(r"[+-]?\d+", text):
+            return int(text)
         if _NUMBER.fullmatch(text):
-            return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+            return float(text)
         return text
 
 
@@ -179,13 +186,17 @@ def slug(text: str) -> str:
 def split_named(text: str) -> tuple[str | None, str]:
     """Split ``NAME=FILE``; an ``=`` inside parentheses or after a ``/`` does not split."""
     match = _NAMED.match(text)
-    return (match[1], text[match.end() :]) if match else (None, text)
+    if match is None:
+        return None, text
+    return match[1], text[match.end() :]
 
 
 def split_file(text: str) -> tuple[str | None, str]:
     """Split a spelling that begins with a user's Python file."""
     match = re.match(r"([^()'\"]+\.py):(?=[A-Za-z_])", text)
-    return (match[1], text[match.end() :]) if match else (None, text)
+    if match is None:
+        return None, text
+    return match[1], text[match.end() :]
 
 
 def split_form(text: str | Path) -> tuple[str, str]:
@@ -196,7 +207,9 @@ def split_form(text: str | Path) -> tuple[str, str]:
     if _REMOTE.match(source):
         raise UsageError(f"{source}: judgekit reads files on this machine. Download it first")
     match = _PREFIX.match(source)
-    return ("", source) if match is None else (match[1], source[match.end() :])
+    if match is None:
+        return "", source
+    return match[1], source[match.end() :]
 
 
 def form_of(source: str | Path) -> tuple[Spec, str]:
@@ -204,7 +217,9 @@ def form_of(source: str | Path) -> tuple[Spec, str]:
     form, path = split_form(source)
     file, text = split_file(form or "auto")
     spec = parse(text)
-    return (spec if file is None else replace(spec, name=f"{file}:{spec.name}")), path
+    if file is not None:
+        spec = replace(spec, name=f"{file}:{spec.name}")
+    return spec, path
 
 
 def with_options(text: str, options: Iterable[tuple[str, Value]]) -> str:

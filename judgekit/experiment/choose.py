@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -157,13 +157,11 @@ class RunContest:
     def about(self, inputs: Mapping[str, InputFile]) -> dict[str, object]:
         """Return what makes this choice another one than others."""
         about: dict[str, object] = {role: inputs[role].sha256[:12] for role in self.prepared.config.files()}
+        rules = replace(self.prepared.config.rules(), margin_points=100 * self.rules.margin)
         return about | {
-            "margin_points": 100 * self.rules.margin,
-            "confidence": self.rules.confidence,
-            "seed": self.rules.seed,
+            **asdict(rules),
             "runs": list(self.runs),
             "questions": len(self.questions),
-            "depth": self.depth,
             "metric": self.answering.metrics[0].name,
             "model": self.answering.model,
             "prompt": self.prepared.config.answers.prompt,

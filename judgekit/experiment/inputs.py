@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -294,16 +295,13 @@ class Seen:
 
 def seen(files: Sequence[Input]) -> tuple[Seen, ...]:
     """Return the list of files; many unused ones of a kind in a folder are one line."""
-    unused: dict[tuple[Path, str], list[Input]] = {}
+    unused = Counter(file.path.with_name(f"*{file.path.suffix}") for file in files if not file.taken)
+    lines: dict[Path, Seen] = {}
     for file in files:
-        if not file.taken:
-            unused.setdefault((file.path.parent, file.path.suffix), []).append(file)
-    lines = []
-    for file in files:
-        alike = unused.get((file.path.parent, file.path.suffix), [])
-        if file.taken or len(alike) <= LISTED:
-            lines.append(Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns)))
-        elif alike[0] is file:
-            name = (Path(file.name).parent / f"*{file.path.suffix}").as_posix()
-            lines.append(Seen(name, f"{len(alike):,} files, the first {file.why}"))
-    return tuple(lines)
+        alike = file.path.with_name(f"*{file.path.suffix}")
+        if file.taken or unused[alike] <= LISTED:
+            lines[file.path] = Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns))
+        elif alike not in lines:
+            name = Path(file.name).with_name(alike.name).as_posix()
+            lines[alike] = Seen(name, f"{unused[alike]:,} files, the first {file.why}")
+    return tuple(lines.values())

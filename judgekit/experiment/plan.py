@@ -214,15 +214,18 @@ class PilotPlan:
     def _table(self) -> Iterator[str]:
         """Yield the costs as lines: of the pilot, and of all questions."""
         shown = [name for name in _COUNTS if name == "requests" or self.costs[name].fillna(0).any()]
-        pilot, every = (self.costs[self.costs["questions"] == questions] for questions in ("pilot", "all"))
+        of_pilot = self.costs["questions"] == "pilot"
+        pilot, every = self.costs[of_pilot], self.costs[~of_pilot]
         cells: dict[str, list[str]] = {}
         for column in shown:
             cells[column] = []
             for part, whole in zip(_cells(pilot, column), _cells(every, column), strict=True):
                 cells[column].append(part if part == whole else f"{part} / {whole}")
         yield pd.DataFrame(cells, pilot["strategy"].tolist()).to_string()
-        more = "; replies may lead to more requests" if self.costs["requests"].any() else ""
-        yield f"Pilot / all questions. Nothing was asked{more}."
+        line = "Pilot / all questions. Nothing was asked"
+        if self.costs["requests"].any():
+            line += "; replies may lead to more requests"
+        yield f"{line}."
         if "money" in shown:
             unit = f" in {self.currency}" if self.currency else ""
             yield f"Tokens and money{unit}: about, with replies. References that these questions have cost nothing; new"
@@ -257,7 +260,9 @@ def _cells(costs: pd.DataFrame, column: str) -> Iterator[str]:
 def _count(value: float) -> str:
     if math.isnan(value):
         return "-"
-    return f"{value:,.2f}" if value != int(value) else f"{int(value):,}"
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.2f}"
 
 
 def _of_pilot(costs: pd.DataFrame) -> pd.Series:
@@ -452,7 +457,8 @@ class _Strategies:
             referenced = any(metric.needs_references for metric in way.metrics)
             references |= referenced
             if way.llm_metrics or not isinstance(way.answerer, Imported):
-                yield ANSWERS if len(answering) == 1 else stage, self._taken(self.plans[stage], referenced)
+                name = ANSWERS if len(answering) == 1 else stage
+                yield name, self._taken(self.plans[stage], referenced)
         yield TOGETHER, self._taken(self.plans["all"], references, own)
 
     def _taken(self, plan: Plan, references: bool, labels: float = 0.0) -> dict[str, float]:

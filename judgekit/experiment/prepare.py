@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -239,7 +239,7 @@ def primary_answers(prepared: Prepared, quality: pd.DataFrame) -> pd.DataFrame:
 
 def check_access(endpoints: Iterable[Endpoint]) -> None:
     """Refuse endpoints whose key or function is not there."""
-    for endpoint in {one.name: one for one in endpoints}.values():
+    for endpoint in set(endpoints):
         Secret.of(endpoint)
         if endpoint.application:
             function_of(endpoint)
@@ -307,15 +307,15 @@ def _answering(config: Config, resources: Context, collection: Collection) -> di
             modes=answers.modes,
             context_tokens=answers.context_tokens,
         )
-    models, modes = {one.model for one in built}, {one.mode for one in built}
+    models, modes = {way.model for way in built}, {way.mode for way in built}
     named: dict[str, Answering] = {}
-    for one in built:
-        stage = answer_stage(one.model if len(models) > 1 else "", one.mode if len(modes) > 1 else "")
+    for way in built:
+        stage = answer_stage(way.model if len(models) > 1 else "", way.mode if len(modes) > 1 else "")
         if stage in named:
             raise UsageError(
-                f"two of the endpoints that answer have the model {one.model!r}; their answers need different names"
+                f"two of the endpoints that answer have the model {way.model!r}; their answers need different names"
             )
-        named[stage] = one
+        named[stage] = way
     return named
 
 
@@ -383,7 +383,8 @@ class _Outcomes:
             return sorted({int(depth) for depth in rows["depth"]}), set(rows["run"][rows["depth"] > 0])
         imported = answering[0].answerer
         if isinstance(imported, Imported):
-            runs = {place.run for places in imported.given.values() for place in places if place.depth}
+            places = chain.from_iterable(imported.given.values())
+            runs = {place.run for place in places if place.depth}
         return list(answers.depths), runs
 
 

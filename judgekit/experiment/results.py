@@ -109,7 +109,9 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[s
             lines.append(f"labels of {name}: {_listed(failed)} (see labels/)")
         if judges_nothing(labeling):
             lines.append(f"labels of {name}: its file judges none of the pooled documents")
-    unit = ["query_id", *(["mode"] if "mode" in quality else [])]
+    unit = ["query_id"]
+    if "mode" in quality:
+        unit.append("mode")
     for (run, depth), rows in _failed(quality).groupby(["run", "depth"]):
         lines.append(f"answers of {run} at depth {depth}: {_listed(rows.drop_duplicates(unit))} (see answers/)")
     return tuple(lines)
@@ -198,7 +200,8 @@ def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> in
     for (query_id, doc_id), relevance in imported.items():
         if relevance is None or doc_id in collection.pairs.get(query_id, (doc_id,)):
             continue
-        outside += relevance > 0 if threshold is None else relevance >= threshold
+        if relevance > 0 and (threshold is None or relevance >= threshold):
+            outside += 1
     return outside
 
 
@@ -214,7 +217,9 @@ def score_means(evaluation: Evaluation, weights: Mapping[str, float] | None) -> 
 
 def _means(rows: pd.DataFrame, keys: list[str], weights: Mapping[str, float] | None) -> pd.Series:
     """Return the (weighted) means of the values that there are, NaN without any."""
-    weight = (1.0 if weights is None else rows["query_id"].map(weights)) * rows["value"].notna()
+    weight = rows["value"].notna().astype("float64")
+    if weights is not None:
+        weight *= rows["query_id"].map(weights)
     sums = rows.assign(weight=weight, weighted=weight * rows["value"]).groupby(keys)[["weight", "weighted"]].sum()
     return sums["weighted"] / sums["weight"]
 
@@ -222,13 +227,13 @@ def _means(rows: pd.DataFrame, keys: list[str], weights: Mapping[str, float] | N
 def quality_means(quality: pd.DataFrame, weights: Mapping[str, float] | None = None) -> pd.DataFrame:
     """Return mean answer quality per run, depth, model and metric, with the counts behind it; see `score_means`."""
     modes = ["mode"] if modes_of(quality) else []
-    # Of answers that were rated elsewhere nobody knows whether they abstain.
-    unknown = {name: 0 for name in ("abstained", "seems_abstained") if name not in quality}
     rows = quality.fillna(dict.fromkeys(modes, "")).assign(
         missing=~quality["status"].isin(NOT_MISSING),
         not_applicable=quality["status"] == Status.NOT_APPLICABLE.value,
-        **unknown,
     )
+    for name in ("abstained", "seems_abstained"):
+        if name not in rows:  # of answers that were rated elsewhere nobody knows it
+            rows[name] = 0
     keys = ["run", "depth", "model", "metric", *modes]
     groups = rows.groupby(keys)
     means = _means(rows, keys, weights).to_frame("value").assign(n=groups["value"].count())
@@ -369,7 +374,9 @@ def _modes(state: State) -> Iterator[Section]:
 def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Backing:
     """Return what an experiment knows of each query."""
     collection = prepared.collection
-    lists = {run.name: {query_id: run.top(query_id) for query_id in collection.queries} for run in collection.runs}
+    lists = {}
+    for run in collection.runs:
+        lists[run.name] = {query_id: run.top(query_id) for query_id in collection.queries}
     return Backing(
         labels={name: labeling.table for name, labeling in labelings.items()},
         quality=of_mode(quality),
@@ -423,7 +430,10 @@ def _warnings(state: State) -> tuple[str, ...]:
 
 def _notices(state: State) -> tuple[str, ...]:
     """Return what happened on the way, and how labels were read."""
-    notices = [note for note in dict.fromkeys(state.session.notes) if note not in state.session.doubts]
+    notices = []
+    for note in dict.fromkeys(state.session.notes):
+        if note not in state.session.doubts:
+            notices.append(note)
     for labeling in state.labelings.values():
         notices += ways_read(labeling)
     return tuple(notices)

@@ -347,11 +347,13 @@ def part_of(text: str) -> tuple[int, int]:
 def budget_of(budget: Budget, number: int, of: int) -> Budget:
     """Return a part's share of a budget."""
     requests, tokens, money = budget.limits
-    return Budget(
-        None if requests is None else _piece(requests, number, of),
-        None if tokens is None else _piece(tokens, number, of),
-        None if money is None else money / of,
-    )
+    if requests is not None:
+        requests = _piece(requests, number, of)
+    if tokens is not None:
+        tokens = _piece(tokens, number, of)
+    if money is not None:
+        money /= of
+    return Budget(requests, tokens, money)
 
 
 def part(prepared: Prepared, number: int, of: int) -> Iterator[StageUnit]:
