@@ -124,7 +124,8 @@ class Setting:
             return isinstance(value, str) and value != ""
         if self.type is bool or isinstance(value, bool):
             return self.type is bool and isinstance(value, bool)
-        return isinstance(value, int | self.type) and self.bounds.hold(value)
+        numbers = int if self.type is int else (int, float)
+        return isinstance(value, numbers) and self.bounds.hold(value)
 
 
 def _found_settings(kind: type) -> dict[str, Setting]:

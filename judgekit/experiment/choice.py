@@ -234,7 +234,7 @@ def block_table(number: int, shown: Look, runs: Sequence[str], means: Floats, ta
     raced = np.flatnonzero(shown.raced)
     table = pd.DataFrame({"block": number, "questions": shown.questions, "requests": taken.requests}, index=raced)
     table["money"] = np.nan if taken.money is None else round(taken.money, 6)
-    table["run"] = [runs[run] for run in raced]
+    table["run"] = [runs[run] for run in raced.tolist()]
     table["left"] = shown.left[raced].astype(int)
     values = {"mean": means, "behind": shown.behind, "behind_low": shown.low, "behind_high": shown.high}
     for name, by_run in values.items():

@@ -477,7 +477,8 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     key = ".".join(location)
     kind = problem["type"]
     if kind == "extra_forbidden":
-        what, section = "table or key", Config
+        what: str = "table or key"
+        section: type[BaseModel] = Config
         if len(location) > 1:
             what, section = "key", SECTIONS.get(location[0], Config)
         known = [field.alias or name for name, field in section.model_fields.items() if name != "path"]
