@@ -237,6 +237,7 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
     (tmp_path / "judgekit_lengths.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(register, "spelled", [])
+    monkeypatch.delitem(sys.modules, "judgekit_lengths", raising=False)
     return partial(register.spellings, "judgekit_lengths")
 
 
