@@ -74,6 +74,7 @@ def read_ratings_of(
     for file, table in tables:
         _check_rated(table, file, questions, runs)
     ratings = pd.concat([completed(table, runs, depths) for _, table in tables], ignore_index=True)
+    # Two votes on one answer are two users' only where a column says whose they are.
     if outcome is None or not outcome.several:
         keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in ratings.columns]
         twice = ratings[ratings.duplicated(keys)]
@@ -247,6 +248,7 @@ def answer_units(
     collection: Collection, depths: Sequence[int], closed_book: bool = True
 ) -> dict[_List, list[tuple[str, int]]]:
     """Return what has to be answered, each list with the runs and the depths that it stands for."""
+    # Runs whose top documents are the same share a list, which is asked once and counts for each of them.
     lists: dict[_List, list[tuple[str, int]]] = {}
     for query_id in collection.queries:
         if closed_book:
@@ -300,6 +302,7 @@ async def answer_runs(
         places = lists[unit.query.query_id, tuple(doc.doc_id for doc in unit.docs)]
         occurrences = [Occurrence(run, depth, *origin(outcomes)) for run, depth in places]
         given.setdefault(program.read(unit, outcomes), []).extend(occurrences)
+        # The decision is about one depth, and its price must not hold what other depths took.
         for depth in {depth for _, depth in places}:
             session.book(stage_at_depth(stage, depth), answerer.endpoint, outcomes)
         if any(map(where, unit.docs)):  # runs that cut pages differently are compared by what each of them costs
@@ -385,6 +388,7 @@ async def _rated(
                 )
     if not rows:
         return QUALITY.empty()
+    # Replies come in another order each time, and a table must not.
     return pd.DataFrame(rows).sort_values(["run", "depth", "query_id", "metric"], ignore_index=True)
 
 

@@ -214,6 +214,7 @@ def agree(
     found = as_labelings(labelings, scales)
     if len(found) < 2:
         raise UsageError("agreement needs two or more labelings")
+    # One file's grades may end at 2 where another's end at 3: it is the same scale, whose best nobody gave.
     open_ = [each for each in found if not each.declared]
     if open_:
         largest = max(float(each.scale.high) for each in open_)

@@ -193,6 +193,7 @@ class Catalog(Generic[P]):
         mine = self._of(module)
         if name not in mine:
             raise UsageError(f"{file}: {not_among(self._what, name, mine)}")
+        # Tables name labelings by their spelling: two classes of one kind could not be told apart.
         if mine[name].kind in self._built_in():
             raise UsageError(f"{file}: the {self._what} {name} has the kind of a built-in one, {mine[name].kind!r}")
         return mine[name]

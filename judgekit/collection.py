@@ -67,6 +67,7 @@ class Collection:
         given = [run.cut(depth) for run in as_runs(runs, notes)]
         questions, documents = as_queries(queries), as_docs(docs, cache)
         check_runs(given, questions, documents)
+        # One file under two names would pass for two retrievers that are equally good.
         for first, second in twins(given):
             notes.append(f"runs {first!r} and {second!r} hold the same lists: leave out one of them")
         kept = []
@@ -76,6 +77,7 @@ class Collection:
             if further:
                 notes.append(f"run {run.name!r} has {further:,} queries that the query file lacks; they are left out")
         whole = cls(questions, documents, tuple(kept), depth, fields, at_hand=len(questions))
+        # The first ones are enough: a column that was not found leaves all passages without text.
         looked_at: set[str] = set()
         for _, doc_ids in islice(whole.pooled(), _LOOKED_AT):
             looked_at.update(doc_ids)

@@ -65,6 +65,7 @@ async def label_pool(
             # An empty list is one of decimals to Arrow, which takes nothing by them.
             columns[column] = names.take(np.asarray(made_by, dtype=np.intp))
         frame = frame_of(labels, columns)
+        # The next labels go into the same lists: millions of them as objects take more memory than all else.
         labels.clear()
         made_by.clear()
         return frame
@@ -82,6 +83,7 @@ async def label_pool(
             if len(labels) >= _KEPT:
                 kept.add(rows())
         table = kept.table(rows())
+    # Labelers that ask nobody have no origin, and two empty columns would only be in the way.
     if not any(map(any, origins)):
         table = table.select([column for column in table.column_names if column not in _ORIGIN])
     return Labeling(name, labeler.scale, table)

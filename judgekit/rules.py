@@ -105,6 +105,7 @@ class OutcomeScale:
             return ""
         if self.name == "thumbs":
             return "1 point = 1 thumb up in 100 ratings"
+        # On a scale from 1 to 5 a point is .04 stars, which nobody guesses.
         size = f"{(self.high - self.low) / 100:.3g}".removeprefix("0")
         if self.name == "stars":
             return f"1 point = {size} stars"

@@ -42,6 +42,7 @@ class Bounds:
 
     def hold(self, value: float) -> bool:
         """Return whether a number keeps to them."""
+        # NaN is neither below nor above anything, so that no bound would refuse it.
         if math.isnan(value):
             return False
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
@@ -122,6 +123,7 @@ class Setting:
         """Return whether a value is of the type and within the bounds."""
         if self.type is str:
             return isinstance(value, str) and value != ""
+        # True is a whole number to Python, and `samples=true` is a mistake.
         if self.type is bool or isinstance(value, bool):
             return self.type is bool and isinstance(value, bool)
         numbers = int if self.type is int else (int, float)

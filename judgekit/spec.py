@@ -204,6 +204,7 @@ def split_form(text: str | Path) -> tuple[str, str]:
     source = str(text)
     if Path(source).exists():
         return "", source
+    # "https" looks like a form in front of a path, and would be refused as an unknown one.
     if _REMOTE.match(source):
         raise UsageError(f"{source}: judgekit reads files on this machine. Download it first")
     match = _PREFIX.match(source)

@@ -120,6 +120,7 @@ def _prepared(
     biases = None
     if results is not None:
         biases = known_biases(load_results(results).claims).get(labeling, ())
+    # All queries: the sample and the limit were those of the pilot.
     collection = config.collection(cache)
     labelers = labelers_of(config, collection.docs)[0]
     if labeling not in labelers:
@@ -216,6 +217,7 @@ def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     """Return a row for each pair, with its texts."""
     table = final.table
     collection = job.collection
+    # The price is that of the replies, which are spread over what they labelled.
     machines = max(int((table["status"] != Status.UNASKED.value).sum()), 1)
     unpriced = cost.money is None and cost.requests > 0
     price = np.nan if unpriced else (cost.money or 0.0) / machines
@@ -245,6 +247,7 @@ def _card(
         sees.append("the reference answers")
     if job.labeler.needs.people:
         sees.append("people")
+    # As the server said: it may have served another model than the one asked for.
     models = set(map(str, machine.table.get("reply_model", ()))) - {""}  # as the server said
     agreement = final.agreement
     if len(agreement):

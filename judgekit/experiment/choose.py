@@ -156,6 +156,7 @@ class RunContest:
 
     def about(self, inputs: Mapping[str, InputFile]) -> dict[str, object]:
         """Return what makes this choice another one than others."""
+        # A bound is promised for one order of questions and one margin: after a look neither may be chosen anew.
         about: dict[str, object] = {role: inputs[role].sha256[:12] for role in self.prepared.config.files()}
         rules = replace(self.prepared.config.rules(), margin_points=100 * self.rules.margin)
         return about | {
@@ -204,6 +205,7 @@ def contest(
         )
     metric = deciding.metrics[answers.metrics.index(outcome)]
     made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))
+    # Bounds are about groups, and with fewer than these none would ever be narrow enough to stop.
     groups = len(np.unique(made.groups)) if made.groups is not None else LEAST
     if groups < LEAST:
         raise UsageError(f"choose needs at least {LEAST} groups of questions, and there are {groups}")

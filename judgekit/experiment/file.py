@@ -89,6 +89,7 @@ class RunConfig(_Section):
 
 def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> type[BaseModel]:
     """Return the form of a table that holds a dataclass's fields without its name; the class checks what they hold."""
+    # Types, defaults and bounds are read off the dataclass, so that file, Python and command line cannot differ.
     hints = get_type_hints(cls)
     form: dict[str, Any] = {}
     for declared in fields(cls):
@@ -238,6 +239,7 @@ class AnswersConfig(_Section, OutcomeConfig):
         """Answer nothing where there are ratings and no wish for an answer: endpoints may be there for labelers."""
         if not isinstance(given, dict) or not given.get("ratings"):
             return given
+        # The endpoint may be a judge's: nobody asked it for answers beside those that are rated.
         wished = {"endpoint", "prompt", "metrics", "import"} & {*given}
         return given if wished else given | {"metrics": []}
 
@@ -388,6 +390,7 @@ def load(experiment: Config | str | Path, *, trusted: bool = False) -> Config:
     path = Path(experiment)
     content = _content(path)
     config = parse_config(content, path)
+    # After the mistakes: nobody should confirm a list of what a broken file would do.
     if not trusted:
         trust.check(content, path)
     return config
@@ -404,6 +407,7 @@ def entries_of(source: Path) -> tuple[trust.Entry, ...]:
 
 def _content(path: Path) -> dict[str, Any]:
     if path.is_dir():
+        # People give the folder, which holds it as often as not.
         own = path / "experiment.toml"
         cure = f"give {own}" if own.is_file() else "judgekit init makes one of a folder with data"
         raise ConfigError(f"is a folder; expected an experiment file: {cure}", path)
@@ -424,6 +428,7 @@ def parse_config(content: dict[str, Any], path: Path) -> Config:
             config = Config.model_validate({**content, "path": path})
         except ValidationError as error:
             raise _speak(error, path) from None
+        # The classes check more than their forms: addresses, keys, scales, amounts.
         config.servers()
         with located(path, "analysis"):
             config.rules()

@@ -295,13 +295,13 @@ class Seen:
 
 def seen(files: Sequence[Input]) -> tuple[Seen, ...]:
     """Return the list of files; many unused ones of a kind in a folder are one line."""
-    unused = Counter(file.path.with_name(f"*{file.path.suffix}") for file in files if not file.taken)
+    unused = Counter(file.path.parent / f"*{file.path.suffix}" for file in files if not file.taken)
     lines: dict[Path, Seen] = {}
     for file in files:
-        alike = file.path.with_name(f"*{file.path.suffix}")
+        alike = file.path.parent / f"*{file.path.suffix}"
         if file.taken or unused[alike] <= LISTED:
             lines[file.path] = Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns))
         elif alike not in lines:
-            name = Path(file.name).with_name(alike.name).as_posix()
+            name = (Path(file.name).parent / alike.name).as_posix()
             lines[alike] = Seen(name, f"{unused[alike]:,} files, the first {file.why}")
     return tuple(lines.values())

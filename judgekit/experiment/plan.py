@@ -57,6 +57,7 @@ def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floa
     """Return how far the runs' lists of each query differ: 0 where all are equal, 1 where no two share a document."""
     gains = 1 / np.log2(np.arange(2, depth + 2))
     most = 2 * gains.sum() * max(len(runs) * (len(runs) - 1), 1)
+    # The gain of a rank is that of nDCG: a document that moves from the first place weighs more than one at the end.
     found = []
     for query_id in query_ids:
         lists = [run.top(query_id, depth) for run in runs]
@@ -321,6 +322,7 @@ def plan(
                 "a budget needs prices: [prices.MODEL] for every model, and the price of a reference if"
                 " questions lack some"
             )
+        # The other half is for what the pilot decides on: labels or answers of further questions.
         if questions is None and spent > budget / 2:
             sample = lists.drawn(max(1, int(size * budget / 2 / spent)), seed)
             costs = _costs(prepared, sample, asking.cache)
@@ -436,6 +438,8 @@ class _Strategies:
     @classmethod
     def of(cls, prepared: Prepared, cache: str | Path | None) -> Self:
         """Count the requests, as if every question had a reference answer."""
+        # A labeler that compares with references asks nothing without one, which would hide its price until somebody
+        # had paid for the references.
         queries = {}
         for query_id, query in prepared.collection.queries.items():
             queries[query_id] = query if query.answers else replace(query, answers=("?",))
@@ -498,6 +502,7 @@ def _power(rules: Rules, lists: _Lists, sample: pd.DataFrame) -> pd.DataFrame:
         row = {"differ": share, "r": r, "variants": variants, "lead": 100 * shown_lead(showing, lists.runs, share)}
         if margin > 0:
             ahead = min(race_length(margin, lists.runs, share, _AHEAD, rules.confidence), at_hand)
+            # Two digits: the constants behind it are simulated.
             bound = float(f"{questions_for(margin, lists.runs, share):.2g}")
             row |= {"bound": bound, "ahead": ahead, "saves": 1 - ahead / at_hand}
         rows.append(row)

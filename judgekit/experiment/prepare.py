@@ -120,6 +120,7 @@ def prepare(
     """
     config = load(experiment)
     collection = config.collection(cache)
+    # Ratings may be about questions that a sample leaves out; about others they are a mistake.
     everything = collection.queries
     weights = _taken(config, everything)
     if len(weights) < len(everything):
@@ -162,6 +163,7 @@ def _measures(config: Config, collection: Collection) -> list[Measure]:
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
         measures = suited(scoring.at_depths(given, config.answers.depths), collection.runs, collection.docs)
+        # Documents below the pool have no label, and would count as irrelevant.
         for measure in measures:
             if (measure.cutoff or 0) > config.data.depth:
                 raise UsageError(f"{measure} looks at more documents than data.depth pools ({config.data.depth})")

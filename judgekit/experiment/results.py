@@ -127,6 +127,7 @@ def _listed(failed: pd.DataFrame) -> str:
 
 
 def _cost(amount: Amount, wall_s: float | None = None) -> Cost:
+    # What no reply reported is unknown, and what some did not is a lower bound; neither is 0.
     cost = Cost(requests=amount.requests, wall_s=wall_s, unreported=amount.unreported, untimed=amount.untimed)
     if not amount.requests:
         return replace(cost, prompt_tokens=0, completion_tokens=0, money=0.0, request_seconds=amount.seconds)
@@ -217,6 +218,7 @@ def score_means(evaluation: Evaluation, weights: Mapping[str, float] | None) -> 
 
 def _means(rows: pd.DataFrame, keys: list[str], weights: Mapping[str, float] | None) -> pd.Series:
     """Return the (weighted) means of the values that there are, NaN without any."""
+    # Missing values have no weight: a question that lacks its label must not pull the mean to 0.
     weight = rows["value"].notna().astype("float64")
     if weights is not None:
         weight *= rows["query_id"].map(weights)

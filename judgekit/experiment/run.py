@@ -145,6 +145,7 @@ class AnswerStep(Step):
 def _by_trusted(state: State) -> pd.DataFrame:
     """Return what runs score under trusted labels, which stand in the place of answers, as a quality table."""
     prepared = state.prepared
+    # Runs are then rated as if their order under these labels were the quality of their answers.
     trusted = state.labelings[prepared.trusted]
     table = outcome_of(scoring.score_pool(prepared.collection, [trusted], [prepared.primary]))
     return QUALITY.check(table.assign(answer="", status=Status.OK.value, reason=""))
@@ -331,6 +332,7 @@ def count(asked: Mapping[str, Callable[[], Iterator[StageUnit]]], cache: str | P
             lookup = opened.enter_context(closing(Store(path, readonly=True))).get_many
         plans = {name: planned(units(), AllStages(), lookup) for name, units in asked.items()}
         plans["all"] = planned(chain.from_iterable(units() for units in asked.values()), AllStages(), lookup)
+    # What one stage's stored replies took says how long those of another will be.
     for plan in plans.values():
         plan.elsewhere = plans["all"].observed
     return plans
@@ -358,6 +360,7 @@ def budget_of(budget: Budget, number: int, of: int) -> Budget:
 
 def part(prepared: Prepared, number: int, of: int) -> Iterator[StageUnit]:
     """Yield a part of what all steps ask; questions of the same text, which share requests, are in the same part."""
+    # By the text and not by the id: questions of one text share requests, and two parts would pay for them twice.
     for program, unit in everything(prepared):
         if zlib.crc32(unit.query.text.encode(errors="surrogatepass")) % of == number - 1:
             yield program, unit
@@ -365,6 +368,7 @@ def part(prepared: Prepared, number: int, of: int) -> Iterator[StageUnit]:
 
 def _share(config: Config, number: int, of: int) -> Config:
     """Return the experiment with a part's share of each endpoint's limits."""
+    # All parts together must not ask more of a server than one process would.
     endpoints = {}
     for name, endpoint in config.servers().items():
         if endpoint.concurrency < of:

@@ -36,6 +36,7 @@ def servers_of(given: str, changes: Mapping[str, Any]) -> Servers:
     """
     if re.match(r"https?://", given):
         return Servers({"default": endpoint_of("default", {"base_url": given, **changes})}, {})
+    # A bare name is looked up in the experiment here, as most commands are run beside it.
     in_file = _FILE.fullmatch(given) or (_FILE.fullmatch(f"{_HERE}:{given}") if _NAME.fullmatch(given) else None)
     if in_file is None:
         spec = parse(given)
