@@ -291,16 +291,6 @@ def test_an_outcome_of_grounded_answers_is_said_first_not_to_be_correct(folder, 
     assert first in told
 
 
-def test_answer_keeps_the_ratings_beside_imported_answers(data, judgekit):
-    rows = [(f"q{i}", run, "1412", "up" if run == "good" else "down") for i in range(6) for run in RUNS]
-    write(data / "app.csv", "query_id,run,answer,value", rows)
-    made = ["answer", "--queries", "queries.jsonl", "--import", "app.csv", "--metric", "em", "--out", "quality.csv"]
-    assert "rating" in judgekit(*made, code=0).out
-    table = pd.read_csv(data / "quality.csv")
-    means = table[table["metric"] == "rating"].groupby("run")["value"].mean()
-    assert dict(means) == {"good": 1, "poor": 0}
-
-
 def test_a_missing_group_column_is_named_with_its_file(folder, judgekit):
     edited(folder / "experiment.toml", "[analysis]", '[analysis]\ngroups = "page"')
     said = judgekit("run", "experiment.toml", code=2).err
