@@ -45,7 +45,6 @@ class Declaration(NamedTuple):
         number: the key of the number of a pair, where they are pairs of query and doc.
         trec: the columns of TREC's files.
         beir: the file in a BEIR folder.
-        dataset: the method of a data set of ir_datasets.
         one: what one of them is called.
         needs: the keys that each has, any of several.
         marks: names of columns that speak for this kind where a file may be of two.
@@ -60,7 +59,6 @@ class Declaration(NamedTuple):
     number: str = ""
     trec: tuple[str, ...] = ()
     beir: str = ""
-    dataset: str = ""
     one: str = "row"
     needs: tuple[tuple[str, ...], ...] = ()
     marks: frozenset[str] = frozenset()
@@ -86,7 +84,6 @@ DECLARED: Final = {
         f"query records ({READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, ragas or deepeval)",
         bare=(("query_id", "text"),),
         beir="queries.jsonl",
-        dataset="queries_iter",
         one="query",
         needs=(("id",), ("text",)),
         marks=frozenset(
@@ -118,7 +115,6 @@ DECLARED: Final = {
         f"doc records ({READABLE}; or a file of BEIR, DPR/FiD, ragas or deepeval)",
         bare=(("doc_id", "text"), ("doc_id", "text", "title")),
         beir="corpus.jsonl",
-        dataset="docs_iter",
         one="doc",
         needs=(("id",), ("text",)),
         marks=frozenset(
@@ -135,7 +131,6 @@ DECLARED: Final = {
         bare=(("query_id", "doc_id", "score"),),
         number="score",
         trec=("query_id", "", "doc_id", "rank", "score", ""),
-        dataset="scoreddocs_iter",
         needs=(("query",), ("doc",), ("score", "rank")),
         marks=frozenset(("run", "rank", "sim", "similarity")),
     ),
@@ -148,7 +143,6 @@ DECLARED: Final = {
         number="relevance",
         trec=("query_id", "iteration", "doc_id", "relevance"),
         beir="qrels/{split}.tsv",
-        dataset="qrels_iter",
         needs=(("query",), ("doc",), ("relevance",)),
         marks=frozenset(("relevance", "rel", "label", "grade", "judgment", "corpus-id")),
         called=("qrel", "gold", "judg", "relev", "label", "truth"),

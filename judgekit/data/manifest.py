@@ -46,9 +46,7 @@ class InputFile:
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Hash a file, read once as a stream, and look for its manifest; of a data set of a library, its name."""
-        if not path.exists():
-            return cls(str(path), 0, hashlib.sha256(str(path).encode()).hexdigest(), {})
+        """Hash a file, read once as a stream, and look for its manifest."""
         sha256 = _sha256(path)
         size = sum(part.stat().st_size for part in files_of(path))
         return cls(str(path), size, sha256, _made_from(path, sha256))
@@ -109,10 +107,8 @@ def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, I
     inside: set[Path] = set()
     for role, path in named.items():
         # Without the form in front of its path, and inside of a folder of several.
-        place, spec = located(path, _KINDS.get(role.split()[0], role))
-        places[role] = path if spec.name == "ir_datasets" else place
-        if places[role].exists():
-            inside.update(part.resolve() for part in files_of(places[role]))
+        places[role] = located(path, _KINDS.get(role.split()[0], role)).path
+        inside.update(part.resolve() for part in files_of(places[role]))
     for path in read:
         if path.is_file() and path.resolve() not in inside:
             places[str(path)] = path

@@ -19,10 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of, unknown_doc
+from judgekit.data.documents import Doc, MemoryDocs, Queries, Query, record_of, unknown_doc
 from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of, same_text
 from judgekit.data.folders import files_of
-from judgekit.data.forms.datasets import fetched, ir_dataset, item_fields
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import Located, contents, located, opened
@@ -61,7 +60,9 @@ def read_queries(files: Files) -> Queries:
     return queries
 
 
-def read_docs(files: Files, *, memory_limit: int | None = None, index: str | Path | None = None) -> Docs:
+def read_docs(
+    files: Files, *, memory_limit: int | None = None, index: str | Path | None = None
+) -> MemoryDocs | DiskDocs:
     """Read a collection of documents; a large one is checked once and then stays on disk.
 
     Args:
@@ -93,17 +94,8 @@ def read_docs(files: Files, *, memory_limit: int | None = None, index: str | Pat
     return MemoryDocs(docs.values())
 
 
-def _docs(file: str | Path, memory_limit: int | None, index: str | Path | None) -> Docs:
+def _docs(file: str | Path, memory_limit: int | None, index: str | Path | None) -> MemoryDocs | DiskDocs:
     place = located(file, "doc")
-    if place.format.name == "ir_datasets":
-        name = str(place.path)
-        store = ir_dataset(name).docs_store()
-
-        def look_up(ids: list[str]) -> dict[str, dict[str, Any]]:
-            with fetched(name):
-                return {i: item_fields(doc) for i, doc in store.get_many(ids).items()}
-
-        return GivenDocs(look_up)
     if large(place.path, memory_limit):
         return on_disk(place, str(file), index)
     source, records = contents(place, "doc")
@@ -263,7 +255,7 @@ class GivenDocs:
     """The user's own collection: what it returns for ids is checked, and every problem says which doc it is about.
 
     Attributes:
-        source: an object with ``get(ids)``, or a function of ids. It returns docs in the order asked for, or by id:
+        source: an object with ``get(ids)``. It returns docs in the order asked for, or by id:
             each a `Doc`, a text, or a dictionary with ``text`` and perhaps ``title``.
     """
 
@@ -274,7 +266,7 @@ class GivenDocs:
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
         """Return the documents in the order asked for."""
         try:
-            held = getattr(self._source, "get", self._source)(list(doc_ids))
+            held = self._source.get(list(doc_ids))
             if isinstance(held, Mapping):
                 held = [held[doc_id] for doc_id in doc_ids]
         except KeyError as error:

@@ -29,7 +29,6 @@ from judgekit.data.forms import (
     nested_form,
     telling,
 )
-from judgekit.data.forms.datasets import dataset_records
 from judgekit.data.forms.delimited import CSV, TREC, TSV, delimiter_of, trec_records
 from judgekit.data.forms.lists import DICT
 from judgekit.data.forms.rag import ASKED
@@ -55,11 +54,7 @@ def located(source: str | Path, kind: str) -> Located:
     if os.path.isfile(source):
         return Located(Path(source), _AUTO)
     spec, text = form_of(source)
-    if spec.name == "ir_datasets":
-        return Located(Path(text), spec)
     path = Path(text)
-    if spec.name == "msmarco":
-        return Located(path, Spec("tsv", (*spec.params, ("header", "query_id,doc_id,rank"))))
     of_beir = spec.name in ("auto", "beir") and path.is_dir() and any(path.glob("corpus.jsonl*"))
     if not of_beir:
         if spec.name == "beir":
@@ -91,8 +86,6 @@ _ENDINGS: Final = re.compile(
 def resolved(text: str | Path, base: Path) -> Path:
     """Return a path relative to a folder, with the form that stands in front of it; ``~`` is the home."""
     form, rest = split_form(text)
-    if form.split("(")[0] == "ir_datasets":
-        return Path(text)
     path = base / os.path.expanduser(rest)
     file, name = split_file(form)
     if file is not None:
@@ -174,8 +167,6 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     """Open a file for the records of one kind."""
     path, spec = place
     declared = DECLARED[kind]
-    if spec.name == "ir_datasets":
-        return Source(None, "frame", declared.names, declared.one), dataset_records(str(path), declared)
     layout = _layout(path, spec, kind)
     names = layout.names
     origin = Source(path, layout.form.name, names, declared.one)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from io import BytesIO
@@ -298,8 +297,6 @@ def convert(
         raise UsageError(f"--min-grade and --scale are about qrels, and OUT holds {'a run' if kind == 'run' else kind}")
     if kind == "docs":
         docs = readers.read_docs(source)
-        if not isinstance(docs, Iterable):
-            raise UsageError(f"{source}: the docs of a library are looked up by their ids, not read one by one")
         readers.write_docs(docs, out)
         return f"{len(docs):,} docs"
     if kind == "queries":

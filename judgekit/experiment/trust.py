@@ -32,8 +32,6 @@ _CODE: Final = re.compile(r"\.py(?=:)")
 _BEGINS: Final = re.compile(r"[\s=,;|()'\":]")
 """What may stand in front of a file's name inside of a spelling."""
 
-_DATASETS: Final = "ir_datasets:"
-
 
 @dataclass(frozen=True, order=True)
 class Entry:
@@ -72,8 +70,6 @@ def listed(content: Mapping[str, Any], folder: Path) -> tuple[Entry, ...]:
             path = folder / os.path.expanduser(name)
             code = hashlib.sha256(path.read_bytes()).hexdigest()
             found.add(Entry("import", name, code, str(path.resolve())))
-        if text.startswith(_DATASETS):
-            found.add(Entry("contact", text))
     endpoints = content.get("endpoints")
     for endpoint in endpoints.values() if isinstance(endpoints, Mapping) else ():
         if isinstance(endpoint, Mapping):

@@ -134,7 +134,7 @@ def test_every_row_of_the_table_of_forms_works(judgekit, examples, command):
 
 def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here():
     rows = [line for line in DOCS.read_text().split("## Names")[0].splitlines() if line.startswith("| ")]
-    assert len(COMMANDS) == len(rows) - 2 - 2, "all but ir_datasets and what is refused"
+    assert len(COMMANDS) == len(rows) - 2 - 1, "all but what is refused"
 
 
 def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit, folder):

@@ -128,4 +128,4 @@ def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
 )
 def test_what_a_look_up_returns_is_checked(look_up: object, error: type[Exception], reason: str) -> None:
     with pytest.raises(error, match=reason):
-        GivenDocs(look_up).get(["d1"])
+        GivenDocs(SimpleNamespace(get=look_up)).get(["d1"])

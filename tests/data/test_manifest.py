@@ -45,12 +45,12 @@ def test_a_folder_that_is_one_table_has_a_hash_of_names_and_contents(tmp_path: P
 def test_what_was_read_without_a_role_goes_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "queries").write_text("q")
     (tmp_path / "prompt.toml").write_bytes(gzip.compress(b"p"))
-    named = {"queries": Path(f"jsonl:{tmp_path / 'queries'}"), "docs": Path("ir_datasets:x")}
+    named = {"queries": Path(f"jsonl:{tmp_path / 'queries'}")}
     found = sources(named, [tmp_path / "queries", tmp_path / "prompt.toml"])
     prompt = found[str(tmp_path / "prompt.toml")]
     assert (prompt.bytes, prompt.sha256) == (21, hashlib.sha256(gzip.compress(b"p")).hexdigest())
-    assert list(found) == ["queries", "docs", str(tmp_path / "prompt.toml")]
-    assert (found["queries"].file, found["docs"].file) == (str(tmp_path / "queries"), "ir_datasets:x")
+    assert list(found) == ["queries", str(tmp_path / "prompt.toml")]
+    assert found["queries"].file == str(tmp_path / "queries")
 
 
 def test_a_result_knows_what_it_was_made_from_and_what_that_was_made_from(tmp_path: Path) -> None:

@@ -48,8 +48,6 @@ FORMS: Final = {
     )
 }
 """judgekit's own forms by name, in the order in which a file is held against them."""
-_PLACES: Final = ("beir", "ir_datasets", "msmarco")
-"""What may stand in front of a path beside the name of a form."""
 _LOOKED_AT: Final = 20
 
 
@@ -71,7 +69,7 @@ def form_named(name: str) -> DataForm:
         return DataForm(name, read)
     register.load()
     if name not in forms():
-        raise UsageError(not_among("data format", name, sorted({"auto", *_PLACES, *forms()})))
+        raise UsageError(not_among("data format", name, sorted({"auto", "beir", *forms()})))
     return forms()[name]
 
 
