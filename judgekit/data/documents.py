@@ -36,8 +36,9 @@ class Query:
             DataError: there is no such column.
         """
         if self.messages and name in ("messages", "history") and name not in self.columns:
-            asked = name == "history" and self.messages[-1]["role"] == "user"
-            messages = self.messages[:-1] if asked else self.messages
+            messages = self.messages
+            if name == "history" and messages[-1]["role"] == "user":
+                messages = messages[:-1]
             return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
         return _column(f"query {self.query_id!r}", self.columns, name)
 

@@ -162,7 +162,7 @@ QUERY, DOC = DECLARED["query"].names, DECLARED["doc"].names
 
 def _number(value: Any) -> float:
     """Return a finite number, or what a text holds as one (as in CSV, and as DPR writes scores)."""
-    number = math.nan if isinstance(value, bool) else as_number(value)
+    number = as_number(value)
     if not math.isfinite(number):
         raise ValueError(f"must be a finite number, not {value!r}")
     return number
@@ -170,7 +170,7 @@ def _number(value: Any) -> float:
 
 def _offset(value: Any) -> int:
     """Return a number of characters, which CSV holds as a text."""
-    number = math.nan if isinstance(value, bool) else as_number(value)
+    number = as_number(value)
     if not (number >= 0 and number.is_integer()):
         raise ValueError(f"must be a whole number of characters of the page, from 0, not {value!r}")
     return int(number)
@@ -255,7 +255,7 @@ class Source:
 
     def nothing(self, what: str) -> DataError:
         """Return the error for a file or table without records."""
-        return DataError(f"{'' if self.path else 'the table '}holds no {what}", self.path)
+        return DataError(f"holds no {what}", self.path)
 
     def find(self, record: DataRecord, key: str) -> str | None:
         """Return the name under which a record holds a field, or None; null counts as absent."""
@@ -375,7 +375,7 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
     if page is not None:
         start, end = source.get(record, "start"), source.get(record, "end")
     if (start is None) != (end is None):
-        raise source.error(record, f"has {'an end' if start is None else 'a start'} on its page, but not the other")
+        raise source.error(record, "has a start or an end on its page, but not both")
     if start is not None and start >= end:
         raise source.error(record, f"ends on its page at {end}, which is not after its start at {start}")
     return doc_id, Doc(doc_id, text, title or "", page, start, end, source.columns(record))

@@ -78,14 +78,20 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
     form, rows = records(path, spec, expected)
     if form == "parquet":
-        parts = [table.check(_read_part(part, expected).rename(columns=renamed), part) for part in parquet_parts(path)]
-        return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
-    delimiter = delimiter_of(form, head(path)) if form in ("csv", "tsv") else ""
-    if delimiter and not spec.params:
+        parts = []
+        for part in parquet_parts(path):
+            parts.append(table.check(_read_part(part, expected).rename(columns=renamed), part))
+        return pd.concat(parts, ignore_index=True)
+    delimiter = ","
+    if form in ("csv", "tsv"):
+        delimiter = delimiter_of(form, head(path))
+    if form in ("csv", "tsv") and not spec.params:
         plain = _read_plain(table, path, delimiter, expected)
         if plain is not None:
             # No cell is quoted, so that each row is a line, below the header's.
-            return plain.set_index(pd.RangeIndex(2, len(plain) + 2, name="line")) if numbered else plain
+            if numbered:
+                plain.index = pd.RangeIndex(2, len(plain) + 2, name="line")
+            return plain
     cells: list[dict[str, Any]] = []
     numbers: list[int] = []
     for record in rows:
@@ -102,12 +108,14 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
         first = next(lines(path), None)
         if first is None:
             raise DataError(f"is empty; expected {expected}", path)
-        return table.check(pd.DataFrame(columns=next(csv.reader([first.text], delimiter=delimiter or ","))), path)
+        return table.check(pd.DataFrame(columns=next(csv.reader([first.text], delimiter=delimiter))), path)
     frame = pd.DataFrame(cells, dtype="object")
     others = frame.columns.difference([*table.known(frame, path)])
     frame[others] = frame[others].infer_objects()
     checked = table.check(frame, path, numbers)
-    return checked.set_index(pd.Index(numbers, name="line")) if numbered else checked
+    if numbered:
+        checked.index = pd.Index(numbers, name="line")
+    return checked
 
 
 def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:

@@ -93,10 +93,8 @@ def by_role(queries: T | None, docs: Iterable[T], runs: Mapping[str, T] | None =
     if queries is not None:
         files["queries"] = queries
     for number, file in enumerate(docs, 1):
-        files["docs" if number == 1 else f"docs {number}"] = file
-    for name, file in (runs or {}).items():
-        files[f"run {name}"] = file
-    return files
+        files[f"docs {number}".removesuffix(" 1")] = file
+    return files | {f"run {name}": file for name, file in (runs or {}).items()}
 
 
 def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, InputFile]:

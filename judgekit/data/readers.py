@@ -271,7 +271,9 @@ class GivenDocs:
                 held = [held[doc_id] for doc_id in doc_ids]
         except KeyError as error:
             raise unknown_doc(error.args[0]) from None
-        docs = list(held) if isinstance(held, Iterable) and not isinstance(held, str) else [held]
+        docs = [held]
+        if isinstance(held, Iterable) and not isinstance(held, str):
+            docs = list(held)
         if len(docs) != len(doc_ids):
             raise UsageError(f"get(ids) of your docs returned {len(docs)} docs for {len(doc_ids)} ids")
         return [*map(self._doc, doc_ids, docs)]

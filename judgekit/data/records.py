@@ -140,8 +140,8 @@ NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", r
 
 def as_number(value: Any) -> float:
     """Return a cell as a number, NaN if it is not one; Python's ``1_0`` is a slip of the pen, not ten."""
-    if isinstance(value, str):
-        return float(value) if NUMBER.fullmatch(value) else math.nan
+    if isinstance(value, bool) or (isinstance(value, str) and not NUMBER.fullmatch(value)):
+        return math.nan
     try:
         return float(value)
     except (TypeError, ValueError):

@@ -57,7 +57,9 @@ _READ: Final[ContextVar[dict[Path, None] | None]] = ContextVar("_READ", default=
 @contextmanager
 def noting_reads() -> Iterator[Collection[Path]]:
     """Note the files that are opened for reading inside of the ``with`` block; an inner block adds to the outer one."""
-    noted = {} if (outer := _READ.get()) is None else outer
+    noted = _READ.get()
+    if noted is None:
+        noted = {}
     token = _READ.set(noted)
     try:
         yield noted.keys()
@@ -198,13 +200,17 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
     with open_binary(path, expected) as stream:
         for number, raw in enumerate(stream, 1):
             try:
-                text = (raw.removeprefix(_BOM) if number == 1 else raw).decode()
+                text = raw.decode()
             except UnicodeDecodeError as error:
                 reason = f"byte {error.start + 1} of the line is not UTF-8{_encoding_of(raw, error.start)}"
                 raise DataError(reason, path, number) from error
             if "\0" in text:
                 raise DataError("holds a NUL character", path, number)
-            yield Line(number, text if ends else text.removesuffix("\n").removesuffix("\r"))
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            if not ends:
+                text = text.removesuffix("\n").removesuffix("\r")
+            yield Line(number, text)
 
 
 def _encoding_of(raw: bytes, start: int) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 
+from judgekit.data.columns import Pairs
 from judgekit.data.labelings import STATUSES, Labeling, Scale, grade_problem
 from judgekit.data.records import parquet_columns
 from judgekit.data.runs import Run, Ties
@@ -95,16 +96,18 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     misnamed = place.with_name(f"{place.name}.missing.tsv")
     if misnamed.exists() and misnamed != side:
         raise DataError(f"is not read: the missing labels of {place.name} are looked for in {side.name}", misnamed)
-    missing = _read_missing(side) if side.exists() else None
-    labels = pairs(source, "qrels", may_be_empty=missing is not None)
-    try:
-        if missing is None:
-            return Labeling(name, scale, labels)
+    labels = pairs(source, "qrels", may_be_empty=side.exists())
+    rows: Pairs | pd.DataFrame = labels
+    wrong = place
+    if side.exists():
         obtained = labels.frame("relevance").assign(status=Status.OK.value)
-        return Labeling(name, scale, stacked([obtained, missing.assign(relevance=np.nan)]))
+        rows = stacked([obtained, _read_missing(side).assign(relevance=np.nan)])
+        wrong = side
+    try:
+        return Labeling(name, scale, rows)
     except DataError as error:
         pairs_by_record(source, "qrels", grade_problem if scale is None else scale.problem)
-        raise DataError(error.reason, place if missing is None else side) from None
+        raise DataError(error.reason, wrong) from None
 
 
 def missing_path(qrels: str | Path) -> Path:
@@ -238,10 +241,11 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         beside.write(b"query_id\tdoc_id\tstatus\n")
         for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
             obtained = block["status"] == Status.OK.value
-            labels = block["relevance"][obtained]
+            kept = block[obtained].assign(iteration=0)
             if min_grade is not None:
-                labels = labels >= min_grade
-            kept = block[obtained].assign(iteration=0, relevance=labels.astype(int) if whole else labels)
+                kept["relevance"] = kept["relevance"] >= min_grade
+            if whole:
+                kept["relevance"] = kept["relevance"].astype(int)
             _write_rows(kept[["query_id", "iteration", "doc_id", "relevance"]], stream, " ")
             _write_rows(block[~obtained][["query_id", "doc_id", "status"]], beside, "\t")
     if not some_lost:
@@ -294,7 +298,7 @@ def convert(
 
     kind = kind_of(out, kind)
     if kind != "qrels" and (min_grade is not None or scale is not None):
-        raise UsageError(f"--min-grade and --scale are about qrels, and OUT holds {'a run' if kind == 'run' else kind}")
+        raise UsageError("--min-grade and --scale are about qrels, and OUT holds something else")
     if kind == "docs":
         docs = readers.read_docs(source)
         readers.write_docs(docs, out)
@@ -309,6 +313,8 @@ def convert(
         return f"a run of {len(run):,} rows"
     labeling = read_qrels(source, scale=Scale.parse(scale) if scale else None)
     write_qrels(labeling, out, min_grade)
-    missing = len(labeling) - labeling.counts()[Status.OK]
-    listed = f", {missing:,} missing ones listed in {missing_path(out).name}" if missing else ""
-    return f"{len(labeling) - missing:,} labels{listed}"
+    obtained = labeling.counts()[Status.OK]
+    written = f"{obtained:,} labels"
+    if obtained < len(labeling):
+        written += f", {len(labeling) - obtained:,} missing ones listed in {missing_path(out).name}"
+    return written

@@ -231,7 +231,7 @@ def test_a_missing_file_is_named_with_what_was_expected_and_what_is_like_it(
         ("date.jsonl", "Did you mean 'data.jsonl'?"),
         ("no/data.jsonl", "does not exist either"),
         ("", "is a folder"),
-        ("/dev/null", "is a device"),
+        ("/dev/null", "is a pipe or a device"),
     ):
         assert reason in fails(read, tmp_path / name).reason
 
@@ -246,7 +246,7 @@ def test_a_pipe_without_a_writer_is_refused_and_not_waited_for(read: Callable[[P
     before = signal.signal(signal.SIGALRM, waits)
     signal.alarm(20)
     try:
-        with pytest.raises((DataError, ConfigError), match=r"is a pipe, .* write it to a file first"):
+        with pytest.raises((DataError, ConfigError), match=r"is a pipe or a device, .* write it to a file first"):
             read(tmp_path / "pipe")
     finally:
         signal.alarm(0)

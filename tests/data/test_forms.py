@@ -113,13 +113,13 @@ JUDGED: dict[str, bytes] = {
     "expected documents": json.dumps(
         [
             {"query_id": "q1", "query": "?", "documents": ["d1", "d2"], "grades": [2, 0]},
-            {"query_id": "q2", "query": "?", "documents": [{"id": "d2", "relevance": 1}]},
+            {"query_id": "q2", "query": "?", "documents": ["d2"], "grades": [1]},
         ]
     ).encode(),
 }
 EXPECTED = [
     {"query_id": "q1", "query": "?", "documents": ["d1", "d2"]},
-    {"query_id": "q2", "query": "?", "documents": [{"id": "d2"}]},
+    {"query_id": "q2", "query": "?", "documents": ["d2"]},
 ]
 
 
@@ -357,6 +357,7 @@ def test_packed_files_are_read(packing: str, form: str, tmp_path: Path) -> None:
 
 
 BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
+    ("expected documents as objects", read_qrels, lines({"query": "x", "documents": [{"id": "d"}]}), 1, "the documents must be ids"),
     ("CSV of two runs", read_run, b"query_id,doc_id,score,run\nq1,d1,2,a\nq1,d2,1,b\n", 3, "holds 'a' and 'b': write each run into a file of its own"),
     ("CSV run, unknown columns", read_run, b"topic_no,para,bm25_score\nq1,d1,2\n", 1, "which column is which: 'csv(query=topic_no,doc=para,score=bm25_score):"),
     ("JSON run", read_run, b'{"q1": {"d1": 1}}\n{"q2": {"d1": "high"}}\n', 2, "'score' must be a finite number, not 'high'"),

@@ -91,7 +91,7 @@ def asked(**columns: list[object]) -> pd.DataFrame:
     [
         (as_queries, asked(id=["a", "a"], text=["x", "y"]), "query table, row 2: query 'a' appears twice"),
         (as_queries, asked(id=["a", None], text=["x", "y"]), "row 2: 'id' must be a string, not null"),
-        (as_queries, asked(id=[], text=[]), "the table holds no queries"),
+        (as_queries, asked(id=[], text=[]), "^holds no queries"),
         (as_queries, asked(id=["a"], question=["x"], query=["y"]), "choose one, by renaming the other"),
         (as_queries, {"a": Query("a", "x"), "b": Query("c", "y")}, "row 2: its key is 'b', but its query_id is 'c'"),
         (as_queries, [Query("a", "x", "Paris")], "row 1: 'answers' must be a list of strings, not a string"),

@@ -101,17 +101,16 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[DataRe
 
 def flat_records(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]:
     """Return the records of a file of a flat form."""
+    arguments = (path, spec.options) if form.options else (path,)
     if form is FORMS.get(form.name):
-        found: Iterator[DataRecord] = form.read(path, spec.options) if form.options else form.read(path)
-        return found
-    return _own(form, path, spec)
+        records: Iterator[DataRecord] = form.read(*arguments)
+        return records
+    return _own(form, *arguments)
 
 
-def _own(form: DataForm, path: Path, spec: Spec) -> Iterator[DataRecord]:
-    function = form.read
-    with user_code(lambda: f"{path}, read as {form.name}", _file_of(function)):
-        rows = function(path, spec.options) if form.options else function(path)
-        yield from starmap(DataRecord, rows)
+def _own(form: DataForm, path: Path, *options: Mapping[str, Any]) -> Iterator[DataRecord]:
+    with user_code(lambda: f"{path}, read as {form.name}", _file_of(form.read)):
+        yield from starmap(DataRecord, form.read(path, *options))
 
 
 def _file_of(function: Any) -> str:
@@ -165,8 +164,8 @@ def inside(
     """Return the records of one kind inside of the records of a nested form, and where their fields are."""
     names = source.names
     if kind == "query":
-        text = ENTRY["text"] if names["text"] is QUERY["text"] else names["text"]
-        names = {**ENTRY, **names, "text": text}
+        named = {key: columns for key, columns in names.items() if columns is not QUERY.get(key)}
+        names = {**names, **ENTRY, **named}
     source = replace(source, names=names, form=form.name)
     return source, _unfolded(form, source, records, kind)
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from judgekit.data.fields import DECLARED
-from judgekit.data.forms.entry import ENTRY
+from judgekit.data.forms.entry import ENTRY, first_of
 from judgekit.registry import DataForm
 
 LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents")
 GRADES: Final = ("grades", "relevance", "relevances")
-_NAMES: Final = DECLARED["qrels"].names
 
 
 def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
-    docs = fields[next((name for name in LISTED if name in fields), LISTED[0])]
-    grades = next((fields[name] for name in GRADES if name in fields), None)
-    if grades is None:
-        objects = [doc if isinstance(doc, dict) else {"id": doc} for doc in docs]
-        docs = [_first(doc, ("id", *_NAMES["doc"])) for doc in objects]
-        # Who expects documents without grades says that each is relevant.
-        grades = [_first(doc, _NAMES["relevance"], 1) for doc in objects]
+    docs = fields[first_of(fields, LISTED) or LISTED[0]]
+    if any(isinstance(doc, dict) for doc in docs):
+        raise ValueError("the documents must be ids, not objects; grades stand in a list of their own ('grades')")
+    named = first_of(fields, GRADES)
+    # Who expects documents without grades says that each is relevant.
+    grades = [1] * len(docs)
+    if named is not None:
+        grades = fields[named]
     if not isinstance(grades, list) or len(grades) != len(docs):
         raise ValueError(f"has {len(docs)} documents, so it needs {len(docs)} grades ('relevance'), or none")
     return {**fields, "gold": list(zip(docs, grades, strict=True))}
-
-
-def _first(fields: Mapping[str, Any], names: Iterable[str], otherwise: object = None) -> Any:
-    return next((fields[name] for name in names if name in fields), otherwise)
 
 
 EXPECTED: Final = DataForm(

@@ -85,7 +85,6 @@ def _json(path: Path) -> Iterator[DataRecord]:
 
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
-_WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 
 
 JSONL: Final = DataForm(

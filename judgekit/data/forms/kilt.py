@@ -36,10 +36,11 @@ def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a file holds: guesses come with texts or scores, evidence with neither."""
-    outputs = [output for output in fields["output"] if isinstance(output, dict)]
-    evidence = [one for output in outputs for one in output.get("provenance") or () if isinstance(one, dict)]
-    guessed = any("text" in one or "score" in one for one in evidence)
-    return ("query", "doc", "run", "answer") if guessed else ("query", "qrels")
+    for output in fields["output"]:
+        for evidence in output.get("provenance") or ():
+            if "text" in evidence or "score" in evidence:
+                return ("query", "doc", "run", "answer")
+    return ("query", "qrels")
 
 
 KILT: Final = DataForm(
