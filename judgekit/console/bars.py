@@ -75,8 +75,11 @@ class Course:
     @property
     def units(self) -> tuple[int, int]:
         """Units done, and in all, of the stages that ask somebody."""
-        stages = self.stages
-        return sum(stage.done for stage in stages), sum(stage.total or 0 for stage in stages)
+        done = total = 0
+        for stage in self.stages:
+            done += stage.done
+            total += stage.total or 0
+        return done, total
 
     def foreseen(self) -> tuple[float, float | None] | None:
         """Return the seconds left and the money that it will have cost in all; None while too little is known."""
@@ -120,7 +123,9 @@ class Course:
         if spent:
             parts.append(spent)
         line = ", ".join(parts)
-        return line if self.limit is None else f"{line} (at most {self.limit:,.4g})"
+        if self.limit is not None:
+            line += f" (at most {self.limit:,.4g})"
+        return line
 
 
 def _lasting(seconds: float) -> str:
@@ -133,7 +138,9 @@ def _details(event: Event) -> str:
     if not event.requests:
         return ""
     details = f"{event.sent:,} sent, {event.cached:,} from the store"
-    return f"{details}, {event.failed:,} failed" if event.failed else details
+    if event.failed:
+        details += f", {event.failed:,} failed"
+    return details
 
 
 class _Drawing:
@@ -213,6 +220,8 @@ class _Lines(_Drawing):
         # A log holds a line now and then, since events come with every reply.
         elif now - self.told_at >= _LINE_EVERY_S and self.course.told():
             self.told_at = now
-            units = f"{event.done:,}" if event.total is None else f"{event.done:,} of {event.total:,}"
-            self.say(f"{self.course.told()}; {event.stage}: {units}")
+            line = f"{self.course.told()}; {event.stage}: {event.done:,}"
+            if event.total is not None:
+                line += f" of {event.total:,}"
+            self.say(line)
         sys.stderr.flush()

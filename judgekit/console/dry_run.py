@@ -45,11 +45,11 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
     grid(titles, cells, left=1)
     say("Nothing was sent. A request that several stages share counts in each of them, and once in the total.")
     # Not said of labelers that ask exactly once.
-    if any(plan.at_least for plan in plans.values()):
+    if plans["all"].at_least:
         say("More requests follow if a reply is cut off, has the wrong form or leads to others.")
-    if any(plan.tokens.high for plan in plans.values()):
+    if plans["all"].tokens.high:
         basis = "the length and script of the prompts"
-        if any(plan.is_reported for plan in plans.values()):
+        if plans["all"].is_reported:
             basis = "what these endpoints reported of stored requests"
         say(f"{' and '.join(titles[5:]).capitalize()}: about, with replies, and the range; by {basis}.")
     for endpoint in counted:

@@ -135,7 +135,7 @@ def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) ->
     if statuses.empty:
         return
     missing = f"{len(statuses):,} {what} are missing" if len(statuses) > 1 else f"1 {what[:-1]} is missing"
-    told = advice(set(statuses), []) if asked else advice([], set(statuses))
+    told = advice(statuses, ()) if asked else advice((), statuses)
     say(f"judgekit: {missing}: {reasons(table)} (all are in {where}). {told}", err=True)
     raise typer.Exit(1)
 

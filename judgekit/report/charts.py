@@ -233,27 +233,38 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
             dot = replace(dot, text=f"{number(claim.value, 2)}, {prices[claim.subject]}")
         dots[claim.kind].append(dot)
     panels, captions = {}, []
-    if dots["run"]:
-        value = Value("points against the best answers so far", 0.0)
-        panels["Runs: what shipping may lose"] = Panel(value, dots["run"])
-        captions.append(
-            "Runs: each run's answers against the best so far, and how far below the best they may lie at most; runs"
-            " shown to be worse are grey."
-        )
-    if dots["follows"]:
-        value = Value("r with the answers", 0.0, (-0.04, 0.2))
-        panels["Labelings: r, and the price"] = Panel(value, dots["follows"])
-        captions.append("Labelings: how closely each labeling follows the answers (0 is chance), and its price.")
-    elif dots["finds"]:
-        panels["Finds the questions that fail"] = Panel(COEFFICIENTS[HEADLINE], dots["finds"])
-        captions.append(
-            "How often each labeling finds the worse answered of two questions (0.5 is chance), and its price."
-        )
+    for kind, those in dots.items():
+        # How often labelings find what fails is drawn where nothing can be said of runs.
+        if those and not (kind == "finds" and dots["follows"]):
+            title, value, caption = _DECIDED[kind]
+            panels[title] = Panel(value, those)
+            captions.append(caption)
     if not panels:
         return None
     captions.append(f"Lines are {confidence} intervals.")
     title = "The runs and the labelings"
     return Chart("decision", title, " ".join(captions), panels, order, "run or labeling").rows()
+
+
+_DECIDED: Final = {
+    "run": (
+        "Runs: what shipping may lose",
+        Value("points against the best answers so far", 0.0),
+        "Runs: each run's answers against the best so far, and how far below the best they may lie at most; runs shown"
+        " to be worse are grey.",
+    ),
+    "follows": (
+        "Labelings: r, and the price",
+        Value("r with the answers", 0.0, (-0.04, 0.2)),
+        "Labelings: how closely each labeling follows the answers (0 is chance), and its price.",
+    ),
+    "finds": (
+        "Finds the questions that fail",
+        COEFFICIENTS[HEADLINE],
+        "How often each labeling finds the worse answered of two questions (0.5 is chance), and its price.",
+    ),
+}
+"""The panels of the decision's figure by the kind of their claims: title, axis, and how to read it."""
 
 
 def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:

@@ -41,7 +41,7 @@ class Axis:
         ticks: the values that are marked, each with its text.
         places: of an axis of names, the values that stand side by side; their positions are mapped.
         title: its title.
-        chance: the value that is chance, marked by a dotted line; NaN for none.
+        chance: the value that is chance, marked by a dotted line.
         grid: whether each tick has a line across the panel.
         cells: the most characters of a tick's text.
     """
@@ -53,7 +53,7 @@ class Axis:
     ticks: Sequence[tuple[float, str]] = ()
     places: Sequence[float] = ()
     title: str = ""
-    chance: float = math.nan
+    chance: float | None = None
     grid: bool = True
     cells: int = 28
 
@@ -62,33 +62,13 @@ class Axis:
         at = self.places.index(value) if self.places else value
         return self.start + (at - self.low) / (self.high - self.low) * (self.end - self.start)
 
-    @property
-    def has_chance(self) -> bool:
-        """Whether chance is marked."""
-        return not math.isnan(self.chance)
-
-    @property
-    def middle(self) -> float:
-        """The pixel in its middle."""
-        return (self.start + self.end) / 2
-
-    @property
-    def top(self) -> float:
-        """The upper end of an upright axis."""
-        return min(self.start, self.end)
-
-    @property
-    def bottom(self) -> float:
-        """The lower end of an upright axis."""
-        return max(self.start, self.end)
-
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """What an axis of values shows: its title, what is chance on it, and what it always holds."""
 
     title: str
-    chance: float = math.nan
+    chance: float | None = None
     held: tuple[float, ...] = (0.0,)
 
     def axis(self, numbers: Sequence[float], start: float, end: float) -> Axis:
@@ -349,7 +329,7 @@ class Chart:
             left = MARGIN / 2 + column * (width + BETWEEN)
             panel = lay(sheet, title, left, left + width, top + TITLE)
             panels.append(panel)
-            bottom = max(bottom, panel.y.bottom + BELOW)
+            bottom = max(bottom, max(panel.y.start, panel.y.end) + BELOW)
         names = []
         series = self.series
         if legend and len(series) > 1:
