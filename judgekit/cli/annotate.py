@@ -17,9 +17,7 @@ from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
-    from judgekit.data.labelings import Labeling
     from judgekit.experiment.finished import Opened
-    from judgekit.people.reading import People
     from judgekit.people.sampling import Handout
     from judgekit.people.tasks import Sample
 
@@ -225,22 +223,6 @@ def read(
 _WHO = {"between": "between assessors", "self": "of assessors with themselves"}
 
 
-def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opened, People, dict[str, Labeling]]:
-    """Read people's labels, the results that they were sampled from, and the machine labelings that are asked for."""
-    # The texts are checked to be the same. Without names these are all labelings that are not people's.
-    from judgekit.experiment.finished import open_results
-    from judgekit.people.reading import read_people
-
-    opened = open_results(results)
-    if not opened.labelings:
-        raise UsageError(f"{results} is an experiment file: name its results folder, which holds the machine labels")
-    unknown = next((name for name in names or () if name not in opened.labelings), None)
-    if unknown is not None:
-        raise UsageError(not_among("labeling", unknown, opened.labelings))
-    wanted = names or [name for name, labeler in opened.prepared.labelers.items() if not labeler.needs.people]
-    return opened, read_people(people, opened.prepared.collection), {name: opened.labelings[name] for name in wanted}
-
-
 @annotate.command()
 def correct(
     people: PeopleFile,
@@ -257,10 +239,12 @@ def correct(
         judgekit annotate correct people.qrels results -m 'nDCG@5 P@5'
     """
     from judgekit.data.files import check_target, write_table
+    from judgekit.experiment.finished import open_results
     from judgekit.people.correct import correct as corrected
     from judgekit.people.deciding import decide, decided_by
     from judgekit.people.final import agreed
     from judgekit.people.grades import is_grades
+    from judgekit.people.reading import read_people
 
     if out is not None:
         check_target(out, table=True)
@@ -268,14 +252,17 @@ def correct(
         raise UsageError(
             f"{people} holds grades of answers: judgekit compare --scores {results} --people {people} corrects by them"
         )
-    opened, said, machines = _opened(people, results, labeling)
-    config = opened.prepared.config
+    opened = open_results(results)
+    if not opened.labelings:
+        raise UsageError(f"{results} is an experiment file: name its results folder, which holds the machine labels")
+    prepared = opened.prepared
+    said, config = read_people(people, prepared.collection), prepared.config
     # Looks were planned for one measure of one labeling; another choice after seeing labels would void the error rate.
     if decided_by(said.design) is not None:
         if measures is not None or labeling:
             raise UsageError("the sample fixes the measure and the labeling: leave out -m and -l")
-        primary, seed = str(opened.prepared.primary), config.analysis.seed
-        choice = decide(opened.prepared.collection, opened.labelings, None, primary, seed, said)
+        seed = config.analysis.seed
+        choice = decide(prepared.collection, opened.labelings, None, str(prepared.primary), seed, said)
         if out is not None:
             write_table(choice.look.table, out)
         show(choice.look.table)
@@ -284,13 +271,13 @@ def correct(
             again = f"judgekit annotate sample {results} --people {people} -o NEXT.jsonl"
             say(f"Draw the next {len(choice.new):,} pairs, with the same --prompt and --assessors: {again}")
         return
-    found = corrected(
-        opened.prepared.collection,
-        said,
-        machines,
-        "P@5" if measures is None else measures,
-        confidence=config.analysis.confidence,
-    )
+    machines = {}
+    for name in labeling or [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]:
+        if name not in opened.labelings:
+            raise UsageError(not_among("labeling", name, opened.labelings))
+        machines[name] = opened.labelings[name]
+    confidence = config.analysis.confidence
+    found = corrected(prepared.collection, said, machines, measures or "P@5", confidence=confidence)
     if out is not None:
         write_table(found.table, out)
     say("Agreement with people on held-out queries, on people's scale:")
