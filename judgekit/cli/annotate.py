@@ -256,6 +256,11 @@ def correct(
     if not opened.labelings:
         raise UsageError(f"{results} is an experiment file: name its results folder, which holds the machine labels")
     prepared = opened.prepared
+    machines = {}
+    for name in labeling or [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]:
+        if name not in opened.labelings:
+            raise UsageError(not_among("labeling", name, opened.labelings))
+        machines[name] = opened.labelings[name]
     said, config = read_people(people, prepared.collection), prepared.config
     # Looks were planned for one measure of one labeling; another choice after seeing labels would void the error rate.
     if decided_by(said.design) is not None:
@@ -271,13 +276,9 @@ def correct(
             again = f"judgekit annotate sample {results} --people {people} -o NEXT.jsonl"
             say(f"Draw the next {len(choice.new):,} pairs, with the same --prompt and --assessors: {again}")
         return
-    machines = {}
-    for name in labeling or [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]:
-        if name not in opened.labelings:
-            raise UsageError(not_among("labeling", name, opened.labelings))
-        machines[name] = opened.labelings[name]
     confidence = config.analysis.confidence
-    found = corrected(prepared.collection, said, machines, measures or "P@5", confidence=confidence)
+    wanted = "P@5" if measures is None else measures
+    found = corrected(prepared.collection, said, machines, wanted, confidence=confidence)
     if out is not None:
         write_table(found.table, out)
     say("Agreement with people on held-out queries, on people's scale:")
