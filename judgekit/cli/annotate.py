@@ -295,7 +295,8 @@ def build(
         str, typer.Option("--labeling", "-l", help="Labeling for the pairs that people did not judge.")
     ],
     people: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels written by `judgekit annotate read`.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Labels by `judgekit annotate read`, or existing judgments by people."),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the final labels to.")] = Path(
         "ground-truth"
@@ -325,7 +326,7 @@ def build(
             asking=asked.asking(draw),
         )
     counts = built.labels["source"].value_counts().to_dict()
-    told = [f"{counts[name]:,} by {name}" for name in ("people", labeling) if name in counts]
+    told = [f"{count:,} by {name}" for name, count in counts.items() if name]
     say(f"{len(built.labels):,} pairs of {built.labels['query_id'].nunique():,} queries: {', '.join(told)}")
     shown = built.agreement
     if len(shown):

@@ -28,9 +28,10 @@ from judgekit.data.files import write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, InputFile, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, is_results_folder
+from judgekit.data.sources import located
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import Status
-from judgekit.data.trec import missing_path, write_qrels
+from judgekit.data.trec import asked_path, missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
 from judgekit.experiment.file import Config, config_of, load, of_another
 from judgekit.experiment.prepare import check_access, labelers_of
@@ -38,7 +39,7 @@ from judgekit.experiment.run import count
 from judgekit.experiment.templates import filled
 from judgekit.labelers.base import Labeler
 from judgekit.people.final import SHOWN, FinalLabels, final_labels
-from judgekit.people.reading import People, read_people
+from judgekit.people.reading import People, read_existing, read_people
 from judgekit.report import load as load_results
 
 QRELS: Final = "final.qrels"
@@ -126,17 +127,24 @@ def _prepared(
     if labeling not in labelers:
         raise UsageError(not_among("labeling", labeling, labelers))
     check_access(labelers[labeling].needs.asked)
-    if labeling == "people" and people is not None:
-        raise UsageError("the labeling is named 'people', which is reserved for labels by people: rename it")
+    judged = None if people is None else _read_people(people, collection)
+    if judged is not None and labeling == judged.labeling.name:
+        raise UsageError(f"the labeling is named {labeling!r}, as people's labels are: rename it")
     return _Job(
         title=config.title or source.resolve().stem,
         config=config,
         collection=collection,
         labeler=labelers[labeling],
         name=labeling,
-        people=None if people is None else read_people(Path(people), collection),
+        people=judged,
         biases=biases,
     )
+
+
+def _read_people(source: str | Path, collection: Collection) -> People:
+    """Read people's labels: of a sample that was drawn for them, or judgments that were there already."""
+    drawn = asked_path(Path(source)).exists() or not located(source, "qrels").path.exists()
+    return read_people(Path(source), collection) if drawn else read_existing(source, collection)
 
 
 def plan_build(
@@ -166,7 +174,8 @@ def build(
         experiment: the experiment file, or the folder of its results. The card tells the biases that the comparison
             showed; for a file they are looked up in ``results`` beside it, or in ``judgekit-out/NAME``.
         labeling: the name of one of its labelers.
-        people: labels that `judgekit annotate read` wrote.
+        people: labels that `judgekit annotate read` wrote, or existing judgments by people (``FORM:FILE``). Where
+            these are all alike, the labeling's own scale counts.
         out: folder for ``final.qrels``, ``labels.parquet`` and ``card.md``.
         asking: up to what cost models are asked, and where replies are kept.
         trust: as for `judgekit.run`, of an experiment file.
@@ -193,7 +202,7 @@ def build(
     write_table(table, folder / LABELS)
     shown = {role: inputs[role] for role in job.config.files()}
     if people is not None:
-        shown["people"] = InputFile.of(Path(people))
+        shown["people"] = InputFile.of(located(people, "qrels").path)
     notes = (*mismatches(inputs), *final.notes)
     card = _card(job, machine, final, cost, notes=notes, inputs=shown, qrels=folder / QRELS)
     write_atomic(folder / CARD, card)
@@ -217,10 +226,10 @@ def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
     """Return a row for each pair, with its texts."""
     table = final.table
     collection = job.collection
-    # The price is that of the replies, which are spread over what they labelled.
-    machines = max(int((table["status"] != Status.UNASKED.value).sum()), 1)
+    # The price is that of the replies, spread over the pool; people may have judged what no run found.
+    machines = min(int((table["status"] != Status.UNASKED.value).sum()), collection.n_pairs)
     unpriced = cost.money is None and cost.requests > 0
-    price = np.nan if unpriced else (cost.money or 0.0) / machines
+    price = np.nan if unpriced else (cost.money or 0.0) / max(machines, 1)
     out = table[["query_id", "doc_id"]].assign(
         query=[collection.queries[query_id].text for query_id in table["query_id"]],
         passage=[render(doc, collection.fields) for doc in collection.docs.get(table["doc_id"].tolist())],
@@ -242,6 +251,7 @@ def _card(
 ) -> str:
     """Return the text of the card, which depends on the inputs and the replies alone."""
     counts = final.table["source"].value_counts()
+    people = "people" if job.people is None else job.people.labeling.name
     sees = []
     if job.labeler.needs.references:
         sees.append("the reference answers")
@@ -265,7 +275,8 @@ def _card(
         pairs=len(final.table),
         queries=final.table["query_id"].nunique(),
         runs=[run.name for run in job.collection.runs],
-        by_people=int(counts.get("people", 0)),
+        by_people=int(counts.get(people, 0)),
+        people="" if people == "people" else people,
         by_machine=int(counts.get(job.name, 0)),
         missing=int(counts.get("", 0)),
         scale=final.labeling.scale,

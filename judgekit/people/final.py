@@ -118,9 +118,10 @@ class FinalLabels:
     Attributes:
         labeling: the labels; its scale is people's where there are people.
         rule: what made them of the labeling's values; None without people.
-        table: in the rows of the labels table, the further columns ``source`` (``people``, the labeling's name, or ""
-            where a label is missing), ``machine`` (the labeling's value) and ``confidence`` (how often people give the
-            same label on held-out queries where this is the label; 1 for people's own, NaN where that is unknown).
+        table: in the rows of the labels table, the further columns ``source`` (``people`` or the file of their earlier
+            judgments, the labeling's name, or "" where a label is missing), ``machine`` (the labeling's value) and
+            ``confidence`` (how often people give the same label on held-out queries where this is the label; 1 for
+            people's own, NaN where that is unknown).
         agreement: with people on held-out queries, rows as in `judgekit.agree`; empty without people.
         judged: pairs that both people and the labeling labelled.
         notes: what a reader has to know, as sentences.
@@ -145,6 +146,8 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
     labels = labels.rename(columns={"relevance": "people"}).merge(people.asked[[*_PAIR, "probability"]], on=_PAIR)
     both = labels.merge(own[own["machine"].notna()], on=_PAIR)
     rule = fit(*_columns(both), scale)
+    if rule is None and not people.design:
+        rule = _shared(machine.scale, scale)  # what was judged elsewhere cannot be drawn anew
     if rule is None:
         raise UsageError(
             f"{len(both):,} pairs have labels by people and by {machine.name}, too few or too similar to fit"
@@ -156,7 +159,7 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
     mapped, by_people = rule(table["machine"].to_numpy()), table["people"].notna()
     table["relevance"] = np.where(by_people, table["people"], mapped)
     table["status"] = table["status"].where(~by_people, Status.OK.value)
-    table["source"] = np.where(by_people, "people", np.where(np.isnan(mapped), "", machine.name))
+    table["source"] = np.where(by_people, people.labeling.name, np.where(np.isnan(mapped), "", machine.name))
     share = pd.Series(dtype=float)
     if scale.integral:
         share = (known["held"] == known["people"]).groupby(known["held"]).mean()
@@ -168,8 +171,28 @@ def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> 
         table=table,
         agreement=_agreement(machine, known, scale, seed),
         judged=len(both),
-        notes=tuple(_notes(machine.name, known, mapped, scale)),
+        notes=(*_of_existing(people), *_notes(machine.name, known, mapped, scale)),
     )
+
+
+def _shared(machine: Scale, people: Scale) -> Rule | None:
+    """Return the rule that the scales themselves give: one threshold, or the same grades; None if they differ."""
+    if people.kind == "binary" and machine.min_rel is not None:
+        return Rule(people, machine.min_rel)
+    if (machine.kind, machine.low, machine.high) != (people.kind, people.low, people.high):
+        return None
+    grades = tuple(float(grade) for grade in range(people.low, people.high + 1))
+    return Rule(people, values=grades, means=grades)
+
+
+def _of_existing(people: People) -> Iterator[str]:
+    """Yield what is to be known of judgments that were not drawn at random."""
+    if people.design:
+        return
+    name = people.labeling.name
+    yield f"the judgments of {name} were not drawn at random: agreement with them is that on what they judge"
+    if people.left_out:
+        yield f"{people.left_out:,} judgments of {name} are about other questions or passages, and left out"
 
 
 def _as_declared(machine: Labeling, own: pd.DataFrame) -> FinalLabels:

@@ -25,6 +25,7 @@ from judgekit.collection import Collection
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import parse_object
+from judgekit.data.sources import located
 from judgekit.data.streams import lines, read_bytes
 from judgekit.data.tables import Status, stacked
 from judgekit.data.trec import ASKED_COLUMNS, Asked, asked_path, read_qrels
@@ -245,17 +246,19 @@ class People:
     """What people say of each pair, by one rule, and what was asked with which probability.
 
     Attributes:
-        labeling: the labels; ties, skipped and unreached pairs are missing.
+        labeling: the labels; ties, skipped and unreached pairs are missing. Its name is their source.
         asked: rows ``query_id, doc_id, probability, content, status, judgments``: everything that was asked. Status is
             ok, tie (as many for each of two grades), skipped, or open (not reached).
-        design: how the pairs were drawn.
+        design: how the pairs were drawn; "" of judgments that were made elsewhere.
         seconds: the median time of a judgment; 0 where no time was recorded.
+        left_out: judgments of queries and passages that the experiment lacks.
     """
 
     labeling: Labeling
     asked: pd.DataFrame
     design: str
     seconds: float
+    left_out: int = 0
 
 
 _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Status.REFUSED, "open": Status.UNASKED}
@@ -354,7 +357,12 @@ def read_people(path: Path, collection: Collection) -> People:
     if asked is None:
         if not path.exists():
             raise DataError("no such file; expected labels that `judgekit annotate read` wrote", path)
-        raise DataError(f"{asked_path(path).name} is not next to it: use the files that `annotate read` wrote", path)
+        raise DataError(
+            f"{asked_path(path).name} is not next to it, so nobody knows with which probability each passage was"
+            " judged, and these labels say nothing of the others: draw some with `judgekit annotate sample`. In the"
+            " final qrels such labels count: judgekit build --people",
+            path,
+        )
     table = pd.DataFrame(asked.rows, columns=list(ASKED_COLUMNS)).astype({"probability": "float64"})
     for query_id, doc_id, content in zip(table["query_id"], table["doc_id"], table["content"], strict=True):
         if query_id not in collection.queries:
@@ -365,6 +373,24 @@ def read_people(path: Path, collection: Collection) -> People:
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
             raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
     return People(read_qrels(path, "people", Scale.parse(asked.scale)), table, asked.design, asked.seconds)
+
+
+def read_existing(source: str | Path, collection: Collection) -> People:
+    """Read judgments of any form that people made elsewhere; what the experiment does not hold is left out."""
+    path = located(source, "qrels").path
+    labeling = read_qrels(source, path.name)
+    scale = labeling.scale
+    if (scale.kind, scale.low, scale.high) == ("grades", 0, 1):
+        scale = Scale("binary")
+    labels = labeling.table[["query_id", "doc_id", "relevance", "status"]]
+    labels = labels[labels["status"] == Status.OK.value]
+    known = labels["query_id"].isin(list(collection.queries)) & labels["doc_id"].map(collection.docs.__contains__)
+    kept = labels[known].reset_index(drop=True)
+    if kept.empty:
+        raise DataError("judges no passage of this experiment: are both about the same collection?", path)
+    asked = kept[["query_id", "doc_id"]].assign(probability=1.0, content="", status="ok", judgments=1)
+    people = Labeling(labeling.name, scale, kept)
+    return People(people, asked, design="", seconds=0.0, left_out=len(labels) - len(kept))
 
 
 def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int = 1) -> dict[str, pd.DataFrame]:

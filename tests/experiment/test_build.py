@@ -79,12 +79,43 @@ def test_people_s_labels_come_first_and_the_card_says_what_it_is_made_of(piloted
     assert (piloted / "ground-truth" / "card.md").read_text() == card
 
 
+def test_existing_judgments_by_people_enter_the_final_qrels_with_their_source(folder, judgekit):
+    judged = [f"q{i},d{i}{part},{grade}\n" for i in range(6) for part, grade in (("a", 1), ("b", 0))]
+    elsewhere = ["q0,d5b,1\n", "q0,z9,1\n", "x1,d0a,1\n"]  # one that no run found, two that are not there
+    (folder / "nist.csv").write_text("".join(["topic,passage,label\n", *judged, *elsewhere]))
+    given = "csv(query=topic,doc=passage,relevance=label):nist.csv"
+    built = judgekit("build", "experiment.toml", "-l", "judge", "--people", given, code=0)
+    table = pd.read_parquet(folder / "ground-truth" / "labels.parquet").set_index(["query_id", "doc_id"])
+    by_people = table[table["source"] == "nist.csv"]
+    assert (len(by_people), by_people.loc[("q3", "d3a"), "relevance"]) == (13, 1)
+    assert set(table["source"]) == {"nist.csv", "judge"}
+    assert "13 by nist.csv" in built.out
+    assert "2 judgments of nist.csv are about other questions or passages, and left out" in built.err
+    card = (folder / "ground-truth" / "card.md").read_text()
+    assert "- 13 labels by people (nist.csv), " in card
+    assert "not drawn at random" in card
+
+
+@pytest.mark.parametrize("grade", [1, 2])
+def test_judgments_that_are_all_alike_leave_the_labeling_its_own_scale(grade, folder, judgekit):
+    (folder / "gold.qrels").write_text("".join(f"q{i} 0 d{i}b {grade}\n" for i in range(6)))
+    built = judgekit("build", "experiment.toml", "-l", "judge", "--people", "gold.qrels", code=0 if grade == 1 else 2)
+    if grade == 1:
+        labels = read_qrels(folder / "ground-truth" / "final.qrels").table.set_index(["query_id", "doc_id"])
+        assert (labels.loc[("q0", "d0b"), "relevance"], set(labels["relevance"])) == (1, {0, 1})
+    else:
+        assert "too few or too similar to fit a rule" in built.err
+    judgekit("run", "experiment.toml", "--out", "out", code=0)
+    refused = judgekit("annotate", "correct", "gold.qrels", "out", code=2).err
+    assert "nobody knows with which probability each passage was judged" in refused
+
+
 def test_wrong_input_is_a_sentence(folder, judgekit):
     (folder / "mine").mkdir()
     (folder / "mine" / "card.md").write_text("mine")
     for command, said in [
         (["experiment.toml", "-l", "jugde"], "unknown labeling 'jugde'"),
-        (["experiment.toml", "-l", "judge", "--people", "good.trec"], "good.trec.sample.json is not next to it"),
+        (["experiment.toml", "-l", "judge", "--people", "good.trec"], "were two files swapped?"),
         (["experiment.toml", "-l", "judge", "-o", "mine"], "does not hold results of judgekit"),
         (["nowhere.toml", "-l", "judge"], "nowhere.toml"),
     ]:
