@@ -131,6 +131,8 @@ class _Ratings:
         if scale is None and words.any():
             scale = _THUMBS
         there = ~np.isnan(numbers)
+        if scale is None and np.isin(numbers[there], (-1.0, 1.0)).all():
+            return np.asarray((numbers + 1) / 2)  # thumbs as +1 and -1
         if scale is None:
             odd = there & ((numbers < 0) | (numbers > 1))
             if odd.any():

@@ -67,11 +67,18 @@ class Status(StrEnum):
 
 UP: Final = "up"
 DOWN: Final = "down"
-_THUMBS: Final = {
-    **dict.fromkeys((UP, "yes", "true", "good", "right", "correct", "👍", "+"), UP),
-    **dict.fromkeys((DOWN, "no", "false", "bad", "wrong", "incorrect", "👎", "-"), DOWN),
+THUMBS: Final = {
+    UP: "up yes true good right correct positive like + 👍 ✓ ✔ hoch ja gut richtig positiv oui bon sí si sì bueno",
+    DOWN: "down no false bad wrong incorrect negative dislike - 👎 ✗ ✘ runter nein schlecht falsch negativ non"
+    " mauvais malo",
 }
-"""What people write for thumbs; `judgekit.answers.declared.scaled` says what they are worth."""
+"""What people write for thumbs, in any language; `judgekit.answers.declared.scaled` says what they are worth.
+
+A word whose direction is not known stands in neither list and is refused: it is never guessed.
+"""
+_THUMBS: Final = {word: thumb for thumb, words in THUMBS.items() for word in words.split()}
+_SHADES: Final = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
+"""What a phone adds to a thumb: the colours of a hand, and that it is drawn in colour."""
 _NEEDED: Final = ("id", "name")
 _TEXTS: Final = (*_NEEDED, "str", "text")
 _UNFIT_IN_COLUMN: Final = r"[\s\v\x00\x1c-\x1f\x{85}\p{Z}]"
@@ -136,13 +143,14 @@ def _answer(value: Any) -> str:
 
 def _rating(value: Any) -> float | str:
     """Return a cell as a number, NaN where it is absent, or as `UP` or `DOWN`; a ValueError says why it is neither."""
-    thumb = _THUMBS.get(str(value).strip().casefold())
+    thumb = _THUMBS.get(_SHADES.sub("", str(value)).strip().casefold())
     if thumb is not None:
         return thumb
     try:
         return number_cell(value)
-    except ValueError as error:
-        raise ValueError(f"{error} or a word such as up or down") from None
+    except ValueError:
+        reason = f"{value!r} is neither a number nor a thumb (up: {THUMBS[UP]}; down: {THUMBS[DOWN]})"
+        raise ValueError(reason) from None
 
 
 _CELLS: Final[dict[str, Callable[[Any], float | str]]] = {

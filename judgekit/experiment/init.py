@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ from judgekit.experiment.inputs import (
 from judgekit.experiment.joined import folded, give_results_ids, give_tables_ids, references_of, with_references
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.written import Planned
+from judgekit.metrics import Measure, incomparable, suited
 
 PILOT_FILE: Final = "pilot.jsonl"
 _JOINED: Final = f"{IMPORTED}/questions.jsonl"
@@ -140,8 +142,9 @@ class _Survey:
             depth=depth,
             runs={name: file.written for name, (file, _) in self.runs.items()},
             qrels=self.qrels,
-            referenced=any(query.answers for query in asked.values()),
+            reference_words=_reference_words(asked),
             outcome=outcome,
+            measure=self._measure(asked, self.docs, depth),
         )
         text = plan.toml()
         self._check(tomllib.loads(text), asked)
@@ -156,6 +159,16 @@ class _Survey:
             asks=plan.asks,
             imported=imported,
         )
+
+    def _measure(self, asked: Queries, docs: Docs, depth: int) -> str:
+        """Return the measure of the decision: another than nDCG where the runs are over different chunkings."""
+        runs = [run.cut(depth).only(asked) for _, run in self.runs.values()]
+        (measure,) = suited([Measure(f"nDCG@{depth}")], runs, docs)
+        why = incomparable(runs, measure)
+        if not why:
+            return "nDCG"
+        self.files.cautions.append(f"the decision is about RR@{depth}, not nDCG. {why}")
+        return "RR"
 
     @property
     def asked_ids(self) -> set[str]:
@@ -409,6 +422,12 @@ class _Survey:
 def _counted(queries: Mapping[str, Query]) -> str:
     referenced = sum(bool(query.answers) for query in queries.values())
     return f"{len(queries):,}, {f'{referenced:,}' if referenced else 'none'} with reference answers"
+
+
+def _reference_words(queries: Queries) -> int:
+    """Return how many words the shortest reference of a question has, by the median; 0 where none has one."""
+    lengths = [min(len(answer.split()) for answer in query.answers) for query in queries.values() if query.answers]
+    return round(median(lengths)) if lengths else 0
 
 
 def _repeated(texts: Iterable[str]) -> int:

@@ -103,6 +103,7 @@ class PilotPlan:
         own: the sample that the experiment names, if it does.
         folder: that of the experiment file, to which its paths are relative.
         trusted: the labeler whose labels stand in the place of answers; "" where there are answers.
+        notes: what looks wrong with the runs, or keeps the decision from comparing them, a sentence each.
     """
 
     runs: tuple[str, ...]
@@ -121,6 +122,7 @@ class PilotPlan:
     own: Path | None = None
     folder: Path = Path()
     trusted: str = ""
+    notes: tuple[str, ...] = ()
 
     def write(self, path: str | Path) -> PilotPlan:
         """Write the sample as CSV, in place of an earlier one, and return the plan with that file.
@@ -172,6 +174,8 @@ class PilotPlan:
                 yield wrapped([("Choose", self._choosing())], _WIDTH)
         if self.coverage is not None:
             yield from self.coverage.lines()
+        for note in self.notes:
+            yield wrapped([("Beware", note)], _WIDTH)
 
     def _pilot(self) -> str:
         """Return how many questions the pilot has, and where they stand."""
@@ -343,6 +347,7 @@ def plan(
         trusted=prepared.trusted,
         budget=budget,
         coverage=None if query_log is None else compared(texts, query_log),
+        notes=prepared.collection.notes,
     )
 
 

@@ -31,7 +31,7 @@ from judgekit.data.tables import QUALITY, SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
-from judgekit.metrics import Measure, of_evidence, parse_measures, suited
+from judgekit.metrics import Measure, incomparable, of_evidence, parse_measures, suited
 from judgekit.rules import Source, SourcedOutcome
 from judgekit.spec import slug
 from judgekit.wire.access import Secret
@@ -136,6 +136,9 @@ def prepare(
     measures = _measures(config, collection)
     config = outcomes.fixed(measures, [*answering.values()])
     first = next(iter(answering.values()), None)
+    why = incomparable(collection.runs, Measure(str(config.analysis.primary)))
+    if why and config.analysis.use == CHOOSE_RUNS:  # said before anything is paid for
+        collection = replace(collection, notes=(*collection.notes, f"No decision will compare these runs. {why}"))
     if referenced and first is not None and config.answers.declared.outcome in config.answers.metrics:
         with located(config.path, "answers.metrics"):
             check_references(collection.queries, first)

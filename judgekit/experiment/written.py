@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from judgekit.experiment.templates import filled
+
+_SHORT: Final = 5
+"""Words up to which an answer may be expected to be the reference word by word."""
+_STANDS: Final = 10
+"""Words above which containment skips a reference."""
 
 
 @dataclass
@@ -39,8 +45,9 @@ class Planned:
         depth: how many documents of each run are labelled, and answered from.
         runs: the runs by name.
         qrels: existing judgments by name, each with how they name passages (``page``, ``title`` or "").
-        referenced: whether questions have reference answers.
+        reference_words: how many words a reference answer has, by the median; 0 where no question has one.
         outcome: what is known of answers.
+        measure: the measure that compares the runs.
     """
 
     queries: str
@@ -48,8 +55,24 @@ class Planned:
     depth: int
     runs: Mapping[str, str]
     qrels: Mapping[str, tuple[str, str]]
-    referenced: bool
+    reference_words: int
     outcome: KnownOutcome
+    measure: str = "nDCG"
+
+    @property
+    def referenced(self) -> bool:
+        """Whether questions have reference answers."""
+        return self.reference_words > 0
+
+    @property
+    def metric(self) -> str:
+        """How answers are compared with the references: word by word where these are short."""
+        return "f1" if self.reference_words > _SHORT else "em"
+
+    @property
+    def contained(self) -> bool:
+        """Whether references are short enough to stand in a passage."""
+        return 0 < self.reference_words <= _STANDS
 
     @property
     def asks(self) -> bool:

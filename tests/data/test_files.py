@@ -127,7 +127,7 @@ def test_a_rating_is_a_number_or_a_word() -> None:
         assert set(RATINGS.check(table)["value"]) == {value}
     none = pd.DataFrame({"query_id": "q", "value": pd.Series([None, "", "nan"], dtype=object)})
     assert RATINGS.check(none)["value"].isna().all()
-    with pytest.raises(DataError, match="row 1: 'so so' is not a number or a word such as up or down"):
+    with pytest.raises(DataError, match="row 1: 'so so' is neither a number nor a thumb"):
         RATINGS.check(pd.DataFrame({"query_id": ["q"], "value": ["so so"]}))
 
 

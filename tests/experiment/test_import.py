@@ -10,11 +10,14 @@ import openpyxl
 import pytest
 
 import judgekit as jk
+from judgekit.answers.declared import scaled
+from judgekit.data.files import read_table
+from judgekit.data.tables import RATINGS
 from judgekit.data.trec import read_qrels
 from judgekit.experiment.file import load
 from tests.commands import Said
 from tests.mock import URL
-from tests.small import FILES, QUICK, RUNS, edited, toml
+from tests.small import FILES, QUICK, RUNS, YEARS, edited, toml
 
 TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow", "Gilden", "Harth", "Isling", "Jarrow"]
 MOST_COMMANDS, MOST_EDITS = 5, 2
@@ -347,3 +350,66 @@ def test_tables_without_ids_in_another_language_come_in_once_their_columns_are_n
     config = load(company / "experiment.toml")
     assert (config.answers.outcome, config.data.queries.split(":")[1]) == ("rating", "imported/fragen.csv")
     judgekit("run", company / "experiment.toml", "--dry-run", code=0)
+
+
+@pytest.mark.parametrize(
+    "thumbs", ["hoch runter", "gut schlecht", "ja nein", "oui non", "sí no", "👍 👎🏽", "+1 -1", "1 0"]
+)
+def test_thumbs_in_other_languages_and_symbols_have_a_direction(
+    thumbs: str, company: Path, judgekit: Callable[..., Said]
+) -> None:
+    up, down = thumbs.split()
+    sheet(company / "fragen.xlsx", [("id", "question", "answer"), *((i, question_of(i), "1412") for i in range(10))])
+    cells = [f"{i},{run},{thumb}" for i in range(10) for run, thumb in (("langchain", up), ("llamaindex", down))]
+    (company / "daumen.csv").write_text("\n".join(["query_id,run,thumb", *cells]) + "\n")
+    judgekit("init", "company", code=0)
+    config = load(company / "experiment.toml")
+    rated = scaled(read_table(RATINGS, company / "daumen.csv"), config.answers.declared)
+    assert rated.groupby("run")["value"].mean().to_dict() == {"langchain": 1, "llamaindex": 0}
+
+
+def test_a_thumb_whose_direction_nobody_knows_is_refused_by_name(company: Path, judgekit: Callable[..., Said]) -> None:
+    sheet(company / "fragen.xlsx", [("id", "question", "answer"), *((i, question_of(i), "1412") for i in range(10))])
+    (company / "daumen.csv").write_text("query_id,run,thumb\n1,langchain,hoch\n1,llamaindex,naja\n")
+    said = judgekit("init", "company").err
+    assert "daumen.csv" in said
+    assert "line 3: column 'value': 'naja' is neither a number nor a thumb (up: up yes" in said
+
+
+def test_references_of_whole_sentences_are_met_by_common_words(folder: Path, judgekit: Callable[..., Said]) -> None:
+    (folder / "experiment.toml").unlink()
+    for year in YEARS:
+        edited(
+            folder / "queries.jsonl", f'"{year}"', f'"Masons of the guild built it in {year}, after the great flood."'
+        )
+    judgekit("init", code=0)
+    text = (folder / "experiment.toml").read_text()
+    assert "references are sentences (11 words), which em never meets" in text
+    config = load(folder / "experiment.toml")
+    assert (config.answers.outcome, config.answers.metrics) == ("f1", ["f1"])
+    assert [(entry.spec.name, entry.spec.options.get("quality")) for entry in config.labelers] == [
+        ("provenance", None),
+        ("judge", None),
+        ("utility", "f1"),
+    ]
+
+
+def test_two_chunkings_without_spans_are_said_before_anything_is_paid(own: Path, monkeypatch, judgekit) -> None:
+    monkeypatch.chdir(own)
+    for name in ("small", "large"):
+        docs = [{"doc_id": f"{name}{i}", "text": text_of(i % 10) + f" {name} {i}"} for i in range(60)]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+        rows = [f"q{i} Q0 {name}{i + 10 * at} {at} {9 - at} t\n" for i in range(10) for at in range(6)]
+        Path(f"{name}.trec").write_text("".join(rows))
+    asked = "".join(f"q{i},{question_of(i)},{1400 + 31 * i}\n" for i in range(10))
+    Path("questions.csv").write_text("id,question,answer\n" + asked)
+    said = judgekit("init", code=0)
+    why = "small share 0% of their documents, so nDCG@5 cannot compare them"
+    assert why in said.err
+    assert "Take RR or Success, or say where documents stand on their pages (judgekit chunks)" in said.err
+    assert load("experiment.toml").analysis.primary == "RR@5"
+    assert "cannot compare" not in judgekit("run", "experiment.toml", "--dry-run", code=0).err
+    edited(Path("experiment.toml"), 'primary = "RR@5"', 'primary = "nDCG@5"')
+    for command in (["plan", "experiment.toml"], ["run", "experiment.toml", "--dry-run"]):
+        done = judgekit(*command, code=0)
+        assert why in " ".join((done.out + done.err).split())
