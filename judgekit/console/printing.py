@@ -169,15 +169,15 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     """Write what was made of files, and show it below a first line."""
     from judgekit.experiment.trust import own
 
-    width = max(len(file.name) for file in made.files)
-    if not made.lacking and not overwrite:
+    width = max((len(file.name) for file in made.files), default=0)
+    if not made.problems and not overwrite:
         for path in made.files_written:
             if path.exists():
                 raise UsageError(
                     f"{path} already exists: replace it with --overwrite, or name another folder with --out"
                 )
     # Written before anything is shown: whoever reads the output may close it after the first line.
-    if not made.lacking:
+    if not made.problems:
         check_outputs(*made.files_written)
         made.write()
         own(made.files_written[0])
@@ -186,8 +186,9 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     for file in made.files:
         say(f"{file.name:<{width}}  {file.taken}", *(f"{'':<{width}}    {line}" for line in file.columns))
     note(*made.cautions)
-    if made.lacking:
-        raise DataError(made.lacking)
+    if made.problems:
+        listed = "".join(f"\n  {number}. {problem}" for number, problem in enumerate(made.problems, 1))
+        raise DataError(f"{len(made.problems)} problems:{listed}" if made.problems[1:] else made.problems[0])
     experiment = made.files_written[0]
     needs = "Fill in base_url and model of your server" if made.asks else "It needs no server"
     say("", f"Wrote {experiment}.", f"{needs}. Then plan, which asks no model:")

@@ -139,7 +139,7 @@ def large(path: Path, limit: int | None = None) -> bool:
     if not (path.is_file() or path.is_dir()):
         return False
     size = sum(part.stat().st_size for part in files_of(path))
-    if path.is_dir() or path.suffix == ".parquet" or packing(path, DECLARED["doc"].expected) is not None:
+    if path.is_dir() or path.suffix in (".parquet", ".xlsx") or packing(path, DECLARED["doc"].expected) is not None:
         size *= _UNPACKED
     return size > (MEMORY_LIMIT if limit is None else limit)
 

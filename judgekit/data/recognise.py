@@ -6,13 +6,14 @@ its columns decide, then its numbers, and at last its name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from judgekit.data.fields import DECLARED, Declaration, Source
+from judgekit.data.fields import DECLARED, Declaration
 from judgekit.data.forms import (
     flat_form,
     flat_records,
@@ -25,7 +26,7 @@ from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import located, opened
 from judgekit.data.streams import Beginning
-from judgekit.data.tables import ANSWERS, RATED, RATINGS
+from judgekit.data.tables import ANSWERS, RATED
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec
@@ -34,7 +35,7 @@ _RATING: Final = Declaration(
     {
         "query_id": DECLARED["answer"].names["id"],
         "value": (*RATED, "score"),
-        **{name: (name,) for name in (*RATINGS.columns, *RATINGS.optional) if name not in ("query_id", "value")},
+        **{name: (name,) for name in ("run", "depth", "model", "metric", "scale")},
     },
     "ratings",
     "ratings",
@@ -87,6 +88,7 @@ def recognise(source: str | Path) -> Recognised:
     path, spec = located(source, "doc")
     try:
         form = flat_form(Beginning.of(path, "data"), DECLARED) if spec.name == "auto" else form_named(spec.name)
+        _check_keys(path, spec, form)
         if form is TREC and form.narrows is not None:
             return Recognised(form.narrows(Beginning.of(path, "data")), form, form)
         if form is FOLDER:
@@ -105,10 +107,14 @@ def recognise(source: str | Path) -> Recognised:
     if nested is not None:
         form, told = nested
     content = Recognised((), form, flat=flat, fields=tuple(map(str, first[0].fields)), told=told, named=named)
-    _check_named(path, spec, content)
+    unknown = [not_among("column", column, content.fields) for column in named.values() if column not in content.fields]
+    if unknown:
+        raise DataError("; ".join(unknown), path)
     kinds, problem = _held(source, content)
     if kinds:
         return replace(content, kinds=kinds)
+    if named and "text" not in named:  # of tables that name their question by its text `init` finds the kind later
+        raise UsageError(f"{path}, read as '{spec}': {_no_kind(named)}")
     return replace(content, why=problem or _nothing(content.fields))
 
 
@@ -119,14 +125,23 @@ def records_of(source: str | Path, flat: DataForm) -> Iterator[DataRecord]:
     return flat_records(flat, path, Spec(flat.name, options))
 
 
-def _check_named(path: Path, spec: Spec, content: Recognised) -> None:
-    """Refuse options that no kind of data has, and columns that a file lacks."""
-    keys = sorted({key for declared in DECLARED_KINDS.values() for key in declared.names})
-    for key, column in content.named.items():
-        if key not in keys:
-            raise UsageError(f"format '{spec}': {not_among('option', key, keys)}")
-        if column not in content.fields:
-            raise DataError(not_among("column", column, content.fields), path)
+def _check_keys(path: Path, spec: Spec, form: DataForm) -> None:
+    """Refuse options that neither the form nor any kind of data has."""
+    keys = {*form.options}
+    if form not in (TREC, FOLDER):  # whose columns are known
+        keys.update(*(declared.names for declared in DECLARED_KINDS.values()))
+    for key in spec.options:
+        if spec.name != "auto" and key not in keys:
+            raise UsageError(f"{path}, read as '{spec}': {not_among('option', key, sorted(keys))}")
+
+
+def _no_kind(named: Mapping[str, str]) -> str:
+    """Return which columns go together, where no kind of data has all that are named."""
+    kinds = []
+    for kind in ("query", "doc", "run", "qrels", "answer", "ratings"):
+        declared = DECLARED_KINDS[kind]
+        kinds.append(f"{declared.many} {', '.join(declared.names)}")
+    return f"no kind of data has the columns {', '.join(named)}; there are: {'; '.join(kinds)}"
 
 
 def _reason(error: Exception) -> str:
@@ -141,23 +156,25 @@ def _nothing(fields: tuple[str, ...]) -> str:
 
 def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str]:
     """Return the kinds that a file may be, and what is wrong with it if it is none."""
+    form = content.form
+    if form is not None and form.nested and form.narrows is not None:
+        return form.narrows(content.told), ""
     held, problem = [], ""
-    possible = content.form.holds if content.form is not None and content.nested else (*DECLARED,)
-    for kind in possible:
+    for kind in form.holds if form is not None and form.nested else DECLARED:
+        declared = DECLARED[kind]
         try:
-            if not {*content.named} - {*DECLARED[kind].names} and _holds(source, content, kind):
+            if content.named.keys() <= declared.names.keys() and _holds(source, content, kind):
                 held.append(kind)
         except JudgekitError as error:
             # What is wrong with a column matters where the file has columns of that kind at all.
-            known = {name for names in DECLARED[kind].names.values() for name in names}
-            problem = problem or (_reason(error) if known.intersection(content.fields) else "")
-    if content.form is not None and content.nested and content.form.narrows is not None:
-        held = [*content.form.narrows(content.told)]
-    elif {*held} == {"run", "qrels"} or (not content.nested and {"run", "qrels"} <= {*held}):
-        held = ["qrels" if _judges(source, content) else "run"]
-    elif not content.nested:
-        held = [kind for kind in held if kind in ("run", "qrels")] or _told_by_names(held, content)
-    return tuple(held), problem
+            if not problem and any({*names}.intersection(content.fields) for names in declared.names.values()):
+                problem = _reason(error)
+    if {"run", "qrels"} <= {*held} and (len(held) == 2 or not content.nested):
+        return ("qrels" if _judges(source, content) else "run",), problem
+    if content.nested:
+        return tuple(held), problem
+    pairs = [kind for kind in held if kind in ("run", "qrels")]
+    return tuple(pairs or _told_by_names(held, content)), problem
 
 
 def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
@@ -173,57 +190,59 @@ def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
 
 def _told_by_names(held: list[str], content: Recognised) -> list[str]:
     """Leave of the kinds that a table without pairs may be those that the names of its columns speak for."""
-    fields = {*content.fields}
-    if "value" in content.named and "text" in content.named:
-        return []  # ratings that name their question by its text: `judgekit init` gives them its id
-    ratings = bool(fields & {*_RATING.names["query_id"]}) and not fields & _TELLS_QUALITY
-    if ("query" in held and "run" in fields and fields & {*RATED}) or "value" in content.named:
+    fields, named = {*content.fields}, content.named
+    if "value" in named:  # ratings; `judgekit init` gives those their ids that name their question by its text
+        return ["ratings"] if named.keys() <= _RATING.names.keys() else []
+    if "query" in held and "run" in fields and fields & {*RATED}:
         return ["ratings"]
-    if "query" not in held and _only_references(content):
-        held = [*held, "references"]
-    if {"query_id", "answer"} <= {*content.named}:
+    if {"query_id", "answer"} <= named.keys():
         return ["answer"]
-    asks, tells, answers = (bool(DECLARED[kind].marks & fields) for kind in ("query", "doc", "answer"))
-    if "query" in held and "doc" in held and asks != tells:
-        held = [kind for kind in held if kind != ("doc" if asks else "query")]
-    if "query" in held and "answer" in held and answers:
-        held = ["answer"]
-    return held or (["ratings"] if ratings and fields & {*RATED, "score"} else [])
+    if {"query", "answer"} <= {*held} and DECLARED["answer"].marks & fields:
+        return ["answer"]
+    if {"query", "doc"} <= {*held}:
+        asks, tells = DECLARED["query"].marks & fields, DECLARED["doc"].marks & fields
+        if asks and not tells:
+            held.remove("doc")
+        if tells and not asks:
+            held.remove("query")
+    if "query" not in held and _only_references(content):
+        held.append("references")
+    rated = fields & {*_RATING.names["query_id"]} and fields & {*RATED, "score"} and not fields & _TELLS_QUALITY
+    return held or (["ratings"] if rated else [])
 
 
 def _only_references(content: Recognised) -> bool:
     """Return whether a table has ids and answers, and no column that only answers of an application have."""
-    names = {**_REFERENCES.names, **{key: (name,) for key, name in content.named.items()}}
-    has_both = all({*names[key]}.intersection(content.fields) for key in ("id", "answers"))
-    return has_both and not {"run", "depth", "model", *RATED}.intersection(content.fields)
+    fields = {*content.fields}
+    for key, names in _REFERENCES.names.items():
+        if not fields.intersection((content.named[key],) if key in content.named else names):
+            return False
+    return not {"run", "depth", "model", *RATED} & fields
 
 
 def _judges(source: str | Path, content: Recognised) -> bool:
-    """Return whether rows of query, doc and number are judgments: by name of the column, else few whole numbers."""
+    """Return whether rows of query, doc and number are judgments: by name of the column, else small whole numbers."""
     fields = {*content.fields}
     if content.named:
         return "relevance" in content.named
     if DECLARED["qrels"].marks & fields:
         return True
-    if DECLARED["run"].marks & fields and "score" not in fields:
-        return False
-    if "run" in fields:
+    if "run" in fields or (DECLARED["run"].marks & fields and "score" not in fields):
         return False
     origin, rows = opened(source, "qrels")
-    values = [_number(origin, record) for record in islice(rows, 1000)]
-    few = all(value == int(value) and -2 <= value <= 4 for value in values if value == value)
-    return few and (len({*values}) < 5 or any(part in str(source).lower() for part in DECLARED["qrels"].called))
-
-
-def _number(origin: Source, record: DataRecord) -> float:
-    name = origin.find(record, "relevance")
-    return as_number(None if name is None else record.fields[name])
+    values = set()
+    for record in islice(rows, 1000):
+        name = origin.find(record, "relevance")
+        values.add(as_number(record.fields[name]) if name else 0.0)
+    few = all(value == int(value) and -2 <= value <= 4 for value in values if not math.isnan(value))
+    return few and (len(values) < 5 or any(part in str(source).lower() for part in DECLARED["qrels"].called))
 
 
 def is_docs(source: str | Path, query_ids: set[str], doc_ids: set[str]) -> bool:
     """Return whether a file that may be questions or passages is the latter: by ids, else by its name."""
     origin, rows = opened(source, "query")
     some = {origin.get(record, "id") for record in islice(rows, 1000)}
-    if len(some & query_ids) != len(some & doc_ids):
-        return len(some & doc_ids) > len(some & query_ids)
+    asked, told = len(some & query_ids), len(some & doc_ids)
+    if asked != told:
+        return told > asked
     return any(part in Path(source).name.lower() for part in DECLARED["doc"].called)

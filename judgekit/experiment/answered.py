@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -15,9 +16,9 @@ from judgekit.data.files import read_table
 from judgekit.data.recognise import DECLARED_KINDS
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, ANSWERS, RATERS, RATINGS
+from judgekit.errors import nearest
 from judgekit.experiment.inputs import KINDS, Files, Input
 from judgekit.experiment.written import KnownOutcome
-from judgekit.spec import Spec
 
 ANSWERED: Final = 5
 """How many documents an answer is made from where nothing says it."""
@@ -28,33 +29,36 @@ def longest(runs: Iterable[Run]) -> int:
     return max((int(run.counts.max(initial=1)) for run in runs), default=ANSWERED)
 
 
+@dataclass
 class OutcomeFound:
     """Takes what is known of answers: ratings, else what an application answered."""
 
-    def __init__(self, files: Files, runs: Mapping[str, tuple[Input, Run]], queries: Queries, asked: Queries) -> None:
-        self.files = files
-        self.runs = runs
-        self.queries = queries
-        self.asked = asked
-        self.known = KnownOutcome()
-        self.left = {*runs}
-        self.longest = longest(run for _, run in runs.values())
+    files: Files
+    runs: Mapping[str, Run]
+    run_files: Mapping[str, Input]
+    queries: Queries
+    asked: Queries
+    known: KnownOutcome = field(default_factory=KnownOutcome)
+
+    def __post_init__(self) -> None:
+        self.left = {*self.runs}
+        self.longest = longest(self.runs.values())
 
     def taken(self) -> KnownOutcome:
         """Return what is known; nothing where no file holds ratings or answers."""
+        known = self.known
         for file in self.files.of("ratings"):
             if not file.taken or file.nested:
                 self._take(file, "ratings", "ratings of answers")
         for file in self.files.of("answer"):
             if file.taken and not file.nested:
                 continue
-            if self.known.metrics:
+            if known.metrics:
                 file.leave("the outcome is people's ratings")
             elif not self.left:
-                file.leave(f"{', '.join(self.known.files)} has the answers of all runs")
+                file.leave(f"{', '.join(other.name for other in known.files)} has the answers of all runs")
             else:
                 self._take(file, "answer", "answers of your application")
-        known = self.known
         if known.files and self.left and not known.metrics:
             self.files.cautions.append(f"there are no answers of run {', '.join(sorted(self.left))}")
         known.depths = sorted({*known.depths}) or [min(ANSWERED, self.longest)]
@@ -66,39 +70,40 @@ class OutcomeFound:
         table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
         if table is None:
             return
-        own = {name for name, (other, _) in self.runs.items() if other is file}
+        own = {name for name in self.runs if self.run_files[name] is file}
         about = {*table["run"]} if "run" in table.columns else own
         problem = self._problem(table, kind, own, about)
         if problem:
             self.files.leave(file, problem, f"the {KINDS[kind]} of {file.name} are not used: {problem}")
             return
         if "depth" in table.columns:
-            known.depths += {int(depth) for depth in table["depth"] if depth > 0} - {*known.depths}
+            known.depths += [int(depth) for depth in table["depth"].unique() if depth > 0]
         elif file.nested:
             known.depths.append(self.longest)
-        known.files.append(file.written)
+        known.files.append(file)
         known.columns = _placing(table)
         self.left -= about or self.left
         known.rated |= self.files.read(file, kind, partial(candidates, beside_answers=kind == "answer")) or {}
         known.cluster = known.cluster or next((name for name in RATERS if name in table.columns), "")
-        known.metrics = sorted({*known.metrics, *table["metric"]}) if kind == "ratings" else []
+        if kind == "ratings":
+            known.metrics = sorted({*known.metrics, *table["metric"]})
         file.take(kind, what)
 
     def _problem(self, table: pd.DataFrame, kind: str, own: set[str], about: set[str]) -> str:
         """Return why ratings or answers cannot be used, "" if they can: about which runs they are, and their own."""
-        runs, known = self.runs, self.known
+        runs, known = ", ".join(sorted(self.runs)), self.known
         if not table["query_id"].isin(list(self.asked)).any():
             return "none of its rows is about the questions of the experiment"
-        odd = sorted(about - {*runs, ALL})
+        odd = sorted(about - {*self.runs, ALL})
         if odd:
-            cure = ": make a file of each run, with its name" if own else ""
-            return f"it is about run {odd[0]!r}, and the runs are {', '.join(runs)}{cure}"
-        if not about and len(runs) > 1:
-            return f"its rows name no run ({', '.join(runs)}): add a column 'run'"
+            cure = " Make a file of each run, with its name." if own else nearest(odd[0], self.runs)
+            return f"its runs are {', '.join(sorted(about))}, and those of the files {runs}.{cure}"
+        if not about and len(self.runs) > 1:
+            return f"its rows name no run ({runs}): add a column 'run'"
         if kind == "ratings":
             return ""
         if known.files and (_placing(table) != known.columns or not about <= self.left):
-            return f"{known.files[0]} has answers with other columns, or of the same runs"
+            return f"{known.files[0].name} has answers with other columns, or of the same runs"
         strange = sorted({*table["query_id"]} - {*self.queries})
         return f"query {strange[0]!r} is not among the questions" if strange else ""
 
@@ -114,12 +119,14 @@ def _read_ratings(source: str) -> pd.DataFrame:
 
 def _name_columns(file: Input) -> None:
     """Put the names of the columns of ratings or answers in front of their path, where they are not judgekit's."""
-    if file.nested or file.form or file.content.flat is None:
+    if file.nested or file.content.named:
         return
     names = DECLARED_KINDS["ratings" if "ratings" in file.kinds else "answer"].names
-    wanted = {"query_id": names.get("query_id", names.get("id", ()))}
-    wanted |= {key: names[key] for key in ("value", "answer") if key in names}
-    columns = {key: next((name for name in some if name in file.content.fields), key) for key, some in wanted.items()}
-    differing = tuple((key, name) for key, name in columns.items() if key != name)
+    wanted = {"query_id": names.get("query_id", names.get("id", ())), **names}
+    differing = {}
+    for key in ("query_id", "value", "answer"):
+        column = next((name for name in wanted.get(key, ()) if name in file.content.fields), key)
+        if column != key:
+            differing[key] = column
     if differing:
-        file.form = str(Spec(file.content.flat.name, differing))
+        file.name_columns(differing)

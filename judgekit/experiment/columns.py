@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from judgekit.data.fields import DECLARED, Source
@@ -17,6 +17,10 @@ from judgekit.data.tables import RATED, RATERS
 from judgekit.errors import DataError
 from judgekit.registry import DataForm
 
+_TREC: Final = {
+    "run": {"column 1": "query", "column 3": "doc", "column 5": "score"},
+    "qrels": {"column 1": "query", "column 3": "doc", "column 4": "relevance"},
+}
 _BECOMES: Final = {
     "query_id": "id",
     "question": "question",
@@ -30,6 +34,7 @@ _BECOMES: Final = {
     "rows": "queries, docs and numbers",
 }
 """What a field of the entry that a nested form makes is called."""
+_LISTS: Final = ("ctxs", "gold", "rows")
 
 
 @dataclass(frozen=True)
@@ -42,56 +47,67 @@ class Columns:
         lacks: what columns would add that are not there, by their names.
     """
 
-    taken: Mapping[str, str]
-    left: tuple[str, ...]
-    lacks: Mapping[str, str]
+    taken: Mapping[str, str] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
 
 def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     """Return what becomes of the columns of a file that is taken for a kind."""
     if found.form is TREC:
-        places = (1, 3, 5) if kind == "run" else (1, 3, 4)
-        keys = ("query", "doc", DECLARED[kind].number)
-        return Columns({f"column {place}": key for place, key in zip(places, keys, strict=True)}, (), {})
+        return Columns(_TREC[kind])
     if found.form is None or found.flat is None or not found.fields:
-        return Columns({}, (), {})
+        return Columns()
     if found.form is DICT:
-        return Columns({"{query: {doc: number}}": "queries, docs and numbers"}, (), {})
-    if found.nested:
-        taken = _entries(found.form, Source(None, found.flat.name, ENTRY, "entry"), found.told)
-        return Columns(taken, tuple(name for name in found.told if name not in taken), {})
+        return Columns({"{query: {doc: number}}": "queries, docs and numbers"})
+    if not found.nested:
+        return _of_table(source, found, kind)
+    taken = _of_record(found.form, Source(None, found.flat.name, ENTRY, "entry"), found.told)
+    return Columns(taken, tuple(name for name in found.told if name not in taken))
+
+
+def _of_table(source: str, found: Recognised, kind: str) -> Columns:
+    """Return what becomes of the columns of a table: of each key the first of its names that is there."""
     declared = DECLARED_KINDS[kind]
     names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
-    origin, fields = Source(None, found.form.name, names, declared.one), found.fields
-    if kind in DECLARED and kind != "answer":
+    fields = found.fields
+    if kind in DECLARED and kind != "answer":  # whose columns may have no header
         origin, rows = opened(source, kind)
-        first = next(rows, None)
-        fields = tuple(map(str, first.fields)) if first is not None else fields
-    taken = {}
-    for key in names:
-        column = next((name for name in origin.names.get(key, ()) if name in fields), None)
+        names, first = {**origin.names}, next(rows, None)
+        fields = fields if first is None else tuple(map(str, first.fields))
+    taken: dict[str, str] = {}
+    for key, known in names.items():
+        column = next((name for name in known if name in fields), None)
         if column is not None:
             taken.setdefault(column, key)
     if kind == "answer":
-        taken |= {name: "rating" for name in fields if name in RATED and name not in taken}
+        taken = {**{name: "rating" for name in fields if name in RATED}, **taken}
     if kind == "ratings" or "rating" in taken.values():
-        taken |= dict.fromkeys([name for name in RATERS if name in fields][:1], "cluster")
-    lacks = {names[key][0]: what for key, what in declared.adds.items() if key not in taken.values()}
-    # No column of a query or doc holds a list or an object.
-    left = (name for name in fields if name not in taken and not isinstance(found.told.get(name), list | dict))
+        rater = next((name for name in RATERS if name in fields), None)
+        if rater is not None:
+            taken[rater] = "cluster"
+    left = []
+    for name in fields:  # no column of a query or doc holds a list or an object
+        if name not in taken and not isinstance(found.told.get(name), list | dict):
+            left.append(name)
+    lacks = {}
+    for key, what in declared.adds.items():
+        if key not in taken.values():
+            lacks[names[key][0]] = what
     return Columns(taken, tuple(left), lacks)
 
 
-def _entries(form: DataForm, source: Source, fields: Mapping[str, Any]) -> dict[str, str]:
+def _of_record(form: DataForm, source: Source, fields: Mapping[str, Any]) -> dict[str, str]:
     """Return what each field of a record of a nested form becomes: what of the entry changes where it is empty."""
-    whole, taken = entry_of(form, source, DataRecord(1, fields)), {}
+    whole = entry_of(form, source, DataRecord(1, fields))
+    taken = {}
     for name, value in fields.items():
         empty = type(value)() if isinstance(value, str | list | dict) else None
         try:
             without = entry_of(form, source, DataRecord(1, {**fields, name: empty}))
         except DataError:  # no record of the form without its lists
-            without = {key: part for key, part in whole.items() if key not in ("ctxs", "gold", "rows")}
-        changed = [key for key, value in whole.items() if without.get(key) != value]
+            without = {key: part for key, part in whole.items() if key not in _LISTS}
+        changed = [_BECOMES.get(key, key) for key, part in whole.items() if without.get(key) != part]
         if changed:
-            taken[str(name)] = " and ".join(dict.fromkeys(_BECOMES.get(key, key) for key in changed))
+            taken[str(name)] = " and ".join(dict.fromkeys(changed))
     return taken

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms.delimited import TSV, PlainQuotes
+from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.recognise import Recognised, recognise
+from judgekit.data.sources import stem
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment.columns import columns_of
 from judgekit.registry import register
-from judgekit.spec import split_form
+from judgekit.spec import Spec, form_of, split_form
 
 IMPORTED: Final = "imported"
 """The folder for what `init` writes again with the ids of the questions."""
@@ -38,20 +41,21 @@ KINDS: Final = {
     "references": "reference answers",
 }
 _UNKNOWN: Final = (
-    "name its columns, {0}(id=…,text=…,answers=…):{1} for questions, (id=…,text=…,title=…) for passages,"
+    "name its columns, {0}id=…,text=…,answers=…):{1} for questions, (id=…,text=…,title=…) for passages,"
     " (query=…,doc=…,score=…) for a run, (query_id=…,run=…,value=…) for ratings"
 )
 
 
 @dataclass
 class Input:
-    """A file, what the readers can make of it, and what it is taken for.
+    """A file, or a sheet of one; what the readers can make of it, and what it is taken for.
 
     Attributes:
         path: the file, or the folder that is one collection.
         name: how it is shown.
         source: its path in an experiment file.
         form: what stands in front of its path.
+        sheet: its sheet, where an Excel file has several; else "".
         content: what it holds.
         kinds: what it may still be.
         taken: what it is used for.
@@ -63,6 +67,7 @@ class Input:
     name: str
     source: str
     form: str = ""
+    sheet: str = ""
     content: Recognised = field(default_factory=Recognised)
     kinds: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
@@ -85,10 +90,27 @@ class Input:
         return self.content.nested
 
     @property
+    def stem(self) -> str:
+        """Its name, or that of its sheet, without an ending."""
+        return self.sheet or stem(self.path).removesuffix(".xlsx")
+
+    @property
     def unknown_table(self) -> str:
-        """The form of a table that nothing is known to make of; "" of another file."""
+        """The beginning of the form of a table that nothing is known to make of, up to its columns; "" of others."""
         flat = self.content.flat
-        return flat.name if flat is not None and flat.name in TABULAR and not self.kinds and not self.form else ""
+        if flat is None or flat.name not in TABULAR or self.content.kinds or self.content.named:
+            return ""
+        if not self.sheet:
+            return f"{flat.name}("
+        # In double quotes: the shell's are single ones.
+        form = str(Spec(flat.name, (("sheet", self.sheet),))).replace("'", '"')
+        return f"{form.removesuffix(')')},"
+
+    def name_columns(self, columns: Mapping[str, str]) -> None:
+        """Put the names of its columns, by option, in front of its path."""
+        if self.content.flat is not None:
+            sheet = {"sheet": self.sheet} if self.sheet else {}
+            self.form = str(Spec(self.content.flat.name, (*sheet.items(), *columns.items())))
 
     def look(self) -> None:
         """Find out what the readers can make of the file."""
@@ -137,6 +159,10 @@ class Input:
             further = "; ".join(f"{name} ({what})" for name, what in columns.lacks.items())
             self.columns.append(f"further columns that it may have: {further}")
 
+    def drop(self, *kinds: str) -> None:
+        """Take the file for none of these kinds."""
+        self.kinds = [kind for kind in self.kinds if kind not in kinds]
+
     def leave(self, why: str) -> None:
         """Note why a file is left aside, unless it is used or a reason is known."""
         if self.taken or self.why:
@@ -156,27 +182,55 @@ def _holds_traces(path: Path) -> bool:
     return True
 
 
-def files_of(paths: Sequence[str | Path]) -> dict[Path, str]:
+class Place(NamedTuple):
+    """Where a table is: the file, as it was given, and its sheet."""
+
+    path: Path
+    sheet: str = ""
+
+
+def places_of(path: Path) -> list[Place]:
+    """Return a file, or the sheets of an Excel file that has several with cells."""
+    if path.suffix == ".xlsx":
+        with suppress(DataError, UsageError):  # which are told when the file is looked at
+            names = sheets(path)
+            if len(names) > 1:
+                return [Place(path, name) for name in names]
+    return [Place(path)]
+
+
+def forms_of(paths: Sequence[str | Path], problems: list[str]) -> dict[Place, str]:
     """Return the files of paths with the form in front of each, in the order of their names; a form counts last."""
-    forms: dict[Path, str] = {}
+    forms: dict[Place, str] = {}
     for given in paths:
-        form, text = split_form(given)  # of an address it says how to download it
-        path = Path(text)
-        if not path.exists():
-            raise DataError("no such file or folder; give the folder that your data lies in, or its files", path)
-        if form:
-            forms |= {known: form for known in forms if known.samefile(path)} or {path: form}
-        elif not path.is_dir():
-            forms.setdefault(path, "")
-        elif is_results_folder(path):
-            raise UsageError(f"{path} holds results of judgekit: give the folder with the data")
-        else:
-            for file in walk(path):
-                if not file.name.endswith(_NO_DATA) and IMPORTED not in file.relative_to(path).parts[:1]:
-                    forms.setdefault(file, "")
-    if not forms:
-        raise DataError("holds no files of data", Path(paths[0]))
+        try:
+            spelled, text = split_form(given)  # of an address it says how to download it
+            path = Path(text)
+            if not path.exists():
+                raise DataError("no such file or folder; give the folder that your data lies in, or its files", path)
+            if spelled:
+                forms |= _named(path, spelled, forms)
+            elif not path.is_dir():
+                forms |= {place: "" for place in places_of(path) if place not in forms}
+            elif is_results_folder(path):
+                raise UsageError(f"{path} holds results of judgekit: give the folder with the data")
+            else:
+                for file in walk(path):
+                    if not file.name.endswith(_NO_DATA) and IMPORTED not in file.relative_to(path).parts[:1]:
+                        forms |= {place: "" for place in places_of(file) if place not in forms}
+        except (DataError, UsageError) as error:
+            problems.append(str(error))
+    if not forms and not problems:
+        problems.append(f"{paths[0]}: holds no files of data")
     return forms
+
+
+def _named(path: Path, spelled: str, forms: Iterable[Place]) -> dict[Place, str]:
+    """Return where the form of a file counts: in place of what was found of it, of an Excel file of one sheet."""
+    spec, _ = form_of(f"{spelled}:{path}")
+    sheet = str(spec.options.get("sheet", "")) or places_of(path)[0].sheet
+    known = (place for place in forms if place.path.samefile(path) and place.sheet in ("", sheet))
+    return {next(known, Place(path, sheet)): spelled}
 
 
 class Files:
@@ -186,30 +240,36 @@ class Files:
         root: the folder that all lie in.
         folder: that of the experiment.
         all: those that the readers may make something of, in the order of their names.
+        problems: what keeps `init` from going on, a sentence each.
         texts: text files, which together may be a collection.
         imported: where further files lie until they are written, by the name that the experiment has for them.
         cautions: what looks wrong, a sentence each.
     """
 
     def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
-        forms = files_of(paths)
+        self.problems: list[str] = []
+        forms = forms_of(paths, self.problems)
+        found = [place.path for place in forms] or [Path("experiment.toml")]
         folders = [Path(path) for path in paths if Path(path).is_dir()]
-        inside = len(folders) == 1 and all(is_inside(file, folders[0]) for file in forms)
-        self.root = folders[0] if inside else common_folder([*forms])
+        inside = len(folders) == 1 and all(is_inside(file, folders[0]) for file in found)
+        self.root = folders[0] if inside else common_folder(found)
         self.folder = self.root if out is None else out
         self.spare = spare
         self.cautions: list[str] = []
         self.texts: list[Path] = []
         self.all: list[Input] = []
         self.imported: dict[str, Path] = {}
-        for path, form in forms.items():
-            self._look(path, form)
+        for place, form in forms.items():
+            self._look(place, form)
 
-    def at(self, path: Path, form: str = "") -> Input:
+    def at(self, path: Path, form: str = "", sheet: str = "") -> Input:
         """Return a file that nobody has looked at, shown below the root and named from the folder of the experiment."""
         inside = path.absolute()
         shown = inside.relative_to(self.root.absolute()).as_posix() if is_inside(path, self.root) else str(path)
-        return Input(path, shown, Path(os.path.relpath(inside, self.folder.absolute())).as_posix(), form)
+        if sheet:
+            shown = f"{shown}, sheet {sheet!r}"
+            form = form or str(Spec("xlsx", (("sheet", sheet),)))
+        return Input(path, shown, Path(os.path.relpath(inside, self.folder.absolute())).as_posix(), form, sheet)
 
     def of(self, kind: str) -> list[Input]:
         """Return the files that may hold a kind, those that hold nothing else first."""
@@ -237,16 +297,20 @@ class Files:
         where = "" if error.line is None else f"line {error.line}: "
         if not file.why:
             self.leave(file, f"it looks like {KINDS[kind]}, but {where}{error.reason}")
-        file.kinds = [other for other in file.kinds if other != kind]
+        file.drop(kind)
 
-    def _look(self, path: Path, form: str) -> None:
-        file = self.at(path, form)
-        ending = path.suffix.lower()
+    def _look(self, place: Place, form: str) -> None:
+        file = self.at(place.path, form, place.sheet)
+        ending = place.path.suffix.lower()
         is_text = not form and ending in TEXTS
         if not is_text or ending == ".txt":
-            file.look()
+            try:
+                file.look()
+            except (DataError, UsageError) as error:  # of what the user spelled, or of a library that is not there
+                self.problems.append(str(error))
+                file.why = "not used: see below"
         if is_text and not file.kinds:
-            self.texts.append(path)
+            self.texts.append(place.path)
         else:
             self.all.append(file)
 
@@ -295,13 +359,17 @@ class Seen:
 
 def seen(files: Sequence[Input]) -> tuple[Seen, ...]:
     """Return the list of files; many unused ones of a kind in a folder are one line."""
-    unused = Counter(file.path.parent / f"*{file.path.suffix}" for file in files if not file.taken)
-    lines: dict[Path, Seen] = {}
+    unused = Counter(_alike(file) for file in files if not file.taken)
+    lines: dict[str, Seen] = {}
     for file in files:
-        alike = file.path.parent / f"*{file.path.suffix}"
+        alike = _alike(file)
         if file.taken or unused[alike] <= LISTED:
-            lines[file.path] = Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns))
+            lines[file.name] = Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns))
         elif alike not in lines:
-            name = (Path(file.name).parent / alike.name).as_posix()
-            lines[alike] = Seen(name, f"{unused[alike]:,} files, the first {file.why}")
+            lines[alike] = Seen(alike, f"{unused[alike]:,} files, the first {file.why}")
     return tuple(lines.values())
+
+
+def _alike(file: Input) -> str:
+    """Return what stands for all files of its kind in its folder."""
+    return (Path(file.name).parent / f"*{file.path.suffix}").as_posix()

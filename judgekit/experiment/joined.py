@@ -1,15 +1,14 @@
-"""Data that belong together although their files do not say so: by the texts of questions, or halves of one table."""
+"""Data that belong together although their files do not say so: by the texts of questions, or the names of runs."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -17,13 +16,18 @@ from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.fields import TABULAR
 from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_queries
-from judgekit.data.recognise import Recognised, records_of
+from judgekit.data.recognise import records_of
 from judgekit.data.runs import Run
 from judgekit.data.sources import opened, stem
-from judgekit.data.tables import ANSWERS, RATED
+from judgekit.data.tables import ALL, ANSWERS, RATED
 from judgekit.data.trec import read_run
+from judgekit.errors import DataError
 from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column
 from judgekit.spec import Spec
+
+_OF_ANSWERS: Final = {"answer", "ratings"}
+_NOT_OF_A_NAME: Final = re.compile(r"[\W_]+")
+"""What two spellings of a run may differ in: ``BM25 (base)`` and ``bm25-base``."""
 
 
 def folded(text: str) -> str:
@@ -31,96 +35,201 @@ def folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-@dataclass(frozen=True)
-class WithIds:
-    """A table that named its questions by their texts, with the ids of these.
-
-    Attributes:
-        text: the content of its file, CSV or JSON lines.
-        ending: that of the file's name.
-        form: what stands in front of its path.
-        rows: how many rows it has.
-        left_out: how many rows are about questions that no other file holds.
-    """
-
-    text: str
-    ending: str
-    form: str
-    rows: int
-    left_out: int
+def runs_meant(names: Iterable[str], runs: Iterable[str]) -> dict[str, str]:
+    """Return the run that each name means, by letters and digits alone; nothing of one that may mean two, or none."""
+    runs = list(runs)
+    spelled: dict[str, list[str]] = {}
+    for run in runs:
+        spelled.setdefault(_letters(run), []).append(run)
+    meant: dict[str, str] = {}
+    for name in names:
+        alike = [name] if name in runs else spelled.get(_letters(name), [])
+        if len(alike) == 1 and alike[0] not in meant.values():
+            meant[name] = alike[0]
+    return meant
 
 
-def table_with_ids(content: Recognised, column: str, ids: Mapping[str, str], known: bool, given: str) -> WithIds:
-    """Return a table with the ids of its questions, which a column holds as texts.
+def _letters(name: str) -> str:
+    return _NOT_OF_A_NAME.sub("", stem(name).casefold())
 
-    Args:
-        content: what the table holds.
-        column: the one with the questions.
-        ids: the ids of questions by their texts, `folded`.
-        known: whether another table is the one of the questions.
-        given: the file, as readers take it.
-    """
-    flat, named = content.flat, dict(content.named)
-    assert flat is not None, "only a table has a column of questions"
+
+def give_tables_ids(files: Files) -> None:
+    """Give tables that name questions by their texts alone the ids of these."""
+    tables = [file for file in files.all if question_column(file)]
+    ids: dict[str, str] = {}
+    known = False
+    for file in files.of("query") if tables else ():
+        known = known or not file.nested
+        for query_id, query in (files.read(file, "query", read_queries) or {}).items():
+            ids.setdefault(folded(query.text), query_id)
+    for file in tables:
+        _give_table_ids(files, file, ids, known=known)
+
+
+def _give_table_ids(files: Files, file: Input, ids: Mapping[str, str], *, known: bool) -> None:
+    """Write a table again with the ids of its questions, by their texts; ``known`` where another has the questions."""
+    column, named = question_column(file), dict(file.content.named)
     # Beside ratings, or again, the question would make the table one of questions.
-    without = known or "value" in named or bool({*RATED}.intersection(content.fields))
+    without = known or "value" in named or bool({*RATED}.intersection(file.content.fields))
     if without:
         named.pop("text", None)
-    rows, left_out = [], 0
-    for record in records_of(given, flat):
-        query_id = ids.get(folded(str(record.fields.get(column) or "")))
-        if query_id is None:
-            left_out += 1
+    unknown, file.why = file.why, ""
+    records = files.read(file, "query", partial(_rows, file))
+    rows = []
+    for fields in records or ():
+        query_id = ids.get(folded(str(fields.get(column) or "")))
+        if query_id is not None:
+            kept = {name: cell for name, cell in fields.items() if not (without and name == column)}
+            rows.append({"query_id": query_id, **kept})
+    if not rows:
+        file.why = file.why or unknown
+        return
+    copy = _add_copy(files, file, rows, named)
+    file.taken.append(
+        f"{len(rows):,} rows whose questions were found by their text: written to {copy.name} with their ids"
+    )
+    left_out = len(records) - len(rows)
+    if left_out:
+        files.cautions.append(
+            f"{file.name}: {left_out:,} of its {len(records):,} rows are left out, since no other file holds their"
+            " questions"
+        )
+
+
+def _rows(file: Input, given: str) -> list[dict[str, Any]]:
+    """Return the rows of a table."""
+    assert file.content.flat is not None, "only a table is written again"
+    return [dict(record.fields) for record in records_of(given, file.content.flat)]
+
+
+def _add_copy(files: Files, file: Input, rows: list[dict[str, Any]], named: Mapping[str, str]) -> Input:
+    """Add a table again with other rows, and the names of its columns by option."""
+    ending, text = "jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if file.content.flat is not None and file.content.flat.name in TABULAR:
+        ending, text = "csv", pd.DataFrame(rows).to_csv(index=False)
+    copy = files.add_written(f"{IMPORTED}/{file.stem}.{ending}", text)
+    copy.form = str(Spec(ending, tuple(named.items()))) if named else ""
+    copy.look()
+    files.all.append(copy)
+    return copy
+
+
+def give_runs_names(files: Files, runs: Collection[str]) -> None:
+    """Give tables of answers and ratings the names that runs have by their files, where these are meant."""
+    for file in list(files.all):
+        held = _OF_ANSWERS.intersection(file.kinds)
+        column = file.content.named.get("run", "run")
+        if not held or column not in file.content.fields:
             continue
-        kept = {name: cell for name, cell in record.fields.items() if not (without and name == column)}
-        rows.append({"query_id": query_id, **kept})
-    tabular = flat.name in TABULAR
-    if tabular:
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, [*(rows[0] if rows else ())], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        text = stream.getvalue()
-    else:
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    syntax = "csv" if tabular else "jsonl"
-    form = str(Spec(syntax, tuple(named.items()))) if named else ""
-    return WithIds(text, syntax, form, len(rows), left_out)
+        try:
+            rows = _rows(file, file.given)
+        except DataError:  # which is told where the table is read
+            continue
+        names = {str(row[column]) for row in rows if row.get(column)} - {ALL}
+        meant = runs_meant(names, runs)
+        if names <= {*runs} or names != {*meant}:
+            continue
+        for row in rows:
+            row[column] = meant.get(row.get(column), row.get(column))
+        copy = _add_copy(files, file, rows, file.content.named)
+        copy.drop(*{*copy.kinds} - held)
+        file.drop(*held)
+        told = ", ".join(f"{name} is {run}" for name, run in sorted(meant.items()) if name != run)
+        file.taken.append(f"its runs are those of the files ({told}): written to {copy.name} with their names")
 
 
-def results_with_ids(
-    queries: Queries,
-    ids: Mapping[str, str],
-    docs: Docs,
-    run: Run,
-    answers: pd.DataFrame | None,
-    passages: dict[tuple[str, str], str],
-) -> str:
-    """Return results as JSON lines, each with the id of its question; a passage keeps its id in earlier results."""
-    earlier = dict(passages)
-    answered = {} if answers is None else {row["query_id"]: row for row in answers.to_dict("records")}
-    retrieved = {*run.query_ids}
-    lines = []
-    for query_id, query in queries.items():
-        documents: dict[str, dict[str, str]] = {}
-        for doc in docs.get(run.top(query_id) if query_id in retrieved else []):
-            doc_id = earlier.get((doc.title, doc.text), doc.doc_id)
-            if doc_id in documents:
-                doc_id = doc.doc_id
-            documents[doc_id] = {"id": doc_id, "title": doc.title, "text": doc.text}
-            if doc.page_id:
-                documents[doc_id]["page_id"] = doc.page_id
-            passages.setdefault((doc.title, doc.text), doc_id)
-        further = {name: cell for name, cell in answered.get(query_id, {}).items() if name != "query_id"}
-        entry = {"query_id": ids[query_id], "question": query.text, "documents": [*documents.values()], **further}
-        lines.append(json.dumps(entry, ensure_ascii=False) + "\n")
-    return "".join(lines)
+def give_results_ids(files: Files, runs: dict[str, Run], run_files: dict[str, Input]) -> None:
+    """Give results the ids of a table with the same questions, and one id to passages that several have."""
+    results = [name for name, file in run_files.items() if "query" in file.kinds]
+    tables: list[tuple[Input, dict[str, str]]] = []
+    for table in files.of("query") if results else ():
+        queries = None if table.nested else files.read(table, "query", read_queries)
+        if queries is not None:
+            tables.append((table, {folded(query.text): query_id for query_id, query in queries.items()}))
+    passages: dict[tuple[str, str], str] = {}
+    for name in results:
+        file, run = run_files[name], runs[name]
+        result = _Result(file, run, files.read(file, "query", read_queries) or {}, read_docs(file.given))
+        if result.joined(tables) or result.named_apart(passages):
+            copy = result.rewritten(files, passages)
+            runs[name], run_files[name] = read_run(copy.path, name), copy
+        else:
+            passages |= {(doc.title, doc.text): doc.doc_id for doc in result.retrieved}
 
 
-def named_apart(docs: Iterable[Doc], passages: Mapping[tuple[str, str], str]) -> bool:
-    """Return whether most passages that earlier results hold as well have another id there."""
-    shared = [(doc.doc_id, passages[doc.title, doc.text]) for doc in docs if (doc.title, doc.text) in passages]
-    return 2 * sum(own != other for own, other in shared) > len(shared)
+@dataclass
+class _Result:
+    """What a pipeline returned: its questions, the passages that it found and what was answered.
+
+    Attributes:
+        table: another file with the same questions.
+        ids: its ids, by the texts of the questions.
+    """
+
+    file: Input
+    run: Run
+    queries: Queries
+    docs: Docs
+    table: Input | None = None
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def retrieved(self) -> Sequence[Doc]:
+        """The passages that it found."""
+        return self.docs.get(sorted({*self.run.doc_ids}))
+
+    def joined(self, tables: Iterable[tuple[Input, Mapping[str, str]]]) -> bool:
+        """Look for the table that has the same questions under other ids; return whether there is one."""
+        texts = {folded(query.text) for query in self.queries.values()}
+        for table, ids in tables:
+            if len(texts & ids.keys()) > len(texts & self.ids.keys()):
+                self.table, self.ids = table, ids
+        if self.queries.keys() & {*self.ids.values()} or 2 * len(texts & self.ids.keys()) <= len(texts):
+            self.table, self.ids = None, {}
+        return self.table is not None
+
+    def named_apart(self, passages: Mapping[tuple[str, str], str]) -> bool:
+        """Return whether most passages that earlier results hold as well have another id there."""
+        shared = [doc for doc in self.retrieved if (doc.title, doc.text) in passages]
+        apart = [doc for doc in shared if passages[doc.title, doc.text] != doc.doc_id]
+        return 2 * len(apart) > len(shared)
+
+    def rewritten(self, files: Files, passages: dict[tuple[str, str], str]) -> Input:
+        """Write the result again, with the ids of the table's questions and of earlier results' passages."""
+        file, earlier, lines = self.file, dict(passages), []
+        answers = {}
+        if "answer" in file.kinds:
+            table = files.read(file, "answer", partial(read_table, ANSWERS))
+            answers = {} if table is None else {row.pop("query_id"): row for row in table.to_dict("records")}
+        retrieved = {*self.run.query_ids}
+        for query_id, query in self.queries.items():
+            documents: dict[str, dict[str, str]] = {}
+            for doc in self.docs.get(self.run.top(query_id) if query_id in retrieved else []):
+                doc_id = earlier.get((doc.title, doc.text), doc.doc_id)
+                if doc_id in documents:
+                    doc_id = doc.doc_id
+                documents[doc_id] = {"id": doc_id, "title": doc.title, "text": doc.text}
+                if doc.page_id:
+                    documents[doc_id]["page_id"] = doc.page_id
+                passages.setdefault((doc.title, doc.text), doc_id)
+            entry = {"query_id": self.ids.get(folded(query.text), query_id), "question": query.text}
+            entry |= {"documents": [*documents.values()], **answers.get(query_id, {})}
+            lines.append(json.dumps(entry, ensure_ascii=False) + "\n")
+        copy = files.add_written(f"{IMPORTED}/{self.run.name}.jsonl", "".join(lines))
+        # Its columns are told once, with the file that it came from.
+        copy.content = replace(file.content, fields=())
+        copy.kinds = file.kinds
+        copy.drop("query", "qrels")
+        files.all.append(copy)
+        same = "results whose passages others have under other ids"
+        if self.table is not None:
+            matched = len({folded(query.text) for query in self.queries.values()} & self.ids.keys())
+            same = f"results for {matched:,} questions of {self.table.name}, found by their text"
+            self.table.kinds = ["query"]
+        file.taken.append(f"{same}: written to {copy.name} with their ids")
+        file.tell_columns("query")
+        file.kinds = ["query"] if self.table is None else []
+        return copy
 
 
 def references_of(source: str | Path) -> dict[str, tuple[str, ...]]:
@@ -131,77 +240,3 @@ def references_of(source: str | Path) -> dict[str, tuple[str, ...]]:
         query_id: str = origin.get(record, "id")
         references[query_id] = (*references.get(query_id, ()), *(origin.get(record, "answers") or ()))
     return references
-
-
-def with_references(queries: Queries, references: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the questions that lack reference answers and get some."""
-    lacking = (query_id for query_id, query in queries.items() if not query.answers and references.get(query_id))
-    return {query_id: replace(queries[query_id], answers=tuple(references[query_id])) for query_id in lacking}
-
-
-def give_tables_ids(files: Files) -> None:
-    """Give tables that name questions by their texts alone the ids of these."""
-    tables = [(file, column) for file in files.all if (column := question_column(file))]
-    ids: dict[str, str] = {}
-    holders = files.of("query") if tables else []
-    known = any(not file.nested for file in holders)
-    for file in holders:
-        for query_id, query in (files.read(file, "query", read_queries) or {}).items():
-            ids.setdefault(folded(query.text), query_id)
-    for file, column in tables:
-        unknown, file.why = file.why, ""
-        found: WithIds | None = files.read(file, "query", partial(table_with_ids, file.content, column, ids, known))
-        if found is None or not found.rows:
-            file.why = file.why or unknown
-            continue
-        copy = files.add_written(f"{IMPORTED}/{stem(file.path).removesuffix('.xlsx')}.{found.ending}", found.text)
-        copy.form = found.form
-        copy.look()
-        said = f"{found.rows:,} rows whose questions were found by their text: written to {copy.name} with their ids"
-        if found.left_out:
-            files.cautions.append(
-                f"{file.name}: {found.left_out:,} of its {found.rows + found.left_out:,} rows are left out, since"
-                " no other file holds their questions"
-            )
-        file.taken.append(said)
-        files.all.append(copy)
-
-
-def give_results_ids(files: Files, runs: dict[str, tuple[Input, Run]]) -> None:
-    """Give results the ids of a table with the same questions, and one id to passages that several have."""
-    results = {name: (file, run) for name, (file, run) in runs.items() if "query" in file.kinds}
-    tables: list[tuple[Input, dict[str, str]]] = []
-    for table in files.of("query") if results else ():
-        queries = None if table.nested else files.read(table, "query", read_queries)
-        if queries is not None:
-            tables.append((table, {folded(query.text): query_id for query_id, query in queries.items()}))
-    passages: dict[tuple[str, str], str] = {}
-    for name, (file, run) in results.items():
-        own: Queries = files.read(file, "query", read_queries) or {}
-        texts = {folded(query.text) for query in own.values()}
-        table, known = max(tables, key=lambda pair: len(texts & pair[1].keys()), default=(file, {}))
-        matched = len(texts & known.keys())
-        docs = read_docs(file.given)
-        retrieved = docs.get(sorted({*run.doc_ids}))
-        has_ids = bool(own.keys() & {*known.values()}) or 2 * matched <= len(texts)
-        if has_ids and not named_apart(retrieved, passages):
-            passages |= {(doc.title, doc.text): doc.doc_id for doc in retrieved}
-            continue
-        ids = dict(zip(own, own, strict=True))
-        if not has_ids:
-            ids = {query_id: known.get(folded(query.text), query_id) for query_id, query in own.items()}
-        answers = files.read(file, "answer", partial(read_table, ANSWERS)) if "answer" in file.kinds else None
-        text = results_with_ids(own, ids, docs=docs, run=run, answers=answers, passages=passages)
-        copy = files.add_written(f"{IMPORTED}/{name}.jsonl", text)
-        # Its columns are told once, with the file that it came from.
-        copy.content = replace(file.content, fields=())
-        copy.kinds = [kind for kind in file.kinds if kind not in ("query", "qrels")]
-        same = "results whose passages others have under other ids"
-        if not has_ids:
-            same = f"results for {matched:,} questions of {table.name}, found by their text"
-            table.kinds = ["query"]
-        file.taken.append(f"{same}: written to {copy.name} with their ids")
-        file.tell_columns("query")
-        file.kinds = ["query"] if has_ids else []
-        files.all.append(copy)
-        runs[name] = (copy, read_run(copy.path, name))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from judgekit.analysis.threads import one_thread
 from judgekit.answers.text import apart, fold
@@ -24,6 +26,7 @@ _CERTAIN: Final = 0.05 / 3
 _EFFECT: Final = 0.1
 _COMPARED: Final = 5000
 _LEAST: Final = 20
+"""Questions on each side, at least."""
 _MOST_CLUSTERS: Final = 12
 _PER_CLUSTER: Final = 15
 """Questions of the log for each cluster that is tried."""
@@ -115,8 +118,7 @@ def clustered(questions: Sequence[str], log: Sequence[str], seed: int = 1) -> tu
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
     from sklearn.metrics import silhouette_score
 
-    random = np.random.default_rng(seed)
-    users = [log[i] for i in random.permutation(len(log))[:_COMPARED]]
+    users = _sample(log, seed)
 
     def topical(text: str) -> list[str]:
         """Return the words that tell topics: "what" and "was" tell the form of a question."""
@@ -143,10 +145,16 @@ def clustered(questions: Sequence[str], log: Sequence[str], seed: int = 1) -> tu
     for number, centre in enumerate(best.cluster_centers_):
         share = float(np.mean(best.labels_ == number))
         count = int(np.sum(own == number))
-        nearest = list(dict.fromkeys(users[i] for i in np.argsort(distances[:, number])))[:_NEAREST]
-        words = tuple(str(names[i]) for i in np.argsort(-centre)[:_WORDS] if centre[i] > 0)
-        lacking = count == 0 and share * len(questions) >= _EXPECTED
-        clusters.append(Cluster(words, share, count / len(questions), lacking, tuple(nearest)))
+        by_distance = dict.fromkeys(users[place] for place in np.argsort(distances[:, number]))
+        words = tuple(str(names[place]) for place in np.argsort(-centre)[:_WORDS] if centre[place] > 0)
+        cluster = Cluster(
+            words,
+            users=share,
+            own=count / len(questions),
+            lacking=count == 0 and share * len(questions) >= _EXPECTED,
+            nearest=tuple(by_distance)[:_NEAREST],
+        )
+        clusters.append(cluster)
     return tuple(sorted(clusters, key=lambda cluster: -cluster.users)), silhouette
 
 
@@ -163,40 +171,54 @@ def read_log(path: str | Path) -> list[str]:
     return [query.text for query in read_queries(path).values()]
 
 
+def _sample(texts: Sequence[str], seed: int) -> list[str]:
+    """Return as many texts as are compared, in any order."""
+    return [texts[place] for place in np.random.default_rng(seed).permutation(len(texts))[:_COMPARED]]
+
+
+class _Looks:
+    """How questions look: their words, and how many have the form of a question."""
+
+    def __init__(self, questions: Sequence[str]) -> None:
+        texts = [fold(text) for text in _sample(questions, 1)]
+        self.words = [re.findall(r"\w+", apart(text)) for text in texts]
+        self.lengths = np.array([len(words) for words in self.words])
+        self.asking = sum(bool(_ASKS.match(text)) or text.rstrip().endswith(_MARKS) for text in texts)
+        self.share = self.asking / max(len(texts), 1)
+
+    def known(self, vocabulary: set[str], start: int = 0) -> npt.NDArray[np.float64]:
+        """Return the share of the words of each question, from one on, that a vocabulary holds."""
+        shares = []
+        for words in self.words[start:]:
+            shares.append(sum(word in vocabulary for word in words) / max(len(words), 1))
+        return np.array(shares)
+
+
 def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
     """Return a warning if questions do not look like those of a query log: their length, form or words; else ""."""
     from scipy.stats import fisher_exact, mannwhitneyu
 
-    random = np.random.default_rng(1)
-    texts = [
-        [fold(some[i]) for i in random.permutation(len(some))[:_COMPARED]] for some in (list(questions), list(log))
-    ]
-    if min(map(len, texts)) < 20:
-        raise UsageError("a query log and the questions are compared with at least 20 of each")
-    words = [[re.findall(r"\w+", apart(text)) for text in some] for some in texts]
+    if min(len(questions), len(log)) < _LEAST:
+        raise UsageError(f"a query log and the questions are compared with at least {_LEAST} of each")
+    own, users = _Looks(questions), _Looks(log)
 
-    def shifted(one: Sequence[float], other: Sequence[float]) -> bool:
-        test = mannwhitneyu(one, other)
-        return bool(test.pvalue < _CERTAIN and abs(test.statistic / (len(one) * len(other)) - 0.5) > _EFFECT)
+    def shifted(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
+        test = mannwhitneyu(mine, theirs)
+        return bool(test.pvalue < _CERTAIN and abs(test.statistic / (len(mine) * len(theirs)) - 0.5) > _EFFECT)
 
-    found = []
-    lengths = [[len(each) for each in some] for some in words]
-    if shifted(*lengths):
-        found.append(f"a median of {np.median(lengths[0]):.0f} words, in the log {np.median(lengths[1]):.0f}")
-    asks = [sum(bool(_ASKS.match(text)) or text.rstrip().endswith(_MARKS) for text in some) for some in texts]
-    shares = [asks[i] / len(texts[i]) for i in (0, 1)]
-    table = np.array([[asks[i], len(texts[i]) - asks[i]] for i in (0, 1)])
-    if abs(shares[0] - shares[1]) > _EFFECT and fisher_exact(table).pvalue < _CERTAIN:
-        found.append(f"{shares[0]:.0%} in the form of a question, in the log {shares[1]:.0%}")
-    half = len(words[1]) // 2
-    known = {word for each in words[1][:half] for word in each}
-    overlap = [
-        [sum(word in known for word in each) / max(len(each), 1) for each in some]
-        for some in (words[0], words[1][half:])
-    ]
-    if shifted(*overlap):
-        shared = [f"{np.mean(each):.0%}" for each in overlap]
-        found.append(f"half of the log holds {shared[0]} of their words, and {shared[1]} of those of its other half")
-    if not found:
+    differences = []
+    if shifted(own.lengths, users.lengths):
+        medians = np.median(own.lengths), np.median(users.lengths)
+        differences.append("a median of {:.0f} words, in the log {:.0f}".format(*medians))
+    table = [[looks.asking, len(looks.words) - looks.asking] for looks in (own, users)]
+    if abs(own.share - users.share) > _EFFECT and fisher_exact(table).pvalue < _CERTAIN:
+        differences.append(f"{own.share:.0%} in the form of a question, in the log {users.share:.0%}")
+    half = len(users.words) // 2
+    vocabulary = set(chain.from_iterable(users.words[:half]))
+    mine, theirs = own.known(vocabulary), users.known(vocabulary, half)
+    if shifted(mine, theirs):
+        shares = f"{mine.mean():.0%} of their words, and {theirs.mean():.0%} of those of its other half"
+        differences.append(f"half of the log holds {shares}")
+    if not differences:
         return ""
-    return f"The questions do not look like the log's: {'; '.join(found)}. Results may not hold for your users."
+    return f"The questions do not look like the log's: {'; '.join(differences)}. Results may not hold for your users."

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from judgekit.experiment.inputs import Input
 from judgekit.experiment.templates import filled
 
 _SHORT: Final = 5
@@ -19,7 +20,7 @@ class KnownOutcome:
     """What is known of answers.
 
     Attributes:
-        files: of ratings or of answers, as the experiment names them.
+        files: of ratings or of answers.
         metrics: what files of ratings rate.
         depths: from how many documents the answers were made.
         columns: the columns of the answers that say where they belong.
@@ -27,7 +28,7 @@ class KnownOutcome:
         cluster: the column of the ratings with the users that gave them, "" if there is none.
     """
 
-    files: list[str] = field(default_factory=list)
+    files: list[Input] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)
@@ -37,7 +38,7 @@ class KnownOutcome:
 
 @dataclass(frozen=True)
 class Planned:
-    """What an experiment is made of; paths as the experiment names them.
+    """What an experiment is made of.
 
     Attributes:
         queries: the questions.
@@ -48,16 +49,18 @@ class Planned:
         reference_words: how many words a reference answer has, by the median; 0 where no question has one.
         outcome: what is known of answers.
         measure: the measure that compares the runs.
+        place: how files are named: ``written`` as the experiment does, or as they are ``given``.
     """
 
-    queries: str
-    docs: Sequence[str]
+    queries: Input
+    docs: Sequence[Input]
     depth: int
-    runs: Mapping[str, str]
-    qrels: Mapping[str, tuple[str, str]]
+    runs: Mapping[str, Input]
+    qrels: Mapping[str, tuple[Input, str]]
     reference_words: int
     outcome: KnownOutcome
     measure: str = "nDCG"
+    place: str = "written"
 
     @property
     def referenced(self) -> bool:

@@ -142,7 +142,7 @@ RATED = "run,depth,query_id,value\n"
     ("text", "message"),
     [
         ("run,query_id\nr,q1\n", r"csv: the quality table lacks column 'value' \(it has: run, query_id\)"),
-        (RATED + "r,1,q1,great\n", "line 2: column 'value': 'great' is neither a number nor a thumb (up: up yes"),
+        (RATED + "r,1,q1,great\n", "line 2: column 'value': 'great' is neither a number nor a thumb "),
         (RATED + "r,-1,q1,1\n", "csv: depth must be a number of documents, at least 0, not -1"),
         (RATED + "r,1,q1,1\nr,1,q1,0\n", "two values for run r, depth 1, query_id q1, metric rating, model undeclared"),
     ],

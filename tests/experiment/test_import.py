@@ -15,6 +15,7 @@ from judgekit.data.files import read_table
 from judgekit.data.tables import RATINGS
 from judgekit.data.trec import read_qrels
 from judgekit.experiment.file import load
+from judgekit.experiment.joined import runs_meant
 from tests.commands import Said
 from tests.mock import URL
 from tests.small import FILES, QUICK, RUNS, YEARS, edited, toml
@@ -115,7 +116,7 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     first = journey("init", "company")
     assert "name its columns, xlsx(id=…,text=…,answers=…):fragen.xlsx" in first.out
     assert "name its columns, csv(id=…,text=…,answers=…):daumen.csv" in first.out
-    assert "not used: 250 text files, and no run names one by its path" in first.out
+    assert "not used: no run names one of the 250 text files by its path" in first.out
     assert "handbook.pdf               not used: save its text as .txt or .md" in first.out
     assert "*.jpg                      7 files, the first not used: line 1: is not a text file" in first.out
     assert "fragen.xlsx is not used: nothing says what its columns hold" in first.err
@@ -364,7 +365,7 @@ def test_thumbs_in_other_languages_and_symbols_have_a_direction(
     (company / "daumen.csv").write_text("\n".join(["query_id,run,thumb", *cells]) + "\n")
     judgekit("init", "company", code=0)
     config = load(company / "experiment.toml")
-    rated = scaled(read_table(RATINGS, company / "daumen.csv"), config.answers.declared)
+    rated = scaled(read_table(RATINGS, config.resolve(config.answers.ratings[0])), config.answers.declared)
     assert rated.groupby("run")["value"].mean().to_dict() == {"langchain": 1, "llamaindex": 0}
 
 
@@ -384,13 +385,13 @@ def test_references_of_whole_sentences_are_met_by_common_words(folder: Path, jud
         )
     judgekit("init", code=0)
     text = (folder / "experiment.toml").read_text()
-    assert "references are sentences (11 words), which em never meets" in text
+    assert "references are sentences (12 words), which em never meets" in text
     config = load(folder / "experiment.toml")
     assert (config.answers.outcome, config.answers.metrics) == ("f1", ["f1"])
-    assert [(entry.spec.name, entry.spec.options.get("quality")) for entry in config.labelers] == [
-        ("provenance", None),
-        ("judge", None),
-        ("utility", "f1"),
+    assert [entry.spec for entry in config.labelers] == [
+        "provenance(qrels='gold.qrels')",
+        "judge",
+        "utility(quality=f1)",
     ]
 
 
@@ -413,3 +414,137 @@ def test_two_chunkings_without_spans_are_said_before_anything_is_paid(own: Path,
     for command in (["plan", "experiment.toml"], ["run", "experiment.toml", "--dry-run"]):
         done = judgekit(*command, code=0)
         assert why in " ".join((done.out + done.err).split())
+
+
+def workbook(path: Path, **sheets: Iterable[Iterable[object]]) -> None:
+    """Write an Excel file of several sheets, with an empty one among them."""
+    book = openpyxl.Workbook()
+    for name, rows in sheets.items():
+        below = book.create_sheet(name)
+        for row in rows:
+            below.append([*row])
+    book.save(path)
+
+
+def results(path: Path, wrong: bool) -> None:
+    """Write what a pipeline of LangChain returned, which found the passage or did not."""
+    found = []
+    for i in range(10):
+        texts = [text_of((i + 5) % 10 if wrong else i), text_of((i + 1) % 10)]
+        documents = [{"page_content": text, "metadata": {"source": f"page{i}.md"}} for text in texts]
+        found.append({"input": question_of(i), "context": documents, "answer": "?" if wrong else str(1400 + 31 * i)})
+    path.write_text(json.dumps(found))
+
+
+@pytest.fixture
+def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A handbook, two sheets of one workbook, results of two pipelines, and thumbs that spell their runs otherwise."""
+    data = tmp_path / "office"
+    for page in range(10):
+        path = data / "handbook" / f"page{page}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Page {page}\n\n{text_of(page)}\n")
+    thumbs = [(i, run, "hoch" if (run == "BM25 Base") == (i < 8) else "runter") for i in range(10) for run in SPELLED]
+    workbook(
+        data / "Auswertung.xlsx",
+        Fragen=[("Nr", "Frage", "Antwort"), *((i, question_of(i), str(1400 + 31 * i)) for i in range(10))],
+        **{"Daumen der Nutzer": [("Nr", "Variante", "Daumen"), *thumbs]},
+    )
+    results(data / "bm25-base.json", wrong=False)
+    results(data / "dense_v2.json", wrong=True)
+    monkeypatch.chdir(tmp_path)
+    return data
+
+
+def test_each_sheet_of_a_workbook_is_a_table_of_its_own(own: Path, judgekit: Callable[..., Said]) -> None:
+    workbook(
+        own / "all.xlsx",
+        questions=[("id", "question", "answer"), *((f"q{i}", question_of(i), "1412") for i in range(10))],
+        empty=[],
+        passages=[("doc_id", "text"), *((f"d{i}", text_of(i)) for i in range(10))],
+        bm25=[("query_id", "doc_id", "rank"), *((f"q{i}", f"d{i}", "1") for i in range(10))],
+    )
+    said = judgekit("init", own, code=0)
+    assert "all.xlsx, sheet 'questions'  questions: 10, 10 with reference answers" in said.out
+    assert "all.xlsx, sheet 'passages'   passages: 10" in said.out
+    assert "all.xlsx, sheet 'bm25'       run 'bm25': 10 questions" in said.out
+    assert "empty" not in said.out
+    judgekit("run", own / "experiment.toml", "--dry-run", code=0)
+
+
+SPELLED = ("BM25 Base", "Dense.V2")
+SHEETS = (
+    "xlsx(sheet=Fragen,id=Nr,text=Frage,answers=Antwort):office/Auswertung.xlsx",
+    "xlsx(sheet='Daumen der Nutzer',query_id=Nr,run=Variante,value=Daumen):office/Auswertung.xlsx",
+)
+
+
+def test_a_workbook_thumbs_and_runs_in_other_spellings_become_final_qrels(office: Path, journey: Journey) -> None:
+    first = journey("init", "office", code=0)
+    assert "Auswertung.xlsx, sheet 'Fragen'" in first.out
+    assert "name its columns, xlsx(sheet=Fragen,id=…,text=…,answers=…):Auswertung.xlsx" in first.out
+    assert 'name its columns, xlsx(sheet="Daumen der Nutzer",id=…,text=…' in first.out
+    said = journey("init", "office", *SHEETS, "--overwrite")
+    assert "Auswertung.xlsx, sheet 'Fragen'             questions: 10, 10 with reference answers" in said.out
+    assert "its runs are those of the files (BM25 Base is bm25-base, Dense.V2 is dense_v2)" in said.out
+    assert "imported/Daumen der Nutzer.csv              ratings of answers" in said.out
+    config = load(office / "experiment.toml")
+    assert (config.answers.declared.outcome, [*config.runs]) == ("rating", ["bm25-base", "dense_v2"])
+    journey.server(office / "experiment.toml")
+    done = journey("run", office / "experiment.toml", "--out", "office/results")
+    assert "bm25-base" in done.out
+    journey("build", office / "experiment.toml", "--labeling", "containment", "--out", "final")
+    journey.check(Path("final/final.qrels"), len(read_qrels("final/final.qrels")))
+
+
+def test_run_names_that_mean_nothing_are_listed_beside_those_of_the_files(
+    office: Path, judgekit: Callable[..., Said]
+) -> None:
+    thumbs = [f"{i},{run},hoch" for i in range(10) for run in ("bm25-bas", "dense v2")]
+    (office / "thumbs.csv").write_text("\n".join(["query_id,run,thumb", *thumbs]) + "\n")
+    said = judgekit("init", "office", SHEETS[0], code=0).err
+    both = "its runs are bm25-bas, dense v2, and those of the files bm25-base, dense_v2. Did you mean 'bm25-base'?"
+    assert f"the ratings of thumbs.csv are not used: {both}" in said
+
+
+def test_two_runs_that_a_name_may_mean_are_never_guessed() -> None:
+    assert runs_meant(["BM25", "dense"], ["bm25", "bm-25", "dense"]) == {"dense": "dense"}
+    assert runs_meant(["bm 25", "BM25"], ["bm25"]) == {"bm 25": "bm25"}
+    assert runs_meant(["bm25.trec", "Dense_Large"], ["bm25", "dense large"]) == {
+        "bm25.trec": "bm25",
+        "Dense_Large": "dense large",
+    }
+
+
+def test_all_that_is_wrong_with_what_init_is_given_is_said_at_once(office: Path, judgekit: Callable[..., Said]) -> None:
+    said = judgekit(
+        "init",
+        "office",
+        "office/nowhere.csv",
+        SHEETS[0].replace("text=", "txt="),
+        SHEETS[1].replace("run=Variante", "run=Varainte"),
+        code=2,
+    ).err
+    assert "3 problems:" in said
+    assert "1. office/nowhere.csv: no such file or folder" in said
+    assert "unknown option 'txt': choose from answer, answers, " in said
+    assert (
+        "Auswertung.xlsx: unknown column 'Varainte': choose from Nr, Variante, Daumen. Did you mean 'Variante'?" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("spelled", "reason"),
+    [
+        ("csv(query_id=Nr,text2=Frage):t.csv", "unknown option 'text2': choose from answer, "),
+        ("csv(id=Nr,value=Frage):t.csv", "no kind of data has the columns id, value; there are: queries id, text, "),
+        ("texts(cutt=2000):handbook", "unknown option 'cutt': choose from cut. Did you mean 'cut'?"),
+        ("csvv(id=Nr):t.csv", "unknown data format 'csvv'"),
+    ],
+)
+def test_keys_that_no_table_has_are_refused_with_those_that_there_are(
+    spelled: str, reason: str, office: Path, judgekit: Callable[..., Said]
+) -> None:
+    (office / "t.csv").write_text("Nr,Frage\n1,Wer?\n")
+    form, name = spelled.rsplit(":", 1)
+    assert reason in judgekit("init", "office", f"{form}:office/{name}", code=2).err

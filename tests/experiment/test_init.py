@@ -268,7 +268,7 @@ def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data, judgekit):
     (data / "apps").mkdir()
     (data / "apps" / "both.json").write_text(json.dumps(both))
     said = judgekit("init", "apps")
-    assert "it is about run 'good', and the runs are both: make a file of each run, with its name" in said.err
+    assert "its runs are good, poor, and those of the files both. Make a file of each run, with its name" in said.err
     (data / "apps" / "both.json").unlink()
     (data / "apps" / "experiment.toml").unlink()
     good, poor = (application(data, name, 3) for name in RUNS)

@@ -25,8 +25,7 @@ from judgekit.data.forms.expected import EXPECTED
 from judgekit.data.forms.jsons import JSON, JSONL
 from judgekit.data.forms.kilt import KILT
 from judgekit.data.forms.lists import DICT, DPR
-from judgekit.data.forms.rag import RAG
-from judgekit.data.forms.retrieved import RETRIEVED
+from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.forms.topics import TOPICS

@@ -1,25 +1,66 @@
-"""``rag``: the evaluation tables of ragas, deepeval and others."""
+"""``retrieved``: what an application's pipeline returned. ``rag``: a table of it for an evaluation.
+
+Pipelines are those of LangChain, LlamaIndex and Haystack, as JSON or as their objects; tables those of ragas, deepeval
+and others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from judgekit.data.fields import QUERY
+from judgekit.data.fields import DECLARED, QUERY
 from judgekit.data.forms.entry import content_id, first_of, passage_of
+from judgekit.data.forms.expected import GRADES, LISTED
 from judgekit.data.records import kind_of
 from judgekit.registry import DataForm
 
-ASKED: Final = ("user_input", "question", "input", "query")
-_FOUND: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
+ASKED: Final = ("user_input", "question", "query", "input", "text")
+_RETRIEVED: Final = ("source_documents", "source_nodes", "retrieved_documents", "documents", "docs", "context")
+_CONTEXTS: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
 _GOLD: Final = ("reference_contexts", "context")
-_RIGHT: Final = ("ground_truths", "ground_truth", "reference", "expected_output", "expected_answer")
-_SAID: Final = ("response", "actual_output", "answer")
-_TELLING: Final = {*_FOUND[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
+_RIGHT: Final = (
+    *("answers", "ground_truths", "ground_truth", "reference"),
+    *("expected_output", "expected_answer", "reference_answer"),
+)
+_SAID: Final = ("response", "actual_output", "answer", "result", "generation", "output", "data")
+_NAMES: Final = {"query_id": QUERY["id"], "question": ASKED, "answer": _SAID, "answers": _RIGHT}
+_TELLING: Final = {*_CONTEXTS[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
 _ROLES: Final = {"human": "user", "ai": "assistant"}
+_PARTS: Final = ("documents", "source_nodes", "replies", "answers")
+"""What a part of a result holds: a component of Haystack's pipeline, a response of LlamaIndex."""
+_GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
 
 
-def _texts(fields: Mapping[str, Any], name: str | None) -> list[Any]:
+def _entry(fields: Mapping[str, Any], listed: str | None) -> dict[str, Any]:
+    """Return the entry of a result or row, whose passages stand under a name."""
+    held = {key: first_of(fields, names) for key, names in _NAMES.items()}
+    entry = {key: fields[name] if name else None for key, name in held.items()}
+    question = entry["question"]
+    if isinstance(question, list):  # a conversation: its last message of a person is the question
+        turns = [_turn(message) for message in question]
+        entry["messages"] = turns
+        entry["question"] = next((turn["content"] for turn in reversed(turns) if turn["role"] == "user"), None)
+    entry["answers"] = _listed(fields, held["answers"])
+    # A score of a vector store may be a distance: the order of the list counts, and where a passage comes first.
+    ranked: dict[str, dict[str, Any]] = {}
+    for item in _listed(fields, listed):
+        passage = {**passage_of(item), "score": None}
+        own = passage.get("id")
+        same = f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own)
+        ranked.setdefault(same, passage)
+    return {**entry, "ctxs": [*ranked.values()]}
+
+
+def _turn(message: Any) -> dict[str, Any]:
+    """Return a message of a conversation with role and content, as ragas has them by type."""
+    held = message if isinstance(message, dict) else {}
+    kind = held.get("type")
+    return {"role": held.get("role") or _ROLES.get(str(kind), kind), "content": held.get("content")}
+
+
+def _listed(fields: Mapping[str, Any], name: str | None) -> list[Any]:
+    """Return the list that stands under a name; a text alone is one."""
     value = fields[name] if name else []
     if isinstance(value, str):
         return [value]
@@ -28,48 +69,97 @@ def _texts(fields: Mapping[str, Any], name: str | None) -> list[Any]:
     return value
 
 
-def _turns(messages: list[Any]) -> list[dict[str, Any]]:
-    """Return the messages of a conversation with role and content, as ragas has them by type."""
-    turns = []
-    for message in messages:
-        held = message if isinstance(message, dict) else {}
-        kind = held.get("type")
-        turns.append({"role": held.get("role") or _ROLES.get(str(kind), kind), "content": held.get("content")})
-    return turns
-
-
 def _rag(fields: Mapping[str, Any]) -> dict[str, Any]:
-    asking, reply, truth, context = (first_of(fields, names) for names in (ASKED, _SAID, _RIGHT, _FOUND))
-    entry: dict[str, Any] = {"question": fields[asking] if asking else None}
-    if isinstance(entry["question"], list):  # a conversation: its last message of a person is the question
-        entry["messages"] = _turns(entry["question"])
-        asked = (turn["content"] for turn in reversed(entry["messages"]) if turn["role"] == "user")
-        entry["question"] = next(asked, None)
-    entry["query_id"] = next((fields[name] for name in QUERY["id"] if fields.get(name) is not None), None)
-    entry |= {"answers": _texts(fields, truth), "answer": fields[reply] if reply else None}
-    entry["ctxs"] = [_passage(text) for text in _texts(fields, context)]
-    golds = first_of(fields, [name for name in _GOLD if name != context])
-    entry["sources"] = [_passage(text) for text in _texts(fields, golds)]
-    ids = [content_id(str(passage["title"] or ""), str(passage["text"])) for passage in entry["sources"]]
+    listed = first_of(fields, _CONTEXTS)
+    entry = _entry(fields, listed)
+    sources = _listed(fields, first_of(fields, (name for name in _GOLD if name != listed)))
+    entry["sources"] = [passage_of(source) for source in sources]
+    ids = (content_id(str(passage.get("title") or ""), str(passage["text"])) for passage in entry["sources"])
     return {**entry, "gold": [*dict.fromkeys(ids, 1).items()]}
 
 
-def _passage(context: Any) -> dict[str, Any]:
-    held = passage_of(context) if isinstance(context, str | dict) else {"text": context}
-    return {"text": held["text"], "title": held.get("title")}
-
-
-def _marks(fields: Mapping[str, Any]) -> bool:
+def _marks_rag(fields: Mapping[str, Any]) -> bool:
     # An answer beside a reference is the application's; on its own it is the reference.
     return bool(_TELLING & {*fields}) or ("reference" in fields and bool({"response", "answer"} & {*fields}))
 
 
+def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result with what its parts hold beside the rest."""
+    merged: dict[str, Any] = {}
+    for name, part in fields.items():
+        held = _attributes(part)
+        merged |= held if {*_PARTS} & {*held} else {name: part}
+    answers = merged.get("answers")
+    given = _attributes(answers[0]) if isinstance(answers, list) and answers else {}
+    if "data" in given:  # Haystack's answer with its documents
+        del merged["answers"]
+        merged = {**given, **merged}
+    if merged.get("replies"):
+        merged.setdefault("answer", _text_of(merged["replies"][0]))
+    return merged
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    """Return what an object or its JSON holds, by name."""
+    if isinstance(item, Mapping):
+        return dict(item.get("init_parameters", item))  # as Haystack writes objects
+    names = (*_PARTS, "response", "query", "data")
+    return {name: value for name in names if (value := getattr(item, name, None)) is not None}
+
+
+def _text_of(reply: Any) -> Any:
+    """Return the text of a reply: a text, or a message of a chat as an object or as JSON."""
+    if isinstance(reply, Mapping):
+        parts = reply.get("content", reply.get("_content"))
+        return parts[0].get("text") if isinstance(parts, list) and parts else parts
+    return reply if isinstance(reply, str) else getattr(reply, "text", None)
+
+
+def _passages_in(fields: Mapping[str, Any]) -> str | None:
+    """Return the name of a list of passages with texts; None if a result holds none."""
+    for name in _RETRIEVED:
+        items = fields.get(name)
+        if isinstance(items, list) and items and _are_passages(name, items):
+            return name
+    return None
+
+
+def _are_passages(name: str, items: Iterable[Any]) -> bool:
+    first = next(iter(items))
+    if isinstance(first, str):
+        # Ids hold no white space, texts do; deepeval has expected texts under "context".
+        return name != "context" and any(len(item.split()) > 1 for item in items if isinstance(item, str))
+    graded = isinstance(first, Mapping) and _GRADED & {*first}
+    return not graded and isinstance(passage_of(first).get("text"), str)
+
+
+def _marks_retrieved(fields: Mapping[str, Any]) -> bool:
+    return not {*GRADES} & {*fields} and _passages_in(_flat(fields)) is not None
+
+
+def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
+    flat = _flat(fields)
+    listed = _passages_in(flat)
+    if listed is None and not any(flat.get(name) == [] for name in _RETRIEVED):  # nothing was found for this question
+        raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
+    return _entry(flat, listed)
+
+
+RETRIEVED: Final = DataForm(
+    "retrieved",
+    _retrieved,
+    ("query", "doc", "run", "answer"),
+    marks=_marks_retrieved,
+    nested=True,
+    lists=LISTED,
+    example='{"question": "Who?", "documents": [{"page_content": "by Ann", "metadata": {"source": "a.md"}}]}\n',
+)
 RAG: Final = DataForm(
     "rag",
     _rag,
     ("query", "doc", "run", "qrels", "answer"),
-    marks=_marks,
+    marks=_marks_rag,
     nested=True,
-    lists=(*_FOUND, *_GOLD, *_RIGHT),
+    lists=(*_CONTEXTS, *_GOLD, *_RIGHT),
     example='{"user_input": "Who?", "retrieved_contexts": ["by Ann"], "response": "Ann", "reference": "Ann"}\n',
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
 from itertools import starmap
@@ -22,8 +23,9 @@ def _parquet(path: Path) -> Iterator[DataRecord]:
     return starmap(DataRecord, enumerate(rows, 1))
 
 
-def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
-    """Read the rows of a sheet, the first one by default, below a row of names; cells are texts, as in CSV."""
+@contextmanager
+def _workbook(path: Path) -> Iterator[Any]:
+    """Open an Excel file."""
     try:
         load_workbook = import_module("openpyxl").load_workbook
     except ImportError:
@@ -35,6 +37,20 @@ def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     except (BadZipFile, KeyError, ValueError, OSError) as error:
         raise DataError(f"is not a readable .xlsx file: {error}", path) from None
     try:
+        yield book
+    finally:
+        book.close()
+
+
+def sheets(path: Path) -> list[str]:
+    """Return the names of the sheets of an Excel file that hold anything."""
+    with _workbook(path) as book:
+        return [sheet.title for sheet in book.worksheets if any(map(any, sheet.iter_rows(values_only=True)))]
+
+
+def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
+    """Read the rows of a sheet, the first one by default, below a row of names; cells are texts, as in CSV."""
+    with _workbook(path) as book:
         name = str(options.get("sheet", book.sheetnames[0]))
         if name not in book.sheetnames:
             raise UsageError(f"{path}: {not_among('sheet', name, book.sheetnames)}")
@@ -51,8 +67,6 @@ def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
                     raise DataError(f"the header names column {twice[0]!r} twice", path, number)
                 continue
             yield DataRecord(number, {column: cell for column, cell in zip(header, cells, strict=False) if column})
-    finally:
-        book.close()
 
 
 def _cell(value: Any) -> str:

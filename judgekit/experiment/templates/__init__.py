@@ -28,7 +28,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (inline, quoted, key, beside, commented):
+    for function in (inline, quoted, alone, key, beside, commented):
         environment.filters[function.__name__] = function
     return environment
 
@@ -36,6 +36,11 @@ def _environment() -> jinja2.Environment:
 def quoted(value: str | list[str]) -> str:
     """Return a text or a list of texts as TOML has it."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def alone(values: list[str]) -> str | list[str]:
+    """Return the value of a list that holds one, else the list."""
+    return values[0] if len(values) == 1 else values
 
 
 def key(name: str) -> str:
