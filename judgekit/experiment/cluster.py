@@ -33,27 +33,23 @@ from judgekit.store.replies import Store, default_store_path
 def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Amount:
     """Have all that the steps ask answered into the store, in as many parts as there are CPUs; return what it took."""
     prepared = prepare(config, cache=asking.cache)
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-
-        ray.init(address, log_to_driver=False, logging_level="ERROR")
-    except ImportError:
-        raise UsageError(f"--ray needs Ray: {install('ray')}") from None
-    except (OSError, ValueError, RuntimeError) as problem:
-        said = f"no Ray cluster answers at {address} ({str(problem).splitlines()[0]})"
-        raise UsageError(f"{said}: start one with `ray start --head`, or use --ray local") from None
-    of = min([int(ray.cluster_resources().get("CPU", 1)), *(one.concurrency for one in prepared.endpoints)])
-    file, run = (config.toml(), str(config.path.absolute())), ray.remote(num_cpus=1, max_retries=-1)(_part)
+    ray = _connected(address)
+    # A part with less than one request in flight would wait for the others.
+    concurrency = [endpoint.concurrency for endpoint in prepared.endpoints]
+    number_of_parts = min([int(ray.cluster_resources().get("CPU", 1)), *concurrency])
+    file = config.toml(), str(config.path.absolute())
+    answer_part = ray.remote(num_cpus=1, max_retries=-1)(_part)
 
     async def work(store: Store) -> Amount:
         tasks, spent, stopped = list[Any](), Amount(), ""
         try:
-            _gather(parts, store)
-            for number in range(1, of + 1):
-                folder, share = parts / f"{number}-of-{of}", budget_of(asking.budget, number, of)
-                if _seed(prepared, number, of, store, folder):
-                    tasks.append(run.remote(*file, number, of, str(folder), share, time.time(), asking.wait_s))
+            _gather(parts, store)  # what an earlier start left
+            for number in range(1, number_of_parts + 1):
+                folder = parts / f"{number}-of-{number_of_parts}"
+                if _seed(prepared, number, number_of_parts, store, folder):
+                    share = budget_of(asking.budget, number, number_of_parts)
+                    part_of = number, number_of_parts, str(folder), share
+                    tasks.append(answer_part.remote(*file, *part_of, time.time(), asking.wait_s))
             waiting = asyncio.as_completed([asyncio.wrap_future(task.future()) for task in tasks])
             for done, ended in enumerate(waiting, 1):
                 took, problem = await ended
@@ -72,6 +68,23 @@ def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Am
             return run_sync(work(store))
     finally:
         ray.shutdown()
+
+
+def _connected(address: str) -> Any:
+    """Return Ray once it has reached its cluster."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+
+        ray.init(address, log_to_driver=False, logging_level="ERROR")
+    except ImportError:
+        raise UsageError(f"--ray needs Ray: {install('ray')}") from None
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"no Ray cluster answers at {address} ({reason}): start one with `ray start --head`, or use --ray local"
+        ) from None
+    return ray
 
 
 def _seed(prepared: Prepared, number: int, of: int, store: Store, folder: Path) -> int:
@@ -104,15 +117,17 @@ def _part(
 ) -> tuple[Amount, str]:
     """Work on a part, on a node of the cluster; return what it took, and why it was stopped if it was."""
     config = parse_config(tomllib.loads(toml), Path(path))
-    spending, earlier = Spending(Budget(), config.price_list()), Amount()  # earlier: by a worker that was killed
-    prices = {(one.identity, one.model): spending.price(one) for one in config.servers().values()}
+    spending, earlier = Spending(Budget(), config.price_list()), Amount()
+    prices = {}
+    for endpoint in config.servers().values():
+        prices[endpoint.identity, endpoint.model] = spending.price(endpoint)
+    # A worker that was killed has spent some of the part's share, and left its replies.
     with closing(Store(folder)) as store:
         for _, record in records_of(store):
             if record is not None and record.time >= since:
                 earlier.add(record.usage, prices.get((record.endpoint, member(record.body, "model"))), record.seconds)
     try:
-        asking = Asking(cache=folder, wait_s=wait_s).within(share.less(earlier))
-        taken = warm(config, number, of, asking)
-    except JudgekitError as problem:
-        return earlier, str(problem)
+        taken = warm(config, number, of, Asking(cache=folder, wait_s=wait_s).within(share.less(earlier)))
+    except JudgekitError as error:
+        return earlier, str(error)
     return sum((usage.incurred for usage in taken.values()), earlier), ""

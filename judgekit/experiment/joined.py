@@ -43,6 +43,7 @@ def runs_meant(names: Iterable[str], runs: Iterable[str]) -> dict[str, str]:
         spelled.setdefault(_letters(run), []).append(run)
     meant: dict[str, str] = {}
     for name in names:
+        # A sheet's `BM25 Base` is the run of `bm25-base.json`; of `bm25` and `BM-25` nobody knows which is meant.
         alike = [name] if name in runs else spelled.get(_letters(name), [])
         if len(alike) == 1 and alike[0] not in meant.values():
             meant[name] = alike[0]
@@ -104,9 +105,13 @@ def _rows(file: Input, given: str) -> list[dict[str, Any]]:
 
 def _add_copy(files: Files, file: Input, rows: list[dict[str, Any]], named: Mapping[str, str]) -> Input:
     """Add a table again with other rows, and the names of its columns by option."""
-    ending, text = "jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    if file.content.flat is not None and file.content.flat.name in TABULAR:
-        ending, text = "csv", pd.DataFrame(rows).to_csv(index=False)
+    ending = "jsonl"
+    if not file.nested and file.content.flat is not None and file.content.flat.name in TABULAR:
+        ending = "csv"  # whose cells are texts, as those of the file
+    if ending == "csv":
+        text = pd.DataFrame(rows).to_csv(index=False)
+    else:
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     copy = files.add_written(f"{IMPORTED}/{file.stem}.{ending}", text)
     copy.form = str(Spec(ending, tuple(named.items()))) if named else ""
     copy.look()
@@ -127,6 +132,7 @@ def give_runs_names(files: Files, runs: Collection[str]) -> None:
             continue
         names = {str(row[column]) for row in rows if row.get(column)} - {ALL}
         meant = runs_meant(names, runs)
+        # Where one name means no run, the table is told as it is: half of it renamed would hide what is wrong.
         if names <= {*runs} or names != {*meant}:
             continue
         for row in rows:
@@ -184,20 +190,22 @@ class _Result:
         for table, ids in tables:
             if len(texts & ids.keys()) > len(texts & self.ids.keys()):
                 self.table, self.ids = table, ids
+        # One id in common says that the ids are the table's; few questions in common that it is another's.
         if self.queries.keys() & {*self.ids.values()} or 2 * len(texts & self.ids.keys()) <= len(texts):
             self.table, self.ids = None, {}
         return self.table is not None
 
     def named_apart(self, passages: Mapping[tuple[str, str], str]) -> bool:
         """Return whether most passages that earlier results hold as well have another id there."""
+        # LlamaIndex numbers its nodes anew with each index: the same passage would be labelled and counted twice.
         shared = [doc for doc in self.retrieved if (doc.title, doc.text) in passages]
         apart = [doc for doc in shared if passages[doc.title, doc.text] != doc.doc_id]
         return 2 * len(apart) > len(shared)
 
     def rewritten(self, files: Files, passages: dict[tuple[str, str], str]) -> Input:
         """Write the result again, with the ids of the table's questions and of earlier results' passages."""
-        file, earlier, lines = self.file, dict(passages), []
-        answers = {}
+        file, rows, answers = self.file, [], {}
+        earlier = dict(passages)  # two passages of this result keep two ids, also where their texts are the same
         if "answer" in file.kinds:
             table = files.read(file, "answer", partial(read_table, ANSWERS))
             answers = {} if table is None else {row.pop("query_id"): row for row in table.to_dict("records")}
@@ -212,15 +220,13 @@ class _Result:
                 if doc.page_id:
                     documents[doc_id]["page_id"] = doc.page_id
                 passages.setdefault((doc.title, doc.text), doc_id)
-            entry = {"query_id": self.ids.get(folded(query.text), query_id), "question": query.text}
-            entry |= {"documents": [*documents.values()], **answers.get(query_id, {})}
-            lines.append(json.dumps(entry, ensure_ascii=False) + "\n")
-        copy = files.add_written(f"{IMPORTED}/{self.run.name}.jsonl", "".join(lines))
+            row = {"query_id": self.ids.get(folded(query.text), query_id), "question": query.text}
+            rows.append({**row, "documents": [*documents.values()], **answers.get(query_id, {})})
+        copy = _add_copy(files, file, rows, {})
         # Its columns are told once, with the file that it came from.
         copy.content = replace(file.content, fields=())
         copy.kinds = file.kinds
         copy.drop("query", "qrels")
-        files.all.append(copy)
         same = "results whose passages others have under other ids"
         if self.table is not None:
             matched = len({folded(query.text) for query in self.queries.values()} & self.ids.keys())
