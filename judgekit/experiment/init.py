@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -13,7 +12,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from judgekit.collection import lacking
+from judgekit.collection import Collection, lacking
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.forms.texts import FOLDER, text_id
@@ -139,7 +138,6 @@ class _Survey:
         outcome = OutcomeFound(self.files, self.runs, self.run_files, self.queries, asked).taken()
         depth = max(outcome.depths)
         self._take_qrels(asked, self.docs, depth)
-        self._note_copies(asked, self.docs, depth)
         if len(asked) < len(self.queries):
             self.queries_file = self._written(PILOT_FILE, asked)
         elif self.joined:
@@ -269,9 +267,9 @@ class _Survey:
         for file, further in read:
             if file is main:
                 continue
-            new = {}
-            if not file.nested:  # what only one run was asked says nothing about the others
-                new = {query_id: further[query_id] for query_id in further if query_id in ids - self.queries.keys()}
+            # What only one run was asked says nothing about the others.
+            unknown = set() if file.nested else ids - self.queries.keys()
+            new = {query_id: query for query_id, query in further.items() if query_id in unknown}
             answers = {query_id: query.answers for query_id, query in further.items()}
             if not self._completed(file, "query", answers, new) and not file.nested:
                 file.why = "not used: no run holds a question that only this file has"
@@ -386,21 +384,6 @@ class _Survey:
                 judgments = f"judgments: {len(about):,} of {len(asked):,} questions, {met or len(about):,} with a"
                 file.take("qrels", f"{judgments} judged passage among those that runs found{by}")
 
-    def _note_copies(self, asked: Queries, docs: Docs, depth: int) -> None:
-        """Look for what makes labels worthless before they are made."""
-        pooled = set(chain.from_iterable(ids for _, ids in pool([*self.runs.values()], asked, depth)))
-        passages = docs.get(sorted(pooled))
-        texts = Counter(folded(render(doc)) for doc in passages if doc.text.strip())
-        copies = texts.total() - len(texts)
-        if copies:
-            self.files.cautions.append(
-                f"{copies:,} of the {len(passages):,} passages that runs found repeat the text of another and"
-                " are labelled and counted twice"
-            )
-        asked_twice = len(asked) - len({query.text.strip() for query in asked.values()})
-        if asked_twice:
-            self.files.cautions.append(f"{asked_twice:,} of the {len(asked):,} questions repeat the text of another")
-
     def _measure(self, asked: Queries, docs: Docs, depth: int) -> str:
         """Return the measure of the decision: another than nDCG where the runs are over different chunkings."""
         runs = [run.cut(depth).only(asked) for run in self.runs.values()]
@@ -419,10 +402,26 @@ class _Survey:
             checked = prepare(config, keys=False).collection.only(asked)
         except JudgekitError as error:
             return [str(error)]
-        for note in (*lacking(checked), *checked.notes):
+        for note in (*lacking(checked), *checked.notes, *_copies(checked)):
             if note not in self.files.cautions:
                 self.files.cautions.append(note)
         return []
+
+
+def _copies(collection: Collection) -> Iterator[str]:
+    """Yield what is labelled or asked twice, which makes labels worthless before they are made."""
+    passages = collection.docs.get(sorted(set(chain.from_iterable(collection.pairs.values()))))
+    texts = [folded(render(doc)) for doc in passages if doc.text.strip()]
+    copies = len(texts) - len({*texts})
+    if copies:
+        yield (
+            f"{copies:,} of the {len(passages):,} passages that runs found repeat the text of another and are labelled"
+            " and counted twice"
+        )
+    queries = collection.queries.values()
+    again = len(queries) - len({query.text.strip() for query in queries})
+    if again:
+        yield f"{again:,} of the {len(queries):,} questions repeat the text of another"
 
 
 def _counted(queries: Mapping[str, Query]) -> str:
