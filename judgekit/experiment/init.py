@@ -293,7 +293,7 @@ class _Survey:
 
     def _completed(self, file: Input, kind: str, references: Mapping[str, Sequence[str]], new: Queries) -> bool:
         """Add new questions, and references to those that have none; return whether there were any."""
-        answered: Queries = {}
+        answered: dict[str, Query] = {}
         for query_id, query in self.queries.items():
             if not query.answers and references.get(query_id):
                 answered[query_id] = replace(query, answers=tuple(references[query_id]))

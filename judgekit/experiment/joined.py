@@ -136,7 +136,7 @@ def give_runs_names(files: Files, runs: Collection[str]) -> None:
         if names <= {*runs} or names != {*meant}:
             continue
         for row in rows:
-            row[column] = meant.get(row.get(column), row.get(column))
+            row[column] = meant.get(str(row.get(column)), row.get(column))
         copy = _add_copy(files, file, rows, file.content.named)
         copy.drop(*{*copy.kinds} - held)
         file.drop(*held)

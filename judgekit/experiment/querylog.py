@@ -210,7 +210,7 @@ def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
     if shifted(own.lengths, users.lengths):
         medians = np.median(own.lengths), np.median(users.lengths)
         differences.append("a median of {:.0f} words, in the log {:.0f}".format(*medians))
-    table = [[looks.asking, len(looks.words) - looks.asking] for looks in (own, users)]
+    table = np.array([[looks.asking, len(looks.words) - looks.asking] for looks in (own, users)])
     if abs(own.share - users.share) > _EFFECT and fisher_exact(table).pvalue < _CERTAIN:
         differences.append(f"{own.share:.0%} in the form of a question, in the log {users.share:.0%}")
     half = len(users.words) // 2
