@@ -11,6 +11,7 @@ from judgekit.errors import UsageError
 from judgekit.experiment.plan import plan as planned
 from judgekit.experiment.querylog import clustered, unlike
 from judgekit.sample import EXPERIMENT
+from tests.small import FILES, MOCK, toml
 
 SAMPLE = Path(EXPERIMENT).parent
 TOPICS = {
@@ -28,13 +29,17 @@ def asked(topic: str, count: int, seed: int = 1) -> list[str]:
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Path:
-    queries = [{"query_id": f"q{i}", "text": text} for i, text in enumerate(asked("bridge", 30))]
+    queries = [{"query_id": f"q{i}", "text": text, "answers": ["1"]} for i, text in enumerate(asked("bridge", 30))]
     (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
-    runs = ("".join(f"q{i} Q0 d{(i + shift) % 40} 1 1 r\n" for i in range(30)) for shift in (0, 1))
-    for name, lines in zip("ab", runs, strict=True):
-        (tmp_path / f"{name}.trec").write_text(lines)
+    docs = ({"doc_id": f"d{i}", "text": f"Note {i}."} for i in range(40))
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in docs))
+    for shift, name in enumerate("ab"):
+        rows = "".join(f"q{i} Q0 d{(i + shift) % 40} 1 1 r\n" for i in range(30))
+        (tmp_path / f"{name}.trec").write_text(rows)
     path = tmp_path / "experiment.toml"
-    path.write_text('[data]\nqueries = "queries.jsonl"\ndepth = 5\n[runs]\na = "a.trec"\nb = "b.trec"\n')
+    runs, labelers = {"a": "a.trec", "b": "b.trec"}, [{"kind": "containment"}]
+    tables = {"data": FILES | {"depth": 5}, "runs": runs, "endpoints": {"local": MOCK}, "labelers": labelers}
+    path.write_text(toml(**tables))
     return path
 
 
