@@ -262,17 +262,6 @@ def test_an_evaluation_table_is_queries_docs_a_run_and_answers(form: str, tmp_pa
         assert pairs_of_qrels(path) == {(first, ann): 1.0}
 
 
-def test_a_conversation_of_ragas_is_a_query_with_messages(tmp_path: Path) -> None:
-    said = [{"type": "human", "content": "hi"}, {"type": "ai", "content": "yes?"}, {"type": "human", "content": "who?"}]
-    [query] = read_queries(
-        put(tmp_path, lines({"user_input": said, "retrieved_contexts": [], "response": "Ann"}))
-    ).values()
-    assert query.text == "who?"
-    assert query.column("history") == "user: hi\nassistant: yes?"
-    with pytest.raises(DataError, match="'messages' must be a list of objects with role and content"):
-        read_queries(put(tmp_path, lines({"user_input": [said[0], 5], "retrieved_contexts": [], "response": "Ann"})))
-
-
 def test_the_same_question_twice_is_two_queries_and_files_of_two_applications_agree(tmp_path: Path) -> None:
     one = put(tmp_path, lines(RAGAS[0], RAGAS[0], RAGAS[1]), "one")
     assert len(read_queries(one)) == 3

@@ -32,28 +32,32 @@ def first_of(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
     return next((name for name in names if fields.get(name) not in (None, "")), None)
 
 
-def passage_of(item: Any, id_field: str | None = None) -> dict[str, Any]:
-    """Return id, title, text, metadata and score of a retrieved passage: a library's object or its JSON, or a text."""
+def passage_of(item: Any) -> dict[str, Any]:
+    """Return id, title, text and page of a retrieved passage: a library's object or its JSON, or a text."""
 
     def get(*names: str) -> Any:
-        held = (item.get(name) if isinstance(item, Mapping) else getattr(item, name, None) for name in names)
-        return next((value for value in held if value is not None), None)
+        for name in names:
+            value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+            if value is not None:
+                return value
+        return None
 
     if isinstance(item, str):
         return {"text": item}
     if isinstance(item, tuple | list) and len(item) == 2:  # with its score, a pair in JSON too
-        return {**passage_of(item[0], id_field), "score": item[1]}
+        return passage_of(item[0])
     inner = get(*_INNER)
     if inner is not None:
-        whole = passage_of(inner, id_field)
-        return {**whole, "score": whole.get("score") if get("score") is None else get("score")}
+        return passage_of(inner)
     read, meta = get("get_content"), get("metadata", "meta")
     text = read() if callable(read) else get(*_TEXTS)
-    if text is None and isinstance(resource := get("text_resource"), Mapping):  # LlamaIndex' JSON since 0.12
+    resource = get("text_resource")
+    if text is None and isinstance(resource, Mapping):  # LlamaIndex' JSON since 0.12
         text = resource.get("text")
     meta = meta if isinstance(meta, Mapping) else {}
-    own = meta.get(id_field, "") if id_field else get(*_IDS)
-    passage = {"id": own, "title": get("title") or meta.get("title"), "text": text, "score": get("score")}
-    page = get("page_id") or next((meta[name] for name in _SOURCES if isinstance(meta.get(name), str)), "")
-    # An id has no white space: as folders of texts name their files.
-    return {**passage, "page_id": "_".join(page.split())} if isinstance(page, str) and page.strip() else passage
+    passage = {"id": get(*_IDS), "title": get("title") or meta.get("title"), "text": text}
+    for page in (get("page_id"), *(meta.get(name) for name in _SOURCES)):
+        if isinstance(page, str) and page.strip():
+            # An id has no white space: as folders of texts name their files.
+            return {**passage, "page_id": "_".join(page.split())}
+    return passage

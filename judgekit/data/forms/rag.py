@@ -26,7 +26,6 @@ _RIGHT: Final = (
 _SAID: Final = ("response", "actual_output", "answer", "result", "generation", "output", "data")
 _NAMES: Final = {"query_id": QUERY["id"], "question": ASKED, "answer": _SAID, "answers": _RIGHT}
 _TELLING: Final = {*_CONTEXTS[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
-_ROLES: Final = {"human": "user", "ai": "assistant"}
 _PARTS: Final = ("documents", "source_nodes", "replies", "answers")
 """What a part of a result holds: a component of Haystack's pipeline, a response of LlamaIndex."""
 _GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
@@ -36,27 +35,15 @@ def _entry(fields: Mapping[str, Any], listed: str | None) -> dict[str, Any]:
     """Return the entry of a result or row, whose passages stand under a name."""
     held = {key: first_of(fields, names) for key, names in _NAMES.items()}
     entry = {key: fields[name] if name else None for key, name in held.items()}
-    question = entry["question"]
-    if isinstance(question, list):  # a conversation: its last message of a person is the question
-        turns = [_turn(message) for message in question]
-        entry["messages"] = turns
-        entry["question"] = next((turn["content"] for turn in reversed(turns) if turn["role"] == "user"), None)
     entry["answers"] = _listed(fields, held["answers"])
     # A score of a vector store may be a distance: the order of the list counts, and where a passage comes first.
     ranked: dict[str, dict[str, Any]] = {}
     for item in _listed(fields, listed):
-        passage = {**passage_of(item), "score": None}
+        passage = passage_of(item)
         own = passage.get("id")
         same = f"{passage.get('title') or ''}\n{passage.get('text')}" if own is None else str(own)
         ranked.setdefault(same, passage)
     return {**entry, "ctxs": [*ranked.values()]}
-
-
-def _turn(message: Any) -> dict[str, Any]:
-    """Return a message of a conversation with role and content, as ragas has them by type."""
-    held = message if isinstance(message, dict) else {}
-    kind = held.get("type")
-    return {"role": held.get("role") or _ROLES.get(str(kind), kind), "content": held.get("content")}
 
 
 def _listed(fields: Mapping[str, Any], name: str | None) -> list[Any]:
