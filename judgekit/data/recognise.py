@@ -183,6 +183,7 @@ def _holds(source: str | Path, content: Recognised, kind: str) -> bool:
     record = next(rows, None)
     if record is None:
         return False
+    # What was answered from each passage alone is no answer of an application.
     if kind == "answer" and not content.nested and {"doc_id", "docid"} & {*record.fields}:
         return False
     return all(any(origin.find(record, key) for key in keys) for keys in DECLARED[kind].needs)
@@ -197,6 +198,7 @@ def _told_by_names(held: list[str], content: Recognised) -> list[str]:
         return ["ratings"]
     if {"query_id", "answer"} <= named.keys():
         return ["answer"]
+    # A column `run` or `model` says that an application answered; on its own an answer is the reference.
     if {"query", "answer"} <= {*held} and DECLARED["answer"].marks & fields:
         return ["answer"]
     if {"query", "doc"} <= {*held}:
@@ -229,6 +231,7 @@ def _judges(source: str | Path, content: Recognised) -> bool:
         return True
     if "run" in fields or (DECLARED["run"].marks & fields and "score" not in fields):
         return False
+    # BEIR calls the grade `score`, as runs do: scores of a retriever are not 0, 1 or 2 throughout.
     origin, rows = opened(source, "qrels")
     values = set()
     for record in islice(rows, 1000):

@@ -70,6 +70,7 @@ class OutcomeFound:
         table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
         if table is None:
             return
+        # Results of a pipeline hold the answers of the run that they are.
         own = {name for name in self.runs if self.run_files[name] is file}
         about = {*table["run"]} if "run" in table.columns else own
         problem = self._problem(table, kind, own, about)
@@ -82,7 +83,7 @@ class OutcomeFound:
             known.depths.append(self.longest)
         known.files.append(file)
         known.columns = _placing(table)
-        self.left -= about or self.left
+        self.left -= about or self.left  # rows that name no run are about the only one
         known.rated |= self.files.read(file, kind, partial(candidates, beside_answers=kind == "answer")) or {}
         known.cluster = known.cluster or next((name for name in RATERS if name in table.columns), "")
         if kind == "ratings":

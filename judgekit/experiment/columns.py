@@ -71,7 +71,7 @@ def _of_table(source: str, found: Recognised, kind: str) -> Columns:
     declared = DECLARED_KINDS[kind]
     names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
     fields = found.fields
-    if kind in DECLARED and kind != "answer":  # whose columns may have no header
+    if kind in DECLARED and kind != "answer":  # a TSV of topics has no header: its columns go by their number
         origin, rows = opened(source, kind)
         names, first = {**origin.names}, next(rows, None)
         fields = fields if first is None else tuple(map(str, first.fields))

@@ -153,7 +153,7 @@ class _Survey:
             measure=self._measure(asked, self.docs, depth),
         )
         problems = self._check(plan, asked)
-        for file in self.files.all:
+        for file in self.files.all:  # once all others had their turn
             file.leave("no other file needs it")
             if file.unknown_table and not file.taken:
                 self.files.cautions.append(f"{file.name} is not used: nothing says what its columns hold.")
@@ -315,6 +315,7 @@ class _Survey:
             docs = self.files.read(file, "doc", read_docs)
             if docs is not None:
                 read.append(({doc_id for doc_id in left if doc_id in docs}, file, docs))
+        # A collection may stand in halves, and a second export of it beside them.
         for held, file, docs in sorted(read, key=lambda entry: -len(entry[0])):
             if held & left or (not held and not self.docs_files):
                 left -= held
@@ -337,6 +338,7 @@ class _Survey:
                 f" {next(iter(queries))!r}"
             )
         elif lost > len(there):
+            # TREC's runs hold 43 of MS MARCO's 6,980 questions: the others would score 0 everywhere.
             cautions.append(
                 f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
             )
@@ -391,6 +393,7 @@ class _Survey:
         why = incomparable(runs, measure)
         if not why:
             return "nDCG"
+        # Where the first relevant passage stands is told by any chunking; how many there are depends on the cuts.
         self.files.cautions.append(f"the decision is about RR@{depth}, not nDCG. {why}")
         return "RR"
 
@@ -449,6 +452,7 @@ def _long(file: Input, docs: Docs) -> str:
 
 def _of_split(file: Input, queries: Queries, ids: set[str]) -> Queries:
     """Return the queries of the split of a BEIR folder that runs are about, which the experiment names as well."""
+    # One file holds the questions of train, dev and test: only those of one split belong to its judgments.
     folder = file.path.parent
     if not any(folder.glob("corpus.jsonl*")):
         return queries

@@ -130,6 +130,7 @@ def clustered(questions: Sequence[str], log: Sequence[str], seed: int = 1) -> tu
     except ValueError:  # no word stands in two questions and not in most of them
         return (), float("nan")
     best, silhouette = None, -1.0
+    # More clusters than different questions cannot be told apart.
     different = len({tuple(sorted(topical(text))) for text in users})
     for count in range(2, min(_MOST_CLUSTERS, len(users) // _PER_CLUSTER, different - 1) + 1):
         model = KMeans(count, n_init=3, random_state=seed).fit(theirs)
@@ -213,6 +214,7 @@ def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
     table = np.array([[looks.asking, len(looks.words) - looks.asking] for looks in (own, users)])
     if abs(own.share - users.share) > _EFFECT and fisher_exact(table).pvalue < _CERTAIN:
         differences.append(f"{own.share:.0%} in the form of a question, in the log {users.share:.0%}")
+    # The log's own other half says how many words are new in any questions: by itself a small share shows nothing.
     half = len(users.words) // 2
     vocabulary = set(chain.from_iterable(users.words[:half]))
     mine, theirs = own.known(vocabulary), users.known(vocabulary, half)

@@ -45,6 +45,7 @@ def _workbook(path: Path) -> Iterator[Any]:
 def sheets(path: Path) -> list[str]:
     """Return the names of the sheets of an Excel file that hold anything."""
     with _workbook(path) as book:
+        # New workbooks come with empty sheets, which nobody meant as data.
         return [sheet.title for sheet in book.worksheets if any(map(any, sheet.iter_rows(values_only=True)))]
 
 
