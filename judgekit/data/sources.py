@@ -208,37 +208,37 @@ def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     """Return the query, doc and number of each row of a run or of qrels, column by column where that can be done."""
+    path, spec = place
     rows, guessed = None, False
-    if place.format.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in place.format.options:
-        layout = _layout(*place, kind)
-        guessed = layout.guessed
-        with suppress(*NOT_PLAIN):
-            rows = _by_column(place.path, layout, kind)
+    if spec.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in dict(spec.params):
+        layout = _layout(path, spec, kind)
+        table, guessed = layout.table, layout.guessed
+        columns: Sequence[str] = ()
+        if table is not None:
+            columns = table.columns
+        elif layout.form is PARQUET:
+            columns = parquet_columns(path)
+        held, names, number = {*columns}, layout.names, DECLARED[kind].number
+        ranked = kind == "run" and not held.intersection(names[number])
+        if ranked:
+            number = "rank"
+        roles = [*map(held.intersection, (names["query"], names["doc"], names[number]))]
+        # Of a column that stands there twice, or holds several runs, a record tells the line.
+        twice = table is not None and table.header and len(held) < len(columns)
+        several = kind == "run" and "run" in columns
+        if [*map(len, roles)] == [1, 1, 1] and not twice and not several:
+            wanted = [*chain(*roles)]
+            with suppress(*NOT_PLAIN):
+                rows = parquet_pairs(path, wanted) if table is None else text_pairs(path, table, wanted)
+                if ranked:
+                    rows = rows._replace(values=-rows.values)
     if rows is None:
         rows = pairs_by_record(place, kind)
     if not len(rows.values) and not may_be_empty:
-        raise DataError(f"is empty; expected {DECLARED[kind].expected}", place.path)
-    return _in_order_of_rank(rows, place.path) if guessed and kind == "run" else rows
-
-
-def _by_column(path: Path, layout: _Layout, kind: str) -> Pairs | None:
-    """Return the same from columns; None if their names do not tell which, so that a record has to tell the line."""
-    table = layout.table
-    columns: Sequence[str] = ()
-    if table is not None:
-        columns = table.columns
-    elif layout.form is PARQUET:
-        columns = parquet_columns(path)
-    ranked = kind == "run" and not {*columns} & {*layout.names["score"]}
-    wanted = []
-    for key in ("query", "doc", "rank" if ranked else DECLARED[kind].number):
-        wanted.append([name for name in columns if name in layout.names[key]])
-    twice = table is not None and table.header and len({*columns}) < len(columns)
-    if twice or [*map(len, wanted)] != [1, 1, 1] or (kind == "run" and "run" in columns):
-        return None
-    names = [*chain(*wanted)]
-    rows = parquet_pairs(path, names) if table is None else text_pairs(path, table, names)
-    return rows._replace(values=-rows.values) if ranked else rows
+        raise DataError(f"is empty; expected {DECLARED[kind].expected}", path)
+    if guessed and kind == "run":
+        return _in_order_of_rank(rows, path)
+    return rows
 
 
 def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | None] = lambda _: None) -> Pairs:
