@@ -75,7 +75,9 @@ def _known(run: Run, many: str, ids: Iterable[str], known: Queries | Docs) -> No
 def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[str]:
     """Yield a sentence for each file or table, by name, whose ranks say the opposite of its scores, as distances do."""
     for name, held in runs.items():
-        whose = f"run {name!r} ({held})" if isinstance(held, str | Path) else f"run {name!r}"
+        whose = f"run {name!r}"
+        if isinstance(held, str | Path):
+            whose += f" ({held})"
         query, rank, score = _first_rows(held)
         ranked = not np.isnan(rank).all()
         order = np.lexsort((rank, query))
@@ -85,7 +87,9 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
         steps = np.diff(score[order])[below]
         up, down = (steps > 0).sum(), (steps < 0).sum()
         if ranked and up > _CONTRADICTED * (up + down):
-            among = f"{up / (up + down):.0%} of the time" if down else "always"
+            among = "always"
+            if down:
+                among = f"{up / (up + down):.0%} of the time"
             yield (
                 f"{whose}: its scores contradict its ranks ({among} the next rank has the higher score)."
                 " Documents are ordered by score, highest first: negate distances, or give ranks without scores"
@@ -199,7 +203,9 @@ def remarks(labeling: Labeling) -> Iterator[str]:
         yield f"{name} was in doubt about {share}, which the second labeler labeled."
     met = counts[counts["met"] == 1]["query_id"].nunique()
     if counts["met"].notna().any() and met < FEW * total:
-        few = f"judges documents of only {met:,} of {total:,} queries" if met else "judges none of the documents"
+        few = "judges none of the documents"
+        if met:
+            few = f"judges documents of only {met:,} of {total:,} queries"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"
 
 

@@ -262,7 +262,9 @@ class Source:
         present = [name for name in self.names[key] if record.fields.get(name) is not None]
         if any(record.fields[name] != record.fields[present[0]] for name in present[1:]):
             both = " and ".join(map(repr, present))
-            way = f"e.g. {self.format}({key}={present[0]}):{self.path.name}" if self.path else "by renaming the other"
+            way = "by renaming the other"
+            if self.path:
+                way = f"e.g. {self.format}({key}={present[0]}):{self.path.name}"
             raise self.error(record, f"has {both}; choose one, {way}")
         return present[0] if present else None
 
@@ -272,7 +274,9 @@ class Source:
         if null := next(filter(record.fields.__contains__, names), None):
             return self.error(record, f"{null!r} must be a string, not null")
         have = ", ".join(map(repr, record.fields)) or "none"
-        either = f" (or {', '.join(map(repr, others))})" if others else ""
+        either = ""
+        if others:
+            either = f" (or {', '.join(map(repr, others))})"
         hint = nearest(name, map(str, record.fields))
         return self.error(record, f"this {self.what} lacks the field {name!r}{either}; it has: {have}.{hint}")
 
@@ -326,7 +330,8 @@ class Source:
         columns = {}
         for name, value in record.fields.items():
             if name not in self._known and not isinstance(value, list | dict):
-                columns[name] = self.checked(record, name, text_cell, "" if value is None else str(value))
+                text = "" if value is None else str(value)
+                columns[name] = self.checked(record, name, text_cell, text)
         return columns
 
     def each(
@@ -401,7 +406,8 @@ def rows_of(
     for record in records:
         query, doc, number = source.get(record, "query"), source.get(record, "doc"), source.get(record, value)
         if value == "score":
-            scored = number is not None if scored is None else scored
+            if scored is None:
+                scored = number is not None
             if scored != (number is not None):
                 raise source.error(record, "some passages of this file have a 'score' and others do not")
             name = record.fields.get("run") or run

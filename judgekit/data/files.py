@@ -125,7 +125,8 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
     if _ODD_CELL.search(data) or len(set(header)) < len(header):
         return None
     kinds = {**table.columns, **table.optional}
-    types = {name: pa.float64() if kinds.get(name) in ("int", "float") else pa.string() for name in header}
+    types = dict.fromkeys(header, pa.string())
+    types |= {name: pa.float64() for name in header if kinds.get(name) in ("int", "float")}
     try:
         columns = TextTable(header, delimiter, header=True).read(in_arrow(data.rstrip(b"\r\n") + b"\n"), types)
         return table.check(columns.read_all().rename_columns(header).to_pandas(), path)
@@ -245,7 +246,9 @@ def other_form(table: Table, source: str | Path) -> pd.DataFrame | None:
     path = Path(text)
     if table.name not in (SCORES.name, QUALITY.name) or spec.name not in ("auto", *LAYOUTS) or not path.is_file():
         return None
-    layout = _layout(path) if spec.name == "auto" else spec.name
+    layout = spec.name
+    if layout == "auto":
+        layout = _layout(path)
     if not layout:
         return None
     frame = _values(path, LAYOUTS[layout])
@@ -266,8 +269,9 @@ def _answers(source: str | Path) -> pd.DataFrame | None:
         answer = record.fields["answer"]
         if isinstance(answer, list | dict):
             raise origin.error(record, f"the answer must be a text, not {kind_of(answer)}")
-        row = {**record.fields, "query_id": origin.get(record, "id"), "answer": "" if answer is None else answer}
-        rows.append(row)
+        if answer is None:
+            answer = ""
+        rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})
     further = [name for name in ("run", *RATED) if any(name in row for row in rows)]
     return pd.DataFrame(rows, columns=["query_id", "answer", *further])
 
@@ -279,9 +283,9 @@ def _layout(path: Path) -> str:
     if len(start) > _CUT_OFF:
         texts.pop()
     rows = [words for words in map(str.split, texts) if words and words[0] not in _COUNTS]
-    width = len(rows[0]) if rows else 0
-    if width not in (2, 3):
+    if not rows or len(rows[0]) not in (2, 3):
         return ""
+    width = len(rows[0])
     for row in rows:
         if len(row) != width or not math.isfinite(as_number(row[-1])):
             return ""

@@ -128,10 +128,9 @@ def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
             run = read_run(held, given)
         else:
             held = _rows(held, "run", _ONE_RUN, f"run {name!r}")
-            several = held["run"].nunique() if "run" in held else 1
-            if several > 1:
+            if "run" in held and held["run"].nunique() > 1:
                 raise UsageError(
-                    f"the table of run {name!r} holds {several} runs, by its column 'run': give each by"
+                    f"the table of run {name!r} holds {held['run'].nunique()} runs, by its column 'run': give each by"
                     " its name, {name: rows for name, rows in table.groupby('run')}"
                 )
             run = Run.from_frame(held, name)

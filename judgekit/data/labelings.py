@@ -113,9 +113,12 @@ class Scale:
     def __str__(self) -> str:
         if self.kind not in ("grades", "means"):
             return self.kind
-        low = f"{self.low}.." if self.low else ""
-        min_rel = "" if self.min_rel == 1 else f":{self.min_rel}"
-        return f"{self.kind}:{low}{self.high}{min_rel}"
+        text = f"{self.kind}:{self.high}"
+        if self.low:
+            text = f"{self.kind}:{self.low}..{self.high}"
+        if self.min_rel != 1:
+            text += f":{self.min_rel}"
+        return text
 
     @property
     def integral(self) -> bool:
@@ -139,7 +142,9 @@ class Scale:
         if not math.isfinite(value):
             return f"{value} is not finite"
         if self.integral and value != int(value):
-            cure = f" (for means of such grades declare {replace(self, kind='means')})" if self.kind == "grades" else ""
+            cure = ""
+            if self.kind == "grades":
+                cure = f" (for means of such grades declare {replace(self, kind='means')})"
             return f"{value:g} is not a whole number, which the scale {self} needs{cure}"
         if not self.low <= value <= self.high:
             return f"{value:g} is outside the scale {self} ({self.low} to {self.high})"
@@ -359,7 +364,9 @@ class Labeling(NotebookRepr):
             core["status"] = take(strings([*_CODES]), self.row_status[rows])
         labels: pd.DataFrame = pa.table(core).to_pandas()
         further = [*filter(names.__contains__, self._further.column_names)]
-        return labels.join(gather(self._further.select(further), rows).to_pandas()) if further else labels
+        if further:
+            labels = labels.join(gather(self._further.select(further), rows).to_pandas())
+        return labels
 
     def columns(self, rows: Ints, *names: str) -> list[list[Any]]:
         """Return further columns that the labeling was built from, for some rows in its order; None if absent."""

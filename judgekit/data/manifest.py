@@ -64,17 +64,14 @@ def _sha256(path: Path) -> str:
         return _hashed(path)
     from judgekit.data.readers import fingerprint
 
-    key = fingerprint(path, "sha256")
-    kept = cache_folder() / "docs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:24]}.sha256"
+    kept = cache_folder() / "docs" / f"{fingerprint(path, str(path.resolve()))[:32]}.sha256"
     with suppress(OSError):
-        before, _, known = kept.read_text().partition(" ")
-        if before == key and len(known) == 64:
-            return known
+        return kept.read_text()
     sha256 = _hashed(path)
     with suppress(OSError):
         kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = temporary(kept)
-        partial.write_text(f"{key} {sha256}")
+        partial.write_text(sha256)
         partial.replace(kept)
     return sha256
 

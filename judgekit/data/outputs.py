@@ -34,10 +34,14 @@ def check_folder(folder: Path, names: Iterable[str], overwrite: bool | None = No
     there = [path for path in (folder / name for name in names) if exists(path)]
     check_outputs(*there)
     if there and not overwrite and not is_results_folder(folder):
-        more = f" and {len(there) - 1:,} more" if len(there) > 1 else ""
-        advice = "choose another --out" + (", or add --overwrite" if overwrite is not None else "")
+        more = advice = ""
+        if len(there) > 1:
+            more = f" and {len(there) - 1:,} more"
+        if overwrite is not None:
+            advice = ", or add --overwrite"
         raise UsageError(
-            f"{there[0]}{more} would be replaced, and {folder} does not hold results of judgekit: {advice}"
+            f"{there[0]}{more} would be replaced, and {folder} does not hold results of judgekit: choose another"
+            f" --out{advice}"
         )
 
 

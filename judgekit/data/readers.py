@@ -187,7 +187,7 @@ class DiskDocs:
 
 def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
     """Open a collection by its index, built if none fits, for this process alone where the folder cannot be written."""
-    folder = Path(cache_folder() if index is None else index) / "docs"
+    folder = Path(index or cache_folder()) / "docs"
     whose = hashlib.sha256(f"{place.path.resolve()} {source}".encode()).hexdigest()[:24]
     name = f"{whose}-{fingerprint(place.path, source)[:24]}"
     with ExitStack() as stack:

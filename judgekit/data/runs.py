@@ -173,7 +173,9 @@ class Run:
 
     def with_ties(self, ties: Ties) -> Run:
         """Return the run with documents of equal score in another order."""
-        return self if ties is self.ties else Run.from_frame(self.frame(), self.name, ties=ties)
+        if ties is self.ties:
+            return self
+        return Run.from_frame(self.frame(), self.name, ties=ties)
 
     @cached_property
     def _query_index(self) -> dict[str, int]:

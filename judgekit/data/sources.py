@@ -177,10 +177,11 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
     if layout.table is not None and not layout.table.header:
         options["header"] = ",".join(layout.table.columns)
     first, rows = telling(flat_records(layout.form, path, Spec(layout.form.name, tuple(options.items()))))
-    form = form_named(spec.name) if spec.name in forms() else None
-    if form is None or not form.nested:
-        told = nested_form(first) if names is declared.names else None
-        form = told[0] if told else None
+    form = None
+    if spec.name in forms() and form_named(spec.name).nested:
+        form = form_named(spec.name)
+    elif names is declared.names and (told := nested_form(first)):
+        form = told[0]
     if first and spec.name != DICT.name:
         _refuse_columns(path, first[0], names)
     if form is None:

@@ -311,7 +311,7 @@ def convert(
         run = read_run(source)
         write_run(run, out)
         return f"a run of {len(run):,} rows"
-    labeling = read_qrels(source, scale=Scale.parse(scale) if scale else None)
+    labeling = read_qrels(source, scale=None if scale is None else Scale.parse(scale))
     write_qrels(labeling, out, min_grade)
     obtained = labeling.counts()[Status.OK]
     written = f"{obtained:,} labels"

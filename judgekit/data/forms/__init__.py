@@ -18,7 +18,7 @@ from itertools import chain, islice, starmap
 from pathlib import Path
 from typing import Any, Final
 
-from judgekit.data.fields import QUERY, TABULAR, Source
+from judgekit.data.fields import DECLARED, QUERY, TABULAR, Source
 from judgekit.data.forms.delimited import CSV, TREC, TSV
 from judgekit.data.forms.entry import ENTRY, PASSAGE, content_id, hashed
 from judgekit.data.forms.expected import EXPECTED
@@ -87,7 +87,9 @@ def flat_form(beginning: Beginning, kinds: Iterable[str] = ()) -> DataForm:
         return TREC  # whose reader names the line
     if not beginning.start:
         raise DataError(f"is empty; expected {beginning.expected}", path)
-    begins = f"begins with {beginning.row[:40]!r}" if beginning.row.isprintable() else "is not a text file"
+    begins = "is not a text file"
+    if beginning.row.isprintable():
+        begins = f"begins with {beginning.row[:40]!r}"
     raise DataError(f"{begins}; expected {beginning.expected}", path, 1)
 
 
@@ -172,7 +174,7 @@ def inside(
 def _unfolded(form: DataForm, source: Source, records: Iterable[DataRecord], kind: str) -> Iterator[DataRecord]:
     entries = source if kind == "query" else source.of(ENTRY, "entry")
     counts = Counter[tuple[str, str]]()
-    number = "score" if kind == "run" else "relevance"
+    number = DECLARED[kind].number
     for record in records:
         entry = entry_of(form, entries, record)
         if "rows" in entry:

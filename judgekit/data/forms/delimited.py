@@ -91,7 +91,9 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
         quoting=csv.QUOTE_NONE if quote == "none" else csv.QUOTE_MINIMAL,
         strict=True,
     )
-    header = [name.strip() for name in str(options["header"]).split(",")] if "header" in options else None
+    header: list[str] = []
+    if "header" in options:
+        header = [name.strip() for name in str(options["header"]).split(",")]
     while True:
         start = rows.line_num + 1
         texts.clear()
@@ -105,7 +107,7 @@ def _delimited(syntax: str, path: Path, options: Mapping[str, Value]) -> Iterato
         if row is None:
             return
         each_a_row = len(texts) > 1 and all(text.count(delimiter) == len(row) - 1 > 0 for text in texts)
-        if header is None:
+        if not header:
             header = row
             twice = sorted(name for name in header if header.count(name) > 1)
             if twice:

@@ -29,7 +29,7 @@ def _texts(folder: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     most = options.get("cut")
     if most is not None and not (isinstance(most, int) and most >= _LEAST):
         raise UsageError(f"cut={most}: expected the most characters of a passage, at least {_LEAST}")
-    files = text_files(folder) if folder.is_dir() else []
+    files = folder.is_dir() and text_files(folder)
     if not files:
         raise DataError(f"is not a folder with text files ({', '.join(TEXTS)})", folder)
     for file in files:
