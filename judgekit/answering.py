@@ -230,13 +230,16 @@ def import_answers(
 
 def check_references(queries: Queries, answering: Answering) -> None:
     """Refuse to pay for answers that cannot be rated."""
-    can_rate = any(not metric.needs_references for metric in answering.metrics)
-    if can_rate or not answering.metrics or any(query.answers for query in queries.values()):
+    names = []
+    for metric in answering.metrics:
+        if not metric.needs_references:
+            return
+        names.append(metric.name)
+    if not names or any(query.answers for query in queries.values()):
         return
-    names = ", ".join(metric.name for metric in answering.metrics)
     raise UsageError(
-        f"answers are compared with reference answers ({names}), and no query has any. Add ratings, a metric that"
-        " needs no references, such as grounded, or name as outcome a labeler whose labels you trust"
+        f"answers are compared with reference answers ({', '.join(names)}), and no query has any. Add ratings, a"
+        " metric that needs no references, such as grounded, or name as outcome a labeler whose labels you trust"
     )
 
 
@@ -348,8 +351,10 @@ async def answer_modes(
     if collection is not None:
         return table
     # Without the columns run and depth where the table of answers had none.
-    nowhere = [column for column in ("run", "depth") if len(table) and table[column].isna().all()]
-    return RATINGS.check(table.drop(columns=nowhere))
+    for column in ("run", "depth"):
+        if len(table) and table[column].isna().all():
+            table = table.drop(columns=column)
+    return RATINGS.check(table)
 
 
 async def _rated(

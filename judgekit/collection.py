@@ -93,7 +93,8 @@ class Collection:
         """Return the collection with some queries alone, in its own order."""
         wanted = set(query_ids)
         queries = {query_id: query for query_id, query in self.queries.items() if query_id in wanted}
-        return replace(self, queries=queries, runs=tuple(run.only(queries) for run in self.runs))
+        runs = [run.only(queries) for run in self.runs]
+        return replace(self, queries=queries, runs=tuple(runs))
 
     @cached_property
     def pairs(self) -> dict[str, list[str]]:

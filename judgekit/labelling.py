@@ -74,10 +74,11 @@ async def label_pool(
         pairs = session.resolve(resolved, labeler, f"label {name}", total, size=lambda unit: len(unit.docs))
         async for unit, outcomes in pairs:
             of_unit = checked(labeler, unit, outcomes)
-            spans = {doc.doc_id: span for doc in unit.docs if (span := where(doc))}
-            if spans:
-                for label in of_unit:
-                    label.extra = {**spans.get(label.doc_id, {}), **label.extra}
+            spans = {doc.doc_id: where(doc) for doc in unit.docs}
+            for label in of_unit:
+                span = spans.get(label.doc_id)
+                if span:
+                    label.extra = {**span, **label.extra}
             labels.extend(of_unit)
             made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(of_unit)
             if len(labels) >= _KEPT:
@@ -85,7 +86,7 @@ async def label_pool(
         table = kept.table(rows())
     # Labelers that ask nobody have no origin, and two empty columns would only be in the way.
     if not any(map(any, origins)):
-        table = table.select([column for column in table.column_names if column not in _ORIGIN])
+        table = table.drop_columns(list(_ORIGIN))
     return Labeling(name, labeler.scale, table)
 
 
@@ -145,10 +146,12 @@ def stored_outcomes(labeler: Labeler, unit: Unit, session: Session) -> Sequence[
     """Return the stored outcomes of a unit; [] unless all are there."""
     outcomes: list[Outcome] = []
     while wave := labeler.requests(unit, outcomes):
-        found = session.lookup([request.key for request in wave])
-        if not all(request.key in found for request in wave):
-            return []
-        outcomes += [found[request.key] for request in wave]
+        keys = [request.key for request in wave]
+        found = session.lookup(keys)
+        for key in keys:
+            if key not in found:
+                return []
+            outcomes.append(found[key])
     return outcomes
 
 

@@ -146,7 +146,7 @@ class Register:
         for step, before, after in self._steps.values():
             beside = before or after
             if beside is not None:
-                names = [one.name for one in order]
+                names = [other.name for other in order]
                 if beside not in names:
                     raise UsageError(
                         f"the step {step.name!r} stands beside another: {not_among('step', beside, names)}"

@@ -149,8 +149,9 @@ settings_of: Callable[[type], dict[str, Setting]] = cache(_found_settings)
 
 def _setting(kind: type, declared: Any, hint: Any) -> Setting:
     if get_origin(hint) in (Union, types.UnionType):
-        given = [one for one in get_args(hint) if one is not type(None)]
-        hint = given[0] if len(given) == 1 else hint
+        given = [part for part in get_args(hint) if part is not type(None)]
+        if len(given) == 1:
+            (hint,) = given
     common = {"bounds": bounds_of(declared), "short": declared.metadata.get("short", "")}
     if get_origin(hint) is Literal:
         return Setting(declared.name, declared.default, str, get_args(hint), **common)

@@ -206,9 +206,10 @@ def contest(
     metric = deciding.metrics[answers.metrics.index(outcome)]
     made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))
     # Bounds are about groups, and with fewer than these none would ever be narrow enough to stop.
-    groups = len(np.unique(made.groups)) if made.groups is not None else LEAST
-    if groups < LEAST:
-        raise UsageError(f"choose needs at least {LEAST} groups of questions, and there are {groups}")
+    if made.groups is not None:
+        groups = len(np.unique(made.groups))
+        if groups < LEAST:
+            raise UsageError(f"choose needs at least {LEAST} groups of questions, and there are {groups}")
     return made
 
 

@@ -84,7 +84,9 @@ class RunConfig(_Section):
     @model_validator(mode="before")
     @classmethod
     def _file_alone(cls, given: Any) -> Any:
-        return {"file": given} if isinstance(given, str) else given
+        if isinstance(given, str):
+            return {"file": given}
+        return given
 
 
 def _form_of(cls: type[Any], name: str, base: type[BaseModel] = _Section) -> type[BaseModel]:
@@ -245,9 +247,9 @@ class AnswersConfig(_Section, OutcomeConfig):
 
     @model_validator(mode="after")
     def _some_quality(self) -> AnswersConfig:
-        twice = next((metric for metric in self.metrics if self.metrics.count(metric) > 1), None)
-        if twice is not None:
-            raise ValueError(f"metrics names {twice!r} twice")
+        for metric in self.metrics:
+            if self.metrics.count(metric) > 1:
+                raise ValueError(f"metrics names {metric!r} twice")
         outcome = self.declared.outcome  # raises where the scale is unknown, whatever else the table holds
         if not (self.metrics or self.ratings or self.imported or outcome):
             raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")
@@ -362,8 +364,10 @@ class Config(_Section):
 
 def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _without_none(v) for k, v in value.items() if v is not None}
-    return [_without_none(v) for v in value] if isinstance(value, list) else value
+        return {key: _without_none(held) for key, held in value.items() if held is not None}
+    if isinstance(value, list):
+        return [_without_none(held) for held in value]
+    return value
 
 
 def read_servers(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Price]]:
@@ -528,7 +532,9 @@ def _experiment_of(folder: Path) -> Path | None:
 def of_another(folder: Path, config: Config) -> str | None:
     """Return the experiment file that a results folder came from, if that is another one."""
     other = _experiment_of(folder)
-    return None if other is None or other.resolve() == config.path.resolve() else str(other)
+    if other is None or other.resolve() == config.path.resolve():
+        return None
+    return str(other)
 
 
 def config_of(folder: Path) -> Config:

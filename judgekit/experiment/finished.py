@@ -38,7 +38,9 @@ class Opened(NamedTuple):
 
 def open_results(source: Path) -> Opened:
     """Return what an experiment file or a results folder holds."""
-    return read_results(source) if source.is_dir() else Opened(prepare(source, keys=False), {}, pd.DataFrame())
+    if source.is_dir():
+        return read_results(source)
+    return Opened(prepare(source, keys=False), {}, pd.DataFrame())
 
 
 def read_results(folder: Path) -> Opened:
@@ -93,7 +95,7 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
 
 def draw(folder: Path, *, texts: bool = True, results: Results | None = None) -> Results:
     """Write ``report.html`` of a results folder anew, and return what it shows."""
-    results = load(folder) if results is None else results
+    results = results or load(folder)
     write_html(results, folder / "report.html", backing_of(folder, texts))
     return results
 

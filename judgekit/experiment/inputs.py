@@ -77,12 +77,16 @@ class Input:
     @property
     def given(self) -> str:
         """The file as readers take it."""
-        return f"{self.form}:{self.path}" if self.form else str(self.path)
+        if self.form:
+            return f"{self.form}:{self.path}"
+        return str(self.path)
 
     @property
     def written(self) -> str:
         """The file as the experiment names it."""
-        return f"{self.form}:{self.source}" if self.form else self.source
+        if self.form:
+            return f"{self.form}:{self.source}"
+        return self.source
 
     @property
     def nested(self) -> bool:
@@ -167,8 +171,10 @@ class Input:
         """Note why a file is left aside, unless it is used or a reason is known."""
         if self.taken or self.why:
             return
-        looks = " or ".join(KINDS.get(kind, kind) for kind in self.kinds)
-        self.why = f"not used: it looks like {looks}, but {why}" if looks else "not used"
+        self.why = "not used"
+        if self.kinds:
+            looks = " or ".join(KINDS.get(kind, kind) for kind in self.kinds)
+            self.why += f": it looks like {looks}, but {why}"
 
 
 def _holds_traces(path: Path) -> bool:
@@ -336,7 +342,9 @@ def common_folder(files: Sequence[Path]) -> Path:
     """Return the folder that files lie in, relative to the current one if it is below."""
     folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
     here = Path.cwd()
-    return Path(os.path.relpath(folder, here)) if folder.is_relative_to(here) else folder
+    if folder.is_relative_to(here):
+        return Path(os.path.relpath(folder, here))
+    return folder
 
 
 def question_column(file: Input) -> str:

@@ -71,9 +71,10 @@ def listed(content: Mapping[str, Any], folder: Path) -> tuple[Entry, ...]:
             code = hashlib.sha256(path.read_bytes()).hexdigest()
             found.add(Entry("import", name, code, str(path.resolve())))
     endpoints = content.get("endpoints")
-    for endpoint in endpoints.values() if isinstance(endpoints, Mapping) else ():
-        if isinstance(endpoint, Mapping):
-            found.update(_of_endpoint(endpoint))
+    if isinstance(endpoints, Mapping):
+        for endpoint in endpoints.values():
+            if isinstance(endpoint, Mapping):
+                found.update(_of_endpoint(endpoint))
     return tuple(sorted(found))
 
 
