@@ -136,6 +136,7 @@ class _AnswerAndRatings:
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave for the answer, then for each rating."""
+        # All replies are one list: those of the answer first, then rating by rating.
         wave, count = play(self.answerer, unit, replies)
         if wave:
             return wave
@@ -150,6 +151,7 @@ class _AnswerAndRatings:
     def most(self, unit: Unit, /) -> int | None:
         """Return the most requests that a unit takes, None where the answerer or a metric does not say."""
         total = most_requests(self.answerer, unit)
+        # How many requests a rating takes does not depend on what the answer will say.
         to_come = Answered(unit.query, Answer(""))
         for metric in self.answering.llm_metrics:
             ratings = metric.most(to_come)

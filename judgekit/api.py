@@ -112,6 +112,7 @@ def answer(
         ConfigError, DataError, UsageError, StoppedError: as for `label`.
     """
     named_depths = {depths} if isinstance(depths, int) else set(depths)
+    # 0 is the control, without documents; it is no depth of a list.
     wanted = sorted(named_depths - {0})
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     collection = None

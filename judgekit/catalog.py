@@ -121,6 +121,7 @@ class Spelled:
         given = Spec(self.kind, tuple(Spelled.options(self).items()))
         known = _options(type(self))
         values = {one.field: one.read(getattr(self, one.field), f"{given}: {name}") for name, one in known.items()}
+        # A copy: what a notebook holds may be bound to another folder next.
         made = replace(self, **values)
         if context is not None or "context" in vars(self):
             object.__setattr__(made, "context", self.context if context is None else context)

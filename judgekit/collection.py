@@ -64,6 +64,7 @@ class Collection:
         if depth < 1:
             raise UsageError(f"the depth, the number of documents used from each list, must be at least 1, not {depth}")
         notes: list[str] = []
+        # Cut first: what lies below the pool need not be in the collection.
         given = [run.cut(depth) for run in as_runs(runs, notes)]
         questions, documents = as_queries(queries), as_docs(docs, cache)
         check_runs(given, questions, documents)

@@ -43,6 +43,7 @@ class Context:
 
     def path(self, text: str) -> Path:
         """Return a file's path, relative ones being relative to ``base``."""
+        # A prompt or a file of labels is an input like any other, and the manifest lists it.
         path = resolved(text, self.base)
         note_read(path)
         return path

@@ -47,6 +47,7 @@ async def label_pool(
     units: Sequence[Unit] | None = None,
 ) -> Labeling:
     """Label every pair of the pool, or of some units."""
+    # The spelling has the options: two labelings by one labeler need two names.
     name = name or str(labeler.spec)
     if units is None:
         total = collection.n_pairs

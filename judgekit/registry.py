@@ -131,6 +131,7 @@ class Register:
 
     def load(self) -> Register:
         """Import the plug-ins that have not been imported, and return itself."""
+        # First: a plug-in that is being imported may ask for the register itself.
         home, self._home = self._home, ""
         if home:
             for module in iter_modules(import_module(home).__path__, f"{home}."):

@@ -106,6 +106,7 @@ class Setting:
         Raises:
             UsageError: it is of another type or out of its bounds.
         """
+        # A default need not keep to the bounds: None is no number.
         if value == self.default and type(value) is type(self.default):
             return value
         if self.choices:
@@ -188,6 +189,7 @@ def read_options(kind: type, spec: Spec) -> dict[str, Any]:
 def attributes(kind: type) -> dict[str, str]:
     """Return what a class and those that it is made from say of their fields, under ``Attributes:`` in docstrings."""
     told: dict[str, str] = {}
+    # From the base down: a class may say of an inherited field what it means there.
     for base in kind.__mro__[-2::-1]:
         listed = _ATTRIBUTE.findall("    " + sections(base).get("Attributes", ""))
         told |= {name: " ".join(text.split()) for name, text in listed}

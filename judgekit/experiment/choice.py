@@ -22,11 +22,13 @@ from judgekit.data.streams import write_atomic
 
 def points(quality: float) -> str:
     """Return quality in points."""
+    # A difference of nothing must not read as a small loss.
     return f"{100 * quality:.1f}".replace("-0.0", "0.0").replace("-", "−")
 
 
 def at_most(bound: float) -> str:
     """Return a bound in points, rounded up."""
+    # Up: a bound that is said has to hold.
     return f"{math.ceil(1000 * bound - 1e-9) / 10:.1f}"
 
 

@@ -243,6 +243,7 @@ class _Course:
         contest, rules = self.contest, self.contest.rules
         left = np.ones(len(contest.runs), np.bool_)
         begin, answers = 0, 0
+        # Each other run may be shown to be worse by chance: they share the error.
         error = rules.error / (len(contest.runs) - 1)
         for end in contest.order.ends:
             block = contest.block(begin, end, {contest.runs[run] for run in np.flatnonzero(left)})
@@ -281,6 +282,7 @@ class _Course:
     def _take(self, table: pd.DataFrame, begin: int, end: int) -> None:
         """Take in the answers of a block."""
         asked = [self.contest.questions[place] for place in self.contest.order.places[begin:end]]
+        # In the order of asking, whatever order the replies came in.
         values = table.pivot(index="run", columns="query_id", values="value")
         self.quality[:, begin:end] = values.reindex(index=list(self.contest.runs), columns=asked)
 

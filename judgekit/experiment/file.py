@@ -46,6 +46,7 @@ _Several = Annotated[list[str], BeforeValidator(lambda given: [given] if isinsta
 
 
 class _Section(BaseModel):
+    # Strictly: a "5" in quotes is as often a mistake as it is a number.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -354,6 +355,7 @@ class Config(_Section):
 
     def updated(self, **sections: Mapping[str, Any]) -> Config:
         """Return the experiment with other values of some keys, by section: ``config.updated(data={"limit": 10})``."""
+        # Not checked again: the values come from commands and from `prepare`, which have checked them.
         changed = {name: getattr(self, name).model_copy(update=dict(keys)) for name, keys in sections.items()}
         return self.model_copy(update=changed)
 

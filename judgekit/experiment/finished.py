@@ -40,6 +40,7 @@ def open_results(source: Path) -> Opened:
     """Return what an experiment file or a results folder holds."""
     if source.is_dir():
         return read_results(source)
+    # Nothing is asked: the keys that a run needs may be elsewhere.
     return Opened(prepare(source, keys=False), {}, pd.DataFrame())
 
 

@@ -56,6 +56,7 @@ _UNKNOWN: Final = exactly(math.nan)
 def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
     """Return how far the runs' lists of each query differ: 0 where all are equal, 1 where no two share a document."""
     gains = 1 / np.log2(np.arange(2, depth + 2))
+    # Two lists without a common document differ by all gains of both.
     most = 2 * gains.sum() * max(len(runs) * (len(runs) - 1), 1)
     # The gain of a rank is that of nDCG: a document that moves from the first place weighs more than one at the end.
     found = []
@@ -142,6 +143,7 @@ class PilotPlan:
         """Refuse to replace what is no sample, and a sample whose questions the experiment asks."""
         if not (path.is_file() and path.read_bytes().startswith(",".join(SAMPLE.columns).encode())):
             raise UsageError(f"{path} exists and is not a sample: choose another --out")
+        # Another sample was perhaps a try; the experiment's own may be answered already.
         if self.own is None or not path.samefile(self.own):
             return
         before = set(pd.read_csv(path, dtype=str, keep_default_na=False)["query_id"])  # no input: it is written again

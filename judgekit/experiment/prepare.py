@@ -353,6 +353,7 @@ class _Outcomes:
         depths, runs = self._answered(outcome, measures, answering)
         with located(config.path, "analysis.primary"):
             primary = _primary(config, measures, depths, outcome)
+        # Labels cannot be compared with themselves.
         if outcome in self.existing and len(config.labelers) < 2:
             reason = (
                 f"the outcome is the order of the runs under {outcome}, and no other labeling is there: add a"
@@ -386,6 +387,7 @@ class _Outcomes:
         if outcome not in answers.metrics:
             rows = self.ratings[self.ratings["metric"] == outcome]
             return sorted({int(depth) for depth in rows["depth"]}), set(rows["run"][rows["depth"] > 0])
+        # An application may have answered for some of the runs only.
         imported = answering[0].answerer
         if isinstance(imported, Imported):
             places = chain.from_iterable(imported.given.values())

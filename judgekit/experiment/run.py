@@ -494,6 +494,7 @@ def run(
     with noting_reads() as read:
         config = load(experiment, trusted=trust)
         prepared = prepare(config, cache=asking.cache)
+        # Before anything is paid for: a folder that may not be written would end the run at its end.
         check_folder(folder, result_files(prepared), overwrite=overwrite)
         if not overwrite:
             _check_kept(folder, prepared)

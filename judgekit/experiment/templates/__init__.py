@@ -22,6 +22,7 @@ def _environment() -> jinja2.Environment:
     """Return the compiled templates' environment."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("judgekit.experiment"),
+        # For HTML; what others wrote goes through the filters below.
         autoescape=False,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
