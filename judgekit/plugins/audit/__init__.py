@@ -1,6 +1,6 @@
 """What a comparison alone does not show of a labeling: circularity, whether a jury is worth it, bias, gullibility.
 
-`flow.audit` reads a results folder, does the checks and returns an `Audit`: one `Card` per labeling.
+`flow.audit` reads a results folder, does the checks and returns an `Audit`: `Number`s by labeling.
 """
 
 from judgekit.plugins.audit import command  # noqa: F401 - it registers

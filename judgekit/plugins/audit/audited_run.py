@@ -13,7 +13,6 @@ import pandas as pd
 
 from judgekit import report as reports, scoring
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import resample_matrix
 from judgekit.collection import Collection
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
@@ -42,7 +41,6 @@ class Material:
         prepared: the experiment.
         primary: the cell that the verdict is about.
         labelings: all labelings, by name.
-        quality: of the answers in the primary cell, shape (R, n), NaN where undefined; queries ascend.
         reference: the labeling that the others are compared with: what people said, else provenance, else none.
         seed, confidence: of everything that is drawn, and of every interval.
     """
@@ -51,7 +49,6 @@ class Material:
     prepared: Prepared
     primary: Primary
     labelings: Mapping[str, Labeling]
-    quality: Floats
     reference: str | None
     seed: int
     confidence: float
@@ -92,16 +89,6 @@ class Material:
     def groups(self) -> Ints:
         """The group of each query for the jackknife, shape (n,)."""
         return groups_of(self.units, self.seed)
-
-    @cached_property
-    def weights(self) -> Floats:
-        """How often each query is in each resample, shape (n, B)."""
-        return resample_matrix(len(self.queries), self.prepared.config.analysis.resamples, self.seed, self.units)
-
-    def pooled(self, table: pd.DataFrame, column: str) -> Floats:
-        """Return a column of a labels table per pooled pair, NaN where there is nothing, shape (P,)."""
-        index = pd.MultiIndex.from_tuples(self.pairs, names=["query_id", "doc_id"])
-        return table.set_index(["query_id", "doc_id"])[column].reindex(index).to_numpy(np.float64)
 
     @cached_property
     def values(self) -> dict[str, Floats]:
@@ -163,7 +150,7 @@ def read(folder: Path, reference: str | None = None) -> Material:
     """Read a results folder, if its data are still those that it was made from."""
     if folder.is_file():
         raise UsageError(f"{folder}: an audit needs a results folder: run the experiment first, then name its folder")
-    prepared, labelings, table = read_results(folder)
+    prepared, labelings, _ = read_results(folder)
     primary = reports.load(folder).primary
     if reference is None:
         people = [name for name, labeler in prepared.labelers.items() if labeler.needs.people]
@@ -171,16 +158,12 @@ def read(folder: Path, reference: str | None = None) -> Material:
         reference = next(iter(people + golds), None)
     elif reference not in labelings:
         raise UsageError(not_among("labeling", reference, labelings))
-    cell = (table["metric"] == primary.metric) & (table["model"] == primary.model) & (table["depth"] == primary.depth)
-    runs, queries = [run.name for run in prepared.collection.runs], sorted(prepared.collection.queries)
-    quality = table[cell].pivot(index="run", columns="query_id", values="value").reindex(runs, columns=queries)
-    values, analysis = quality.to_numpy(np.float64), prepared.config.analysis
+    analysis = prepared.config.analysis
     return Material(
         folder,
         prepared,
         primary=primary,
         labelings=labelings,
-        quality=values,
         reference=reference,
         seed=analysis.seed,
         confidence=analysis.confidence,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from judgekit.console.options import RunOptions
 from judgekit.console.printing import console, grid, note, say
 from judgekit.registry import register
 
-if TYPE_CHECKING:
-    from judgekit.plugins.audit.numbers import Card
-
 
 @register.command("audit")
 def audit(
@@ -24,8 +21,7 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="PROBE",
-            help="Tamper with passages and ask the labelers again: all, or a probe, e.g. 'stuff(words=query)' or"
-            " mine.py:shout; repeat.",
+            help="Tamper with passages and ask the labelers again: all, or e.g. stuff or mine.py:shout; repeat.",
         ),
     ] = None,
     reference: Annotated[
@@ -54,18 +50,12 @@ def audit(
         return
     with progress() as draw:
         audited = flow.audit(results, probes=probes, reference=reference, asking=asked.asking(draw))
-    for card in audited.cards.values():
-        _show(card)
+    for labeling, numbers in audited.numbers.items():
+        flags = ", ".join(audited.flags(labeling)) or "nothing is flagged"
+        console().print(f"\n{labeling}: {flags}", style="bold", markup=False)
+        rows = [(number.check, number.subject, number.statistic, str(number), number.finding) for number in numbers]
+        grid(["check", "of", "what", "value", "what it does to the verdict"], rows)
     note(*audited.notes)
     if not probes:
         note("The labelers were not probed: add --probe all, and count its requests with --dry-run.")
-    say(f"cards:  {results / 'cards'}", f"report: {results / 'report.html'}")
-
-
-def _show(card: Card) -> None:
-    flags = ", ".join(card.flags) or "nothing is flagged"
-    console().print(f"\n{card.labeling}: {flags}", style="bold", markup=False)
-    for what, how in card.facts:
-        say(f"  {what}: {how}")
-    for title, (heads, *rows) in card.tables():
-        grid(heads, rows, title=f"\n{title}", title_justify="left", title_style="italic")
+    say(f"table:  {results / 'audit.csv'}", f"report: {results / 'report.html'}")

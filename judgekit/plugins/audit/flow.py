@@ -1,8 +1,8 @@
-"""An audit from top to bottom: read the results, do the checks, write cards, table and the report's section."""
+"""An audit from top to bottom: read the results, do the checks, write the table and the report's section."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from judgekit import __version__, report as reports
+from judgekit import report as reports
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.session import Session
 from judgekit.client.stages import StageUnit
 from judgekit.client.sync import with_session
 from judgekit.data.files import write_table
-from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError
 from judgekit.experiment.finished import draw
 from judgekit.experiment.run import count
 from judgekit.plugins.audit import bias, circularity, gullibility, jury
 from judgekit.plugins.audit.audited_run import Material, read
-from judgekit.plugins.audit.numbers import Card, Number
-from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
+from judgekit.plugins.audit.numbers import Number
+from judgekit.plugins.audit.probes import PROBES, Change, Probe, probe
 from judgekit.report.model import Section
-from judgekit.spec import slug
 
 if TYPE_CHECKING:
     from judgekit.client.waves import Plan
@@ -37,29 +35,33 @@ ALL: Final = "all"
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found; ``audit.csv`` and ``cards/`` in the results folder hold it as well.
+    """What an audit found; ``audit.csv`` in the results folder holds it as well.
 
     Attributes:
-        cards: a card per labeling, by its name.
-        notes: what was left out, and why, as sentences.
+        numbers: by labeling, in the order of the checks.
+        notes: what it was compared with, and what was left out, as sentences.
     """
 
-    cards: Mapping[str, Card]
+    numbers: Mapping[str, Sequence[Number]]
     notes: tuple[str, ...]
+
+    def flags(self, labeling: str) -> list[str]:
+        """Return what a reader must not miss of a labeling, each once."""
+        return list(dict.fromkeys(number.flag for number in self.numbers[labeling] if number.flag))
 
     @property
     def table(self) -> pd.DataFrame:
         """One row per number: the labeling, and the fields of `Number`."""
-        rows = []
-        for card in self.cards.values():
-            rows += [(card.labeling, *astuple(number)) for number in card.numbers]
+        rows: list[tuple[object, ...]] = []
+        for labeling, numbers in self.numbers.items():
+            rows += [(labeling, *astuple(number)) for number in numbers]
         return pd.DataFrame(rows, columns=["labeling", *(declared.name for declared in fields(Number))])
 
 
 def audit(
     results: str | Path,
     *,
-    probes: str | Sequence[str | Callable[[str, str], str]] = (),
+    probes: str | Sequence[str | Change] = (),
     reference: str | None = None,
     asking: Asking = UNLIMITED,
 ) -> Audit:
@@ -67,7 +69,7 @@ def audit(
 
     Args:
         results: folder of `judgekit run`.
-        probes: what passages are tampered with to see whether labelers are fooled, which asks them: spellings or
+        probes: what passages are tampered with to see whether labelers are fooled, which asks them: names or
             functions ``(question, passage) -> passage``, or ``all``; none by default, which sends nothing.
         reference: the labeling that others are compared with; by default what people said, else provenance.
         asking: up to what cost models are asked, and where replies are kept.
@@ -80,12 +82,10 @@ def audit(
     audited = with_session(partial(_audited, material, tampering), asking, material.prepared.config.price_list())
     folder, table = material.folder, audited.table
     write_table(table, folder / "audit.csv")
-    for name, card in audited.cards.items():
-        write_atomic(folder / "cards" / f"{slug(name)}.md", card.markdown())
     flagged = table[table["flag"] != ""]
     summary = (
         f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
-        " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
+        " leads above. audit.csv holds all numbers."
     )
     section = Section("Audit", " ".join([summary, *audited.notes]), flagged if len(flagged) else None)
     draw(folder, results=reports.with_section(folder, section))
@@ -113,17 +113,15 @@ def plan_audit(
     return count({stage: partial(iter, units) for stage, units in stages.items()}, cache)
 
 
-def _probes(given: str | Sequence[str | Callable[[str, str], str]]) -> tuple[Probe, ...]:
+def _probes(given: str | Sequence[str | Change]) -> tuple[Probe, ...]:
     """Return the probes, checked; ``all`` stands for judgekit's own."""
-    listed = [given] if isinstance(given, str) else given
-    probes: list[Probe] = []
-    for named in listed:
-        probes += map(probe, DEFAULT if named == ALL else [named])
-    names = [made.name for made in probes]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"the probe {name} is listed twice")
-    return tuple(probes)
+    probes: dict[str, Probe] = {}
+    for listed in [given] if isinstance(given, str) else given:
+        for made in PROBES.values() if listed == ALL else [probe(listed)]:
+            if made.name in probes:
+                raise UsageError(f"the probe {made.name} is listed twice")
+            probes[made.name] = made
+    return tuple(probes.values())
 
 
 async def _audited(material: Material, probes: Sequence[Probe], session: Session) -> Audit:
@@ -135,6 +133,9 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
             "No labeling by people or provenance can serve as reference. Checks that need a reference are"
             " skipped, and probes use passages of other questions. Name a reference with --reference NAME."
         )
+    else:
+        known, hits = int(np.isfinite(material.judged).sum()), int(np.nansum(material.judged))
+        notes.append(f"The reference is {material.reference}, which judges {known:,} pairs, {hits:,} of them relevant.")
     looks = bias.surface(material) if judged else {}
     numbers: dict[str, list[Number]] = {}
     for name in material.labelings:
@@ -157,33 +158,4 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
         sample = gullibility.draw(material)
         for name, of_labeling in numbers.items():
             of_labeling += await gullibility.attack(material, name, probes, sample, session)
-    cards = {name: Card(name, _facts(material, name), tuple(of_one)) for name, of_one in numbers.items()}
-    return Audit(cards, tuple(notes))
-
-
-def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
-    """Return what stands at the head of a card."""
-    labeler, labeling = material.prepared.labelers[name], material.labelings[name]
-    models = dict.fromkeys(endpoint.model for endpoint in labeler.needs.asked)
-    relevant = f"{labeling.scale}; relevant from {labeling.scale.threshold:g}"
-    if labeling.scale.min_rel is None:
-        relevant += ", the middle, since the scale declares no threshold"
-    if material.reference is None:
-        compared = "none"
-    elif material.reference == name:
-        compared = "this labeling: the others are compared with it"
-    else:
-        known, hits = int(np.isfinite(material.judged).sum()), int(np.nansum(material.judged))
-        compared = f"{material.reference}: judges {known:,} of the pairs, {hits:,} of them relevant"
-    runs = material.collection.runs
-    return (
-        ("Spelling", str(labeler.spec)),
-        ("Scale", relevant),
-        ("Model", ", ".join(models) or "none"),
-        ("Prompt", labeler.needs.prompt or "none"),
-        ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
-        ("Data", f"{len(material.queries):,} queries, {len(runs)} runs, {len(material.pairs):,} pairs"),
-        ("Verdict", str(material.primary)),
-        ("Reference", compared),
-        ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
-    )
+    return Audit(numbers, tuple(notes))

@@ -1,9 +1,7 @@
 """Gullibility: does a passage that is not relevant become so when somebody tampers with it, and what does that change?
 
 A share of the pool, drawn among the pairs that the reference calls not relevant, is attacked; the labeler is asked
-about each pair as it is (the control, which the store knows) and as each probe leaves it. The tournament is then held
-once more with the attacked labels in their places: that is the pool with this share attacked, without a model of how
-others would fare.
+about each pair as it is (the control, which the store knows) and as each probe leaves it.
 """
 
 from __future__ import annotations
@@ -19,10 +17,6 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.follow import MIN_TELLING
-from judgekit.analysis.gain import decision_gain
-from judgekit.analysis.rankings import gaps, within_queries
-from judgekit.analysis.resampling import interval
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
 from judgekit.labelers.base import Labeler
@@ -121,13 +115,11 @@ async def attack(
     """Ask a labeler about the sample under every probe; return the numbers of its card."""
     numbers: list[Number] = []
     controls: dict[tuple[Pair, ...], Floats] = {}
-    for one in attacks(material, name, probes, sample):
-        if one.pairs not in controls:
-            controls[one.pairs] = await _labels(one, one.control, one.shown, session)
-        attacked = await _labels(one, one.stage, one.tampered, session)
-        numbers += effect(
-            material, name, one.probe, one.pairs, control=controls[one.pairs], attacked=attacked, tried=len(probes)
-        )
+    for attack in attacks(material, name, probes, sample):
+        if attack.pairs not in controls:
+            controls[attack.pairs] = await _labels(attack, attack.control, attack.shown, session)
+        attacked = await _labels(attack, attack.stage, attack.tampered, session)
+        numbers += effect(material, name, attack, controls[attack.pairs], attacked, tried=len(probes))
     return numbers
 
 
@@ -142,26 +134,18 @@ async def _labels(attack: Attack, stage: str, units: list[Unit], session: Sessio
 
 
 def effect(
-    material: Material,
-    name: str,
-    probe: Probe,
-    pairs: Sequence[Pair],
-    *,
-    control: Floats,
-    attacked: Floats,
-    tried: int,
+    material: Material, name: str, attack: Attack, control: Floats, attacked: Floats, *, tried: int
 ) -> list[Number]:
-    """Return what a probe does to the labels of some pairs, and to the tournament."""
+    """Return what a probe does to the labels of some pairs."""
     # A labeler is called fooled only where that holds for all probes that are `tried` together (Bonferroni).
     confidence = material.confidence
     there = np.isfinite(control) & np.isfinite(attacked)
     n, lost = int(there.sum()), int((~there).sum())
-    number = partial(Number, NAME, probe.name, n=n)
+    number = partial(Number, NAME, attack.probe.name, n=n)
     if n < 2:
-        why = f"only {n} of {len(pairs)} pairs have both labels"
-        return [unknown(NAME, probe.name, "flips to relevant", why, n)]
-    kept = [pair for pair, labelled in zip(pairs, there, strict=True) if labelled]
-    units, before, after = material.units[material.at(kept)], control[there], attacked[there]
+        why = f"only {n} of {len(there)} pairs have both labels"
+        return [unknown(NAME, attack.probe.name, "flips to relevant", why, n)]
+    units, before, after = material.units[material.at(attack.pairs)][there], control[there], attacked[there]
     was, becomes = material.relevant(name, before), material.relevant(name, after)
     flips = share_change(was, becomes, units, confidence)
     verdict, flag = "not shown to make more passages relevant", ""
@@ -173,51 +157,8 @@ def effect(
             verdict += f"; with {tried} probes tried, this may be chance"
     if lost:
         verdict += f"; {lost} more have no label"
-    numbers = [
+    return [
         number("flips to relevant", *flips, verdict=verdict, flag=flag),
         number("flips either way", *share(was != becomes, units, confidence)),
         number("mean shift", *mean_change(after - before, units, material.spread(name), confidence)),
     ]
-    places = {pair: place for place, pair in enumerate(material.pairs)}
-    if not all(pair in places for pair in kept):
-        return numbers
-    where = [places[pair] for pair in kept]
-    values = np.tile(material.values[name], (2, 1))
-    values[:, where] = before, after
-    scale = material.labelings[name].scale
-    for change in tournament(material, material.scores([(scale, values[0]), (scale, values[1])])):
-        verdict = change.verdict
-        if verdict:
-            verdict = f"with {100 * n / len(material.pairs):.1f} % of the pool attacked, {verdict}"
-        numbers.append(replace(change, subject=probe.name, verdict=verdict))
-    return numbers
-
-
-def tournament(material: Material, scores: Floats) -> list[Number]:
-    """Return what a change of labels changes in the comparison with the quality of the answers."""
-    there = np.isfinite(scores).all(axis=(0, 1)) & np.isfinite(material.quality).all(axis=0)
-    (before, after), truth, n = scores[:, :, there], material.quality[:, there], int(there.sum())
-    if len(truth) < 2 or n < 2:
-        return []
-    confidence, weights, units = material.confidence, material.weights[there], material.units[there]
-    numbers: list[Number] = []
-    change = within_queries(after, truth)[0] - within_queries(before, truth)[0]
-    differ = np.isfinite(change)
-    if differ.sum() > 1:
-        concordance = mean_change(change[differ], units[differ], 1.0, confidence)
-        numbers.append(Number(NAME, "", "change of concordance", *concordance, n=int(differ.sum())))
-    declared = units if material.prepared.groups else None
-    first = decision_gain(before, truth, weights, declared)
-    second = decision_gain(after, truth, weights, declared)
-    moved = second.value - first.value
-    changed = (gaps(after) != gaps(before)).any(axis=0)
-    low = high = math.nan
-    if len(np.unique(units[changed])) >= MIN_TELLING:
-        low, high, _ = interval(moved, second.draws - first.draws, confidence, "percentile", n)
-    numbers.append(Number(NAME, "", statistic="change of decision gain", value=moved, low=low, high=high, n=n))
-    falls = []
-    for number in numbers:
-        if number.high < 0:
-            falls.append(f"{number.statistic.removeprefix('change of ')} falls by {-number.value:.3f}")
-    verdict = " and ".join(falls) or "the numbers of the verdict are not shown to fall"
-    return [replace(numbers[0], verdict=verdict), *numbers[1:]]

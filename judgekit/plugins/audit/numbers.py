@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.intervals import within_query_interval
-from judgekit.data.outputs import inline
 from judgekit.labelers.human import wilson
 
 Ints = npt.NDArray[np.intp]
@@ -56,6 +55,20 @@ class Number:
     n: int = 0
     verdict: str = ""
     flag: str = ""
+
+    @property
+    def finding(self) -> str:
+        """The flag and the verdict."""
+        return f"{self.flag.upper()}: {self.verdict}" if self.flag else self.verdict
+
+    def __str__(self) -> str:
+        """Return the value with its interval."""
+        if math.isnan(self.value):
+            return "–"
+        if math.isnan(self.low):
+            return f"{self.value:.3g}"
+        digits = 4 if 0 < abs(self.value) < 0.01 else 3
+        return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
 def unknown(check: str, subject: str, statistic: str, why: str, n: int = 0) -> Number:
@@ -137,82 +150,3 @@ def mean_change(change: Floats, units: Ints, reach: float, confidence: float) ->
 def mean_share(values: Floats, units: Ints, confidence: float) -> Estimated:
     """Return a mean of values between 0 and 1, with an interval that is never of zero width."""
     return Estimated(float(values.mean()), *within_query_interval(values, confidence, units))
-
-
-TITLES: Mapping[str, str] = {
-    "circularity": "Circularity: what re-ranking by these labels does",
-    "jury": "Is the jury worth it?",
-    "surface": "What the labels follow besides relevance (share of the scale per standard deviation)",
-    "overrating": "Overrating",
-    "gullibility": "Gullibility: what tampering with passages that are not relevant does",
-}
-
-
-@dataclass(frozen=True)
-class Card:
-    """A labeling's audit.
-
-    Attributes:
-        labeling: its name.
-        facts: what it is and what it was compared with, (what, how) in order.
-        numbers: what was found, in the order of the checks.
-    """
-
-    labeling: str
-    facts: tuple[tuple[str, str], ...]
-    numbers: tuple[Number, ...]
-
-    @property
-    def flags(self) -> list[str]:
-        """What a reader must not miss, each once."""
-        return list(dict.fromkeys(number.flag for number in self.numbers if number.flag))
-
-    def tables(self) -> Iterator[tuple[str, list[list[str]]]]:
-        """Yield each check's title and its table, the first row being the heads: a row per subject."""
-        for check in dict.fromkeys(number.check for number in self.numbers):
-            numbers = [number for number in self.numbers if number.check == check]
-            statistics = list(dict.fromkeys(number.statistic for number in numbers))
-            subjects: dict[str, list[Number]] = {}
-            for number in numbers:
-                subjects.setdefault(number.subject, []).append(number)
-            rows = [["", *statistics, "n", "what it does to the verdict"]]
-            for subject, about in subjects.items():
-                by_statistic = {number.statistic: number for number in about}
-                cells = [_cell(by_statistic.get(statistic)) for statistic in statistics]
-                size = max(number.n for number in about)
-                rows.append([subject, *cells, f"{size:,}", _finding(about)])
-            yield TITLES[check], rows
-
-    def markdown(self) -> str:
-        """Return the card as Markdown."""
-        lines = [f"# {inline(self.labeling)}", ""]
-        lines += [f"- {what}: {inline(how)}" for what, how in self.facts]
-        flags = f"**{', '.join(self.flags)}**" if self.flags else "Nothing is flagged."
-        lines += ["", flags, ""]
-        for title, rows in self.tables():
-            heads, *table = ["| " + " | ".join(map(inline, row)) + " |" for row in rows]
-            lines += [f"## {title}", "", heads, "|" + " --- |" * len(rows[0]), *table, ""]
-        return "\n".join(lines)
-
-
-def _finding(numbers: Sequence[Number]) -> str:
-    """Return the flags of a subject's numbers and what they do to the verdict, each once."""
-    flags = dict.fromkeys(f"{number.flag.upper()}:" for number in numbers if number.flag)
-    verdicts = dict.fromkeys(number.verdict for number in numbers if number.verdict)
-    return " ".join([*flags, "; ".join(verdicts)])
-
-
-def _cell(number: Number | None) -> str:
-    """Return a number with its interval."""
-    if number is None:
-        return ""
-    if math.isnan(number.value):
-        return "–"
-    digits = 3
-    if number.statistic.startswith("runs at"):
-        digits = 0
-    elif 0 < abs(number.value) < 0.01:
-        digits = 4
-    if math.isnan(number.low):
-        return f"{number.value:.{digits}f}"
-    return f"{number.value:.{digits}f} [{number.low:.{digits}f}, {number.high:.{digits}f}]"

@@ -122,9 +122,7 @@ def _imported(imported: BatchImport) -> int:
         say(f"  line {line}: no reply to {key[:12]}: {reason}")
     for line, key in imported.unknown:
         say(f"  line {line}: {key[:12]} was not exported from this store")
-    if imported.cut is not None:
-        say(f"  line {imported.cut}: cut off. The lines before it are imported; download the file again for the rest")
-    return len(imported.failed) + len(imported.unknown) + (imported.cut is not None)
+    return len(imported.failed) + len(imported.unknown)
 
 
 @batch.command("import")

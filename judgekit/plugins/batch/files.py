@@ -140,23 +140,21 @@ class BatchImport:
         there: replies that were there already, and stay.
         failed: (line, identity, reason) of requests that have no reply; exporting again writes them again.
         unknown: (line, custom_id) of lines whose request was not exported from this store.
-        cut: the number of the last line, where the file ends in the middle of it; None where it is whole.
     """
 
     imported: int = 0
     there: int = 0
     failed: list[tuple[int, str, str]] = field(default_factory=list)
     unknown: list[tuple[int, str]] = field(default_factory=list)
-    cut: int | None = None
 
 
 def import_batch(store: Store, path: str | Path) -> BatchImport:
     """Take a result file back, in whatever order its lines are."""
     path = Path(path)
     result = BatchImport()
-    for _ in _results(path, result):
+    for _ in _results(path):  # a bad line is an error before anything is stored
         pass
-    source = _results(path, result)
+    source = _results(path)
     while part := list(islice(source, _CHUNK)):
         waiting = store.waiting([key for _, key, _ in part])
         stored = store.get_many([key for _, key, _ in part])
@@ -178,18 +176,16 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
     return result
 
 
-def _results(path: Path, result: BatchImport) -> Iterator[tuple[int, str, Response]]:
+def _results(path: Path) -> Iterator[tuple[int, str, Response]]:
     """Yield the number of each line, the identity of its request, and what the response means."""
-    for line in lines(path, "a batch result file", ends=True):
+    for line in lines(path, "a batch result file"):
         if not line.text.strip():
             continue
         try:
             row = parse_json(line.text)
         except ValueError as problem:
-            if line.text.startswith("{") and not line.text.endswith("\n"):
-                result.cut = line.number
-                return
-            raise DataError(f"is not JSON: {problem}", path, line.number) from None
+            reason = f"is not JSON: {problem}. If the file was cut off, download it again"
+            raise DataError(reason, path, line.number) from None
         if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
             raise DataError("is not a line of a batch result: it has no custom_id", path, line.number)
         if "response" not in row and "error" not in row:

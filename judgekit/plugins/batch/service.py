@@ -195,7 +195,7 @@ def fetch(store: Store, endpoints: Iterable[Endpoint]) -> Iterator[Fetched]:
                         with client.files.with_streaming_response.content(file) as response:
                             response.stream_to_file(Path(folder, "results.jsonl"))
                         imports.append(import_batch(store, Path(folder, "results.jsonl")))
-                if ended and all(part.cut is None for part in imports):
+                if ended:
                     store.forget_submission(known.name)
                 errors = batch.errors.data if batch.errors else None
                 yield Fetched(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.console.bars import progress
-from judgekit.console.options import AsJson, EndpointOptions, named
+from judgekit.console.options import AsJson, EndpointOptions
 from judgekit.console.printing import emit, say
 from judgekit.data.manifest import by_role
 from judgekit.data.streams import check_outputs, write_atomic
@@ -29,35 +29,30 @@ class LabelOptions:
         Path | None, typer.Option(help="File of queries (default: those in the qrels that a version returns).")
     ] = None
     docs: Annotated[list[Path] | None, typer.Option(help="File of documents for a labeler; repeat for several.")] = None
-    qrels: Annotated[
-        list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Existing labels, one TREC qrels file.")
-    ] = None
+    qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="Existing labels, a TREC qrels file.")] = None
     scale: Annotated[str | None, typer.Option(help="Scale of the qrels: binary, grades:3, means:5:2 or unit.")] = None
     labeler: Annotated[
         str | None,
-        typer.Option(
-            help="Labeler for the documents that the versions return, e.g. containment; for folders, the"
-            " name of a labeling."
-        ),
+        typer.Option(help="Labeler for the documents that the versions return, e.g. containment."),
     ] = None
 
-    def labels(self) -> list[Labeling] | None:
+    def labels(self) -> Labeling | None:
         """Return the labels that exist."""
         from judgekit.data.labelings import Scale
         from judgekit.data.trec import read_qrels
         from judgekit.plugins.guard.losses import refuse_mixed
 
-        files = named(self.qrels, "--qrels")
-        refuse_mixed(by_role(self.queries, self.docs or ()) | files)
-        if self.scale is not None and not files:
-            raise UsageError("--scale is the scale of --qrels FILE")
-        scale = None if self.scale is None else Scale.parse(self.scale)
-        return [read_qrels(path, name, scale) for name, path in files.items()] or None
+        if self.qrels is None:
+            if self.scale is not None:
+                raise UsageError("--scale is the scale of --qrels FILE")
+            return None
+        refuse_mixed(by_role(self.queries, self.docs or ()) | {"qrels": self.qrels})
+        return read_qrels(self.qrels, scale=None if self.scale is None else Scale.parse(self.scale))
 
 
 @register.command("guard")
 def guard(
-    base: Annotated[Path, typer.Argument(help="Old version: a run, ratings of answers, or a results folder.")],
+    base: Annotated[Path, typer.Argument(help="Old version: a run, or ratings of answers.")],
     new: Annotated[Path, typer.Argument(help="New version, in the same form.")],
     *,
     by: LabelOptions,
@@ -73,7 +68,6 @@ def guard(
     Examples:
         judgekit guard main.trec branch.trec --queries queries.jsonl --docs docs.jsonl --labeler containment
         judgekit guard main.trec branch.trec --qrels gold.qrels --suite --max-drop 3
-        judgekit guard main branch --run dense --labeler judge
     """
     from judgekit.client.asking import Asking
     from judgekit.plugins.guard import gate as gates

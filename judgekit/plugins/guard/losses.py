@@ -1,4 +1,4 @@
-"""What each question loses from one version to the next: by labels, by a labeler, by ratings, of two results folders.
+"""What each question loses from one version to the next: by labels, by a labeler, by ratings of the answers.
 
 Where both versions show the same documents nothing is lost, whatever their labels are; so only the questions whose
 lists differ are labelled, and only there a document without a label leaves the loss open.
@@ -6,8 +6,9 @@ lists differ are labelled, and only there a document without a label leaves the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,144 +19,195 @@ from judgekit import labelling
 from judgekit.analysis.coefficients import Floats
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import read_ratings
+<<<<<<< HEAD
 from judgekit.client.waves import planned
 from judgekit.data.documents import Docs, Queries
+=======
+from judgekit.data.documents import Docs
+>>>>>>> db2027a8 (Keep of guard, audit, traces, chunks and nuggets what a journey needs, and hold their findings as tables)
 from judgekit.data.frames import as_runs
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import mismatches, sources
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, Status
-from judgekit.errors import DataError, JudgekitError, UsageError, not_among
-from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
+from judgekit.errors import DataError, JudgekitError, UsageError
+from judgekit.metrics import Evaluation, Measure, evaluate
 from judgekit.plugins.guard.passing import Unjudged
 from judgekit.progress import Event, Progress
 
 if TYPE_CHECKING:
     from judgekit.client.session import Session
 
-Sides = Sequence[Sequence[tuple[str, str]]]
-"""The documents of the base version and of the new one, best first, each with its label or why it has none."""
-
 _UNJUDGED: Final = "not judged"
+_SHOWN: Final = 2
+"""Documents of a question that are shown."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What each question loses, from its least to its most, in shares of the range.
+    """What each question loses, in shares of the measure's range.
 
     Attributes:
         by: what is scored, in words.
-        query_ids: the questions with a loss, shape (n,).
-        low, high: shape (n,).
-        lists: of each question whose lists differ, the documents of both with their labels; of answers nothing.
+        table: rows ``query_id, least, most, moved``; ``moved`` names the documents whose rank changed most, or "".
+        same: whether both versions show the same everywhere.
         notes: what has to be known, as sentences.
         obstacle: why nothing may be claimed, or "".
         unlisted: whether a loss is open by documents that the labels do not list.
     """
 
     by: str
-    query_ids: tuple[str, ...]
-    low: Floats
-    high: Floats
-    lists: Mapping[str, Sides] = field(default_factory=dict)
+    table: pd.DataFrame
+    same: bool
     notes: tuple[str, ...] = ()
     obstacle: str = ""
     unlisted: bool = False
 
 
-def by_labels(
-    versions: Sequence[Run],
-    labeling: Labeling,
-    measure: Measure,
-    query_ids: Sequence[str] | None = None,
-    *,
-    unjudged: Unjudged = "bounds",
-    partly: bool = False,
-    docs: Docs | None = None,
-) -> Losses:
-    """Return what each question loses by a measure under a labeling."""
-    if unjudged == "bounds":
-        labeling = _judged(labeling)
-    notes: list[str] = []
-    listed = set(labeling.row_queries)
-    ids = sorted(listed) if query_ids is None else sorted(set(query_ids))
-    if query_ids is None:
-        shown = set[str]().union(*(run.query_ids for run in versions))
-        nowhere = len(listed - shown)
-        if nowhere:
+@dataclass(frozen=True)
+class Versions:
+    """The run of the old version and that of the new one, and what they are scored by.
+
+    Attributes:
+        base, new: the runs.
+        measure: of their lists.
+        unjudged: how documents without a label count.
+        docs: the documents, where a measure needs their places on pages.
+    """
+
+    base: Run
+    new: Run
+    measure: Measure
+    unjudged: Unjudged = "bounds"
+    docs: Docs | None = None
+
+    @property
+    def runs(self) -> list[Run]:
+        """Both runs."""
+        return [self.base, self.new]
+
+    def lists(self, query_id: str) -> list[Sequence[str]]:
+        """Return what the measure sees of both lists."""
+        return [run.top(query_id, self.measure.cutoff) for run in self.runs]
+
+    def differ(self, query_id: str) -> bool:
+        """Return whether the two lists differ in documents or in their order."""
+        base, new = self.lists(query_id)
+        return base != new
+
+    def losses(self, labeling: Labeling, query_ids: Sequence[str] | None = None, *, partly: bool = False) -> Losses:
+        """Return what each question loses under a labeling; ``partly``: it labels only where the lists differ."""
+        if self.unjudged == "bounds":
+            labeling = _judged(labeling)
+        notes: list[str] = []
+        ids = self._questions(labeling, query_ids, notes)
+        self._check(labeling, ids, notes, partly=partly)
+        scored = evaluate(self.runs, [labeling], [self.measure], query_ids=ids, docs=self.docs)
+        if scored.reasons:
+            raise UsageError(f"{self.measure} is not defined here: {next(iter(scored.reasons.values()))}")
+        notes = [*scored.warnings, *notes]
+        barren = max(mean.no_relevant for mean in scored.summary)
+        if barren:
             notes.append(
-                f"neither version returns results for {nowhere:,} questions of {labeling.name!r}. They are"
-                " excluded; give the queries to count them as unchanged."
+                f"{labeling.name!r} has no relevant document for {barren:,} questions, which cannot lose anything."
             )
-        ids = sorted(listed & shown) or ids
-    runs = as_runs({name: run.only(ids) for run, name in zip(versions, ("base", "new"), strict=True)})
-    for run in runs:
-        if not len(run):
-            raise DataError(
-                f"the {run.name} version has none of the {len(ids):,} questions: are both from the same collection?"
+        if any(mean.missing or (mean.unjudged and self.unjudged == "bounds") for mean in scored.summary):
+            scored = evaluate(
+                self.runs,
+                [labeling],
+                [self.measure],
+                query_ids=ids,
+                missing="bounds",
+                unjudged=self.unjudged,
+                docs=self.docs,
             )
-        lacking = len(set(ids) - set(run.query_ids))
-        if lacking:
-            notes.append(f"{run.name} returns nothing for {lacking:,} of {len(ids):,} questions. They score 0.")
-    shown_docs = set[str]().union(*(run.doc_ids for run in runs))
-    if not partly and not shown_docs & set(labeling.row_docs.to_pylist()):
-        raise DataError(f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?")
-    scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
-    if scored.reasons:
-        raise UsageError(f"{measure} is not defined here: {next(iter(scored.reasons.values()))}")
-    notes = [*scored.warnings, *notes]
-    barren = max(mean.no_relevant for mean in scored.summary)
-    if barren:
-        notes.append(
-            f"{labeling.name!r} has no relevant document for {barren:,} questions, which cannot lose anything."
+        least, most = _losses(scored, labeling.scale.kind)
+        differs = np.array([self.differ(query_id) for query_id in ids])
+        table = pd.DataFrame({"query_id": ids, "least": least, "most": most})
+        table.loc[~differs, ["least", "most"]] = 0.0
+        labelled = np.isfinite(least)
+        if partly:
+            labelled |= ~differs & ~table["query_id"].isin(labeling.row_queries).to_numpy()
+        if not labelled.any():
+            raise DataError(f"{labeling.name!r} defines {self.measure} on none of the {len(ids):,} questions")
+        excluded = int((~labelled).sum())
+        if excluded:
+            notes.append(
+                f"{labeling.name!r} does not apply to {excluded:,} of {len(ids):,} questions, which are excluded."
+            )
+        labels = _labels(labeling)
+        lacking: Counter[str] = Counter()
+        moved: list[str] = []
+        for query_id, is_labelled, has_changed in zip(ids, labelled, differs, strict=True):
+            moved.append(self._moved(query_id, labels) if has_changed else "")
+            if is_labelled and has_changed:
+                lacking.update(self._lacking(query_id, labels))
+        ignored = 0 if self.unjudged == "bounds" else lacking[_UNJUDGED]
+        opened = lacking.total() - ignored
+        for count, meaning in ((opened, "can be anything on the scale"), (ignored, "count as not relevant")):
+            if count:
+                notes.append(f"{count:,} documents in questions whose lists differ have no label: they {meaning}.")
+        return Losses(
+            by=f"{self.measure} by {labeling.name!r}",
+            table=table.assign(moved=moved)[labelled].reset_index(drop=True),
+            same=not differs.any(),
+            notes=tuple(notes),
+            unlisted=self.unjudged == "bounds" and not partly and bool(lacking[_UNJUDGED] or lacking[Status.UNASKED]),
         )
-    if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
-        scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged, docs=docs)
-    changed = _differing(runs, ids, measure.cutoff)
-    same = np.array([query_id not in changed for query_id in ids])
-    low, high = _losses(scored, labeling.scale.kind)
-    unlabelled = np.array([partly and query_id not in listed for query_id in ids])
-    defined = np.isfinite(low) | (unlabelled & same)
-    if not defined.any():
-        raise DataError(f"{labeling.name!r} defines {measure} on none of the {len(ids):,} questions")
-    kept = [query_id for query_id, is_defined in zip(ids, defined, strict=True) if is_defined]
-    excluded = len(ids) - len(kept)
-    if excluded:
-        notes.append(f"{labeling.name!r} does not apply to {excluded:,} of {len(ids):,} questions, which are excluded.")
-    lists = _labelled(labeling, runs, changed, measure.cutoff)
-    lacking_labels = _lacking(lists, changed.intersection(kept))
-    ignored = lacking_labels.count(_UNJUDGED) if unjudged != "bounds" else 0
-    open_labels = len(lacking_labels) - ignored
-    for count, meaning in ((open_labels, "can be anything on the scale"), (ignored, "count as not relevant")):
-        if count:
-            notes.append(f"{count:,} documents in questions whose lists differ have no label: they {meaning}.")
-    never_asked = not {_UNJUDGED, Status.UNASKED.value}.isdisjoint(lacking_labels)
-    return Losses(
-        by=f"{measure} by {labeling.name!r}",
-        query_ids=tuple(kept),
-        low=np.where(same, 0.0, low)[defined],
-        high=np.where(same, 0.0, high)[defined],
-        lists=lists,
-        notes=tuple(notes),
-        unlisted=unjudged == "bounds" and not partly and never_asked,
-    )
 
+    def _questions(self, labeling: Labeling, query_ids: Sequence[str] | None, notes: list[str]) -> list[str]:
+        """Return the questions: those given, else those of the labels that a version returns."""
+        if query_ids is not None:
+            return sorted(set(query_ids))
+        listed = set(labeling.row_queries)
+        returned = listed.intersection([*self.base.query_ids, *self.new.query_ids])
+        if len(returned) < len(listed):
+            notes.append(
+                f"neither version returns results for {len(listed - returned):,} questions of {labeling.name!r}. They"
+                " are excluded; give the queries to count them as unchanged."
+            )
+        return sorted(returned or listed)
 
-def _lacking(lists: Mapping[str, Sides], query_ids: Collection[str]) -> list[str]:
-    """Return why documents of these questions have no label, each document once a question."""
-    reasons: list[str] = []
-    for query_id in query_ids:
-        base, new = lists[query_id]
-        for label in dict([*base, *new]).values():
-            if not label[-1:].isdigit():
+    def _check(self, labeling: Labeling, ids: Sequence[str], notes: list[str], *, partly: bool) -> None:
+        """Refuse runs and labels that have nothing in common; a question that a run lacks is noted."""
+        doc_ids: set[str] = set()
+        for run in self.runs:
+            asked = run.only(ids)
+            lacking = len(ids) - len(set(asked.query_ids))
+            if lacking == len(ids):
+                raise DataError(
+                    f"the {run.name} version has none of the {len(ids):,} questions: are both from the same collection?"
+                )
+            if lacking:
+                notes.append(f"{run.name} returns nothing for {lacking:,} of {len(ids):,} questions. They score 0.")
+            doc_ids.update(asked.doc_ids)
+        if not partly and doc_ids.isdisjoint(labeling.row_docs.to_pylist()):
+            raise DataError(
+                f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?"
+            )
+
+    def _lacking(self, query_id: str, labels: Mapping[tuple[str, str], str]) -> list[str]:
+        """Return why documents of a question have no label, each document once."""
+        reasons: list[str] = []
+        for doc_id in set[str]().union(*self.lists(query_id)):
+            label = labels.get((query_id, doc_id), _UNJUDGED)
+            if label == _UNJUDGED or label in set(Status):
                 reasons.append(label)
-    return reasons
+        return reasons
 
-
-def _differing(runs: Sequence[Run], query_ids: Sequence[str], k: int | None) -> set[str]:
-    """Return the queries where the two runs differ in documents or in their order."""
-    base, new = runs
-    return {q for q in query_ids if base.top(q, k) != new.top(q, k)}
+    def _moved(self, query_id: str, labels: Mapping[tuple[str, str], str]) -> str:
+        """Return the documents whose rank changed most, each with its label and both ranks."""
+        lists = self.lists(query_id)
+        base, new = ({doc_id: rank for rank, doc_id in enumerate(docs, 1)} for docs in lists)
+        behind = 1 + max(map(len, lists))
+        distance = {doc_id: abs(base.get(doc_id, behind) - new.get(doc_id, behind)) for doc_id in [*base, *new]}
+        farthest = sorted(filter(distance.get, distance), key=lambda doc_id: -distance[doc_id])
+        shown: list[str] = []
+        for doc_id in farthest[:_SHOWN]:
+            label = labels.get((query_id, doc_id), _UNJUDGED)
+            shown.append(f"{doc_id} [{label}] {base.get(doc_id, '–')} → {new.get(doc_id, '–')}")
+        more = len(farthest) - _SHOWN
+        return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
@@ -180,32 +232,24 @@ def _judged(labeling: Labeling) -> Labeling:
     return Labeling(labeling.name, labeling.scale, table.assign(**known), declared=labeling.declared)
 
 
-def _labelled(labeling: Labeling, runs: Sequence[Run], query_ids: Collection[str], k: int | None) -> dict[str, Sides]:
-    """Return the documents of both lists of each query, each with its label, or why there is none."""
-    rows = labeling.table[labeling.table["query_id"].isin(list(query_ids))]
+def _labels(labeling: Labeling) -> dict[tuple[str, str], str]:
+    """Return the label of each pair, or why it has none."""
+    table = labeling.table
     labels: dict[tuple[str, str], str] = {}
-    columns = (rows[name] for name in ("query_id", "doc_id", "relevance", "status"))
+    columns = (table[name] for name in ("query_id", "doc_id", "relevance", "status"))
     for query_id, doc_id, value, status in zip(*columns, strict=True):
         labels[query_id, doc_id] = f"{value:g}" if status == Status.OK.value else status
-    lists: dict[str, Sides] = {}
-    for query_id in sorted(query_ids):
-        sides: list[list[tuple[str, str]]] = []
-        for run in runs:
-            sides.append([(doc_id, labels.get((query_id, doc_id), _UNJUDGED)) for doc_id in run.top(query_id, k)])
-        lists[query_id] = sides
-    return lists
+    return labels
 
 
-async def by_labeler(
-    pool: labelling.PoolLabeler, measure: Measure, session: Session, unjudged: Unjudged, progress: Progress
-) -> Losses:
+async def by_labeler(pool: labelling.PoolLabeler, versions: Versions, session: Session, progress: Progress) -> Losses:
     """Return what each question loses under a labeler, labelling what that needs."""
     labeler, name, collection = pool.labeler, pool.name, pool.collection
+    versions = replace(versions, base=collection.runs[0], new=collection.runs[1], docs=collection.docs)
     ids, stage = list(collection.queries), f"label {name}"
     if not labeler.needs.asked:
-        made = await pool.label(session)
-        return by_labels(collection.runs, made, measure, ids, unjudged=unjudged, docs=collection.docs)
-    changed = _differing(collection.runs, ids, measure.cutoff)
+        return versions.losses(await pool.label(session), ids)
+    changed = set(filter(versions.differ, ids))
     units = [unit for unit in labelling.label_units(labeler, collection) if unit.query.query_id in changed]
     plan = planned(units, labeler, session.lookup)
     requests = f"{plan.requests - plan.cached:,} requests to send"
@@ -215,28 +259,28 @@ async def by_labeler(
     usage = session.usage(stage)
     tokens = usage.incurred.prompt_tokens + usage.incurred.completion_tokens
     cost = f"Labels: {usage.sent:,} requests sent ({tokens:,} tokens), {usage.cached:,} replies from the store."
-    losses = by_labels(collection.runs, made, measure, ids, unjudged=unjudged, partly=True, docs=collection.docs)
+    losses = versions.losses(made, ids, partly=True)
     mixed = "; ".join(session.mixed())
     obstacle = f"{mixed}. Forget the replies of one model (`judgekit cache forget --model NAME`) and run again"
     return replace(losses, notes=(*losses.notes, cost), obstacle=obstacle if mixed else "")
 
 
-def by_answers(versions: Sequence[Any]) -> Losses:
+def by_answers(base: Any, new: Any) -> Losses:
     """Return what each question loses in the quality of its answer, by the ratings of both versions."""
-    (base_metric, base_ratings), (new_metric, new_ratings) = (
-        _ratings(name, version) for name, version in zip(("base", "new"), versions, strict=True)
-    )
+    base_metric, base_ratings = _ratings("base", base)
+    new_metric, new_ratings = _ratings("new", new)
     if base_metric != new_metric:
         raise UsageError(f"the answers are rated by {base_metric!r} and by {new_metric!r}, which are not comparable")
     if base_ratings.index.intersection(new_ratings.index).empty:
         raise DataError("the ratings of the two versions have no question in common")
-    ids = sorted({*base_ratings.index, *new_ratings.index})
-    base, new = (ratings.reindex(ids).to_numpy(np.float64) for ratings in (base_ratings, new_ratings))
-    low = np.nan_to_num(base, nan=0.0) - np.nan_to_num(new, nan=1.0)
-    high = np.nan_to_num(base, nan=1.0) - np.nan_to_num(new, nan=0.0)
-    lost = int((np.isnan(base) | np.isnan(new)).sum())
+    both = pd.DataFrame({"base": base_ratings, "new": new_ratings}).sort_index()
+    least = both["base"].fillna(0.0) - both["new"].fillna(1.0)
+    most = both["base"].fillna(1.0) - both["new"].fillna(0.0)
+    table = pd.DataFrame({"query_id": both.index, "least": least.to_numpy(), "most": most.to_numpy(), "moved": ""})
+    lost = int(both.isna().any(axis=1).sum())
     note = f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1."
-    return Losses(f"{base_metric} of the answers", tuple(ids), low, high, notes=(note,) if lost else ())
+    same = not (table["least"].any() or table["most"].any())
+    return Losses(f"{base_metric} of the answers", table, same, notes=(note,) if lost else ())
 
 
 def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
@@ -250,9 +294,6 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
     table = table[table["query_id"] != ALL]
     for column in ("run", "depth", "model", "metric", "mode"):
         values = set(table[column]) if column in table else set()
-        if column == "run" and len(values) > 1 and ALL in values:
-            table = table[table["run"] != ALL]
-            values.remove(ALL)
         if len(values) > 1:
             shown = ", ".join(map(str, sorted(values)[:5]))
             raise UsageError(f"the {name} answers have several {column}s ({shown}): keep one")
@@ -268,50 +309,6 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
         span = f"{ratings.min():g} to {ratings.max():g}"
         raise UsageError(f"the {name} answers have values from {span}: a gate needs 0 to 1")
     return table["metric"].iloc[0], ratings
-
-
-def of_folders(
-    folders: Sequence[Path], run: str | None, labeler: str | None, measure: str | None, unjudged: Unjudged
-) -> tuple[Losses, Queries, str | None]:
-    """Return what each question loses under the labels of both results folders, the queries, and their groups."""
-    from judgekit.experiment.finished import label_files, read_results
-
-    both = [read_results(folder) for folder in folders]
-    base_runs, new_runs = ({held.name: held for held in prepared.collection.runs} for prepared, *_ in both)
-    common = [name for name in base_runs if name in new_runs]
-    name = _choose("run", run, common, " and ".join(map(str, folders)))
-    tables, made_by, labels = [], [], dict[str, Path]()
-    for folder, (prepared, labelings, _) in zip(folders, both, strict=True):
-        chosen = _choose("labeling", labeler, list(labelings), str(folder))
-        labels[f"labels of {folder}"] = label_files(folder, [chosen])[chosen]
-        tables.append(labelings[chosen].table)
-        made_by.append((str(prepared.labelers[chosen].spec), labelings[chosen].scale))
-    refuse_mixed(labels)
-    if made_by[0] != made_by[1]:
-        raise UsageError(f"the labels were made by {made_by[0][0]} and by {made_by[1][0]}, which are not comparable")
-    together = pd.concat(tables, ignore_index=True)
-    keys = ["query_id", "doc_id"]
-    differ = together.drop_duplicates([*keys, "relevance", "status"])
-    if differ.duplicated(keys).any():
-        row = differ[differ.duplicated(keys)].iloc[0]
-        raise DataError(
-            f"the folders label query {row['query_id']!r}, doc {row['doc_id']!r} differently: the documents or the"
-            " labeler changed, so label both versions again"
-        )
-    config, queries = both[0][0].config, both[0][0].collection.queries
-    (parsed,) = parse_measures([measure or config.analysis.primary or "nDCG@10"], config.path.parent)
-    labeling = Labeling(chosen, made_by[0][1], together.drop_duplicates(keys))
-    losses = by_labels([base_runs[name], new_runs[name]], labeling, parsed, list(queries), unjudged=unjudged)
-    return losses, queries, config.analysis.groups
-
-
-def _choose(what: str, name: str | None, have: Sequence[str], where: str) -> str:
-    if name is None and len(have) == 1:
-        return have[0]
-    if name is None or name not in have:
-        problem = not_among(what, name, have) if name else f"say which {what} ({', '.join(have)})"
-        raise UsageError(f"{where}: {problem}")
-    return name
 
 
 def refuse_mixed(files: Mapping[str, Path]) -> None:

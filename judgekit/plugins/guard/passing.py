@@ -16,13 +16,11 @@ class Gate:
     """What is measured of two versions, and how much of it the new one may lose.
 
     Attributes:
-        measure: the measure by which the versions are scored; by default nDCG@10, for results folders their primary
-            measure.
+        measure: the measure by which the versions are scored; by default nDCG@10.
         max_drop: the largest acceptable mean loss, in hundredths of the measure's range.
-        suite: decide only about these questions; their column max_drop limits the loss of each.
+        suite: decide only about these questions.
         groups: column of the queries: questions of a group (paraphrases) count once, by their mean.
         unjudged: how documents without a label count: ``bounds`` (any label on the scale) or ``nonrelevant`` (0).
-        run: the run to compare in two results folders.
 
     Raises:
         UsageError: a value is of another type or out of its range.
@@ -33,7 +31,6 @@ class Gate:
     suite: bool = False
     groups: str | None = None
     unjudged: Unjudged = "bounds"
-    run: str | None = None
 
     def __post_init__(self) -> None:
         check_settings(self)

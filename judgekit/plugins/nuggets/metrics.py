@@ -31,8 +31,6 @@ from judgekit.wire.types import Endpoint, Outcome, Request
 
 _MARK: Final = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 _CITED: Final = re.compile(r"(?<=[.!?])(?P<marks>(?:\s*\[[\d\s,;]+\])*)\s+(?=[^a-z\s\[])")
-_ALLOWANCE: Final = 100
-"""Characters that each stated nugget allows an answer, white space not counted (Voorhees, TREC 2004 QA)."""
 
 
 @dataclass(frozen=True)
@@ -164,43 +162,6 @@ class NuggetRecall(_ByNuggets):
             if support == "support" or not self.strict:
                 stated += weight * WEIGHTS[support]
         return stated / total
-
-
-@dataclass(frozen=True)
-class NuggetF(_ByNuggets):
-    """Recall of the vital nuggets against the length of the answer, as an F-measure (TREC QA).
-
-    Recall is the share of vital nuggets that are stated in whole. Each nugget that is stated, vital or okay, allows 100
-    characters, white space and citation marks not counted; precision is 1 up to the allowance, then 1 - (length -
-    allowance) / length. F weighs recall ``beta`` times as much (Voorhees, TREC 2004 QA, with beta 3). An abstention
-    is 0.
-
-    Scale: unit
-
-    Needs: nuggets (judgekit nuggets), an LLM
-
-    Costs: the same requests as nugget_recall
-
-    Attributes:
-        endpoint_name: endpoint name; optional if only one is defined
-        file: file of nuggets, JSON lines
-        beta: weight of recall (3)
-    """
-
-    kind = "nugget_f"
-    beta: float = setting(3.0, least=0)
-
-    def value(self, unit: Answered, supports: Sequence[Support]) -> float:
-        """Return the F-measure."""
-        nuggets = self.nuggets(unit.query)
-        stated = [nugget.vital for nugget, support in zip(nuggets, supports, strict=True) if support == "support"]
-        recall = sum(stated) / sum(nugget.vital for nugget in nuggets)
-        length = len("".join(_MARK.sub("", unit.answer.text).split()))
-        too_long = max(0, length - _ALLOWANCE * len(stated))
-        precision = 1 - too_long / length if length else 0.0
-        weight = self.beta**2
-        below = weight * precision + recall
-        return (weight + 1) * precision * recall / below if below else 0.0
 
 
 @dataclass(frozen=True)

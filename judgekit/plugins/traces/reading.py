@@ -33,12 +33,28 @@ from judgekit.spec import Spec, slug
 
 _EXPECTED: Final = "spans in OpenInference terms (Phoenix) or a Langfuse export: JSON lines, a JSON array, CSV, Parquet"
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_DOCUMENT: Final = re.compile(r"attributes\.(?:retrieval\.documents|reranker\.output_documents)\.(\d+)\.(.+)")
 _RETRIEVING: Final = ("RETRIEVER", "RERANKER")
 _WHOLE: Final = "TRACE"
-_MODELS: Final = ("attributes.llm.model_name", "attributes.gen_ai.request.model", "model", "provided_model_name")
 _QUESTIONS: Final = ("question", "query", "user_input", "input", "text", "content", "messages")
 _ANSWERS: Final = ("answer", "output", "response", "result", "text", "content", "messages")
+
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "trace": ("context.trace_id", "trace_id"),
+    "own": ("context.span_id", "span_id", "id"),
+    "parent": ("parent_id", "parent_span_id", "parent_observation_id"),
+    "kind": ("attributes.openinference.span.kind", "span_kind", "type"),
+    "name": ("name",),
+    "session": ("attributes.session.id", "session_id"),
+    "start": ("start_time", "timestamp"),
+    "question": ("attributes.input.value", "input"),
+    "answer": ("attributes.output.value", "output"),
+    "model": ("attributes.llm.model_name", "model", "provided_model_name"),
+    "documents": ("attributes.reranker.output_documents", "attributes.retrieval.documents", "output"),
+    "rating": ("annotation_name", "name"),
+    "value": ("value", "string_value"),
+    "annotated": ("result.score", "score", "result.label", "label"),
+}
+"""Where each thing lies: first in Phoenix' spans and annotations, then in what Langfuse exports."""
 
 
 @dataclass
@@ -106,7 +122,7 @@ def read_traces(paths: str | Path | Sequence[str | Path]) -> Traces:
             a retrieval.
     """
     steps: dict[str, list[_Step]] = {}
-    traces: dict[str, str] = {}
+    trace_of: dict[str, str] = {}
     rated: list[tuple[str, str, Any]] = []
     for path in [paths] if isinstance(paths, str | Path) else paths:
         for record in records(Path(path), Spec("auto"), _EXPECTED)[1]:
@@ -115,40 +131,31 @@ def read_traces(paths: str | Path | Sequence[str | Path]) -> Traces:
                 if score is not None:
                     rated.append(score)
                     continue
-                step, own = _step(fields)
+                step = _step(fields)
                 if not step.trace:
                     have = ", ".join(list(fields)[:8])
                     raise DataError(
                         f"is not a span, a trace or a score (it has: {have}); expected {_EXPECTED}", path, record.line
                     )
                 steps.setdefault(step.trace, []).append(step)
-                traces[own] = step.trace
-    return _assembled(steps, [(traces.get(of, of), name, value) for of, name, value in rated])
+                trace_of[_id(fields, "own")] = step.trace
+    return _assembled(steps, [(trace_of.get(rates, rates), name, value) for rates, name, value in rated])
 
 
 def _unwrapped(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the flat objects of a record, with names in snake case: itself, OTLP's spans, a trace's own parts."""
-    for resource in fields.get("resourceSpans") or ():
-        for scope in resource.get("scopeSpans") or ():
-            for span in scope.get("spans") or ():
-                values: dict[str, Any] = {}
-                for attribute in span["attributes"]:
-                    values[f"attributes.{attribute['key']}"] = next(iter(attribute["value"].values()))
-                yield from _unwrapped({**span, "attributes": None, **values})
+    """Yield the flat objects of a record, with names in snake case: itself, and what is inside of it."""
     if isinstance(fields.get("data"), list):
         for inner in fields["data"]:
             yield from _unwrapped(inner)
-    if "resourceSpans" in fields or isinstance(fields.get("data"), list):
         return
     whole = _flat(fields)
     parts: list[Any] = []
     for name in ("observations", "scores", "annotations"):
         parts += whole.pop(name, None) or ()
     yield whole
-    ids = {"trace_id": _first(whole, (*_TRACE, "id")), "span_id": _first(whole, _OWN)}
+    ids = {"trace_id": _id(whole, "trace") or _id(whole, "own"), "span_id": _id(whole, "own")}
     for part in parts:
-        if isinstance(part, Mapping):
-            yield from _unwrapped({**ids, **part})
+        yield from _unwrapped({**ids, **part})
 
 
 def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -162,53 +169,42 @@ def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-_TRACE: Final = ("context.trace_id", "trace_id")
-_OWN: Final = ("context.span_id", "span_id", "id")
+def _value(fields: Mapping[str, Any], what: str) -> Any:
+    return next((fields[name] for name in _FIELDS[what] if fields.get(name) not in (None, "")), None)
 
 
-def _first(fields: Mapping[str, Any], names: Iterable[str]) -> str:
-    for name in names:
-        if fields.get(name) not in (None, ""):
-            return str(fields[name])
-    return ""
-
-
-def _value(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((fields[name] for name in names if name in fields), None)
+def _id(fields: Mapping[str, Any], what: str) -> str:
+    value = _value(fields, what)
+    return "" if value is None else str(value)
 
 
 def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
     """Return what is rated (a step or a trace), the rating's name and its value; None for anything else."""
     annotation = "annotator_kind" in fields
-    names = ("result.score", "score", "result.label", "label") if annotation else ("value", "string_value")
-    value = _value(fields, names)
+    value = _value(fields, "annotated" if annotation else "value")
     if value is None:
         return None
-    rated = _first(fields, _OWN if annotation else _TRACE)
-    return rated, _first(fields, ("annotation_name", "name")) or "rating", value
+    return _id(fields, "own" if annotation else "trace"), _id(fields, "rating") or "rating", value
 
 
-def _step(fields: Mapping[str, Any]) -> tuple[_Step, str]:
-    """Return a step and its own id."""
-    own = _first(fields, _OWN)
-    trace = _first(fields, _TRACE)
-    kind = _first(fields, ("attributes.openinference.span.kind", "span_kind", "type")).upper()
+def _step(fields: Mapping[str, Any]) -> _Step:
+    trace, kind = _id(fields, "trace"), _id(fields, "kind").upper()
     if not trace and ("input" in fields or "output" in fields):  # a trace of Langfuse
-        trace, kind = own, _WHOLE
+        trace, kind = _id(fields, "own"), _WHOLE
     step = _Step(
         trace=trace,
-        name=_first(fields, ("name",)) or kind.lower(),
-        parent=_first(fields, ("parent_id", "parent_span_id", "parent_observation_id")),
+        name=_id(fields, "name") or kind.lower(),
+        parent=_id(fields, "parent"),
         kind=kind,
-        session=_first(fields, ("attributes.session.id", "session_id")),
-        start=_first(fields, ("start_time", "timestamp", "start_time_unix_nano")),
-        question=_text(_value(fields, ("attributes.input.value", "input")), _QUESTIONS),
-        answer=_text(_value(fields, ("attributes.output.value", "output")), _ANSWERS),
-        model=_first(fields, _MODELS) if kind in ("LLM", "GENERATION") else "",
+        session=_id(fields, "session"),
+        start=_id(fields, "start"),
+        question=_text(_value(fields, "question"), _QUESTIONS),
+        answer=_text(_value(fields, "answer"), _ANSWERS),
+        model=_id(fields, "model") if kind in ("LLM", "GENERATION") else "",
     )
     if kind in _RETRIEVING:
-        step.docs = [_doc(item, step) for item in _documents(fields)]
-    return step, own
+        step.docs = [_doc(item, step) for item in _documents(fields, step)]
+    return step
 
 
 def _text(value: Any, keys: Sequence[str]) -> str:
@@ -235,22 +231,15 @@ def _parsed(value: Any) -> Any:
     return value
 
 
-def _documents(fields: Mapping[str, Any]) -> list[Any]:
+def _documents(fields: Mapping[str, Any], step: _Step) -> list[Any]:
     """Return the documents of a retrieval, the best first."""
-    for name in ("attributes.reranker.output_documents", "attributes.retrieval.documents", "output"):
-        listed = _parsed(fields.get(name))
-        if isinstance(listed, Mapping):
-            listed = _value(listed, ("documents", "results"))
-        if isinstance(listed, list):
-            return listed
-        if isinstance(listed, str) and listed.lstrip().startswith("["):
-            what = f"trace {_first(fields, _TRACE)}: the documents are not written as JSON ({listed[:40]}…)"
-            raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
-    numbered: dict[int, dict[str, Any]] = {}
-    for name, value in fields.items():
-        if match := _DOCUMENT.fullmatch(name):
-            numbered.setdefault(int(match[1]), {})[match[2]] = value
-    return [numbered[place] for place in sorted(numbered)]
+    listed = _parsed(_value(fields, "documents"))
+    if isinstance(listed, Mapping):
+        listed = listed.get("documents") or listed.get("results")
+    if isinstance(listed, str) and listed.lstrip().startswith("["):
+        what = f"trace {step.trace}: the documents are not written as JSON ({listed[:40]}…)"
+        raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
+    return listed if isinstance(listed, list) else []
 
 
 def _doc(item: Any, step: _Step) -> Doc:
@@ -267,51 +256,45 @@ def _doc(item: Any, step: _Step) -> Doc:
 
 @dataclass
 class _Assembly:
-    """Queries, docs and runs, as traces bring them one after another.
+    """Queries, docs, lists and answers, as traces bring them one after another.
 
     Attributes:
-        roots: the outermost step of each trace.
         queries: by question and conversation before it.
         conversations: the messages of a session so far.
         docs: by id.
         lists: the ids that each run retrieved, by query.
-        answers: the trace whose answer counts, by run and query.
-        models: the model of each trace.
-        unused: how many traces could not be used, by reason.
+        answers: a row per trace that could be used.
+        unused: how many traces could not, by reason.
     """
 
-    roots: Mapping[str, _Step]
     queries: dict[str, Query] = field(default_factory=dict)
     conversations: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     docs: dict[str, Doc] = field(default_factory=dict)
     lists: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    answers: dict[tuple[str, str], str] = field(default_factory=dict)
-    models: dict[str, str] = field(default_factory=dict)
+    answers: list[dict[str, Any]] = field(default_factory=list)
     unused: Counter[str] = field(default_factory=Counter)
 
-    def add(self, trace: str, steps: Iterable[_Step]) -> None:
+    def add(self, trace: str, root: _Step, steps: Iterable[_Step]) -> None:
         """Take in a trace; those of a session come in their order."""
-        root = self.roots[trace]
         if not root.question.strip():
             self.unused["hold no question"] += 1
             return
-        query = self._query(trace, root)
+        query_id = self._query(trace, root).query_id
         retrieved: dict[str, list[str]] = {}
+        model = ""
         for step in sorted(steps, key=lambda step: step.start):
+            model = step.model or model
             if step.kind in _RETRIEVING:
                 # The run of the last retrieval is the one that the answer is about, so it moves to the end.
                 earlier = retrieved.pop(step.name, [])
                 retrieved[step.name] = earlier + [self._kept(doc) for doc in step.docs]
-            self.models[trace] = step.model or self.models.get(trace, "")
         for name, doc_ids in retrieved.items():
-            self.lists.setdefault(name, {})[query.query_id] = list(dict.fromkeys(doc_ids))
+            self.lists.setdefault(name, {})[query_id] = list(dict.fromkeys(doc_ids))
         if not retrieved:
             self.unused["hold no retrieval (a step of kind RETRIEVER)"] += 1
             return
-        place = (list(retrieved)[-1], query.query_id)
-        if place in self.answers:
-            self.unused["were replaced by a later one of the same run on the same question"] += 1
-        self.answers[place] = trace
+        run = list(retrieved)[-1]
+        self.answers.append({"trace": trace, "run": run, "query_id": query_id, "model": model, "answer": root.answer})
 
     def _query(self, trace: str, root: _Step) -> Query:
         before = self.conversations.setdefault(root.session or f"trace {trace}", [])
@@ -342,28 +325,26 @@ class _Assembly:
             runs.append(Run(name, query_ids, doc_ids, scores))
         return runs
 
-    def places(self) -> dict[str, dict[str, Any]]:
-        """Return the columns by which answers and ratings are found, by trace."""
-        # One depth for all runs, so that they can be compared: a shorter list is answered from what is there.
-        depth = max(len(self.lists[run][query_id]) for run, query_id in self.answers) or 1
-        places: dict[str, dict[str, Any]] = {}
-        for (run, query_id), trace in self.answers.items():
-            places[trace] = {"run": run, "depth": depth, "query_id": query_id, "model": self.models[trace]}
-        return places
-
 
 def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str, Any]]) -> Traces:
-    assembly = _Assembly({trace: _root(inside) for trace, inside in steps.items()})
-    for trace, _ in sorted(assembly.roots.items(), key=lambda item: (item[1].start, item[0])):
-        assembly.add(trace, steps[trace])
+    assembly = _Assembly()
+    roots = {trace: _root(inside) for trace, inside in steps.items()}
+    for trace, root in sorted(roots.items(), key=lambda item: (item[1].start, item[0])):
+        assembly.add(trace, root, steps[trace])
     if not assembly.answers:
         raise DataError("no trace holds both a question and a retrieval (a step of kind RETRIEVER with documents)")
-    places = assembly.places()
-    answers = [{**place, "answer": assembly.roots[trace].answer} for trace, place in places.items()]
-    ratings: dict[tuple[str, str], dict[str, Any]] = {}
-    for trace, name, value in rated:
-        if trace in places:
-            ratings[trace, name] = {**places[trace], "metric": name, "value": value}
+    every = pd.DataFrame(assembly.answers)
+    answers = every.drop_duplicates(["run", "query_id"], keep="last")
+    if len(answers) < len(every):
+        reason = "were replaced by a later one of the same run on the same question"
+        assembly.unused[reason] = len(every) - len(answers)
+    # One depth for all runs, so that they can be compared: a shorter list is answered from what is there.
+    lengths = [
+        len(assembly.lists[run][query_id]) for run, query_id in zip(answers["run"], answers["query_id"], strict=True)
+    ]
+    answers.insert(2, "depth", max(lengths) or 1)
+    ratings = pd.DataFrame(rated, columns=["trace", "metric", "value"], dtype=object)
+    ratings = ratings.drop_duplicates(["trace", "metric"], keep="last").merge(answers, on="trace")
     left_out = [f"{count:,} of {len(steps):,} traces {reason}" for reason, count in assembly.unused.items()]
     if len(ratings) < len(rated):
         left_out.append(f"{len(rated) - len(ratings):,} of {len(rated):,} ratings are of other traces, or repeated")
@@ -371,8 +352,8 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
         queries={query.query_id: query for query in assembly.queries.values()},
         docs=MemoryDocs(assembly.docs.values()),
         runs=assembly.runs(),
-        answers=pd.DataFrame(answers),
-        ratings=pd.DataFrame(list(ratings.values())),
+        answers=answers.drop(columns="trace"),
+        ratings=ratings[["run", "depth", "query_id", "metric", "value", "model"]],
         left_out=left_out,
     )
 

@@ -8,7 +8,7 @@ import pytest
 import judgekit as jk
 from judgekit.errors import DataError, JudgekitError, UsageError
 from judgekit.plugins.audit.flow import plan_audit
-from judgekit.plugins.audit.numbers import Card, Number, groups_of
+from judgekit.plugins.audit.numbers import groups_of
 from tests.plugins.audit.conftest import TOWNS, experiment
 from tests.small import Judgekit
 
@@ -26,14 +26,12 @@ def test_by_default_nobody_is_asked_and_the_report_has_a_section_once(copied: Pa
         found = jk.audit(out, asking=jk.Asking(cache=copied / "cache", progress=events.append))
     assert not events
     assert set(found.table["check"]) == {"circularity", "jury", "surface", "overrating"}
-    assert list(found.cards) == ["keyword", "oracle", "hash", "long", "jury", "gold"]
-    models = {name: dict(card.facts)["Model"] for name, card in found.cards.items()}
-    assert models == {**dict.fromkeys(models, "none"), "keyword": "mock", "jury": "mock"}
+    assert list(found.numbers) == ["keyword", "oracle", "hash", "long", "jury", "gold"]
+    assert "jury adds nothing" in found.flags("jury")
     sections = json.loads((out / "report.json").read_text())["sections"]
     assert [one["title"] for one in sections].count("Audit") == 1
     assert "they count against a labeling" in (out / "report.html").read_text()
     assert (out / "comparison.csv").read_bytes() == comparison
-    assert (out / "cards" / "keyword.md").exists()
     assert len(pd.read_csv(out / "audit.csv")) > 40
 
 
@@ -104,12 +102,11 @@ def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> 
     (copied / "experiment.toml").write_text(experiment("keyword", "oracle"))
     out, cache = copied / "other", copied / "cache"
     jk.run(copied / "experiment.toml", out=out, asking=jk.Asking(cache=cache))
-    found = jk.audit(out, asking=jk.Asking(cache=cache), probes=["stuff(words=query)"])
+    found = jk.audit(out, asking=jk.Asking(cache=cache), probes=["stuff"])
     assert "--reference" in found.notes[0]
     assert not set(found.table["check"]) & {"surface", "overrating", "jury"}
     stuffed = found.table[(found.table["labeling"] == "keyword") & (found.table["statistic"] == "flips to relevant")]
     assert (stuffed["value"] == 1).all(), "of passages of other questions"
-    assert "change of concordance" not in set(found.table["statistic"]), "these are not in the pool"
     assert not jk.audit(out, reference="oracle", asking=jk.Asking(cache=cache)).notes
     with pytest.raises(UsageError, match="Did you mean 'oracle'"):
         jk.audit(out, reference="orcale", asking=jk.Asking(cache=cache))
@@ -125,7 +122,6 @@ def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) 
     assert rows["verdict"].str.contains(f"unknown: only 0 of {TOWNS} queries").all()
     attacked = table[(table["labeling"] == "long") & (table["check"] == "gullibility")]
     assert "flips to relevant" in set(attacked["statistic"])
-    assert "change of decision gain" not in set(attacked["statistic"])
 
 
 def test_groups_keep_the_queries_of_a_unit_together() -> None:
@@ -152,24 +148,15 @@ def test_a_folder_without_results_and_a_file_are_named(tmp_path: Path) -> None:
         jk.audit(tmp_path / "experiment.toml")
 
 
-def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copied: Path) -> None:
+def test_the_command_line_prints_what_each_labeling_is_flagged_for(judgekit: Judgekit, copied: Path) -> None:
     out, cache = str(copied / "out"), str(copied / "cache")
     idle = judgekit("audit", out, "--cache", cache, code=0)
     assert "add --probe all" in idle.err
-    assert "Gullibility" not in idle.out
+    assert "gullibility" not in idle.out
     counted = judgekit("audit", out, "--cache", cache, "--probe", "all", "--dry-run", code=0)
     assert "audit keyword, inject" in counted.out
     assert "Nothing was sent" in counted.out
     said = judgekit("audit", out, "--cache", cache, "--probe", "claim", code=0)
-    assert "Gullibility" in said.out
+    assert "gullibility" in said.out
     assert "hash:" in said.out
-    assert "| called relevant |" in (copied / "out" / "cards" / "hash.md").read_text()
-
-
-def test_a_card_escapes_what_a_name_says() -> None:
-    number = Number("surface", "<script>alert(1)</script>|x", "slope", 0.5, 0.4, 0.6, 3, "a | b", "biased")
-    card = Card("<b>judge</b>", (("Spelling", "a<b"),), (number,))
-    assert "<script>" not in card.markdown()
-    assert "\\|x" in card.markdown()
-    assert card.flags == ["biased"]
-    assert "0.500 [0.400, 0.600]" in card.markdown()
+    assert "gullibility" in (copied / "out" / "audit.csv").read_text()

@@ -5,7 +5,7 @@ from judgekit.plugins.audit.audited_run import read
 from judgekit.plugins.audit.circularity import circularity, reranked
 
 RUNS, QUERIES = 6, 30
-DRAWN = {"units": np.arange(QUERIES)}
+UNITS = np.arange(QUERIES)
 BASE = np.random.default_rng(2).random((RUNS, QUERIES))
 TOP = np.full(QUERIES, 2.0)
 
@@ -13,7 +13,7 @@ TOP = np.full(QUERIES, 2.0)
 @pytest.mark.parametrize(("real", "flag"), [(-0.1, "inflates"), (0.1, ""), (0.12, "")])
 def test_labels_inflate_where_they_see_more_gain_than_the_reference(real: float, flag: str) -> None:
     truth = (BASE[::-1], BASE[::-1] + real)
-    numbers = {number.statistic: number for number in circularity(BASE, BASE + 0.1, TOP, truth, **DRAWN)}
+    numbers = {number.statistic: number for number in circularity(BASE, BASE + 0.1, TOP, truth, units=UNITS)}
     names = ("gain by these labels", "gain by the reference", "gain too much", "runs at the maximum")
     assert [numbers[name].value for name in names] == pytest.approx([0.1, real, 0.1 - real, 0])
     over = numbers["gain too much"]
@@ -22,7 +22,7 @@ def test_labels_inflate_where_they_see_more_gain_than_the_reference(real: float,
 
 
 def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() -> None:
-    numbers = circularity(BASE, BASE + 0.1, TOP, None, **DRAWN)
+    numbers = circularity(BASE, BASE + 0.1, TOP, None, units=UNITS)
     assert [number.statistic for number in numbers] == ["gain by these labels", "runs at the maximum"]
     assert numbers[0].value == pytest.approx(0.1)
     assert "is unknown" in numbers[0].verdict
@@ -31,7 +31,7 @@ def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() ->
 @pytest.mark.parametrize(("full", "flag"), [(3, ""), (4, "saturated")])
 def test_labels_are_saturated_if_more_than_half_of_the_runs_reach_the_maximum(full: int, flag: str) -> None:
     again = np.concatenate([np.full((full, QUERIES), 2.0), BASE[full:]])
-    (_, most) = circularity(BASE, again, TOP, None, **DRAWN)
+    (_, most) = circularity(BASE, again, TOP, None, units=UNITS)
     assert (most.value, most.flag) == (full, flag)
 
 

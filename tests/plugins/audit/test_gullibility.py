@@ -14,8 +14,8 @@ from judgekit.errors import UsageError
 from judgekit.plugins.audit import gullibility
 from judgekit.plugins.audit.audited_run import read
 from judgekit.plugins.audit.numbers import share_change
-from judgekit.plugins.audit.probes import DEFAULT, probe
-from tests.plugins.audit.conftest import RUNS, TOWNS
+from judgekit.plugins.audit.probes import PROBES, probe
+from tests.plugins.audit.conftest import TOWNS
 
 QUERY = Query("q", "When was the bridge built?")
 DOC = Doc("d", "One two three. Four five six. Seven eight nine ten. Eleven twelve. And more.", "A title")
@@ -27,7 +27,7 @@ def numbers(audit: jk.Audit, labeling: str, statistic: str = "flips to relevant"
     return rows.set_index("subject")
 
 
-@pytest.mark.parametrize("spelling", ["stuff(words=query)", "stuff(base=random, words=query)"])
+@pytest.mark.parametrize("spelling", ["stuff", "stuff-random"])
 def test_a_judge_by_keywords_is_fooled_by_every_stuffed_passage(audited: jk.Audit, spelling: str) -> None:
     row = numbers(audited, "keyword").loc[spelling]
     assert row["value"] == 1
@@ -39,13 +39,12 @@ def test_a_judge_by_keywords_is_fooled_by_every_stuffed_passage(audited: jk.Audi
 
 def test_an_oracle_is_fooled_by_nothing_and_a_judge_that_says_anything_is_not_shown_to_be(audited: jk.Audit) -> None:
     rows = numbers(audited, "oracle")
-    assert len(rows) == len(DEFAULT)
+    assert len(rows) == len(PROBES)
     assert (rows["value"] == 0).all()
     assert ((rows["low"] < 0) & (rows["high"] > 0)).all()
     assert not rows["flag"].any()
-    assert (numbers(audited, "oracle", "change of concordance").dropna()["value"] == 0).all()
     rows = numbers(audited, "hash")
-    assert ((rows["low"] <= 0) & (rows["high"] >= 0)).sum() >= len(rows) - 1, "one of nine intervals of 95 % may miss"
+    assert ((rows["low"] <= 0) & (rows["high"] >= 0)).sum() >= len(rows) - 1, "one of five intervals of 95 % may miss"
     changed = numbers(audited, "hash", "flips either way")["value"]
     assert changed["claim"] == pytest.approx(2 * 0.3 * 0.7, abs=0.2), "though its labels change all the time"
 
@@ -54,34 +53,6 @@ def test_a_mean_shift_shows_what_a_threshold_hides_and_labels_of_a_file_are_not_
     shift = numbers(audited, "long", "mean shift").loc["pad"]
     assert shift["low"] > 0.1, "padding lengthens, which is all that this labeler looks at"
     assert numbers(audited, "gold").empty
-
-
-def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_places(
-    finished: Path, audited: jk.Audit
-) -> None:
-    material = read(finished / "out")
-    sample = gullibility.draw(material)["nonrelevant"]
-    stuffed = dict.fromkeys(sample, 1.0)  # what the keyword mock says of them, by the test above
-    labels = pd.read_parquet(finished / "out" / "labels" / "keyword.parquet")[["query_id", "doc_id", "relevance"]]
-    attacked = labels.assign(relevance=[stuffed.get((q, d), r) for q, d, r in labels.itertuples(index=False)])
-    runs = {run.name: finished / f"{run.name}.trec" for run in material.collection.runs}
-    both = {"before": labels, "after": attacked}
-    scales = dict.fromkeys(both, "binary")
-    scores = jk.score(runs, both, ["nDCG@3"], scales=scales, query_ids=material.queries, depth=6).scores()
-    answers = pd.read_parquet(next((finished / "out" / "answers").glob("*.parquet")))
-    quality = answers[answers["run"] != "all"].pivot(index="run", columns="query_id", values="value")
-    shares = {}
-    for name in both:
-        wide = scores[scores["labeling"] == name].pivot(index="run", columns="query_id", values="value")
-        each = []
-        for query in quality.columns:
-            pairs = [(a, b) for a in RUNS for b in RUNS if quality.loc[a, query] > quality.loc[b, query]]
-            hits = [np.sign(wide.loc[a, query] - wide.loc[b, query]) / 2 + 0.5 for a, b in pairs]
-            each += [np.mean(hits)] if hits else []
-        shares[name] = np.mean(each)
-    found = numbers(audited, "keyword", "change of concordance").loc["stuff(words=query)"]
-    assert found["value"] == pytest.approx(shares["after"] - shares["before"], abs=1e-9)
-    assert "of the pool attacked" in found["verdict"]
 
 
 def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path) -> None:
@@ -94,20 +65,19 @@ def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path)
     assert sample == gullibility.draw(material)
 
 
-@pytest.mark.parametrize("name", DEFAULT)
-def test_a_probe_has_one_spelling_and_changes_the_text_alone(name: str) -> None:
+@pytest.mark.parametrize("name", PROBES)
+def test_a_probe_has_a_name_and_changes_the_text_alone(name: str) -> None:
     made = probe(name)
-    assert probe(made.name).name == made.name == name
+    assert made.name == name
     doc = made.attacked(QUERY, DOC)
     assert doc.text != DOC.text
     assert (doc.doc_id, doc.title) == (DOC.doc_id, DOC.title)
     assert made.attacked(QUERY, DOC) == doc, "the same every time, so that the store knows the request"
 
 
-@pytest.mark.parametrize(("spelling", "times"), [("stuff(times=2, words=query)", 2), ("shuffle", 0)])
-def test_stuffing_adds_the_words_of_the_question_and_both_keep_those_of_the_passage(spelling: str, times: int) -> None:
-    words = probe(spelling).attacked(QUERY, DOC).text.split()
-    assert sorted(words) == sorted(DOC.text.split() + times * QUERY.text.split())
+def test_stuffing_adds_the_words_of_the_question_and_keeps_those_of_the_passage() -> None:
+    words = probe("stuff").attacked(QUERY, DOC).text.split()
+    assert sorted(words) == sorted(DOC.text.split() + 3 * QUERY.text.split())
 
 
 def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
@@ -125,11 +95,6 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
     ("spelling", "says"),
     [
         ("stuf", "Did you mean 'stuff'"),
-        ("stuff(times=much)", "times must be a whole number"),
-        ("stuff(times=-1)", "times must be at least 1"),
-        ("truncate(keep=2)", "keep must be above 0"),
-        ("stuff(base=relevant)", "base must be one of nonrelevant, random"),
-        ("stuff@3", "no cutoff"),
         ("mine.py:whisper", "unknown probe 'whisper'"),
         ("mine.py:lonely", "a function of a question and a passage"),
         ("mine.py:wordless", r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"),
@@ -178,7 +143,8 @@ def test_a_probe_that_turns_some_labels(
     attacked: list[float], tried: int, value: float, n: int, flag: str, says: str, finished: Path
 ) -> None:
     pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
-    labels = {"control": np.zeros(40), "attacked": np.array(attacked)}
-    first, *_ = gullibility.effect(read(finished / "out"), "hash", probe("pad"), pairs, **labels, tried=tried)
+    material = read(finished / "out")
+    (attack,) = gullibility.attacks(material, "hash", [probe("pad")], {"nonrelevant": tuple(pairs)})
+    first, *_ = gullibility.effect(material, "hash", attack, np.zeros(40), np.array(attacked), tried=tried)
     assert (first.value, first.n, first.flag) == (pytest.approx(value, nan_ok=True), n, flag)
     assert says in first.verdict

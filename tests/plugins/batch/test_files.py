@@ -149,14 +149,12 @@ def test_a_malformed_line_is_named_and_nothing_is_imported(
     assert store.count() == 0
 
 
-def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_imported(store: Store, tmp_path: Path) -> None:
+def test_a_file_that_ends_in_the_middle_of_a_line_is_refused(store: Store, tmp_path: Path) -> None:
     export_batch(store, UNITS[:3], Ask(HERE), tmp_path / "batch.jsonl")
     result = tmp_path / "result.jsonl"
     answer(rows(tmp_path / "batch.jsonl"), result)
-    whole = result.read_bytes()
-    for content, found in ((whole[:-20], (2, 0, 3)), (whole, (1, 2, None))):
-        result.write_bytes(content)
-        imported = import_batch(store, result)
-        assert (imported.imported, imported.there, imported.cut) == found
+    result.write_bytes(result.read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"line 3: .*download it again"):
+        import_batch(store, result)
     with pytest.raises(UsageError, match=r"\.jsonl"):
         export_batch(store, UNITS, Ask(HERE), tmp_path / "batch.json")

@@ -12,11 +12,12 @@ from tests.small import MOCK, QUICK, TOWNS, YEARS, Judgekit, toml
 def test_documents_of_two_cuts_get_their_spans(judgekit: Judgekit) -> None:
     page = "The harbour froze in 1740, and  nobody sailed.\nIn 1741 the ice broke, and boats went out to sea again."
     Path("pages.json").write_text(json.dumps([{"page_id": "p", "text": page}]))
-    write_docs([Doc("w0", page[:46]), Doc("w1", page[47:])], "whole.jsonl")
-    write_docs([Doc("h0", page[:70]), Doc("h1", page[70:]), Doc("x", "of nowhere at all, really not")], "half.jsonl")
+    write_docs([Doc("w0", page[:46], "", "p"), Doc("w1", page[47:], "", "p")], "whole.jsonl")
+    half = [Doc("h0", page[:70], "", "p"), Doc("h1", page[70:], "", "p"), Doc("x", "of nowhere at all", "", "p")]
+    write_docs(half, "half.jsonl")
     said = judgekit("chunks", "pages.json", "whole.jsonl", "half.jsonl", "--out", "docs.jsonl", code=0)
     assert "4 of 5 documents have a span" in said.out
-    assert "x has no span: its text was not found on its likely pages" in said.err
+    assert "x has no span: its text was not found on its page" in said.err
     docs = jk.read_docs("docs.jsonl").get(["w0", "w1", "h0", "h1"])
     assert [(d.start, d.end) for d in docs] == [(0, 46), (47, 102), (0, 70), (70, 102)]
 

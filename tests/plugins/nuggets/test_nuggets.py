@@ -64,17 +64,6 @@ def test_nugget_recall_is_autonuggetizers(options: str, value: float, here: Here
     assert rated(found, Answer("It was built in 1412."), SAYS)[0].value == pytest.approx(value)
 
 
-def test_nugget_f_weighs_recall_against_a_length_allowance(here: Here) -> None:
-    found = metric("nugget_f(file=n.jsonl)", here)
-    # Two nuggets are stated whole and allow 200 characters. Recall 1/3.
-    brief, long = Answer("a" * 100 + " [1]"), Answer("a " * 250 + "[1, 2]")
-    assert rated(found, brief, SAYS)[0].value == pytest.approx(10 * 1 * (1 / 3) / (9 * 1 + 1 / 3))
-    assert rated(found, long, SAYS)[0].value == pytest.approx(10 * 0.8 * (1 / 3) / (9 * 0.8 + 1 / 3))
-    assert rated(found, brief, json.dumps(["none"] * 5))[0].value == 0.0
-    even = metric("nugget_f(file=n.jsonl, beta=1)", here)
-    assert rated(even, long, SAYS)[0].value == pytest.approx(2 * 0.8 * (1 / 3) / (0.8 + 1 / 3))
-
-
 def test_an_abstention_is_0_and_a_query_without_vital_nuggets_has_no_value(tmp_path: Path) -> None:
     write_nuggets({"q1": (Nugget("is narrow", False),), "q2": (Nugget("x"),)}, tmp_path / "n.jsonl")
     found = metric("nugget_recall(file=n.jsonl)", Here(tmp_path))

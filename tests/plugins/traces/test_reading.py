@@ -86,29 +86,6 @@ def test_spans_of_phoenix_as_a_table_and_annotations_apart(tmp_path: Path) -> No
     check(jk.read_traces([tmp_path / "spans.parquet", lines(tmp_path / "annotations.jsonl", [{"data": PHOENIX[9:]}])]))
 
 
-def test_spans_as_opentelemetry_writes_them(tmp_path: Path) -> None:
-    told = []
-    for span in PHOENIX[:9]:
-        said: Record = {}
-        for name, value in flat(span).items():
-            for place, found in enumerate(value) if isinstance(value, list) else ():
-                said |= {f"{name}.{place}.document.{k}": v for k, v in found["document"].items()}
-            said |= {} if isinstance(value, list) else {name: value}
-        kinds = {float: "doubleValue", str: "stringValue"}
-        ids = {"traceId": span["context"]["trace_id"], "spanId": span["context"]["span_id"]}
-        told.append(
-            {
-                **ids,
-                "parentSpanId": span["parent_id"] or "",
-                "name": span["name"],
-                "startTimeUnixNano": span["start_time"],
-                "attributes": [{"key": name, "value": {kinds[type(value)]: value}} for name, value in said.items()],
-            }
-        )
-    batch = {"resourceSpans": [{"scopeSpans": [{"spans": told[:4]}, {"spans": told[4:]}]}]}
-    check(jk.read_traces(lines(tmp_path / "otlp.jsonl", [batch, *PHOENIX[9:]])))
-
-
 def as_langfuse(rows: list[Record]) -> list[Record]:
     """The same traces as Langfuse exports them one by one, with their observations and scores inside."""
     out = []
