@@ -12,9 +12,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from scipy import stats
 
-from judgekit.people.correct import corrected_difference, corrected_mean, corrected_sum
+from judgekit.people.correct import corrected_difference, corrected_mean
 from judgekit.people.deciding import MARGIN, Contest
-from judgekit.people.sampling import doubtful, systematic
 
 REPLICATES = 2000
 DECISIONS = 100
@@ -36,24 +35,6 @@ def queries(random: np.random.Generator, n: int, total: int, rho: float, kind: s
     return made.low <= true <= made.high, made.high - made.low, float(alone)
 
 
-def pairs(random: np.random.Generator, n: int, total: int, accuracy: float, design: str) -> tuple[bool, float, float]:
-    """Single pairs of ``total`` queries with ten documents each: P@5, or the difference of two runs in it."""
-    query = np.repeat(np.arange(total), 10)
-    y = (random.standard_normal(total)[query] + random.standard_normal(len(query)) > 0.8).astype(float)
-    f = np.where(random.random(len(query)) < accuracy, y, 1 - y)
-    counts = np.tile(np.repeat([0.2, 0.0], 5), total)
-    true = float(stats.norm.sf(0.8 / np.sqrt(2)))
-    if design == "difference":
-        counts, true = counts - np.tile(np.repeat([0.0, 0.2, 0.0], [2, 5, 3]), total), 0.0
-    people = np.full(len(query), np.nan)
-    drawn = random.choice(len(query), n, replace=False)
-    people[drawn] = y[drawn]
-    share = np.full(len(query), n / len(query))
-    made = corrected_sum(people, f, counts, share, query, total, 0.95)
-    alone = corrected_sum(people, np.zeros(len(query)), counts, share, query, total, 0.95)
-    return made.low <= true <= made.high, made.high - made.low, alone.high - alone.low
-
-
 def rare(random: np.random.Generator, n: int, total: int, share: float, wins: float) -> tuple[bool, float, float]:
     """Runs whose lists differ on few queries: whether the mean is inside, the width, and whether there is one.
 
@@ -72,21 +53,6 @@ def rare(random: np.random.Generator, n: int, total: int, share: float, wins: fl
     made, _ = corrected_difference(both, f, judged, differ, 0.95)
     there = bool(np.isfinite(made.low))
     return there and made.low <= both.mean() <= made.high, made.high - made.low if there else np.nan, there
-
-
-def unsure(random: np.random.Generator, n: int, total: int) -> tuple[bool, float, float]:
-    """Pairs drawn where a judge is unsure, who is sure and wrong of one pair in twenty: the share of relevant pairs."""
-    query = np.repeat(np.arange(total), 10)
-    p = np.clip(random.beta(0.3, 0.9, len(query)), 0.01, 0.99)
-    y = (random.random(len(query)) < p).astype(float)
-    fooled = random.random(len(query)) < 0.05
-    p = np.where(fooled, np.where(y > 0, 0.01, 0.99), p)
-    chance, at = systematic(doubtful(p), n, random)
-    people = np.full(len(query), np.nan)
-    people[at] = y[at]
-    made = corrected_sum(people, p, np.full(len(query), 0.1), chance, query, total, 0.95)
-    there = (people[at] > 0).sum() >= 10
-    return there and made.low <= y.mean() <= made.high, made.high - made.low if there else np.nan, there
 
 
 def contest(random: np.random.Generator, runs: int, apart: float, noise: float) -> tuple[Contest, np.ndarray]:
@@ -134,13 +100,6 @@ def main() -> None:
                 found = np.array([queries(random, n, total, rho, kind) for _ in range(REPLICATES)], float)
                 hit, width, alone = found.mean(axis=0)
                 print(f"| {n} of {total} queries | {kind} | correlation {rho} | {hit:.3f} | {width / alone:.2f} |")
-    for design in ("mean", "difference"):
-        for n, total in ((200, 200), (600, 200)):
-            for accuracy in (0.5, 0.85):
-                found = np.array([pairs(random, n, total, accuracy, design) for _ in range(REPLICATES)], float)
-                hit, width, alone = found.mean(axis=0)
-                what = f"P@5, {design}"
-                print(f"| {n} of {10 * total} pairs | {what} | accuracy {accuracy} | {hit:.3f} | {width / alone:.2f} |")
     random = np.random.default_rng(3)
     print("\n| sample | lists differ on | scores differ on | coverage | has an interval |\n" + "| --- " * 5 + "|")
     for share in (0.1, 0.3, 1.0):
@@ -150,12 +109,6 @@ def main() -> None:
                 there = found[:, 2] > 0
                 hit = f"{found[there, 0].mean():.3f}" if there.sum() >= 100 else "-"
                 print(f"| {n} of 200 queries | {share:.0%} | {wins:.0%} of these | {hit} | {there.mean():.2f} |")
-    random = np.random.default_rng(4)
-    print("\n| doubtful pairs | coverage | has an interval |\n| --- | --- | --- |")
-    for n in (50, 100, 200):
-        found = np.array([unsure(random, n, 100) for _ in range(REPLICATES)], float)
-        there = found[:, 2] > 0
-        print(f"| {n} of 1000 | {found[there, 0].mean():.3f} | {there.mean():.2f} |")
     random = np.random.default_rng(2)
     print("\n| runs | machine | share judged | predicted | wrong | wrong by the machine alone |")
     print("| --- | --- | --- | --- | --- | --- |")

@@ -5,12 +5,12 @@ ragas, deepeval, trulens, MLflow and Phoenix export such tables. Which of the me
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from judgekit.data.fields import QUERY
@@ -51,15 +51,6 @@ class WideTable:
         return [f"Columns without numbers are not compared: {', '.join(self.unused)}."] if self.unused else []
 
 
-@dataclass(frozen=True)
-class _WideRow:
-    """A row of a table: where it stands, its cells, and the run that its table is."""
-
-    place: str
-    cells: Mapping[str, Any]
-    table_run: str
-
-
 def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: DeclaredOutcome) -> WideTable:
     """Return wide tables as scores and quality.
 
@@ -75,10 +66,8 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
         DataError: no column tells questions apart, or two rows are about the same question and run; with the line.
         UsageError: no column, or an unknown one, is named as the outcome.
     """
-    rows = list(_rows(tables))
-    if not rows:
-        raise DataError(f"the table holds no rows; expected {_EXPECTED}")
-    columns = list(dict.fromkeys(column for row in rows for column in row.cells))
+    table = _joined(tables)
+    columns = [column for column in table.columns if column not in (_PLACE, _TABLE)]
     if outcome.outcome is None:
         raise UsageError(f"name the column that says how good an answer was: --outcome COLUMN ({', '.join(columns)})")
     if outcome.outcome not in columns:
@@ -87,88 +76,76 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
     column = id_column or _first_of(_QUESTIONS, columns)
     if column is None:
         raise DataError(f"no column tells questions apart: expected one of {', '.join((*_IDS, *_QUESTIONS))}")
-    keys = _keys(rows, column, run_column, by_text=id_column is None)
+    keys = _keys(table, column, run_column, by_text=id_column is None)
 
     others = {column, run_column, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
-    numeric: list[str] = []
+    scores: list[pd.DataFrame] = []
     unused: list[str] = []
     for name in columns:
         if name in others:
             continue
-        if _is_numeric([row.cells.get(name) for row in rows]):
-            numeric.append(name)
-        else:
+        values = _numbers(table[name])
+        if values is None:
             unused.append(name)
-    if not numeric:
+        else:
+            scores.append(keys.assign(labeling=name, measure=MEASURE, value=values).dropna(subset="value"))
+    if not scores:
         raise DataError(f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}")
-
-    scores = []
-    for (query_id, run), row in zip(keys, rows, strict=True):
-        for name in numeric:
-            value = _number(row.cells.get(name))
-            if not math.isnan(value):
-                scores.append((name, run, MEASURE, query_id, value))
-    quality = pd.DataFrame(keys, columns=["query_id", "run"])
-    quality["metric"] = outcome.outcome
-    quality["value"] = [row.cells.get(outcome.outcome) for row in rows]
+    quality = keys.assign(metric=outcome.outcome, value=table[outcome.outcome])
     if outcome.cluster is not None:
-        quality[outcome.cluster] = [row.cells.get(outcome.cluster) for row in rows]
-    table = pd.DataFrame(scores, columns=["labeling", "run", "measure", "query_id", "value"])
-    return WideTable(table, quality, tuple(unused))
+        quality[outcome.cluster] = table[outcome.cluster] if outcome.cluster in columns else None
+    joined = pd.concat(scores, ignore_index=True)
+    return WideTable(joined[["labeling", "run", "measure", "query_id", "value"]], quality, tuple(unused))
 
 
-def _rows(tables: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[_WideRow]:
-    """Yield the rows of all tables."""
+_PLACE, _TABLE = "\0place", "\0table"
+"""Columns for where a row stands, and for the run that its table is: named as no column of a file is."""
+
+
+def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of all tables, with their places."""
+    rows: list[dict[str, Any]] = []
     for name, source in tables.items():
         if isinstance(source, str | Path):
             spec, path = form_of(source)
             for record in records(Path(path), spec, _EXPECTED)[1]:
-                yield _WideRow(f"{path}, line {record.line}", record.fields, name or stem(path))
+                place = f"{path}, line {record.line}"
+                rows.append({**record.fields, _PLACE: place, _TABLE: name or stem(path)})
         else:
-            for number, cells in enumerate(framed(source).to_dict("records"), 1):
-                yield _WideRow(f"row {number}", {str(column): value for column, value in cells.items()}, name or "run")
+            for number, cells in enumerate(framed(source).rename(columns=str).to_dict("records"), 1):
+                rows.append({**cells, _PLACE: f"row {number}", _TABLE: name or "run"})
+    if not rows:
+        raise DataError(f"the table holds no rows; expected {_EXPECTED}")
+    return pd.DataFrame(rows, dtype=object)
 
 
-def _keys(rows: Iterable[_WideRow], column: str, run_column: str | None, *, by_text: bool) -> list[tuple[str, str]]:
+def _keys(table: pd.DataFrame, column: str, run_column: str | None, *, by_text: bool) -> pd.DataFrame:
     """Return query id and run of each row; two rows may not have the same."""
-    keys: dict[tuple[str, str], str] = {}
-    for row in rows:
-        value = row.cells.get(column)
+    places: dict[tuple[str, str], str] = {}
+    runs = table[_TABLE] if run_column is None else table[run_column].fillna("")
+    for value, run, table_run, place in zip(table[column], runs, table[_TABLE], table[_PLACE], strict=True):
         if not isinstance(value, str) or not value.strip():
-            raise DataError(f"{row.place}: {column} must be a text that tells questions apart, not {value!r}")
+            raise DataError(f"{place}: {column} must be a text that tells questions apart, not {value!r}")
         # Ids hold no white space; the same text is the same question in every table.
         query_id = hashed("q", " ".join(value.split())) if by_text else value.strip()
-        run = row.table_run
-        if run_column is not None:
-            run = str(row.cells.get(run_column) or run)
-        if (query_id, run) in keys:
-            same = f"{keys[query_id, run]} ({column} {value[:60]!r}, run {run!r})"
-            raise DataError(f"{row.place}: the same question and run as {same}")
-        keys[query_id, run] = row.place
-    return list(keys)
+        key = query_id, str(run or table_run)
+        if key in places:
+            same = f"{places[key]} ({column} {value[:60]!r}, run {key[1]!r})"
+            raise DataError(f"{place}: the same question and run as {same}")
+        places[key] = place
+    return pd.DataFrame(list(places), columns=["query_id", "run"])
 
 
 def _first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
     return next((name for name in names if name in columns), None)
 
 
-def _is_numeric(cells: Iterable[Any]) -> bool:
-    """Return whether all cells of a column are numbers or empty, and not all are empty."""
-    present = [cell for cell in cells if not _is_empty(cell)]
-    return bool(present) and not any(math.isnan(_number(cell)) for cell in present)
-
-
-def _is_empty(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, float) and math.isnan(cell)) or (isinstance(cell, str) and cell in NULLS)
+def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return a column as numbers, NaN where it is empty; None where a cell is no number, or all are empty."""
+    present = cells[cells.notna() & ~cells.isin(NULLS)]
+    numbers = present.map(_number).astype(np.float64)
+    return None if numbers.empty or numbers.isna().any() else numbers.reindex(cells.index)
 
 
 def _number(cell: Any) -> float:
-    if _is_empty(cell) or isinstance(cell, list | dict):
-        return math.nan
-    if isinstance(cell, str):
-        words = {"true": 1.0, "false": 0.0}
-        return words.get(cell.casefold(), as_number(cell))
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return math.nan
+    return {"true": 1.0, "false": 0.0}.get(str(cell).casefold(), as_number(cell))

@@ -53,18 +53,16 @@ def sample(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="SAMPLE", help="File to write (JSON lines).")],
     design: Annotated[
-        Literal["queries", "pairs", "stratified", "doubtful", "decision", "answers"],
+        Literal["queries", "pairs", "decision", "answers"],
         typer.Option(
-            help="Sample whole queries, random pairs, pairs by label or disagreement, pairs that a judge doubts, the"
-            " pairs that decide which run is best, or all runs' answers to random questions."
+            help="Sample whole queries, random pairs, the pairs that decide which run is best, or all runs' answers to"
+            " random questions."
         ),
     ] = "queries",
     form: Annotated[
         Literal["grades", "best"], typer.Option(help="Grade each passage, or choose the best of two or three passages.")
     ] = "grades",
-    by: Annotated[
-        str | None, typer.Option(help="Labeling that the designs stratified, doubtful and decision use.")
-    ] = None,
+    by: Annotated[str | None, typer.Option(help="Labeling that the design decision uses.")] = None,
     people: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Labels collected so far with the design decision; draws the next look."),
@@ -104,24 +102,15 @@ def sample(
         texts = texts_of(answers, str(prepared.outcome.outcome), depth, prepared.run_names)
         made = draw_answers(collection.queries, texts, n=n, depth=depth, handout=handout)
     else:
-        made = draw(
-            collection,
-            n=n,
-            design=design,
-            form=form,
-            labelings=opened.labelings,
-            by=by,
-            prompt=prompt,
-            handout=handout,
-        )
+        if by is not None:
+            raise UsageError("only the design 'decision' uses a labeling: leave out --by")
+        made = draw(collection, n=n, design=design, form=form, prompt=prompt, handout=handout)
     made.write(out)
     queries = len({task.query_id for task in made.tasks})
     each = sum(len(task.assessors) for task in made.tasks)
     say(f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}")
     if design == "answers":
         say("From 50 graded questions on, the quality corrected by people decides between the runs.")
-    elif not made.design.startswith("decision"):
-        say(_precision(made, opened, by))
     say(*map(str, _sheets(made, out)))
 
 
@@ -162,16 +151,6 @@ def _sheets(made: Sample, out: Path) -> list[Path]:
     spreadsheet = out.with_suffix(".csv")
     write_atomic(spreadsheet, write_csv(made))
     return [*make_sheets(made, out.with_suffix(".html")), spreadsheet]
-
-
-def _precision(made: Sample, opened: Opened, by: str | None) -> str:
-    """Return what intervals to expect of people's labels alone: from a pilot's labels where there are some."""
-    from judgekit.people.sampling import expected
-
-    primary = str(opened.prepared.primary)
-    found = expected(made, opened.prepared.collection, primary, opened.labelings, by)
-    told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
-    return f"Expected precision of people's labels alone, judging by the existing labels: {told} (95 %)."
 
 
 @annotate.command()
@@ -276,13 +255,15 @@ def correct(
             again = f"judgekit annotate sample {results} --people {people} -o NEXT.jsonl"
             say(f"Draw the next {len(choice.new):,} pairs, with the same --prompt and --assessors: {again}")
         return
-    confidence = config.analysis.confidence
-    wanted = "P@5" if measures is None else measures
-    found = corrected(prepared.collection, said, machines, wanted, confidence=confidence)
-    if out is not None:
-        write_table(found.table, out)
     say("Agreement with people on held-out queries, on people's scale:")
     show(agreed(said, machines)[["first", "on", *_AGREED, "pairs"]])
+    if said.design == "pairs" and measures is None and out is None:
+        say("Single pairs correct no means of runs: sample whole queries for these.")
+        return
+    wanted = "P@5" if measures is None else measures
+    found = corrected(prepared.collection, said, machines, wanted, confidence=config.analysis.confidence)
+    if out is not None:
+        write_table(found.table, out)
     say("Corrected:")
     columns = ["labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "machine", "worth"]
     show(found.table[[*columns, "p_holm"]])

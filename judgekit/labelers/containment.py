@@ -45,7 +45,6 @@ class Containment(Labeler):
 
     Attributes:
         max_words: skip answers with more words (10); two characters without spaces count as one word
-        classes: more answers to treat as classes, separated by |
         fields: use fields=text to leave out the title
     """
 
@@ -53,7 +52,6 @@ class Containment(Labeler):
     scale = Scale("binary")
     needs = Needs(references=True)
     max_words: int = setting(10, least=1)
-    classes: str = ""
     fields: Fields | None = None
 
     @cached_property
@@ -99,11 +97,10 @@ class Containment(Labeler):
         """Return the answers to look for, each as it is looked for, and the reason where there are none."""
         if not query.answers:
             return [], "the query has no reference answer"
-        classes = {*_CLASSES, *(name.strip().casefold() for name in self.classes.split("|"))} - {""}
         reason = "the reference answers are classes, such as yes or no"
         phrases = []
         for answer in query.answers:
-            if " ".join(answer.casefold().split()).strip(" .!") in classes:
+            if " ".join(answer.casefold().split()).strip(" .!") in _CLASSES:
                 continue
             text = Text(answer) if any(map(str.isalnum, answer)) else None
             if text is None or not text.probe:

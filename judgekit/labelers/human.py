@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Final, Literal
@@ -34,7 +32,6 @@ _COLUMNS: Final = {
     "rankings": frozenset({"query_id", "doc_id", "rank"}),
 }
 Content = Literal["grades", "votes", "rankings"]
-RankRule = Literal["first", "reciprocal"]
 
 
 @dataclass(frozen=True)
@@ -45,13 +42,10 @@ class Human(_Filed):
 
     * grades: TREC qrels, or ``query_id, doc_id, relevance``;
     * votes: each row one showing, ``query_id, shown, chosen``. ``shown`` lists two or more doc ids, separated by
-      ``|``, ``;`` or commas, else by white space, or as a JSON list; ``chosen`` is one of them or
-      ``none``. Relevance is times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval,
-      ``ci_low`` to ``ci_high``;
+      ``|`` or white space, or in JSON as a list; ``chosen`` is one of them or ``none``. Relevance is times chosen /
+      times shown. ``extra`` has both counts and the 95 % Wilson interval, ``ci_low`` to ``ci_high``;
     * rankings: ``query_id, doc_id, rank`` and, where several people ranked, ``assessor``. Rank 1 is the best;
-      documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``, or with
-      ``ranks=reciprocal`` 1 / the document's mean rank. ``extra["ranking_tau"]`` is the mean Kendall tau-b between
-      the assessors of the query, absent where no two of them ranked two documents in common.
+      documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``.
 
     ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them. Where
     `judgekit annotate read` wrote the file, what people were asked stands beside it: a document that they were not
@@ -65,13 +59,11 @@ class Human(_Filed):
 
     Attributes:
         file: file with the judgments of people
-        ranks: what a ranking makes relevant: first (share of times put first) or reciprocal (1 / mean rank)
     """
 
     kind = "human"
     needs = Needs(people=True, existing=True)
     file: str
-    ranks: RankRule = "first"
 
     @cached_property
     def asked(self) -> Asked | None:
@@ -85,7 +77,7 @@ class Human(_Filed):
         if content == "votes":
             return Scale("unit"), _votes(path)
         if content == "rankings":
-            return Scale("unit"), _rankings(path, self.ranks)
+            return Scale("unit"), _rankings(path)
         declared = self.declared
         if not declared and self.asked is not None:
             declared = self.asked.scale
@@ -131,7 +123,9 @@ def _votes(path: Path) -> dict[Pair, Label]:
     for record in records(path, Spec("auto"), _EXPECTED)[1]:
         query_id, choice = _text(path, record, "query_id"), _text(path, record, "chosen")
         cell = record.fields.get("shown")
-        doc_ids: Any = _listed(cell) if isinstance(cell, str) else cell
+        doc_ids: Any = cell
+        if isinstance(cell, str):
+            doc_ids = [part.strip() for part in cell.split("|" if "|" in cell else None)]
         if not _are_ids(doc_ids) or len(doc_ids) < 2 or len(set(doc_ids)) != len(doc_ids):
             raise DataError(f"shown must list two or more distinct doc ids, not {cell!r}", path, record.line)
         if choice in doc_ids:
@@ -153,30 +147,24 @@ def _share(pair: Pair, chosen: int, shown: int) -> Label:
     return Label(*pair, chosen / shown, extra={**JUDGED, **counts})
 
 
-def _rankings(path: Path, rule: RankRule) -> dict[Pair, Label]:
-    """Return what people's rankings say of each document."""
-    ranks: dict[str, dict[str, dict[str, float]]] = {}  # by query, assessor and document
+def _rankings(path: Path) -> dict[Pair, Label]:
+    """Return how often people ranked each document first, of the times that they ranked it."""
+    ranks: dict[tuple[str, str], dict[str, float]] = {}  # by query and assessor
     for record in records(path, Spec("auto"), _EXPECTED)[1]:
         query_id, doc_id = _text(path, record, "query_id"), _text(path, record, "doc_id")
         assessor = str(record.fields.get("assessor") or "")
-        ranking = ranks.setdefault(query_id, {}).setdefault(assessor, {})
+        ranking = ranks.setdefault((query_id, assessor), {})
         if doc_id in ranking:
             by = f" by {assessor!r}" if assessor else ""
             raise DataError(f"{doc_id!r} is ranked twice for query {query_id!r}{by}", path, record.line)
         ranking[doc_id] = _rank(path, record)
-    labels = {}
-    for query_id, rankings in ranks.items():
-        agreement = _mean_tau(list(rankings.values()))
-        for doc_id in sorted(set().union(*rankings.values())):
-            of_doc = [ranking for ranking in rankings.values() if doc_id in ranking]
-            first = sum(ranking[doc_id] == min(ranking.values()) for ranking in of_doc)
-            label = _share((query_id, doc_id), first, len(of_doc))
-            if rule == "reciprocal":
-                label = replace(label, relevance=len(of_doc) / sum(ranking[doc_id] for ranking in of_doc))
-            if agreement is not None:
-                label = replace(label, extra={**label.extra, "ranking_tau": agreement})
-            labels[query_id, doc_id] = label
-    return labels
+    shown: Counter[Pair] = Counter()
+    first: Counter[Pair] = Counter()
+    for (query_id, _), ranking in ranks.items():
+        for doc_id, rank in ranking.items():
+            shown[query_id, doc_id] += 1
+            first[query_id, doc_id] += rank == min(ranking.values())
+    return {pair: _share(pair, first[pair], count) for pair, count in shown.items()}
 
 
 def _rank(path: Path, record: DataRecord) -> float:
@@ -190,35 +178,8 @@ def _rank(path: Path, record: DataRecord) -> float:
     return rank
 
 
-def _mean_tau(rankings: Sequence[Mapping[str, float]]) -> float | None:
-    """Return the mean Kendall tau-b over pairs of assessors; None where no pair has one."""
-    from scipy.stats import kendalltau
-
-    values = []
-    for first, second in combinations(rankings, 2):
-        common = sorted(first.keys() & second.keys())
-        if len(common) < 2:
-            continue
-        tau = float(kendalltau([first[d] for d in common], [second[d] for d in common]).statistic)
-        if not math.isnan(tau):
-            values.append(tau)
-    return sum(values) / len(values) if values else None
-
-
 def _text(path: Path, record: DataRecord, key: str) -> str:
     value = record.fields.get(key)
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{key} must be a text, not {value!r}", path, record.line)
     return value.strip()
-
-
-def _listed(text: str) -> list[str]:
-    """Return the ids of a list in one cell: a JSON list, or separated by ``|``, ``;``, ``,`` or white space."""
-    if text.lstrip().startswith("["):
-        try:
-            ids = json.loads(text)
-        except (ValueError, RecursionError):
-            return []
-        return ids if isinstance(ids, list) else []
-    separator = next((mark for mark in "|;," if mark in text), None)
-    return [part.strip() for part in text.split(separator)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,21 +38,17 @@ class Utility(Labeler):
     * ``quality``: the quality of the answer, as in eRAG;
     * ``gain``: the quality minus that of the answer without any document, not below 0; ``signed-gain`` as it is.
 
-    Samples are of the same request, so the endpoint's temperature should be above 0. A label exists if more than half
-    of them do.
-
     Scale: the metric's (binary for em and accuracy, else unit); signed for signed gains
 
     Needs: the outcome's LLM, prompt and metric, and its reference answers
 
-    Costs: 1 request, the one of answering at k = 1; gains 1 more per query; samples=n: n
+    Costs: 1 request, the one of answering at k = 1; gains 1 more per query
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined
         prompt: an answer prompt (answer-short), or the path of your own
         quality: an answer metric (em)
         variant: quality, gain or signed-gain (minus the closed-book quality)
-        samples: number of answers; the label is their mean (1)
         context_tokens: largest number of tokens of the document
         fields: use fields=text to leave out the title
     """
@@ -64,7 +58,6 @@ class Utility(Labeler):
     prompt: str = "answer-short"
     quality: str | None = None
     variant: Variant = "quality"
-    samples: int = setting(1, least=1)
     context_tokens: int | None = setting(None, least=1)
     fields: Fields | None = None
 
@@ -97,7 +90,7 @@ class Utility(Labeler):
         """``binary`` for one exact match or accuracy, ``signed`` for signed gains, else ``unit``."""
         if self.variant == "signed-gain":
             return Scale("signed")
-        if self.variant == "gain" or self.samples > 1:
+        if self.variant == "gain":
             return Scale("unit")
         return self._metric.scale
 
@@ -115,11 +108,8 @@ class Utility(Labeler):
         )
 
     def _answered(self, unit: Unit) -> list[Unit]:
-        """Return what is answered, once a sample: from the document, then for gains without any."""
-        units = [unit] * self.samples
-        if self.variant in _GAINS:
-            units += [Unit(unit.query, ())] * self.samples
-        return units
+        """Return what is answered: from the document, then for gains without any."""
+        return [unit, Unit(unit.query, ())] if self.variant in _GAINS else [unit]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return what answering from the one document asks; nothing where the metric lacks its references."""
@@ -129,9 +119,7 @@ class Utility(Labeler):
         if len(replies) <= len(units):
             wave = []
             for place, answered in enumerate(units):
-                sample = place % self.samples
-                for request in self._answerer.requests(answered, replies[place : place + 1]):
-                    wave.append(replace(request, sample=sample) if sample else request)
+                wave += self._answerer.requests(answered, replies[place : place + 1])
             if wave:
                 return wave
         if self._metric.endpoint is None:
@@ -166,31 +154,24 @@ class Utility(Labeler):
         if self._metric.needs_references and not query.answers:
             reason = "the query has no reference answer"
             return [Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason)]
-        answers, scores = zip(*self._rated(unit, replies)[1], strict=True)
-        extra: dict[str, float | str] = {"answer": answers[0].text}
-        score = _mean(scores[: self.samples])
-        if self.variant in _GAINS:
-            without = _mean(scores[self.samples :])
-            extra["closed_book_answer"] = answers[self.samples].text
+        (answer, score), *closed_book = self._rated(unit, replies)[1]
+        extra: dict[str, float | str] = {"answer": answer.text}
+        for other, without in closed_book:
+            extra["closed_book_answer"] = other.text
             if without.value is not None:
                 extra["closed_book"] = without.value
             score = _gain(score, without, clipped=self.variant == "gain")
-        raw = answers[0].raw
-        if self.samples > 1:
-            raw = json.dumps([answer.raw for answer in answers[: self.samples]], ensure_ascii=False)
-        label = Label(query.query_id, doc.doc_id, score.value, score.status, raw=raw, reason=score.reason, extra=extra)
-        return [label]
-
-
-def _mean(scores: Sequence[Score]) -> Score:
-    """Return the mean of those that are there, if they are more than half; else why the first other one is not."""
-    values = [score.value for score in scores if score.value is not None]
-    if 2 * len(values) > len(scores):
-        return Score(math.fsum(values) / len(values))
-    missing = next(score for score in scores if score.value is None)
-    if len(scores) == 1:
-        return missing
-    return missing._replace(reason=f"only {len(values)} of {len(scores)} answers are there: {missing.reason}")
+        return [
+            Label(
+                query.query_id,
+                doc.doc_id,
+                score.value,
+                score.status,
+                raw=answer.raw,
+                reason=score.reason,
+                extra=extra,
+            )
+        ]
 
 
 def _gain(score: Score, without: Score, *, clipped: bool) -> Score:

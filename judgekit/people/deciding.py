@@ -30,10 +30,9 @@ from scipy import stats
 from judgekit.analysis.money import Money
 from judgekit.collection import Collection
 from judgekit.data.columns import Bools, Floats
-from judgekit.data.labelings import Labeling
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
-from judgekit.people.correct import counted, gained, worth
 from judgekit.people.reading import People
 from judgekit.people.sampling import coarse, probabilities
 
@@ -345,3 +344,28 @@ def _valued(labeling: Labeling, pairs: Sequence[Pair], measure: Measure) -> Floa
     """Return what labels add to a sum over pairs, of at most 1; NaN where there is none."""
     values = worth(labeling.at(pairs), labeling.scale, measure)
     return values / labeling.scale.high if measure.name == "DCG" else values
+
+
+def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
+    """Return what labels add to a measure that is a sum over pairs; NaN where there is none."""
+    if measure.name == "DCG":
+        return np.maximum(labels, 0.0)
+    least = scale.min_rel if measure.rel is None else measure.rel
+    return labels if least is None else np.where(np.isnan(labels), np.nan, labels >= least)
+
+
+def gained(measure: Measure, cutoff: int) -> Floats:
+    """Return what a label of 1 counts at each rank in a measure that is a sum over pairs."""
+    return np.full(cutoff, 1 / cutoff) if measure.name == "P" else 1 / np.log2(np.arange(cutoff) + 2)
+
+
+def counted(collection: Collection, row: Mapping[tuple[str, str], int], measure: Measure) -> Floats:
+    """Return what each pair, by its place, counts in each run's measure, which is a sum over pairs: shape (R, N)."""
+    cutoff = measure.cutoff or collection.depth
+    gains = gained(measure, cutoff)
+    counts = np.zeros((len(collection.runs), len(row)))
+    for at, run in enumerate(collection.runs):
+        for query in collection.queries:
+            docs = run.top(query, cutoff)
+            counts[at, [row[query, doc] for doc in docs]] = gains[: len(docs)]
+    return counts

@@ -1,8 +1,8 @@
 """What people judged, read back: downloads of the page and CSV, one assessor or several per task.
 
-Nothing is guessed: a download that was cut off, of another sample, changed by hand or given twice is an error. What was
-asked, with which probability, is taken from the sample; a file only says what was answered, and the comment. Tasks
-without a judgment, skipped tasks and undecided ones never become labels.
+Nothing is guessed: a download that was cut off, of another sample, about other documents or given twice is an error.
+What was asked, with which probability, is taken from the sample; a file only says what was answered. Tasks without a
+judgment, skipped tasks and undecided ones never become labels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from judgekit.data.sources import located
 from judgekit.data.streams import lines, read_bytes
 from judgekit.data.tables import Status, stacked
 from judgekit.data.trec import ASKED_COLUMNS, Asked, asked_path, read_qrels
-from judgekit.errors import DataError, UsageError, not_among
+from judgekit.errors import DataError, UsageError
 from judgekit.people.tasks import Rule, Sample, Task, content_of
 
 _EXPECTED: Final = "judgments: the file that the page downloads (JSON lines), or a CSV of a sample"
@@ -47,7 +47,6 @@ class Judgment:
         assessor: who judged.
         value: the grade; the document that was chosen, or ``none``; None for nothing.
         skipped: why nothing was said; "" where something was, or where the task was not reached.
-        comment: in the assessor's words.
         seconds: how long the task was looked at.
     """
 
@@ -55,7 +54,6 @@ class Judgment:
     assessor: str
     value: float | str | None
     skipped: str
-    comment: str
     seconds: float
 
 
@@ -76,14 +74,6 @@ class Judgments:
         """The median time of a judgment; 0 where no time was recorded."""
         taken = [row.seconds for row in self.rows if row.value is not None and row.seconds > 0]
         return median(taken) if taken else 0.0
-
-    def only(self, assessors: Iterable[str]) -> Judgments:
-        """Return what these assessors said."""
-        wanted, names = set(assessors), {row.assessor for row in self.rows}
-        unknown = sorted(wanted - names)
-        if unknown:
-            raise UsageError(not_among("assessor", unknown[0], sorted(names)))
-        return replace(self, rows=tuple(row for row in self.rows if row.assessor in wanted))
 
 
 def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
@@ -109,7 +99,7 @@ def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 """What a file says of each task, with its line: what it repeats of the sample, ``assessor, key, rating, skipped,
-comment, seconds``."""
+seconds``."""
 
 
 def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task], path: Path, line: int) -> Judgment:
@@ -119,12 +109,12 @@ def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task],
     task = tasks.get(str(row["task"]))
     if task is None:
         raise DataError(f"task {row['task']!r} is not in the sample", path, line)
-    wanted = {**task.brief(), "doc_ids": list(task.doc_ids), "doc_id": " ".join(task.doc_ids)}
-    for name, given in row.items():
-        if name in wanted and (given != wanted[name] or isinstance(given, bool)):
-            hint = ": import the column as text" if isinstance(given, str) and path.suffix == ".csv" else ""
-            reason = f"task {task.task!r} has the {name} {given!r}, the sample {wanted[name]!r}{hint}"
-            raise DataError(reason, path, line)
+    asked = {"query_id": task.query_id, "doc_ids": list(task.doc_ids), "doc_id": " ".join(task.doc_ids)}
+    for name, wanted in asked.items():
+        given = row.get(name, wanted)
+        if given != wanted:
+            hint = ": import the column as text" if path.suffix == ".csv" else ""
+            raise DataError(f"task {task.task!r} has the {name} {given!r}, the sample {wanted!r}{hint}", path, line)
     assessor, seconds = row["assessor"], row["seconds"]
     if row["key"] != sample.key(task, assessor):
         raise DataError(f"task {task.task!r} was not given to assessor {assessor!r}: the key is not theirs", path, line)
@@ -134,14 +124,8 @@ def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task],
         raise DataError(str(error), path, line) from None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise DataError(f"seconds are {seconds!r}, not a number from 0 on", path, line)
-    return Judgment(
-        task,
-        assessor,
-        value,
-        skipped=row["skipped"] if value is None else "",
-        comment=row["comment"],
-        seconds=float(seconds),
-    )
+    skipped = str(row["skipped"] or "") if value is None else ""
+    return Judgment(task, assessor, value, skipped, float(seconds))
 
 
 def _download(path: Path, sample: Sample) -> Rows:
@@ -149,6 +133,8 @@ def _download(path: Path, sample: Sample) -> Rows:
     head = parse_object(first, path)
     if head.get("judgekit") != "judgments":
         raise DataError(f"is not {_EXPECTED}", path, 1)
+    if head.get("sample") != sample.name:
+        raise DataError("belongs to another sample than the one given", path, 1)
     try:
         last = json.loads(body[-1].text)["end"]
     except (IndexError, KeyError, TypeError, ValueError):
@@ -156,28 +142,12 @@ def _download(path: Path, sample: Sample) -> Rows:
     if not last == head.get("tasks") == len(body) - 1:
         reason = "was cut off: download it again from the page, which still holds all judgments"
         raise DataError(reason, path, len(body) + 1)
-    assessor = head.get("assessor")
-    for name, wanted in sample.head(str(assessor)).items():
-        if head.get(name) != wanted:
-            if name == "sample":
-                raise DataError("belongs to another sample than the one given", path, 1)
-            raise DataError(f"has another {name}", path, 1)
     for line in body[:-1]:
         row = parse_object(line, path)
-        for names, verb in (({*_WRITTEN} - row.keys(), "lacks"), (row.keys() - {*_WRITTEN, "at"}, "has")):
-            if names:
-                reason = f"{verb} {min(names)!r}, other than what the page writes"
-                raise DataError(reason, path, line.number)
-        if not all(isinstance(row[name], str) for name in ("task", "key", "skipped", "comment")):
-            raise DataError("task, key, skipped and comment must be texts", path, line.number)
-        yield line.number, {**row, "sample": sample.name, "assessor": assessor, "rating": row["value"]}
-
-
-_WRITTEN: Final = (
-    *("task", "query_id", "doc_ids", "repeat_of", "probability", "content", "key"),
-    *("value", "skipped", "comment", "seconds"),
-)
-"""What the page writes of each task."""
+        lacking = {"task", "key", "value", "skipped", "seconds"} - row.keys()
+        if lacking:
+            raise DataError(f"lacks {min(lacking)!r}, which the page writes", path, line.number)
+        yield line.number, {**row, "sample": sample.name, "assessor": head.get("assessor"), "rating": row["value"]}
 
 
 def _value(rating: Any, sample: Sample, task: Task) -> float | str | None:
@@ -264,21 +234,21 @@ class People:
 _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Status.REFUSED, "open": Status.UNASKED}
 
 
-def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people") -> People:
-    """Make one label of the judgments of each pair, by the sample's rule unless another is given."""
-    sample, rule = judgments.sample, rule or judgments.sample.rule
+def resolve(judgments: Judgments) -> People:
+    """Make one label of the judgments of each pair, by the sample's rule."""
+    sample = judgments.sample
     rows = [row for row in judgments.rows if not row.task.repeat_of]
     if sample.form == "best":
-        return _people(_chosen(rows), Scale("unit"), name, judgments)
+        return _people(_chosen(rows), Scale("unit"), judgments)
     scale = Scale.parse(sample.scale)
-    if rule == "mean" and scale.integral:
+    if sample.rule == "mean" and scale.integral:
         scale = Scale("unit") if scale.kind == "binary" else replace(scale, kind="means")
     labels: list[tuple[Any, ...]] = []
     for task, given in _by_task(rows):
-        value, status = _label(given, rule)
+        value, status = _label(given, sample.rule)
         number = sum(row.value is not None for row in given)
         labels.append((task.query_id, *task.doc_ids, value, task.probability, task.content, status, number))
-    return _people([*labels, *sample.before], scale, name, judgments)
+    return _people([*labels, *sample.before], scale, judgments)
 
 
 def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
@@ -328,13 +298,13 @@ def _chosen(rows: Sequence[Judgment]) -> Iterator[tuple[Any, ...]]:
             yield *pair, None, drawn, "", "open", 0
 
 
-def _people(rows: Iterable[tuple[Any, ...]], scale: Scale, name: str, judgments: Judgments) -> People:
+def _people(rows: Iterable[tuple[Any, ...]], scale: Scale, judgments: Judgments) -> People:
     columns = ("query_id", "doc_id", "relevance", *ASKED_COLUMNS[2:])
     table = pd.DataFrame(rows, columns=list(columns)).sort_values(["query_id", "doc_id"], ignore_index=True)
     labels = table[["query_id", "doc_id", "relevance"]].astype({"relevance": "float64"})
     labels["status"] = [_MISSING.get(status, Status.OK).value for status in table["status"]]
-    labeling, asked = Labeling(name, scale, labels), table[list(ASKED_COLUMNS)]
-    return People(labeling, asked, judgments.sample.design, judgments.seconds)
+    labeling = Labeling("people", scale, labels)
+    return People(labeling, table[list(ASKED_COLUMNS)], judgments.sample.design, judgments.seconds)
 
 
 def asked_of(judgments: Judgments, people: People) -> Asked:
@@ -393,33 +363,33 @@ def read_existing(source: str | Path, collection: Collection) -> People:
     return People(people, asked, design="", seconds=0.0, left_out=len(labels) - len(kept))
 
 
-def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int = 1) -> dict[str, pd.DataFrame]:
+def assessor_agreement(judgments: Judgments, *, resamples: int = 1000) -> dict[str, pd.DataFrame]:
     """Return how far assessors agree: ``between`` every two, and with themselves (``self``), as in `judgekit.agree`."""
     # `self` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
     # out (one assessor, no task twice) is not there. Choices are codes, whose order means nothing.
-    form = judgments.sample.form
-    scale = Scale.parse(judgments.sample.scale) if form == "grades" else Scale("grades", 5)
-    said: dict[tuple[str, bool], list[tuple[str, str, float]]] = defaultdict(list)
+    graded = judgments.sample.form == "grades"
+    scale = Scale.parse(judgments.sample.scale) if graded else Scale("grades", 5)
+    first: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
+    again: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
     for row in judgments.rows:
         if row.value is None:
             continue
-        code = row.value if form == "grades" else (*row.task.doc_ids, "none").index(str(row.value))
+        code = row.value if graded else (*row.task.doc_ids, "none").index(str(row.value))
+        of_assessor = again if row.task.repeat_of else first
         pair = row.task.query_id, row.task.repeat_of or row.task.task
-        said[row.assessor, bool(row.task.repeat_of)].append((*pair, float(code)))
+        of_assessor[row.assessor].append((*pair, float(code)))
 
-    def labeling(name: str, assessor: str, *, again: bool) -> Labeling:
-        table = pd.DataFrame(said[assessor, again], columns=["query_id", "doc_id", "relevance"])
-        return Labeling(name, scale, table)
+    def labeling(name: str, rows: list[tuple[str, str, float]]) -> Labeling:
+        return Labeling(name, scale, pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
 
     tables: dict[str, pd.DataFrame] = {}
-    first = [labeling(name, name, again=False) for name, again in sorted(said) if not again]
     if len(first) > 1:
-        tables["between"] = agreement(first, resamples=resamples, seed=seed).table
+        everyone = [labeling(name, rows) for name, rows in sorted(first.items())]
+        tables["between"] = agreement(everyone, resamples=resamples).table
     alone = []
-    for name, again in sorted(said):
-        if again:
-            both = [labeling(name, name, again=False), labeling(f"{name} again", name, again=True)]
-            alone.append(agreement(both, resamples=resamples, seed=seed).table)
+    for name, rows in sorted(again.items()):
+        both = [labeling(name, first[name]), labeling(f"{name} again", rows)]
+        alone.append(agreement(both, resamples=resamples).table)
     if alone:
         tables["self"] = stacked(alone)
     return tables

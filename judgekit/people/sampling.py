@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations, cycle, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
-from scipy.stats import t
 
 from judgekit.collection import Collection
 from judgekit.data.columns import Floats, Ints
 from judgekit.data.documents import Doc, Queries
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.errors import UsageError, not_among
-from judgekit.metrics import Measure
+from judgekit.errors import UsageError
 from judgekit.people.tasks import Form, Rule, Sample, Task, answer_id
 from judgekit.reading.prompts import find_prompt
-from judgekit.scoring import score_pool
 
 Pair = tuple[str, str]
 
@@ -30,8 +26,6 @@ ANSWERS_DESIGN: Final = "answers"
 """The design of samples of answers."""
 ANSWER_GRADES: Final = ("Wrong", "Partly right", "Right")
 
-_SURE: Final = 0.5
-"""How often a pair is drawn that a judge is sure of, of what it is in a plain sample: a sure judge may be wrong."""
 _GUIDELINE: Final[Mapping[str, str]] = {
     "grades": "How well does the passage answer the question? Judge what the passage says, not what you know.",
     "best": "Which passage answers the question best? First the correct one; of two correct ones the one with more of"
@@ -87,30 +81,26 @@ def draw(
     collection: Collection,
     *,
     n: int = 100,
-    design: str = "queries",
+    design: Literal["queries", "pairs"] = "queries",
     form: Form = "grades",
-    labelings: Mapping[str, Labeling] | None = None,
-    by: str | None = None,
     prompt: str = "graded",
     handout: Handout = Handout(),
 ) -> Sample:
-    """Draw the pairs that people judge from the pool of all runs, with their probabilities."""
-    _check(n)
-    random = np.random.default_rng(handout.seed)
+    """Draw whole queries of the pool of all runs, or pairs of it, each with the same probability."""
     pairs = _pool(collection)
-    if form == "best" and design != "queries":
-        raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
+    drawn_from: Sequence[str | Pair] = pairs
     if design == "queries":
-        queries = [query_id for query_id, docs in collection.pairs.items() if docs]
-        _check(n, len(queries), "queries")
-        drawn = {queries[place] for place in random.choice(len(queries), n, replace=False)}
-        wanted = {pair: n / len(queries) for pair in pairs if pair[0] in drawn}
-    else:
-        _check(n, len(pairs), "pairs")
-        probability, places = _drawn(design, pairs, labelings or {}, by)(n, random)
-        wanted = {pairs[place]: float(probability[place]) for place in places}
-    spelling = f"{design}(by={by})" if by else design
-    return _sample(collection, wanted, spelling, form=form, prompt=prompt, handout=handout, random=random)
+        drawn_from = [query_id for query_id, docs in collection.pairs.items() if docs]
+    elif form == "best":
+        raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
+    _check(n, len(drawn_from), design)
+    random = np.random.default_rng(handout.seed)
+    drawn = {drawn_from[place] for place in random.choice(len(drawn_from), n, replace=False)}
+    wanted: dict[Pair, float] = {}
+    for pair in pairs:
+        if (pair[0] if design == "queries" else pair) in drawn:
+            wanted[pair] = n / len(drawn_from)
+    return _sample(collection, wanted, design, form=form, prompt=prompt, handout=handout, random=random)
 
 
 def draw_wanted(
@@ -236,65 +226,12 @@ def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...], str]:
     raise UsageError(f"people give the grades of a judge prompt, and {prompt!r} declares none: use graded or binary")
 
 
-Drawn = tuple[Floats, Ints]
-"""The probability of every case, and the places of those drawn, ascending."""
-
-
-def _drawn(
-    design: str, pairs: Sequence[Pair], labelings: Mapping[str, Labeling], by: str | None
-) -> Callable[[int, np.random.Generator], Drawn]:
-    """Return what draws so many of the pairs by a design."""
-    if design == "pairs":
-        return partial(_alike, len(pairs))
-    if by is not None and by not in labelings:
-        raise UsageError(not_among("labeling", by, labelings))
-    if design == "doubtful":
-        if by is None:
-            raise UsageError("design 'doubtful' draws by the probabilities of one labeling: name it with by")
-        if labelings[by].scale.kind != "unit":
-            raise UsageError(f"design 'doubtful' needs probabilities, and {by!r} has the scale {labelings[by].scale}")
-        return partial(systematic, doubtful(labelings[by].at(pairs)))
-    chosen = [labelings[by]] if by else list(labelings.values())
-    if not chosen:
-        raise UsageError("design 'stratified' needs the labels of a finished run: name its folder")
-    table = np.stack([coarse(labeling, labeling.at(pairs)) for labeling in chosen])
-    return partial(proportional, np.unique(table, axis=1, return_inverse=True)[1].reshape(-1))
-
-
-def _alike(size: int, n: int, random: np.random.Generator) -> Drawn:
-    return np.full(size, n / size), np.sort(random.choice(size, n, replace=False))
-
-
-def doubtful(probability: Floats) -> Floats:
-    """Return weights by how unsure a judge is of each pair, from its P(yes); none far below 1, the mean."""
-    doubt: Floats = np.sqrt(np.clip(probability * (1 - probability), 0.0, None))
-    doubt[np.isnan(probability)] = 0.5
-    if not doubt.any():
-        doubt[:] = 1.0
-    return np.asarray(_SURE + (1 - _SURE) * (doubt / doubt.mean()))
-
-
 def coarse(labeling: Labeling, labels: Floats) -> Floats:
     """Return labels of few values: grades as they are, others in five equal steps of their scale; none is -1."""
     scale = labeling.scale
     if not scale.integral:
         labels = np.minimum(np.floor(5 * (labels - scale.low) / (scale.high - scale.low)), 4)
     return np.asarray(np.where(np.isnan(labels), scale.low - 1.0, labels))
-
-
-def proportional(strata: Ints, n: int, random: np.random.Generator) -> Drawn:
-    """Draw n of the cases, from each stratum in proportion and at least one: probability of each, positions drawn."""
-    size = np.bincount(strata)
-    if len(size) > n:
-        raise UsageError(f"{n:,} pairs are fewer than the {len(size):,} strata: sample more, or use pairs")
-    share = np.maximum(n * size / len(strata), 1)
-    while (over := share.sum() - n) > 1e-9:  # what a small stratum gets beyond its share, the large ones give
-        large = share > 1
-        share[large] = np.maximum(share[large] - over * share[large] / share[large].sum(), 1)
-    count = np.floor(share + 1e-9).astype(np.int64)
-    count[np.argsort(count - share, kind="stable")[: n - int(count.sum())]] += 1
-    drawn = [random.choice(np.flatnonzero(strata == at), times, replace=False) for at, times in enumerate(count)]
-    return (count / size)[strata], np.sort(np.concatenate(drawn))
 
 
 def probabilities(weight: Floats, n: int) -> Floats:
@@ -309,7 +246,7 @@ def probabilities(weight: Floats, n: int) -> Floats:
         sure |= more
 
 
-def systematic(weight: Floats, n: int, random: np.random.Generator) -> Drawn:
+def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Floats, Ints]:
     """Draw n of the cases with probabilities in proportion to their weights, none above 1, exactly (Madow, 1949)."""
     # The cases are put into a random order first, so that no two of them are tied together.
     probability = probabilities(weight, n)
@@ -354,33 +291,3 @@ def _balanced(docs: Sequence[str]) -> list[tuple[str, ...]]:
         times.update(shown)
         met.update(map(frozenset, combinations(shown, 2)))
     return showings
-
-
-def expected(
-    sample: Sample, collection: Collection, primary: str, labelings: Mapping[str, Labeling], by: str | None = None
-) -> dict[str, float]:
-    """Return half the width of the 95 % intervals to expect from people's labels alone, by what is estimated."""
-    # The labels that are there stand for people's: those of `by`, else of the first labeling; half are 1 without any.
-    labeling = labelings[by] if by else next(iter(labelings.values()), None)
-    n = len(sample.tasks)
-    if sample.design == "queries":
-        n = len({task.query_id for task in sample.tasks})
-        if labeling is not None and n > 2 and sample.form == "grades":
-            return _expected_of_runs(collection, labeling, primary, n)
-    share = 0.5
-    if labeling is not None and labeling.scale.min_rel is not None:
-        labels = labeling.row_relevance[np.isfinite(labeling.row_relevance)]
-        if len(labels):
-            share = float((labels >= labeling.scale.min_rel).mean())
-    return {"a share": 1.96 * float(np.sqrt(share * (1 - share) / n))}
-
-
-def _expected_of_runs(collection: Collection, labeling: Labeling, primary: str, n: int) -> dict[str, float]:
-    ((values,),) = score_pool(collection, [labeling], [Measure(primary)]).values
-    values = values[:, np.isfinite(values).all(axis=0)]
-    reach = float(t.ppf(0.975, n - 1)) / np.sqrt(n)
-    widths = {f"{primary} of a run": reach * float(values.std(axis=1, ddof=1).mean())}
-    spreads = [float((first - second).std(ddof=1)) for first, second in combinations(values, 2)]
-    if spreads:
-        widths["the difference of two runs"] = reach * max(spreads)
-    return widths

@@ -28,7 +28,7 @@ from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import unpaired_means
 from judgekit.labelers.human import wilson
-from judgekit.people.correct import corrected_difference, corrected_mean, corrected_sum
+from judgekit.people.correct import corrected_difference, corrected_mean
 from judgekit.people.deciding import Contest
 from judgekit.plugins.audit.bias import slopes
 from judgekit.plugins.audit.jury import jury
@@ -79,15 +79,6 @@ def corrected_level(people: Floats, rng: np.random.Generator) -> Ends:
     return made.low, made.high
 
 
-def summed(first: Floats, second: Floats, rng: np.random.Generator) -> Ends:
-    """Every question has two pairs, one of each run, and half of the pairs are judged."""
-    labels, counts = np.stack([first, second]).T.ravel(), np.tile([1.0, -1.0], len(first))
-    people = np.where(rng.random(len(labels)) < 0.5, labels, np.nan)
-    query = np.repeat(np.arange(len(first)), 2)
-    made = corrected_sum(people, labels, counts, np.full(len(labels), 0.5), query, len(first), 0.95)
-    return made.low, made.high
-
-
 def graded(first: Floats, second: Floats, rng: np.random.Generator) -> Ends:
     metric = np.stack([first, second])
     people = np.where(np.arange(len(first)) < len(first) // 2, metric, np.nan)
@@ -127,7 +118,6 @@ OF_DIFFERENCES: dict[str, Interval] = {
     "annotate correct, a good judge": lambda a, b, rng: corrected(a - b, rng, 0.9),
     "annotate correct, a perfect judge": lambda a, b, rng: corrected(a - b, rng, 1),
     "annotate correct, labels at random": lambda a, b, rng: corrected(a - b, rng, 0),
-    "annotate correct, single pairs": summed,
     "people's grades": graded,
     "live ratings": live,
     "runs that may be the best": shown_worse,

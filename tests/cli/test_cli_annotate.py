@@ -81,7 +81,7 @@ def test_people_decide_which_run_is_best(finished, judgekit):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("sample experiment.toml --design stratified -o s.jsonl --n 3", "needs the labels of a finished run"),
+        ("sample experiment.toml --by judge -o s.jsonl --n 3", "leave out --by"),
         ("sample experiment.toml --n 7 -o s.jsonl", "7 queries were asked for, but only 6 exist"),
         ("sample experiment.toml --design answers -o s.jsonl", "holds no answers yet"),
         ("sample nowhere -o s.jsonl", "nowhere"),

@@ -29,7 +29,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "containment": {
         "max_words": st.integers(1, 30),
-        "classes": st.sampled_from(["neutral", "a|b"]),
         "fields": FIELDS,
     },
     "judge": {
@@ -47,7 +46,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "prompt": st.sampled_from(["answer-short", "answer-long", "classify-claim"]),
         "quality": st.sampled_from(["em", "f1", "accuracy", "rouge-l(tokens=unicode)", "correct(endpoint='j x')"]),
         "variant": st.sampled_from(["quality", "gain", "signed-gain"]),
-        "samples": st.integers(1, 3),
         "context_tokens": st.integers(1, 400),
         "fields": FIELDS,
     },

@@ -132,21 +132,6 @@ def test_without_a_closed_book_answer_there_is_no_gain() -> None:
     assert play(labeler, UNIT, ["Paris", CUT, "Lyon"]).label.relevance == 1.0
 
 
-def test_samples_are_averaged() -> None:
-    labeler = build("utility(samples=3)", Here())
-    played = play(labeler, UNIT, ["Paris", "Köln", "Paris"])
-    assert (played.label.relevance, str(labeler.scale)) == (pytest.approx(2 / 3), "unit")
-    assert [r.sample for r in played.waves[0]] == [0, 1, 2]
-    assert played.waves[0][0].key == build("utility", Here()).requests(UNIT, [])[0].key
-    assert played.label.raw == '["Paris", "Köln", "Paris"]'
-    for samples, says in ((3, ["Paris", REFUSED, ""]), (2, ["Paris", REFUSED])):
-        missing = play(build(f"utility(samples={samples})", Here()), UNIT, says).label
-        assert (missing.relevance, missing.status) == (None, Status.REFUSED)
-        assert missing.reason == f"only 1 of {samples} answers are there: the model declined: I may not"
-    gain = build("utility(variant='signed-gain', samples=2)", Here())
-    assert play(gain, UNIT, ["Paris", "Paris", "Paris", "Lyon"]).label.relevance == 0.5
-
-
 # A metric that asks an LLM.
 
 

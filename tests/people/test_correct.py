@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from judgekit.analysis.differences import holm
-from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.labelings import Labeling
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure, evaluate
-from judgekit.people.correct import Corrected, correct, corrected_difference, corrected_mean, corrected_sum, worth
+from judgekit.metrics import evaluate
+from judgekit.people.correct import Corrected, correct, corrected_difference, corrected_mean
 from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import Handout, draw
 
@@ -62,56 +62,10 @@ def test_means_and_differences_are_those_that_people_find_and_these_are_tested_t
     assert not any("nearly always" in note for note in found.notes)
 
 
-def test_single_pairs_give_sums_and_nothing_else(collection, truth, machine, people_of):
-    sample = draw(collection, n=120, design="pairs", prompt="binary")
-    people = people_of(sample)
-    with pytest.raises(UsageError, match="nDCG@3 is not a sum over pairs"):
-        correct(collection, people, {"judge": machine}, "P@3 nDCG@3")
-    table = correct(collection, people, {"judge": machine}, "P@3 DCG@3").table
-    every = Labeling("all", machine.scale, machine.table.assign(relevance=[float(v) for v in truth.values()]))
-    means = evaluate(list(collection.runs), [every, machine], "P@3 DCG@3").means()
-    means = means.set_index(["labeling", "measure", "run"])["value"]
-    for row in table[table["other"] == ""].itertuples():
-        assert row.ci_low <= means["all", row.measure, row.run] <= row.ci_high
-        assert row.machine == pytest.approx(means["judge", row.measure, row.run])
-
-
-@pytest.mark.parametrize("slope", [1, -1])
-def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries(slope):
-    random = np.random.default_rng(5)
-    query, counts, chance = np.repeat(np.arange(12), 5), random.random(60) / 10, np.where(np.arange(60) % 2, 0.3, 0.7)
-    machine = random.random(60)
-    people = np.where(random.random(60) < chance, slope * machine + 0.4 * random.standard_normal(60), np.nan)
-    spread = counts**2 * (1 - chance) / chance**2
-    sums, weights = np.zeros(12), np.zeros(60)
-    for one in range(60):
-        rest = np.flatnonzero(np.isfinite(people) & (query % 5 != query[one] % 5))
-        weights[one] = max((spread * machine * people)[rest].sum() / (spread * machine**2)[rest].sum(), 0)
-        guess = weights[one] * machine[one]
-        right = 0 if np.isnan(people[one]) else (people[one] - guess) / chance[one]
-        sums[query[one]] += counts[one] * (guess + right)
-    made = corrected_sum(people, machine, counts, chance, query, 12, 0.9)
-    there = np.isfinite(people)
-    unseen = np.mean((counts / chance)[there] ** 2) / 12**2
-    value, error = sums.mean(), np.sqrt(sums.var(ddof=1) / 12 + 2 * unseen)
-    assert (made.value, made.error, made.freedom) == pytest.approx((value, error, 11))
-    assert (made.low, made.high) == pytest.approx(stats.t.interval(0.9, 11, value, error))
-    assert made.weight == pytest.approx(weights[np.isfinite(people)].mean())
-    for labels, n in ((people[:10], 2), (np.full(15, np.nan), 3)):
-        rest = machine[: 5 * n], counts[: 5 * n], chance[: 5 * n], query[: 5 * n]
-        with pytest.raises(UsageError, match=f"pairs of {n} queries are judged: a corrected sum needs more"):
-            corrected_sum(labels, *rest, n, 0.9)
-
-
-def test_what_a_label_adds_to_a_sum_is_its_gain_or_whether_it_is_relevant():
-    labels, scale = np.array([-1, 1, 2, np.nan]), Scale("grades", 3, -1, 2)
-    for measure, values in (
-        ("P@3", [0, 0, 1, np.nan]),
-        ("P(rel=1)@3", [0, 1, 1, np.nan]),
-        ("DCG@3", [0, 1, 2, np.nan]),
-    ):
-        assert worth(labels, scale, Measure(measure)).tolist() == pytest.approx(values, nan_ok=True)
-    assert worth(np.array([0.3]), Scale("unit"), Measure("P@3")).tolist() == [0.3]
+def test_single_pairs_correct_no_means(collection, machine, people_of):
+    people = people_of(draw(collection, n=120, design="pairs", prompt="binary"))
+    with pytest.raises(UsageError, match="sample whole queries"):
+        correct(collection, people, {"judge": machine}, "P@3")
 
 
 def test_too_few_and_useless_labels_are_said(collection, machine, people_of):
@@ -186,16 +140,3 @@ def test_a_rare_large_win_that_was_not_judged_is_allowed_for():
     assert np.isnan(few.low), "seven judged queries show nothing"
     wide, _ = corrected_difference(people, np.zeros(200), judged, np.ones(200, bool), 0.95, reach=2.0)
     assert wide.high == pytest.approx(2 * made.high)
-
-
-@pytest.mark.parametrize(
-    ("design", "positive", "enough"), [("doubtful", 9, False), ("doubtful", 10, True), ("pairs", 9, True)]
-)
-def test_few_positives_of_an_unequal_draw_give_no_interval(collection, machine, people_of, design, positive, enough):
-    unsure = Labeling("p", Scale("unit"), machine.table.assign(relevance=machine.table["relevance"] * 0.5 + 0.01))
-    sample = draw(collection, n=25, design=design, by="p", labelings={"p": unsure}, prompt="binary")
-    ones = iter(range(100))
-    people = people_of(sample, lambda *_: int(next(ones) < positive))
-    found = correct(collection, people, {"judge": machine}, "P@3")
-    assert found.table["ci_low"].notna().any() == enough
-    assert ("too few positives" in " ".join(found.notes)) != enough

@@ -13,7 +13,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.trec import write_qrels
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate
-from judgekit.people.deciding import LOOKS, MARGIN, PILOT, Contest, LookResult, decide, decided_by
+from judgekit.people.deciding import LOOKS, MARGIN, PILOT, Contest, LookResult, decide, decided_by, worth
 from judgekit.people.reading import asked_of, read_judgments, read_people, resolve
 from judgekit.people.sampling import draw, draw_wanted
 
@@ -203,3 +203,14 @@ def test_a_run_that_people_were_never_asked_about_is_not_decided_on(collection, 
     assert decide(fewer, labelings, None, "P@3", 1, people).judged
     with pytest.raises(UsageError, match="not those that the sample was drawn from"):
         decide(collection, labelings, None, "P@3", 1, people)
+
+
+def test_what_a_label_adds_to_a_sum_is_its_gain_or_whether_it_is_relevant():
+    labels, scale = np.array([-1, 1, 2, np.nan]), Scale("grades", 3, -1, 2)
+    for measure, values in (
+        ("P@3", [0, 0, 1, np.nan]),
+        ("P(rel=1)@3", [0, 1, 1, np.nan]),
+        ("DCG@3", [0, 1, 2, np.nan]),
+    ):
+        assert worth(labels, scale, Measure(measure)).tolist() == pytest.approx(values, nan_ok=True)
+    assert worth(np.array([0.3]), Scale("unit"), Measure("P@3")).tolist() == [0.3]
