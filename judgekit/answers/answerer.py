@@ -272,4 +272,6 @@ def _shorten(doc: Doc, fields: Fields, tokens: int) -> Doc | None:
         return None
     text = doc.text.encode()[: room + 1].decode(errors="ignore")
     words = text.rsplit(maxsplit=1)
-    return replace(doc, text=words[0]) if len(words) > 1 else None
+    if len(words) > 1:
+        return replace(doc, text=words[0])
+    return None

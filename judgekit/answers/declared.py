@@ -70,7 +70,9 @@ def scaled(
         raise left_out[0]
     if notes is not None:
         notes += [f"Left out: {error.reason}." for error in left_out]
-    return pd.concat(parts) if parts else table.assign(value=0.0, scale=UNIT.name)
+    if parts:
+        return pd.concat(parts)
+    return table.assign(value=0.0, scale=UNIT.name)
 
 
 def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None) -> str | None:
@@ -90,13 +92,19 @@ def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None
     if low >= 1 and high <= 5:
         return "stars"
     if low >= 0 and high <= 10:
-        return "0..10" if low < 1 else "1..10"
-    return "points" if low >= 0 and high <= 100 else f"{low:g}..{high:g}"
+        if low < 1:
+            return "0..10"
+        return "1..10"
+    if low >= 0 and high <= 100:
+        return "points"
+    return f"{low:g}..{high:g}"
 
 
 def _lines_of(table: pd.DataFrame) -> list[int] | None:
     """Return the lines of the rows in their file; None where the table came from no text file."""
-    return table.index.tolist() if table.index.name == "line" else None
+    if table.index.name == "line":
+        return table.index.tolist()
+    return None
 
 
 def named(table: pd.DataFrame, metric: str = RATING, model: str = UNDECLARED) -> pd.DataFrame:

@@ -128,7 +128,9 @@ def _read(source: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, str | Path |
 
 def _of_run(table: pd.DataFrame, run: str | None) -> pd.DataFrame:
     """Return a table with the run that its file is, where its rows do not say which."""
-    return table if run is None or "run" in table.columns else table.assign(run=run)
+    if run is None or "run" in table.columns:
+        return table
+    return table.assign(run=run)
 
 
 def _keys(answers: pd.DataFrame) -> list[str]:
@@ -143,7 +145,9 @@ def _ids(cell: object) -> tuple[str, ...]:
             cell = json.loads(cell) if cell.startswith("[") else cell.split()
         except ValueError:
             raise DataError(f"must hold a list of document ids in column 'context': {cell[:60]!r}") from None
-    return tuple(map(str, cell)) if isinstance(cell, list | tuple | np.ndarray) else ()
+    if isinstance(cell, list | tuple | np.ndarray):
+        return tuple(map(str, cell))
+    return ()
 
 
 def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
@@ -168,7 +172,9 @@ def _answer(raw: str | None) -> Answer:
     if raw is None:
         return Answer("", Status.UNASKED, reason="the imported answers lack this query")
     text = trimmed(without_reasoning(raw))
-    return stated(text, raw) if text else Answer("", Status.FAILED, raw, "the imported answer is empty")
+    if text:
+        return stated(text, raw)
+    return Answer("", Status.FAILED, raw, "the imported answer is empty")
 
 
 def read_ratings(
@@ -214,7 +220,9 @@ def read_ratings_beside(
     for column in rated_columns(table.columns, outcome):
         metric = RATING if column == "value" else column
         parts.append(table[kept].assign(value=table[column], metric=metric))
-    return _ratings(pd.concat(parts), outcome, path) if parts else None
+    if parts:
+        return _ratings(pd.concat(parts), outcome, path)
+    return None
 
 
 def rated_columns(columns: Iterable[object], outcome: DeclaredOutcome | None = None) -> list[str]:
@@ -292,4 +300,6 @@ def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | P
 
 def line_of(rows: pd.DataFrame) -> int | None:
     """Return the line of the first of some rows; None where the table came from no text file."""
-    return int(rows.index[0]) if rows.index.name == "line" else None
+    if rows.index.name == "line":
+        return int(rows.index[0])
+    return None

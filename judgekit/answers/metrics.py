@@ -170,7 +170,9 @@ class _Rouge(AnswerMetric):
 
     def _splitter(self, *texts: str) -> Callable[[str], list[str]]:
         foreign = self.tokens == "unicode" or (self.tokens == "script" and any(map(is_foreign, texts)))
-        return _words if foreign else _ascii_words
+        if foreign:
+            return _words
+        return _ascii_words
 
     def _f_measure(self, said: list[str], reference: list[str]) -> float:
         if self.kind == "rouge-l":
@@ -179,7 +181,9 @@ class _Rouge(AnswerMetric):
             n = int(self.kind[-1])
             grams = [Counter(zip(*(tokens[i:] for i in range(n)), strict=False)) for tokens in (said, reference)]
             common, total = (grams[0] & grams[1]).total(), grams[0].total() + grams[1].total()
-        return 2 * common / total if common else 0.0
+        if common:
+            return 2 * common / total
+        return 0.0
 
 
 class Rouge1(_Rouge):
@@ -273,7 +277,9 @@ class _ByLLM(AnswerMetric):
         if self.needs_docs and not unit.docs:
             return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
         gave_up = answer.abstained and not any(abstains(reference, answer.text) for reference in references)
-        return Score(0.0) if gave_up else None
+        if gave_up:
+            return Score(0.0)
+        return None
 
     def score(self, answer: Answer, query: Query) -> Score:
         """Refuse: this metric asks an LLM."""

@@ -138,7 +138,9 @@ class AnswerMetric(Spelled):
         """Return why there is no value here: no reference, or no answer; None if there is one."""
         if self.needs_references and not query.answers:
             return Score(None, Status.NOT_APPLICABLE, f"query {query.query_id!r} has no reference answer")
-        return None if answer.status is Status.OK else Score(None, answer.status, answer.reason)
+        if answer.status is Status.OK:
+            return None
+        return Score(None, answer.status, answer.reason)
 
     def leaves(self, reference: str) -> bool:
         """Return whether there is anything in a reference that an answer can be compared with."""

@@ -227,7 +227,9 @@ def _own_turn(text: str) -> str:
         return before
     answered = _LETTER.match(text) or next(_labels(text), None)
     question = _NEXT_QUESTION.search(text, answered.end()) if answered else None
-    return text[: question.start()] if question else text
+    if question:
+        return text[: question.start()]
+    return text
 
 
 def _labels(text: str) -> Iterator[re.Match[str]]:
@@ -266,7 +268,9 @@ def _labelled(text: str, label: re.Match[str]) -> str:
         return rest
     below = text[label.end() :].strip()
     fenced = _FENCED.match(below)
-    return fenced[0] if fenced else _unexplained(re.split(r"\n\s*\n", below)[0])
+    if fenced:
+        return fenced[0]
+    return _unexplained(re.split(r"\n\s*\n", below)[0])
 
 
 def _first_sentence(text: str) -> str:
@@ -277,14 +281,18 @@ def _first_sentence(text: str) -> str:
 
 def _unexplained(text: str) -> str:
     explained = _EXPLAINS.search(text)
-    return text[: explained.start()] if explained else text
+    if explained:
+        return text[: explained.start()]
+    return text
 
 
 def _unintroduced(text: str) -> str:
     """Return the text without a first line that only announces the one below it: ``The capital is:``."""
     lines = [line for line in text.split("\n") if line.strip()]
     announced = len(lines) == 2 and lines[0].rstrip(" *").endswith(":") and len(lines[0].split()) > 1
-    return lines[1] if announced else text
+    if announced:
+        return lines[1]
+    return text
 
 
 def _unwrapped(text: str) -> str:

@@ -125,7 +125,9 @@ def _one(match: regex.Match[str]) -> str:
 
 def apart(text: str, *, whole: bool = False) -> str:
     """Return ``text`` with spaces around what is a word by itself without them."""
-    return _WORDS[whole].sub(_apart, text) if _holds_more(text, _SPACED_BYTES) else text
+    if _holds_more(text, _SPACED_BYTES):
+        return _WORDS[whole].sub(_apart, text)
+    return text
 
 
 def _apart(match: regex.Match[str]) -> str:
@@ -140,8 +142,12 @@ def inflected(language: str, texts: tuple[str, ...]) -> str:
     """Return which language may write the words of an answer in another form; "" if none is known to."""
     if language:
         code = re.split("[-_]", language.strip().casefold())[0]
-        return "" if code in _UNCHANGED else f"the language {language!r}"
-    return "a language of this script" if any(is_foreign(t) and _CHANGING.search(t) for t in texts) else ""
+        if code in _UNCHANGED:
+            return ""
+        return f"the language {language!r}"
+    if any(is_foreign(t) and _CHANGING.search(t) for t in texts):
+        return "a language of this script"
+    return ""
 
 
 def normalize(text: str, *, whole: bool = False) -> str:
@@ -168,7 +174,9 @@ def comparable(text: str) -> str:
 
 def trimmed(text: str) -> str:
     """Return ``text`` without white space and invisible characters (zero-width, direction marks) at its ends."""
-    return text.strip() if text.isprintable() else _ENDS.sub("", text)
+    if text.isprintable():
+        return text.strip()
+    return _ENDS.sub("", text)
 
 
 _SEP: Final = "\x1f"

@@ -61,7 +61,9 @@ def _declared(query_id: str, said: str) -> bool | None:
     folded = said.strip().lower()
     if folded and folded not in _YES | _NO:
         raise DataError(f"question {query_id!r}: {COLUMN} is {said!r}; it must be true or false")
-    return folded in _YES if folded else None
+    if folded:
+        return folded in _YES
+    return None
 
 
 def _says_so(query: Query) -> bool:

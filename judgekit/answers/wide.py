@@ -48,7 +48,9 @@ class WideTable:
     @property
     def notes(self) -> list[str]:
         """What to say of columns that are not compared."""
-        return [f"Columns without numbers are not compared: {', '.join(self.unused)}."] if self.unused else []
+        if self.unused:
+            return [f"Columns without numbers are not compared: {', '.join(self.unused)}."]
+        return []
 
 
 def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: DeclaredOutcome) -> WideTable:
@@ -144,7 +146,9 @@ def _numbers(cells: pd.Series[Any]) -> pd.Series[Any] | None:
     """Return a column as numbers, NaN where it is empty; None where a cell is no number, or all are empty."""
     present = cells[cells.notna() & ~cells.isin(NULLS)]
     numbers = present.map(_number).astype(np.float64)
-    return None if numbers.empty or numbers.isna().any() else numbers.reindex(cells.index)
+    if numbers.empty or numbers.isna().any():
+        return None
+    return numbers.reindex(cells.index)
 
 
 def _number(cell: Any) -> float:

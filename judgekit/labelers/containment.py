@@ -91,7 +91,9 @@ class Containment(Labeler):
             return any(text.holds(phrase) for phrase, _ in phrases)
 
         evidence = evidence_in(shown, holds_an_answer, most)
-        return {"evidence": " ".join(sorted(evidence))} if evidence else {}
+        if evidence:
+            return {"evidence": " ".join(sorted(evidence))}
+        return {}
 
     def _phrases(self, query: Query) -> tuple[list[tuple[Text, str]], str]:
         """Return the answers to look for, each as it is looked for, and the reason where there are none."""

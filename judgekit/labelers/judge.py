@@ -131,7 +131,9 @@ class Judge(Labeler):
     def scale(self) -> Scale:
         """The prompt's; ``unit`` for expected values and means."""
         declared = self._prompt.output.scale
-        return Scale("unit") if self._as_unit or declared is None else declared
+        if self._as_unit or declared is None:
+            return Scale("unit")
+        return declared
 
     def _scaled(self, verdict: int) -> float:
         """Return a verdict as a label; where labels are taken to [0, 1], the prompt's ends become 0 and 1."""

@@ -149,7 +149,9 @@ class Provenance(_Filed):
         return label
 
     def _page(self, doc: Doc) -> str:
-        return (doc.page_id or "") if self.expand == "page" else "_".join(doc.title.split())
+        if self.expand == "page":
+            return doc.page_id or ""
+        return "_".join(doc.title.split())
 
     @property
     def _titles(self) -> dict[str, str]:

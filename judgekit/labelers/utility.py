@@ -109,7 +109,9 @@ class Utility(Labeler):
 
     def _answered(self, unit: Unit) -> list[Unit]:
         """Return what is answered: from the document, then for gains without any."""
-        return [unit, Unit(unit.query, ())] if self.variant in _GAINS else [unit]
+        if self.variant in _GAINS:
+            return [unit, Unit(unit.query, ())]
+        return [unit]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return what answering from the one document asks; nothing where the metric lacks its references."""
@@ -131,7 +133,9 @@ class Utility(Labeler):
         ratings: int | None = 0
         if self._metric.endpoint is not None:
             ratings = self._metric.most(Answered(unit.query, Answer("")))
-        return None if ratings is None else (2 + ratings) * len(self._answered(unit))
+        if ratings is None:
+            return None
+        return (2 + ratings) * len(self._answered(unit))
 
     def _rated(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[tuple[Answer, Score]]]:
         """Return the next wave of rating the answers, or, if it is [], the answers with their qualities."""

@@ -289,7 +289,9 @@ class RunChoice:
 def decided_by(design: str) -> tuple[str, str] | None:
     """Return the labeling and the measure of a design that decides, else None."""
     match = re.fullmatch(r"decision\(measure=([^,]+),by=(.+),of=\w+\)", design)
-    return None if match is None else (match[2], match[1])
+    if match is None:
+        return None
+    return (match[2], match[1])
 
 
 def decide(
@@ -343,7 +345,9 @@ def decide(
 def _valued(labeling: Labeling, pairs: Sequence[Pair], measure: Measure) -> Floats:
     """Return what labels add to a sum over pairs, of at most 1; NaN where there is none."""
     values = worth(labeling.at(pairs), labeling.scale, measure)
-    return values / labeling.scale.high if measure.name == "DCG" else values
+    if measure.name == "DCG":
+        return values / labeling.scale.high
+    return values
 
 
 def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
@@ -351,12 +355,16 @@ def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
     if measure.name == "DCG":
         return np.maximum(labels, 0.0)
     least = scale.min_rel if measure.rel is None else measure.rel
-    return labels if least is None else np.where(np.isnan(labels), np.nan, labels >= least)
+    if least is None:
+        return labels
+    return np.where(np.isnan(labels), np.nan, labels >= least)
 
 
 def gained(measure: Measure, cutoff: int) -> Floats:
     """Return what a label of 1 counts at each rank in a measure that is a sum over pairs."""
-    return np.full(cutoff, 1 / cutoff) if measure.name == "P" else 1 / np.log2(np.arange(cutoff) + 2)
+    if measure.name == "P":
+        return np.full(cutoff, 1 / cutoff)
+    return 1 / np.log2(np.arange(cutoff) + 2)
 
 
 def counted(collection: Collection, row: Mapping[tuple[str, str], int], measure: Measure) -> Floats:

@@ -53,7 +53,9 @@ class Rule:
         if self.threshold is not None:
             return np.where(np.isnan(values), np.nan, (values >= self.threshold).astype(np.float64))
         means = np.interp(values, self.values, self.means)
-        return np.floor(means + 0.5) if self.scale.integral else means
+        if self.scale.integral:
+            return np.floor(means + 0.5)
+        return means
 
     def __str__(self) -> str:
         if self.threshold is not None:
@@ -77,14 +79,18 @@ def best_threshold(values: Floats, relevant: Bools) -> float | None:
     tried: dict[float, float] = {}
     for cut in _thresholds(values):
         tried[cut] = float((values[relevant] >= cut).mean() + (values[~relevant] < cut).mean())
-    return max(tried, key=lambda cut: tried[cut]) if tried else None
+    if tried:
+        return max(tried, key=lambda cut: tried[cut])
+    return None
 
 
 def fit(values: Floats, people: Floats, weight: Floats, scale: Scale) -> Rule | None:
     """Return the rule that people's labels lead to; None if they cannot tell, being all alike or too few."""
     if scale.kind == "binary":
         cut = best_threshold(values, people.astype(np.bool_))
-        return None if cut is None else Rule(scale, cut)
+        if cut is None:
+            return None
+        return Rule(scale, cut)
     distinct, place = np.unique(values, return_inverse=True)
     if len(distinct) < 2 or len(np.unique(people)) < 2:
         return None

@@ -73,7 +73,9 @@ class Judgments:
     def seconds(self) -> float:
         """The median time of a judgment; 0 where no time was recorded."""
         taken = [row.seconds for row in self.rows if row.value is not None and row.seconds > 0]
-        return median(taken) if taken else 0.0
+        if taken:
+            return median(taken)
+        return 0.0
 
 
 def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:

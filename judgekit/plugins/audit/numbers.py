@@ -59,7 +59,9 @@ class Number:
     @property
     def finding(self) -> str:
         """The flag and the verdict."""
-        return f"{self.flag.upper()}: {self.verdict}" if self.flag else self.verdict
+        if self.flag:
+            return f"{self.flag.upper()}: {self.verdict}"
+        return self.verdict
 
     def __str__(self) -> str:
         """Return the value with its interval."""

@@ -99,7 +99,9 @@ def _exact(text: str, page: str) -> tuple[int, int] | None:
         return start, start + len(text)
     words = text.split()
     match = re.search(r"\s+".join(map(re.escape, words)), page) if words else None
-    return None if match is None else match.span()
+    if match is None:
+        return None
+    return match.span()
 
 
 def _alike(text: str, page: str) -> tuple[int, int] | None:
@@ -110,4 +112,6 @@ def _alike(text: str, page: str) -> tuple[int, int] | None:
     if not text.strip() or not page or len(text) > 2 * len(page):
         return None
     best = fuzz.partial_ratio_alignment(text, page, score_cutoff=_LEAST)
-    return None if best is None else (best.dest_start, best.dest_end)
+    if best is None:
+        return None
+    return (best.dest_start, best.dest_end)

@@ -128,4 +128,6 @@ def _needed(losses: Floats, margin: float) -> int | None:
     sides = ((mean, 1 + mean), (margin - mean, 1 - mean))
     more = range(n + 1, _MOST)
     least = min(bisect_left(more, True, key=partial(_clears, gap, added, spread)) for gap, added in sides)
-    return more[least] if least < len(more) else None
+    if least < len(more):
+        return more[least]
+    return None

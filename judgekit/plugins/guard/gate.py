@@ -203,12 +203,16 @@ def _groups(query_ids: pd.Series[str], queries: Queries, column: str) -> list[st
 
 
 def _points(value: float) -> str:
-    return f"{100 * value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 5e-5 else "0"
+    if abs(value) >= 5e-5:
+        return f"{100 * value:.2f}".rstrip("0").rstrip(".")
+    return "0"
 
 
 def _span(least: float, most: float) -> str:
     low, high = _points(least), _points(most)
-    return low if low == high else f"{low} to {high}"
+    if low == high:
+        return low
+    return f"{low} to {high}"
 
 
 _SHOWN: Final = {

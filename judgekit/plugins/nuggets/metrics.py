@@ -182,7 +182,9 @@ class _Citations(_AskedMetric):
             return known
         if not unit.docs:
             return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
-        return None if self.questions(unit) else Score(0.0)
+        if self.questions(unit):
+            return None
+        return Score(0.0)
 
     def questions(self, unit: Answered) -> list[Question]:
         """Return what is asked about an answer: of each sentence, the passages that it cites."""

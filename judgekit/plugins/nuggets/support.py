@@ -115,7 +115,9 @@ def json_list(text: str, thinks: bool = False) -> list[Any] | None:
         value = json.loads(unfenced(said))
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, list) else None
+    if isinstance(value, list):
+        return value
+    return None
 
 
 def nugget_questions(prompt: Prompt, query: Query, nuggets: Sequence[Nugget], text: str) -> list[Question]:

@@ -175,7 +175,9 @@ def _value(fields: Mapping[str, Any], what: str) -> Any:
 
 def _id(fields: Mapping[str, Any], what: str) -> str:
     value = _value(fields, what)
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)
 
 
 def _score(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
@@ -211,16 +213,22 @@ def _text(value: Any, keys: Sequence[str]) -> str:
     """Return the text inside what went in or came out: a text, an object with one of these keys, messages."""
     if isinstance(value, str):
         parsed = _parsed(value)
-        return value if isinstance(parsed, str) else _text(parsed, keys) or value
+        if isinstance(parsed, str):
+            return value
+        return _text(parsed, keys) or value
     if isinstance(value, list):
-        return _text(value[-1], ("content", *keys)) if value else ""
+        if value:
+            return _text(value[-1], ("content", *keys))
+        return ""
     if isinstance(value, Mapping):
         for key in keys:
             text = _text(value.get(key), keys)
             if text:
                 return text
         return ""
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)
 
 
 def _parsed(value: Any) -> Any:
@@ -239,7 +247,9 @@ def _documents(fields: Mapping[str, Any], step: _Step) -> list[Any]:
     if isinstance(listed, str) and listed.lstrip().startswith("["):
         what = f"trace {step.trace}: the documents are not written as JSON ({listed[:40]}…)"
         raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
-    return listed if isinstance(listed, list) else []
+    if isinstance(listed, list):
+        return listed
+    return []
 
 
 def _doc(item: Any, step: _Step) -> Doc:
