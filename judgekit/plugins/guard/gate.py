@@ -30,6 +30,8 @@ from judgekit.wire.types import Endpoint
 _NOTHING: Final = 1e-9
 _LINES: Final = 10
 _QUESTIONS: Final = 5
+_CUT: Final = 60
+"""Characters that are shown of a question."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,11 @@ class Guarded:
             more = len(details) - room + 1
             details = [*details[: room - 1], f"{more} more notes: --json has them."]
         lines = [_headline(self), *(f"  {line}" for line in details)]
-        for row in self.worst.head(min(_QUESTIONS, _LINES - len(lines))).itertuples():
-            question = row.text if len(row.text) <= 60 else f"{row.text[:59]}…"
-            lost = _span(row.least, row.most)
-            lines.append("  ".join(["", row.query_id, f"loses {lost}", row.moved, question]).rstrip())
+        for row in self.worst.head(min(_QUESTIONS, _LINES - len(lines))).to_dict("records"):
+            lost, question = _span(row["least"], row["most"]), row["text"]
+            if len(question) > _CUT:
+                question = f"{question[: _CUT - 1]}…"
+            lines.append("  ".join(["", row["query_id"], f"loses {lost}", row["moved"], question]).rstrip())
         return "\n".join(" ".join(line.splitlines()) for line in lines)
 
 
@@ -249,8 +252,11 @@ def _details(guarded: Guarded) -> Iterator[str]:
     yield f"{losses.by}, {questions:,} {units}: {counts}."
     if guarded.outcome == "inconclusive":
         if mean.open:
-            way = "If the qrels list all that is relevant, add --unjudged nonrelevant; else label them with --labeler."
-            yield "The outcome depends on missing labels or ratings." + (f" {way}" if losses.unlisted else "")
+            open_by = "The outcome depends on missing labels or ratings."
+            if losses.unlisted:
+                open_by += " If the qrels list all that is relevant, add --unjudged nonrelevant; else label them with"
+                open_by += " --labeler."
+            yield open_by
         if mean.low is None and not guarded.suite:
             yield "Fewer than five questions differ, too few for bounds."
         if mean.needed is not None:
@@ -270,7 +276,7 @@ def content(guarded: Guarded) -> dict[str, Any]:
         "mean": asdict(guarded.mean),
         "questions": guarded.counts,
         "changes": guarded.changes.to_dict("records"),
-        "notes": [*losses.notes, *([losses.obstacle] if losses.obstacle else [])],
+        "notes": [*losses.notes, *filter(None, [losses.obstacle])],
     }
 
 
@@ -280,13 +286,15 @@ def markdown(guarded: Guarded) -> str:
     lines += [f"- {_escaped(line)}" for line in _details(guarded)]
     if len(guarded.worst):
         lines += ["", "| question | loses (points) | what moved |", "| --- | --- | --- |"]
-        for row in guarded.worst.head(_LINES).itertuples():
-            moved = _code(row.moved) if row.moved else ""
-            lines.append(f"| {_code(f'{row.query_id} {row.text}')} | {_span(row.least, row.most)} | {moved} |")
+        for row in guarded.worst.head(_LINES).to_dict("records"):
+            name = _code(f"{row['query_id']} {row['text']}")
+            lines.append(f"| {name} | {_span(row['least'], row['most'])} | {_code(row['moved'])} |")
     return "\n".join(lines) + "\n"
 
 
 def _code(text: str) -> str:
+    if not text:
+        return ""
     return "`" + " ".join(text.split()).replace("`", "'").replace("|", "\\|") + "`"
 
 

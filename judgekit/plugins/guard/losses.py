@@ -142,7 +142,9 @@ class Versions:
             moved.append(self._moved(query_id, labels) if has_changed else "")
             if is_labelled and has_changed:
                 lacking.update(self._lacking(query_id, labels))
-        ignored = 0 if self.unjudged == "bounds" else lacking[_UNJUDGED]
+        ignored = 0
+        if self.unjudged == "nonrelevant":
+            ignored = lacking[_UNJUDGED]
         opened = lacking.total() - ignored
         for count, meaning in ((opened, "can be anything on the scale"), (ignored, "count as not relevant")):
             if count:
@@ -207,7 +209,9 @@ class Versions:
             label = labels.get((query_id, doc_id), _UNJUDGED)
             shown.append(f"{doc_id} [{label}] {base.get(doc_id, '–')} → {new.get(doc_id, '–')}")
         more = len(farthest) - _SHOWN
-        return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        if more > 0:
+            shown[-1] += f" and {more} more"
+        return ", ".join(shown)
 
 
 def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
@@ -261,8 +265,11 @@ async def by_labeler(pool: labelling.PoolLabeler, versions: Versions, session: S
     cost = f"Labels: {usage.sent:,} requests sent ({tokens:,} tokens), {usage.cached:,} replies from the store."
     losses = versions.losses(made, ids, partly=True)
     mixed = "; ".join(session.mixed())
-    obstacle = f"{mixed}. Forget the replies of one model (`judgekit cache forget --model NAME`) and run again"
-    return replace(losses, notes=(*losses.notes, cost), obstacle=obstacle if mixed else "")
+    obstacle = ""
+    if mixed:
+        # A server may change its model under one name: stored labels and new ones would then be of two judges.
+        obstacle = f"{mixed}. Forget the replies of one model (`judgekit cache forget --model NAME`) and run again"
+    return replace(losses, notes=(*losses.notes, cost), obstacle=obstacle)
 
 
 def by_answers(base: Any, new: Any) -> Losses:
@@ -278,9 +285,11 @@ def by_answers(base: Any, new: Any) -> Losses:
     most = both["base"].fillna(1.0) - both["new"].fillna(0.0)
     table = pd.DataFrame({"query_id": both.index, "least": least.to_numpy(), "most": most.to_numpy(), "moved": ""})
     lost = int(both.isna().any(axis=1).sum())
-    note = f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1."
+    notes: list[str] = []
+    if lost:
+        notes.append(f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1.")
     same = not (table["least"].any() or table["most"].any())
-    return Losses(f"{base_metric} of the answers", table, same, notes=(note,) if lost else ())
+    return Losses(f"{base_metric} of the answers", table, same, notes=tuple(notes))
 
 
 def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
