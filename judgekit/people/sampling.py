@@ -204,7 +204,11 @@ def draw_answers(
 
 def answered_by_all(queries: Iterable[str], texts: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Return the questions that every run has an answer to, in their order."""
-    return [query_id for query_id in queries if all(of_run.get(query_id) for of_run in texts.values())]
+    answered: list[str] = []
+    for query_id in queries:
+        if all(of_run.get(query_id) for of_run in texts.values()):
+            answered.append(query_id)
+    return answered
 
 
 def _check(n: int, most: int | None = None, what: str = "") -> None:

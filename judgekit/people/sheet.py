@@ -38,7 +38,11 @@ def make_sheets(sample: Sample, out: Path) -> list[Path]:
     if out.suffix not in (".html", ".htm"):
         raise UsageError(f"{out}: the name of a page must end in .html")
     names = sample.assessors
-    paths = {name: out.with_name(f"{out.stem}-{slug(name)}{out.suffix}") if len(names) > 1 else out for name in names}
-    for name, path in paths.items():
+    paths: list[Path] = []
+    for name in names:
+        path = out
+        if len(names) > 1:
+            path = out.with_name(f"{out.stem}-{slug(name)}{out.suffix}")
         write_atomic(path, page_of(sample, name))
-    return list(paths.values())
+        paths.append(path)
+    return paths

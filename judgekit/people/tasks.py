@@ -156,7 +156,10 @@ class Sample:
         head = {} if first is None else parse_object(first, path)
         if head.pop(_MARK, None) != "sample":
             raise DataError(f"is not {_EXPECTED}", path, 1)
-        tasks = [_built(Task, parse_object(line, path), path, line.number) for line in found if line.text.strip()]
+        tasks: list[Task] = []
+        for line in found:
+            if line.text.strip():
+                tasks.append(_built(Task, parse_object(line, path), path, line.number))
         sample: Self = replace(_built(cls, head, path, 1), tasks=tuple(tasks))
         for number, task in enumerate(tasks, 2):
             if task.content != content_of(task.question, task.texts):
