@@ -90,6 +90,7 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
         if values is None:
             unused.append(name)
         else:
+            # An empty cell is a missing score: as a 0 it would count against the answer.
             scores.append(keys.assign(labeling=name, measure=MEASURE, value=values).dropna(subset="value"))
     if not scores:
         raise DataError(f"has no numeric column beside the outcome {outcome.outcome!r}; it has: {', '.join(columns)}")

@@ -139,6 +139,8 @@ class Cascade(Labeler):
 
     def _in_doubt(self, label: Label) -> bool:
         if label.relevance is None:
+            # A failed request is sent again by the next run: asking the second labeler meanwhile would make the label
+            # depend on the network.
             return label.status is not Status.FAILED
         extra: dict[str, Any] = dict(label.extra)
         against = max(1 - extra.get("agreement", 1.0), extra.get("flips", 0.0))  # NaN: nothing was repeated

@@ -78,6 +78,7 @@ class Human(_Filed):
             return Scale("unit"), _votes(path)
         if content == "rankings":
             return Scale("unit"), _rankings(path)
+        # A sample knows the scale on which people were asked: of few judgments the highest grade may be missing.
         declared = self.declared
         if not declared and self.asked is not None:
             declared = self.asked.scale

@@ -87,6 +87,7 @@ class Judge(Labeler):
     def _endpoints(self) -> tuple[Endpoint, ...]:
         """The LLMs: one voice each, or ``samples`` voices."""
         names = [self.endpoint] if self.jury is None else [part.strip() for part in self.jury.split("+")]
+        # One endpoint twice would be one reply counted twice: the store gives both the same.
         if len(set(names)) != len(names):
             raise UsageError(f"{self.spec}: an endpoint is in the jury twice (for several votes of one say samples=n)")
         return tuple(self.context.endpoint(name).llm for name in names)

@@ -100,6 +100,7 @@ class _Filed(Labeler):
             label.extra = JUDGED
             labels[query_id, doc_id] = label
         scale = labeling.scale
+        # Without a declaration grades are taken up to the largest seen, which for 0 and 1 is yes or no.
         if not labeling.declared and (scale.low, scale.high) == (0, 1):
             scale = Scale("binary")
         return scale, labels

@@ -268,6 +268,7 @@ def corrected_difference(
     if share == 0:
         nothing = Corrected(0.0, 0.0, 0.0, error=0.0, freedom=0, weight=0.0)
         return nothing, nothing
+    # Of seven differences nobody knows the spread: the intervals of so few missed the truth far too often.
     if n < _LEAST:
         value = share * float(y.mean()) if n else np.nan
         unknown = Corrected(value, np.nan, np.nan, error=np.nan, freedom=0, weight=0.0)

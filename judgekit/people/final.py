@@ -107,6 +107,7 @@ def held_out(table: pd.DataFrame, scale: Scale) -> Floats:
     out = np.full(len(table), np.nan)
     for number in range(_FOLDS):
         rest, mine = table[fold != number], fold == number
+        # A rule agrees best with the pairs that it was fitted on.
         rule = fit(*_columns(rest), scale) if mine.any() else None
         if rule is not None:
             out[mine] = rule(table["machine"].to_numpy()[mine])

@@ -44,6 +44,7 @@ class Grades:
         """
         asked = dict.fromkeys(query_id for of_run in texts.values() for query_id in of_run)
         answered = answered_by_all(asked, texts)
+        # Grades stand for the questions that they were drawn from: of others they are no random sample.
         if len(answered) != self.drawn_from:
             reason = (
                 f"the grades were drawn from {self.drawn_from:,} questions that every run answered, and now there are"

@@ -111,6 +111,7 @@ def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task],
     task = tasks.get(str(row["task"]))
     if task is None:
         raise DataError(f"task {row['task']!r} is not in the sample", path, line)
+    # A spreadsheet that was sorted by some of its columns pairs ratings with other documents.
     asked = {"query_id": task.query_id, "doc_ids": list(task.doc_ids), "doc_id": " ".join(task.doc_ids)}
     for name, wanted in asked.items():
         given = row.get(name, wanted)
@@ -141,6 +142,7 @@ def _download(path: Path, sample: Sample) -> Rows:
         last = json.loads(body[-1].text)["end"]
     except (IndexError, KeyError, TypeError, ValueError):
         last = None
+    # The page writes the number of tasks first and last: a download that broke off lacks its last line.
     if not last == head.get("tasks") == len(body) - 1:
         reason = "was cut off: download it again from the page, which still holds all judgments"
         raise DataError(reason, path, len(body) + 1)
@@ -196,6 +198,7 @@ def _csv_rows(path: Path, data: bytes) -> Rows:
     except UnicodeDecodeError as error:
         raise DataError(f"is not UTF-8 text ({error.reason}): save it as CSV UTF-8", path) from None
     first = text.partition("\n")[0]
+    # Excel writes semicolons where the decimal mark is a comma.
     delimiter = "\t" if "\t" in first else ","
     if first.count(";") > first.count(","):
         delimiter = ";"
@@ -264,6 +267,7 @@ def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
 def _label(rows: Sequence[Judgment], rule: Rule) -> tuple[float | None, str]:
     """Return the label of a pair and ok, tie, skipped or open; an adjudicator decides what the others leave open."""
     grades = {row.assessor: float(row.value) for row in rows if row.value is not None}
+    # The adjudicator settles what the others leave open, and is no further vote.
     last = grades.pop(ADJUDICATOR, None)
     if grades:
         if rule == "mean":

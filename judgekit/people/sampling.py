@@ -90,6 +90,7 @@ def draw(
     pairs = _pool(collection)
     drawn_from: Sequence[str | Pair] = pairs
     if design == "queries":
+        # Measures such as nDCG need the labels of all pooled documents of a query.
         drawn_from = [query_id for query_id, docs in collection.pairs.items() if docs]
     elif form == "best":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")

@@ -82,6 +82,7 @@ class Material:
     @cached_property
     def units(self) -> Ints:
         """Which queries go together, shape (n,): declared groups, else each by itself."""
+        # Questions that were declared to belong together are resampled together, as in the comparison.
         groups = self.prepared.groups
         return np.unique([q if groups is None else groups[q] for q in self.queries], return_inverse=True)[1]
 
@@ -153,6 +154,7 @@ def read(folder: Path, reference: str | None = None) -> Material:
     prepared, labelings, _ = read_results(folder)
     primary = reports.load(folder).primary
     if reference is None:
+        # People before provenance: that lists one passage a question, and beside it right labels look wrong.
         people = [name for name, labeler in prepared.labelers.items() if labeler.needs.people]
         golds = [name for name, labeler in prepared.labelers.items() if labeler.kind == "provenance"]
         reference = next(iter(people + golds), None)

@@ -33,6 +33,7 @@ def of_labeling(material: Material, name: str) -> list[Number]:
     # The pool in the order of the labels is the best that a run can reach.
     scores = material.scores(labels, [*own, *again, reranked(material, name, None)])
     there = np.isfinite(scores[:, :-1]).all(axis=(0, 1)) & np.isfinite(scores[0, -1])
+    # A mean over the few queries that happen to have all labels would be of other queries than the verdict.
     if there.sum() < max(2, len(there) // 2):
         why = f"only {there.sum()} of {len(there)} queries have scores of all runs"
         return [unknown(NAME, _EVERY, "gain by these labels", why, int(there.sum()))]

@@ -144,6 +144,7 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
             of_labeling += circularity.of_labeling(material, name)
         if judged:
             of_labeling += jury.of_voices(material, name, session)
+        # Beside itself the reference has no slope and overrates nothing.
         if judged and name != material.reference:
             of_labeling += bias.slopes(
                 material.unit_scaled(name),

@@ -51,6 +51,7 @@ def draw(material: Material) -> Sample:
     for pairs in of_query.values():
         rng.shuffle(pairs)
     nonrelevant: list[Pair] = []
+    # Pairs of one question are fooled alike: drawn over many questions, as many pairs say more.
     for in_turn in zip_longest(*of_query.values()):
         nonrelevant += [pair for pair in in_turn if pair is not None]
     everything = sorted({doc_id for _, doc_id in material.pairs})
@@ -88,6 +89,7 @@ class Attack:
 def attacks(material: Material, name: str, probes: Sequence[Probe], sample: Sample) -> Iterator[Attack]:
     """Yield what each probe asks a labeler; nothing where it hands on the labels of a file, or of people."""
     labeler = material.prepared.labelers[name]
+    # A file gives a pair the same label whatever its passage says.
     if hasattr(labeler, "imported") or labeler.needs.people:
         return
     for probe in probes:
@@ -116,6 +118,7 @@ async def attack(
     numbers: list[Number] = []
     controls: dict[tuple[Pair, ...], Floats] = {}
     for attack in attacks(material, name, probes, sample):
+        # The control is the same for all probes of these passages.
         if attack.pairs not in controls:
             controls[attack.pairs] = await _labels(attack, attack.control, attack.shown, session)
         attacked = await _labels(attack, attack.stage, attack.tampered, session)

@@ -34,6 +34,7 @@ _OFF_TOPIC: Final = (
 
 def stuff(question: str, passage: str) -> str:
     """Scatter the words of the question over the passage, three times."""
+    # Seeded by the texts, so that a second audit makes the same requests, which the store knows.
     rng, words = random.Random(f"{question} {passage}"), passage.split()
     for word in question.split() * _TIMES:
         words.insert(rng.randint(0, len(words)), word)

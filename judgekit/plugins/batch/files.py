@@ -108,6 +108,7 @@ def export_batch(
                 )
                 for r in new
             ]
+            # What is written waits in the store, so that a result file alone says what it answers.
             store.put_waiting(waiting)
             result.requests += len(new)
             for request in new:
@@ -160,6 +161,7 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
         stored = store.get_many([key for _, key, _ in part])
         records: dict[str, Record] = {}
         for line, key, response in part:
+            # A reply that was paid for first stays: labels made from it do not change.
             if key in stored or key in records:
                 result.there += 1
             elif key not in waiting:

@@ -147,6 +147,8 @@ def _send(store: Store, client: openai.OpenAI, endpoint: Endpoint, file: Path) -
     submission = Submission(
         endpoint.identity, endpoint.model, file=uploaded.id, batch=None, time=time.time(), keys=keys
     )
+    # Noted before the batch exists: if the process dies in between, the batch is found by its file and not paid for
+    # twice.
     _note(store, submission)
     try:
         # Not tried again by the client itself: a batch whose answer was lost on the way is found by its file.
@@ -154,6 +156,7 @@ def _send(store: Store, client: openai.OpenAI, endpoint: Endpoint, file: Path) -
             input_file_id=uploaded.id, endpoint=ROUTES[endpoint.api], completion_window="24h"
         )
     except openai.APIStatusError as problem:
+        # Refused for good, so there is no batch to look for; after a 5xx there may be one.
         if problem.status_code < 500:
             store.forget_submission(submission.name)
         raise

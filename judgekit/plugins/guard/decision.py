@@ -120,6 +120,7 @@ def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
     if decision.changed < _FEWEST:
         decision = replace(decision, low=None, high=None)
     if decision.unknown:
+        # Missing labels are to blame only if some labels would decide it: else more questions are needed.
         return replace(decision, open=any(decide(d, d, margin).outcome != "inconclusive" for d in (low, high)))
     return replace(decision, needed=_needed(low, margin))
 

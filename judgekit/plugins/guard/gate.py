@@ -145,6 +145,7 @@ def guard(
         raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
     notes: list[str] = []
     (measure,) = parse_measures([gate.measure or "nDCG@10"])
+    # Measures by evidence need the places of documents; with a labeler the pool has them.
     texts = None if docs is None or labels is None else as_docs(docs)
     versions = Versions(_run("base", base, notes), _run("new", new, notes), measure, gate.unjudged, texts)
     if labels is not None:
@@ -181,9 +182,11 @@ def _decided(losses: Losses, gate: Gate, queries: Queries) -> Guarded:
     table = losses.table
     means = table[["least", "most"]]
     if gate.groups is not None:
+        # Paraphrases of a question fail together: one by one they would be taken for independent evidence.
         means = means.groupby(_groups(table["query_id"], queries, gate.groups)).mean()
     rule = decide_suite if gate.suite else decide
     mean = rule(means["least"].to_numpy(), means["most"].to_numpy(), gate.max_drop / 100)
+    # Too few questions would make even this inconclusive, though nothing can have been lost.
     if losses.same:
         mean = replace(mean, outcome="pass", needed=None)
     elif losses.obstacle:

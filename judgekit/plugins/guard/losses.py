@@ -19,12 +19,8 @@ from judgekit import labelling
 from judgekit.analysis.coefficients import Floats
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import read_ratings
-<<<<<<< HEAD
 from judgekit.client.waves import planned
-from judgekit.data.documents import Docs, Queries
-=======
 from judgekit.data.documents import Docs
->>>>>>> db2027a8 (Keep of guard, audit, traces, chunks and nuggets what a journey needs, and hold their findings as tables)
 from judgekit.data.frames import as_runs
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import mismatches, sources
@@ -124,6 +120,7 @@ class Versions:
         least, most = _losses(scored, labeling.scale.kind)
         differs = np.array([self.differ(query_id) for query_id in ids])
         table = pd.DataFrame({"query_id": ids, "least": least, "most": most})
+        # Equal lists lose nothing whatever their labels are, so that labels which are missing there open nothing.
         table.loc[~differs, ["least", "most"]] = 0.0
         labelled = np.isfinite(least)
         if partly:
@@ -161,6 +158,8 @@ class Versions:
         """Return the questions: those given, else those of the labels that a version returns."""
         if query_ids is not None:
             return sorted(set(query_ids))
+        # Questions of a larger qrels file that neither version was run on would water a loss down: 40 questions with
+        # a loss beside 400 without.
         listed = set(labeling.row_queries)
         returned = listed.intersection([*self.base.query_ids, *self.new.query_ids])
         if len(returned) < len(listed):
@@ -183,6 +182,8 @@ class Versions:
             if lacking:
                 notes.append(f"{run.name} returns nothing for {lacking:,} of {len(ids):,} questions. They score 0.")
             doc_ids.update(asked.doc_ids)
+        # Ids in another spelling leave every document unjudged, and with unjudged as not relevant both versions score
+        # 0: a pass that means nothing.
         if not partly and doc_ids.isdisjoint(labeling.row_docs.to_pylist()):
             raise DataError(
                 f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?"
@@ -231,6 +232,8 @@ def _judged(labeling: Labeling) -> Labeling:
     table = labeling.table
     if "judged" not in table:
         return labeling
+    # Provenance takes what a file does not list for 0. A new version returns documents that nobody has judged, and 0
+    # would be a loss of which nobody knows.
     nobody = (table["judged"] == 0) & (table["status"] == Status.OK.value)
     known = {"relevance": table["relevance"].mask(nobody), "status": table["status"].mask(nobody, Status.UNASKED.value)}
     return Labeling(labeling.name, labeling.scale, table.assign(**known), declared=labeling.declared)
@@ -254,6 +257,7 @@ async def by_labeler(pool: labelling.PoolLabeler, versions: Versions, session: S
     if not labeler.needs.asked:
         return versions.losses(await pool.label(session), ids)
     changed = set(filter(versions.differ, ids))
+    # Most commits change few lists: only these are paid for.
     units = [unit for unit in labelling.label_units(labeler, collection) if unit.query.query_id in changed]
     plan = planned(units, labeler, session.lookup)
     requests = f"{plan.requests - plan.cached:,} requests to send"
@@ -306,6 +310,7 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
         if len(values) > 1:
             shown = ", ".join(map(str, sorted(values)[:5]))
             raise UsageError(f"the {name} answers have several {column}s ({shown}): keep one")
+    # A metric that does not apply to a question has lost no answer there.
     if "status" in table:
         table = table[table["status"] != Status.NOT_APPLICABLE.value]
     if table.empty:

@@ -116,6 +116,7 @@ def make_nuggets(
         ConfigError, DataError, UsageError: nothing has been sent; among others, the file is there already.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
+    # The file may hold hours of editing.
     if out.exists():
         raise UsageError(f"{out} is there already and may hold your edits: remove it, or choose another --out")
     config, collection = _read(experiment, asking.cache)

@@ -118,6 +118,7 @@ class _ByNuggets(_AskedMetric):
 
     def questions(self, unit: Answered) -> list[Question]:
         """Return what is asked about an answer: ten nuggets at a time."""
+        # The marks are no words of the answer.
         text = _MARK.sub("", unit.answer.text)
         return nugget_questions(self._asked.prompt, unit.query, self.nuggets(unit.query), text)
 

@@ -309,13 +309,16 @@ class _Assembly:
     def _query(self, trace: str, root: _Step) -> Query:
         before = self.conversations.setdefault(root.session or f"trace {trace}", [])
         turn = {"role": "user", "content": root.question}
+        # A follow-up such as "Why?" is another question behind another conversation.
         messages = (*before, turn) if before else ()
         before += [turn, {"role": "assistant", "content": root.answer}]
         query = Query(slug(trace), root.question, messages=messages)
+        # Asked of two retrievers a question is one query, on which their runs are compared.
         return self.queries.setdefault(json.dumps([root.question, messages]), query)
 
     def _kept(self, doc: Doc) -> str:
         """Keep a document, under an id of its own if another has it, and return the id."""
+        # Chunks of one page may share its id, and a label belongs to one text.
         if self.docs.setdefault(doc.doc_id, doc) != doc:
             doc = replace(doc, doc_id=f"{doc.doc_id}-{content_id(doc.title, doc.text)}")
             self.docs[doc.doc_id] = doc
