@@ -284,22 +284,6 @@ def content(guarded: Guarded) -> dict[str, Any]:
 
 
 def markdown(guarded: Guarded) -> str:
-    """Return a comment for a pull request; what questions and ids say is shown as code."""
-    lines = [f"### judgekit guard: {guarded.outcome}", "", _escaped(_headline(guarded)), ""]
-    lines += [f"- {_escaped(line)}" for line in _details(guarded)]
-    if len(guarded.worst):
-        lines += ["", "| question | loses (points) | what moved |", "| --- | --- | --- |"]
-        for row in guarded.worst.head(_LINES).to_dict("records"):
-            name = _code(f"{row['query_id']} {row['text']}")
-            lines.append(f"| {name} | {_span(row['least'], row['most'])} | {_code(row['moved'])} |")
-    return "\n".join(lines) + "\n"
-
-
-def _code(text: str) -> str:
-    if not text:
-        return ""
-    return "`" + " ".join(text.split()).replace("`", "'").replace("|", "\\|") + "`"
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|@#" else c for c in " ".join(text.split()))
+    """Return a comment for a pull request: the text as code, in which nothing that a question says means anything."""
+    text = str(guarded).replace("`", "'")
+    return f"### judgekit guard: {guarded.outcome}\n\n```text\n{text}\n```\n"

@@ -37,7 +37,8 @@ def test_a_planted_loss_fails_the_build_and_a_harmless_change_passes(judgekit: J
     assert content["changes"][0]["moved"].startswith("d0a [1] 1 → 5")
     page = (repository / "g.md").read_text()
     assert page.startswith("### judgekit guard: fail\n")
-    assert "| `q0 What is town 0?` | 61.31 | `d0a [1] 1 → 5" in page
+    assert "```text\nfail: a loss is shown." in page
+    assert "q0  loses 61.31  d0a [1] 1 → 5" in page
     said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0).out
     assert said.startswith("pass: the loss is shown to be below the limit.")
 
@@ -165,9 +166,7 @@ def test_missing_answers_can_be_anything(listed: bool, suite: bool, base: float 
 def test_what_questions_say_cannot_break_the_comment_or_the_lines(repository: Path) -> None:
     queries = [{"query_id": f"q{i}", "text": "a `b` | c\n</details> <img src=x> @all"} for i in range(300)]
     guarded = jk.guard("base.trec", "worse.trec", labels="gold.qrels", queries=queries)
-    (row,) = (line for line in markdown(guarded).splitlines() if line.startswith("| `q0 "))
-    assert row.count("`") == 4
-    assert "\\|" in row
+    assert markdown(guarded).count("`") == 6, "nothing ends the code before its end"
     assert len(str(guarded).splitlines()) == 7
 
 
