@@ -21,6 +21,8 @@ from judgekit.people.tasks import Form, Rule, Sample, Task, answer_id
 from judgekit.reading.prompts import find_prompt
 
 Pair = tuple[str, str]
+Shown = tuple[str, tuple[str, ...]]
+"""A question and the documents that a task shows."""
 
 ANSWERS_DESIGN: Final = "answers"
 """The design of samples of answers."""
@@ -87,7 +89,9 @@ def draw(
     handout: Handout = Handout(),
 ) -> Sample:
     """Draw whole queries of the pool of all runs, or pairs of it, each with the same probability."""
-    pairs = _pool(collection)
+    pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
+    if not pairs:
+        raise UsageError("the pool is empty, so no pair can be sampled")
     drawn_from: Sequence[str | Pair] = pairs
     if design == "queries":
         # Measures such as nDCG need the labels of all pooled documents of a query.
@@ -101,7 +105,7 @@ def draw(
     for pair in pairs:
         if (pair[0] if design == "queries" else pair) in drawn:
             wanted[pair] = n / len(drawn_from)
-    return _sample(collection, wanted, design, form=form, prompt=prompt, handout=handout, random=random)
+    return draw_wanted(collection, wanted, design, form=form, prompt=prompt, handout=handout, random=random)
 
 
 def draw_wanted(
@@ -109,38 +113,19 @@ def draw_wanted(
     wanted: Mapping[Pair, float],
     design: str,
     *,
+    form: Form = "grades",
     prompt: str = "graded",
     handout: Handout = Handout(),
+    random: np.random.Generator | None = None,
 ) -> Sample:
-    """Have people grade these pairs of the pool, each of which had a probability to be drawn by a design."""
+    """Have people judge these pairs of the pool, each of which had a probability to be drawn by a design."""
     _check(len(wanted))
-    random = np.random.default_rng(handout.seed)
-    return _sample(collection, wanted, design, form="grades", prompt=prompt, handout=handout, random=random)
-
-
-def _pool(collection: Collection) -> list[Pair]:
-    pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
-    if not pairs:
-        raise UsageError("the pool is empty, so no pair can be sampled")
-    return pairs
-
-
-def _sample(
-    collection: Collection,
-    wanted: Mapping[Pair, float],
-    design: str,
-    *,
-    form: Form,
-    prompt: str,
-    handout: Handout,
-    random: np.random.Generator,
-) -> Sample:
-    """Return a sample of these pairs, shown as the form shows them."""
+    random = random or np.random.default_rng(handout.seed)
+    shown: list[Shown] = [(query_id, (doc_id,)) for query_id, doc_id in wanted]
     if form == "best":
         shown = _showings(wanted, random)
         scale, grades, guideline = Scale("unit"), tuple[str, ...](), ""
     else:
-        shown = [(query_id, (doc_id,)) for query_id, doc_id in wanted]
         scale, grades, guideline = _rubric(prompt)
     tasks = []
     for number, (query_id, doc_ids) in enumerate(shown, 1):
@@ -153,7 +138,7 @@ def _sample(
         grades=grades,
         guideline=guideline or _GUIDELINE[form],
         queries=sum(1 for docs in collection.pairs.values() if docs),
-        pairs=len(_pool(collection)),
+        pairs=collection.n_pairs,
         seed=handout.seed,
         rule=handout.rule,
         tasks=handout.given(tasks, random),
@@ -262,7 +247,7 @@ def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Flo
     return probability, np.sort(order[at])
 
 
-def _showings(wanted: Iterable[Pair], random: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
+def _showings(wanted: Iterable[Pair], random: np.random.Generator) -> list[Shown]:
     """Return three documents of a query at a time (two where it has no more), each meeting others equally often."""
     # Every document is shown at least twice where there are more than three: greedily the three that met least so far.
     pools: dict[str, list[str]] = {}
@@ -271,7 +256,7 @@ def _showings(wanted: Iterable[Pair], random: np.random.Generator) -> list[tuple
     for query_id, pool in pools.items():
         if len(pool) < 2:
             raise UsageError(f"query {query_id!r} has a single document, and a choice needs two")
-    showings: list[tuple[str, tuple[str, ...]]] = []
+    showings: list[Shown] = []
     for query_id, pool in pools.items():
         shuffled = [pool[place] for place in random.permutation(len(pool))]
         showings += ((query_id, docs) for docs in _balanced(shuffled))
