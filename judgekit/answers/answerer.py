@@ -137,11 +137,15 @@ class Answerer:
 
     def _calls(self, unit: Unit) -> list[tuple[Doc, ...]]:
         """Return the documents of each request of the first wave; one document each where answers are merged."""
-        return [unit.docs] if self.mode not in _APART or not unit.docs else [(doc,) for doc in unit.docs]
+        if self.mode not in _APART or not unit.docs:
+            return [unit.docs]
+        return [(doc,) for doc in unit.docs]
 
     def asker(self, docs: tuple[Doc, ...]) -> Asker:
         """Return what asks the one request about documents that stand in one prompt."""
-        return self._open if fit(docs, self.fields, self.context_tokens) else self._closed
+        if fit(docs, self.fields, self.context_tokens):
+            return self._open
+        return self._closed
 
     def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
         return self.asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
