@@ -107,7 +107,7 @@ _PLACE, _TABLE = "\0place", "\0table"
 
 def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of all tables, with their places."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[Any, Any]] = []
     for name, source in tables.items():
         if isinstance(source, str | Path):
             spec, path = form_of(source)

@@ -119,7 +119,7 @@ class Utility(Labeler):
             return []
         units = self._answered(unit)
         if len(replies) <= len(units):
-            wave = []
+            wave: list[Request] = []
             for place, answered in enumerate(units):
                 wave += self._answerer.requests(answered, replies[place : place + 1])
             if wave:
