@@ -28,7 +28,7 @@ from judgekit.data.records import as_number, kind_of, parquet_file
 from judgekit.data.sources import opened, stem
 from judgekit.data.streams import head, lines, open_atomic, parquet_parts, read_bytes
 from judgekit.data.tables import ALL, ANSWERS, QUALITY, RATED, SCHEMA_VERSION, SCORES, Table
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import form_of
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
         elif key not in options:
             raise UsageError(
                 f"format '{spec}': the {table.name} table has no column {key!r} (it has: {', '.join(own)})"
+                f".{nearest(key, own)}"
             )
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
     form, rows = records(path, spec, expected)

@@ -15,9 +15,9 @@ from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
 from judgekit.data.recognise import DECLARED_KINDS
 from judgekit.data.runs import Run
-from judgekit.data.tables import ALL, ANSWERS, RATERS, RATINGS
-from judgekit.errors import nearest
+from judgekit.data.tables import ANSWERS, RATERS, RATINGS
 from judgekit.experiment.inputs import KINDS, Files, Input
+from judgekit.experiment.joined import not_meant
 from judgekit.experiment.written import KnownOutcome
 
 ANSWERED: Final = 5
@@ -69,6 +69,8 @@ class OutcomeFound:
         _name_columns(file)
         table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
         if table is None:
+            if file.problem:  # said at once, not when the cell that cannot be read is mended
+                self.files.cautions.append(f"{file.name}: {file.problem}")
             return
         # Results of a pipeline hold the answers of the run that they are.
         own = {name for name in self.runs if self.run_files[name] is file}
@@ -95,10 +97,9 @@ class OutcomeFound:
         runs, known = ", ".join(sorted(self.runs)), self.known
         if not table["query_id"].isin(list(self.asked)).any():
             return "none of its rows is about the questions of the experiment"
-        odd = sorted(about - {*self.runs, ALL})
-        if odd:
-            cure = " Make a file of each run, with its name." if own else nearest(odd[0], self.runs)
-            return f"its runs are {', '.join(sorted(about))}, and those of the files {runs}.{cure}"
+        unknown = not_meant(about, self.runs)
+        if unknown:
+            return f"{unknown} Make a file of each run, with its name." if own else unknown
         if not about and len(self.runs) > 1:
             return f"its rows name no run ({runs}): add a column 'run'"
         if kind == "ratings":

@@ -61,6 +61,7 @@ class Input:
         taken: what it is used for.
         columns: what becomes of its columns, a line each.
         why: why it is not used.
+        problem: what is wrong with the runs that its rows name.
     """
 
     path: Path
@@ -73,6 +74,7 @@ class Input:
     taken: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     why: str = ""
+    problem: str = ""
 
     @property
     def given(self) -> str:

@@ -21,7 +21,7 @@ from judgekit.data.runs import Run
 from judgekit.data.sources import opened, stem
 from judgekit.data.tables import ALL, ANSWERS, RATED
 from judgekit.data.trec import read_run
-from judgekit.errors import DataError
+from judgekit.errors import DataError, nearest
 from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column
 from judgekit.spec import Spec
 
@@ -48,6 +48,15 @@ def runs_meant(names: Iterable[str], runs: Iterable[str]) -> dict[str, str]:
         if len(alike) == 1 and alike[0] not in meant.values():
             meant[name] = alike[0]
     return meant
+
+
+def not_meant(names: Collection[str], runs: Collection[str]) -> str:
+    """Return what to say of names that mean no run, both sides and the nearest; "" where all do."""
+    odd = sorted({*names} - {ALL} - runs_meant(names, runs).keys())
+    if not odd:
+        return ""
+    whose = f"its runs are {', '.join(sorted(names))}, and those of the files {', '.join(sorted(runs))}"
+    return f"{whose}.{nearest(odd[0], runs)}"
 
 
 def _letters(name: str) -> str:
@@ -133,7 +142,8 @@ def give_runs_names(files: Files, runs: Collection[str]) -> None:
         names = {str(row[column]) for row in rows if row.get(column)} - {ALL}
         meant = runs_meant(names, runs)
         # Where one name means no run, the table is told as it is: half of it renamed would hide what is wrong.
-        if names <= {*runs} or names != {*meant}:
+        file.problem = not_meant(names, runs)
+        if names <= {*runs} or file.problem:
             continue
         for row in rows:
             row[column] = meant.get(str(row.get(column)), row.get(column))

@@ -505,6 +505,10 @@ def test_run_names_that_mean_nothing_are_listed_beside_those_of_the_files(
     said = judgekit("init", "office", SHEETS[0], code=0).err
     both = "its runs are bm25-bas, dense v2, and those of the files bm25-base, dense_v2. Did you mean 'bm25-base'?"
     assert f"the ratings of thumbs.csv are not used: {both}" in said
+    edited(office / "thumbs.csv", "9,dense v2,hoch", "9,dense v2,naja")
+    said = judgekit("init", "office", SHEETS[0], "--overwrite", code=0).err
+    assert "line 21: column 'value': 'naja' is neither a number nor a thumb" in said
+    assert f"thumbs.csv: {both}" in said
 
 
 def test_two_runs_that_a_name_may_mean_are_never_guessed() -> None:
