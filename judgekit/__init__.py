@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         Rules as Rules,
         compare as compare,
         decide as decide,
-        model_matrix as model_matrix,
     )
     from judgekit.analysis.baseline_test import against as against
     from judgekit.answers.quality import AnswerMetric as AnswerMetric
@@ -58,7 +57,7 @@ __version__ = "0.3.0"
 _HOMES = {
     name: home
     for home, names in {
-        "analysis": "Comparison Decision Rules compare decide model_matrix",
+        "analysis": "Comparison Decision Rules compare decide",
         "analysis.baseline_test": "against",
         "answers.quality": "AnswerMetric",
         "api": "agree answer label score",

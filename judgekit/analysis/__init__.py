@@ -6,7 +6,6 @@ from judgekit.analysis.comparison import Comparison, compare, decide
 from judgekit.analysis.decision import Decision
 from judgekit.analysis.leakage import AnsweredBy, kinship, same_by_construction
 from judgekit.analysis.levels import LEVELS
-from judgekit.analysis.models import ModelMatrix, model_matrix
 from judgekit.analysis.money import Money, Pool
 from judgekit.analysis.primary import Primary
 from judgekit.rules import Rules
@@ -18,7 +17,6 @@ __all__ = [
     "Claim",
     "Comparison",
     "Decision",
-    "ModelMatrix",
     "Money",
     "Pool",
     "Primary",
@@ -26,6 +24,5 @@ __all__ = [
     "compare",
     "decide",
     "kinship",
-    "model_matrix",
     "same_by_construction",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from judgekit.analysis.background import CLOSED_BOOK, TWIN, Background
 from judgekit.analysis.best import Best, compared_with_best, equal_lists
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.follow import MIN_TELLING, flatters, misordered, slanted
+from judgekit.analysis.follow import MIN_TELLING, flatters, slanted
 from judgekit.analysis.gain import Gain, common_level, decision_gain
 from judgekit.analysis.graded import LEAST, GradedQuality, corrected_quality
 from judgekit.analysis.inputs import Bools, Panel
@@ -30,9 +30,6 @@ from judgekit.analysis.resampling import spread
 from judgekit.analysis.unpaired import UnpairedRatings
 from judgekit.analysis.wording import Ranged, names_of
 from judgekit.rules import DeclaredOutcome, Rules, Source, SourcedOutcome
-
-if TYPE_CHECKING:
-    from judgekit.analysis.abstaining import Abstentions
 
 COEFFICIENT: Final = {CHOOSE_RUNS: POOLED, FIND_QUESTIONS: "concordance"}
 """The coefficient that answers each use."""
@@ -69,7 +66,6 @@ class Follower:
         picks: the runs with the highest mean score; several where they tie.
         flattered: the run that it picks, where it is shown to flatter it.
         biased_runs: runs whose scores are shown to be too high (True) or too low (False) for their answers.
-        misordered: pairs of runs that it puts into the wrong order; both differences are shown.
     """
 
     series: Series
@@ -79,7 +75,6 @@ class Follower:
     picks: tuple[str, ...]
     flattered: str = ""
     biased_runs: Mapping[str, bool] = field(default_factory=dict)
-    misordered: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -129,7 +124,6 @@ class Case:
         constructed: labelings whose labels are the outcome by construction.
         closed_book: quality without documents, shape (Q,); None where it is not known.
         kinds: which queries are of a kind, by its name.
-        abstentions: what runs do on the questions that nothing answers; None where there are none.
         unchecked: whether answers were imported without saying which documents they were made from.
         unpaired: means of ratings that are about one run each; None for the quality of all runs on each question.
     """
@@ -144,7 +138,6 @@ class Case:
     constructed: frozenset[str] = frozenset()
     closed_book: Floats | None = None
     kinds: Mapping[str, Bools] = field(default_factory=dict)
-    abstentions: Abstentions | None = None
     unchecked: bool = False
     unpaired: UnpairedRatings | None = None
 
@@ -377,12 +370,7 @@ class Case:
         if series.name in panel.unknown:
             return follower
         biased = slanted(*given, confidence)
-        wrong = misordered(*given, self.rules.confidence)
-        return replace(
-            follower,
-            biased_runs={panel.runs[run]: high for run, high in biased.items()},
-            misordered=tuple((panel.runs[high], panel.runs[low]) for high, low in wrong),
-        )
+        return replace(follower, biased_runs={panel.runs[run]: high for run, high in biased.items()})
 
     def _gain(self, labeling: int, where: Bools) -> Gain:
         """Return the decision gain of a labeling, with its worst and best case where labels are missing."""

@@ -35,13 +35,13 @@ class Collector:
     rows: list[tuple[object, ...]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
-    primary: dict[str, tuple[Panel, dict[str, list[Estimate]]]] = field(default_factory=dict)
+    primary: tuple[Panel, dict[str, list[Estimate]]] = field(init=False)
     pairs: bool = True
     """Whether labelings are compared with each other, too."""
 
     def omissions(self) -> Iterator[str]:
         """Yield what is left out: queries of the primary cell, and labelings of the comparison of measures."""
-        yield from self.inputs.uncompared(self.primary[self.cell.model][0])
+        yield from self.inputs.uncompared(self.primary[0])
         for labeling, shares in sorted(self.left_out.items()):
             never = [measure for measure, share in shares.items() if share == 1]
             partly = [f"{measure} (in {share:.1%} of the cases)" for measure, share in shares.items() if share < 1]
@@ -74,13 +74,16 @@ class Collector:
             labelings = [each for each in found if panel.labelings[each.labeling] not in self.controls]
             for estimate in labelings:
                 self._estimate(panel, estimate, level)
-            same = (panel.metric, panel.depth) == (self.cell.metric, self.cell.depth)
+            here, cell = (panel.metric, panel.model, panel.depth), self.cell
+            same = here == (cell.metric, cell.model, cell.depth)
             if same and panel.measure == self.cell.measure:
-                self.primary.setdefault(panel.model, (panel, {}))[1][level] = found
-                if level == self.cell.level and panel.model == self.cell.model:
+                if level == self.levels[0]:
+                    self.primary = panel, {}
+                self.primary[1][level] = found
+                if level == self.cell.level:
                     mean = [each for each in labelings if each.run == self.cell.run]
                     self.inputs.warnings += [w for each in mean for w in self.flagger.suspicion(panel, each, level)]
-            if self.pairs and same and panel.model == self.cell.model and not panel.means_only:
+            if self.pairs and same and not panel.means_only:
                 self._differences(panel, level, [e for e in labelings if e.labeling in panel.joint])
 
     def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.abstaining import Abstentions, abstentions
 from judgekit.analysis.background import Background
 from judgekit.analysis.case import Case
 from judgekit.analysis.collect import Collector
@@ -24,13 +23,13 @@ from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.leakage import same_by_construction
 from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.measures import best_measures, cutoff_of
-from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
+from judgekit.analysis.modes import by_mode, modes_of, of_mode
 from judgekit.analysis.nesting import Nesting
 from judgekit.analysis.primary import Primary, choose_primary
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
-from judgekit.analysis.wording import names_of
+from judgekit.analysis.wording import names_of, plural
 from judgekit.answers.declared import named, scaled
 from judgekit.answers.imported import UNCHECKED, read_ratings
 from judgekit.answers.unanswerable import unanswerable_in
@@ -59,8 +58,6 @@ class Comparison(NotebookRepr):
     Attributes:
         table: one row per coefficient, columns of `judgekit.data.tables.COMPARISON`.
         decision: what to do, for what reason, and what could overturn it: a list of claims.
-        independent: the decision by the answers of a model that no labeling used, by that model; empty where every
-            answering model was used, or none.
         differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
             that is the outcome by construction).
@@ -68,8 +65,8 @@ class Comparison(NotebookRepr):
             tau-b attainable with the same values.
         warnings: sentences for the user.
         settings: what the numbers depend on: resamples, seed, confidence, margin_points.
-        modes: the modes of answering side by side, where the quality table has several; the table and the decision are
-            about one of them alone.
+        modes: the comparison of each mode of answering, where the quality table has several, columns of `COMPARISON`
+            and ``mode``; the table and the decision are about one of them alone.
     """
 
     table: pd.DataFrame
@@ -77,9 +74,8 @@ class Comparison(NotebookRepr):
     differences: pd.DataFrame
     details: pd.DataFrame
     warnings: tuple[str, ...]
-    independent: Mapping[str, Decision] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
-    modes: Modes | None = None
+    modes: pd.DataFrame | None = None
 
     @property
     def primary(self) -> Primary:
@@ -200,7 +196,6 @@ class _Comparing:
     groups: Mapping[str, str] | None = None
     known: set[tuple[str, str, str]] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-    apart: pd.DataFrame = field(default_factory=pd.DataFrame)
     ratings: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def compared(self, given_scores: AsScores | AsWide, given_quality: AsScores | None) -> Comparison:
@@ -209,7 +204,7 @@ class _Comparing:
             if name not in _ONLY:
                 raise UsageError(f"only: {not_among('key', name, _ONLY)}")
         scores, quality = self._tables(given_scores, given_quality)
-        scores, quality, self.apart = self._without_unanswerable(scores, quality)
+        scores, quality = self._without_unanswerable(scores, quality)
         one_mode = of_mode(quality, self.mode)
         inputs = Inputs.read(scores, one_mode, self.only, self.background.lower)
         plan = inputs.plan(self._depths, self.pairing)
@@ -234,13 +229,10 @@ class _Comparing:
         warnings = self._warnings(work, cell)
         return Comparison(
             table=table.assign(mode=cell.mode) if cell.mode else table,
-            decision=self._decision(work, one_mode, obstacle, cell.model),
+            decision=self._decision(work, one_mode, obstacle),
             differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
             details=details,
             warnings=tuple(dict.fromkeys(chain(self.notes, inputs.warnings, choices, warnings, accepted))),
-            independent={
-                model: self._decision(work, one_mode, obstacle, model) for model in self._independent(inputs, cell)
-            },
             settings={
                 "resamples": self.rules.resamples,
                 "seed": self.rules.seed,
@@ -289,13 +281,13 @@ class _Comparing:
         self.groups = _named_by("groups", self.rules.groups, self.background.groups, both)
         return scores, at_every_depth(quality, scores, self._depths, whole=False)
 
-    def _without_unanswerable(
-        self, scores: pd.DataFrame, quality: pd.DataFrame
-    ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Return both tables without the questions that nothing answers, and the quality of these."""
+    def _without_unanswerable(self, scores: pd.DataFrame, quality: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return both tables without the questions that nothing answers, and note how many there are."""
         gone = {*self.background.unanswerable, *unanswerable_in(scores), *unanswerable_in(quality)}
         mine, theirs = (table["query_id"].isin(gone) for table in (scores, quality))
-        return scores[~mine], quality[~theirs], quality[theirs]
+        if left_out := quality["query_id"][theirs].nunique():
+            self.notes.append(f"{plural(left_out, 'question')} that nothing answers: left out of all comparisons.")
+        return scores[~mine], quality[~theirs]
 
     def _cell(
         self, inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], quality: pd.DataFrame
@@ -377,16 +369,16 @@ class _Comparing:
             return f"{mix}. Answer again with one of them, or accept it with accept_mixed_models.", []
         return "", [f"{mix}."] if mix else []
 
-    def _decision(self, work: Collector, quality: pd.DataFrame, obstacle: str, model: str) -> Decision:
-        cell, inputs = replace(work.cell, model=model), work.inputs
-        if obstacle or model not in work.primary:
-            return no_decision(cell, obstacle or "No labeling can be compared there.")
-        panel, found = work.primary[model]
+    def _decision(self, work: Collector, quality: pd.DataFrame, obstacle: str) -> Decision:
+        cell, inputs = work.cell, work.inputs
+        if obstacle:
+            return no_decision(cell, obstacle)
+        panel, found = work.primary
         kinds = {
             kind: np.array([self.kinds.get(query) == kind for query in inputs.queries])
             for kind in sorted(set(self.kinds.values()))
         }
-        about = _about(quality, work.cell)
+        about = _about(quality, cell)
         return decide_on(
             Case(
                 primary=cell,
@@ -397,20 +389,12 @@ class _Comparing:
                 background=self.background,
                 declared=self.outcome,
                 constructed=frozenset(name for name in panel.labelings if work.flagger.is_outcome(panel, name)),
-                closed_book=inputs.closed_book.get((panel.metric, model)),
+                closed_book=inputs.closed_book.get((panel.metric, cell.model)),
                 kinds=kinds,
-                abstentions=self._abstentions(cell),
                 unchecked="contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
                 unpaired=self._unpaired(cell, panel.runs),
             )
         )
-
-    def _abstentions(self, cell: Primary) -> Abstentions | None:
-        """Return what runs do on the questions that nothing answers, in the cell of the decision."""
-        if self.apart.empty:
-            return None
-        rows = _about(of_mode(self.apart, cell.mode or None), cell)
-        return abstentions(rows[rows["depth"] == cell.depth], self.groups)
 
     def _unpaired(self, cell: Primary, runs: Sequence[str]) -> UnpairedRatings | None:
         """Return the means of ratings that are about one run each; None where questions compare the runs."""
@@ -425,12 +409,6 @@ class _Comparing:
         if cluster is not None and cluster not in rows.columns:
             raise UsageError(f"cluster: the ratings have no column {cluster!r}")
         return unpaired_ratings(rows, runs, cluster=cluster, random=random, confidence=self.rules.confidence)
-
-    def _independent(self, inputs: Inputs, cell: Primary) -> list[str]:
-        """Return a model that answered and that no labeling used, where the answers of the decision are of another."""
-        used = {endpoint.model for need in self.background.needs.values() for endpoint in need.asked}
-        apart = [model for model in inputs.models if model != cell.model and model not in used]
-        return apart[:1] if cell.model in used else []
 
     def _warnings(self, work: Collector, cell: Primary) -> Iterator[str]:
         """Yield what was left out, and what is too little known to claim anything of."""

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judgekit.analysis.abstaining import abstaining
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
 from judgekit.analysis.controls import controls
@@ -52,7 +51,6 @@ ON_RUNS: Final[tuple[Kind, ...]] = (
     each_labeling,
 )
 ON_ALL: Final[tuple[Kind, ...]] = (
-    abstaining,
     failing,
     partial(controls, use=FIND_QUESTIONS),
     about_labels,

@@ -7,7 +7,6 @@ what differs between the runs on one question is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.rankings import gaps, pairs
 from judgekit.analysis.resampling import max_t, spread, t_quantile
 
 MIN_TELLING: Final = 5
@@ -133,21 +131,3 @@ def _shown(draws: Floats, units: int, confidence: float) -> npt.NDArray[np.int64
         return np.zeros(len(value), np.int64)
     bound = max_t(moved[there], error[there], confidence, units - 1)
     return np.where(there & (np.abs(value) > bound * error), np.sign(value), 0).astype(np.int64)
-
-
-def misordered(
-    scores: Floats, quality: Floats, weights: Floats, units: int, confidence: float
-) -> Iterator[tuple[int, int]]:
-    """Yield the pairs (i, j) of runs of which i scores higher and j answers better, both shown."""
-    first, second = pairs(len(scores))
-    signs = []
-    for values in (scores, quality):
-        gap = gaps(values)
-        error = spread(gap @ weights / np.maximum(weights.sum(axis=0), 1), units)
-        bound = t_quantile(1 - (1 - confidence) / 2 / len(first), units)
-        signs.append(
-            np.where(np.abs(gap.mean(axis=1)) > np.maximum(bound * error, 1e-12), np.sign(gap.mean(axis=1)), 0)
-        )
-    for pair in np.flatnonzero(signs[0] * signs[1] < 0).tolist():
-        i, j = int(first[pair]), int(second[pair])
-        yield (i, j) if signs[0][pair] > 0 else (j, i)

@@ -37,7 +37,7 @@ KEEP: Final = "keep"
 CHEAPER: Final = "cheaper"
 LEFT_OUT: Final = "left out"
 FINDS: Final = "finds"
-BIASES: Final = ("shares", LEFT_OUT, "flatters", "misorders", "unlisted", "reranked")
+BIASES: Final = ("shares", LEFT_OUT, "flatters", "unlisted", "reranked")
 """Kinds of claims that say how the labels of their subject are biased."""
 
 
@@ -270,9 +270,6 @@ def each_labeling(case: Case) -> Iterator[Claim]:
         yield Claim("gain", f"{name} {_gain_in_words(follower)}.", name, "a coin flip", **wins, shown=shown)
         picks = names_of(follower.picks, "or")
         yield Claim("picks", f"{name} puts {picks} first.", name, picks)
-        for high, low in follower.misordered:
-            said = f"{name} ranks {high} above {low}, but {low} is better; both differences are shown."
-            yield Claim("misorders", said, name, f"{high}, {low}", shown=True)
         for run, flattered in follower.biased_runs.items():
             said = f"{name} {'flatters' if flattered else 'undervalues'} {run}."
             yield Claim("flatters", said, name, run, value=1 if flattered else -1, shown=True)

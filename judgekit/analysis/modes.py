@@ -7,35 +7,13 @@ same way, on the questions that have a value in all of them, so that their numbe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
 
 import pandas as pd
 
 from judgekit.analysis.collect import Collector
-from judgekit.analysis.differences import compared, difference_table
-from judgekit.analysis.levels import Estimate
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, QUALITY
 from judgekit.errors import UsageError, not_among
-
-_DIFFERENCES: Final = (
-    "mode", "against", "labeling", "coefficient", "difference", "ci_low", "ci_high", "p", "p_holm", "n"
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Modes:
-    """Modes of answering, compared on the questions that have a value in all of them.
-
-    Attributes:
-        table: columns of `COMPARISON` with ``mode``, for the metric, model and depth of the primary cell.
-        differences: each mode minus the primary one, for the primary cell: rows ``mode, against, labeling,
-            coefficient, difference, ci_low, ci_high, p, p_holm, n`` (Holm over all rows of a coefficient).
-    """
-
-    table: pd.DataFrame
-    differences: pd.DataFrame
 
 
 def modes_of(quality: pd.DataFrame) -> list[str]:
@@ -56,8 +34,13 @@ def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
     return quality[_mode(quality).isin(["", mode or modes[0]])] if len(modes) > 1 else quality
 
 
-def by_mode(quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFrame], Collector]) -> Modes | None:
-    """Compare each mode of answering as the comparison compares its own, and with that one, the mode of the cell."""
+def by_mode(
+    quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFrame], Collector]
+) -> pd.DataFrame | None:
+    """Return the comparison of each mode of answering, one below the other, with a column ``mode``.
+
+    None where no question has a value in all modes.
+    """
     modes = modes_of(quality)
     quality = QUALITY.check(quality)
     for column, value in (("metric", cell.metric), ("model", cell.model), ("depth", cell.depth)):
@@ -67,25 +50,8 @@ def by_mode(quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFr
     if not in_all.any():
         return None
     quality = quality[in_all]
-    tables: list[pd.DataFrame] = []
-    found: dict[str, dict[str, Estimate]] = {}
+    tables = []
     for mode in modes:
-        work = collector(quality[quality["mode"] == mode])
-        tables.append(work.tables()[0].assign(mode=mode))
-        panel, levels = work.primary[cell.model]
-        run = ALL if len(panel.runs) > 1 else panel.runs[0]
-        found[mode] = {
-            panel.labelings[one.labeling]: one
-            for one in levels[cell.level]
-            if one.run == run and not one.reason and panel.labelings[one.labeling] not in work.controls
-        }
-    first = found[cell.mode]
-    pairs = (
-        ({"mode": mode, "against": cell.mode, "labeling": labeling, "family": ""}, one, first[labeling])
-        for mode, estimates in found.items()
-        for labeling, one in estimates.items()
-        if mode != cell.mode and labeling in first
-    )
-    # All modes are looked at on the same questions, so that any collector knows their groups.
-    differences = compared(pairs, work.rules.confidence, work.resamples)
-    return Modes(pd.concat(tables, ignore_index=True), difference_table(differences, _DIFFERENCES))
+        table, _ = collector(quality[quality["mode"] == mode]).tables()
+        tables.append(table.assign(mode=mode))
+    return pd.concat(tables, ignore_index=True)

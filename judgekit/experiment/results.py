@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit import __version__
-from judgekit.analysis import AnsweredBy, ModelMatrix, Primary, kinship, model_matrix
+from judgekit.analysis import AnsweredBy, kinship
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.analysis.money import ANSWERING, COSTS
 from judgekit.answering import Answering, rating_stage, stage_at_depth
@@ -38,7 +38,6 @@ from judgekit.report.model import (
     Section,
 )
 from judgekit.report.queries import Backing
-from judgekit.spec import Spec
 from judgekit.wire.access import RECORDED_URL
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
@@ -309,66 +308,24 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     )
 
 
-def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, primary: Primary) -> ModelMatrix | None:
-    """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
-    if len({way.model for way in prepared.answering.values()}) < 2:
-        return None
-    asked: dict[str, list[str]] = {}
-    methods: dict[str, str] = {}
-    known = set()
-    for name, labeler in prepared.labelers.items():
-        if labeler.needs.endpoints:
-            asked[name] = [endpoint.model for endpoint in labeler.needs.endpoints]
-            options = tuple(option for option in labeler.spec.params if option[0] not in ("endpoint", "model", "jury"))
-            method = str(Spec(labeler.spec.name, options))
-            # A second labeling by the same method and models is a method of its own: a cell of the matrix holds one.
-            cell = method, *asked[name]
-            methods[name] = name if cell in known else method
-            known.add(cell)
-    if not asked:
-        return None
-    return model_matrix(
-        scores,
-        quality,
-        prepared.config.rules(),
-        label_models=asked,
-        measure=primary.measure,
-        metric=primary.metric,
-        depth=primary.depth,
-        level=primary.level,
-        methods=methods,
-    )
-
-
 def sections(state: State) -> Iterator[Section]:
     """Yield the further sections of the page."""
     yield from _modes(state)
-    if state.matrix is not None:
-        yield Section(
-            "Differences between models",
-            "The same method with labels of another model, or against the answers of another model, on the same"
-            " resamples; p by Holm over all rows of a method.",
-            state.matrix.differences,
-        )
 
 
 def _modes(state: State) -> Iterator[Section]:
     """Yield the modes of answering beside each other: their answers, what these take, and how labels follow them."""
-    modes, cell = state.comparison.modes, state.cell
-    if modes is None:
+    rows, cell = state.comparison.modes, state.cell
+    if rows is None:
         return
-    rows, gaps = modes.table, modes.differences
     of_decision = {"measure": cell.measure, "level": cell.level, "run": cell.run, "coefficient": "concordance"}
     for column, value in of_decision.items():
         rows = rows[rows[column] == value]
-    gaps = gaps.loc[gaps["coefficient"] == "concordance", ["mode", "labeling", "difference", "p_holm"]]
     table = rows[["mode", "labeling", "value", "ci_low", "ci_high", "n"]].rename(columns={"value": "concordance"})
-    table = table.merge(gaps, "left", ["mode", "labeling"])
     yield Section(
         "Modes of answering",
         f"The decision is about {cell.mode!r}. For each mode: how {cell.measure} follows {cell.metric} from the"
-        f" top {cell.depth}, on the questions that have a value in all modes; the difference from {cell.mode!r}, with p"
-        " by Holm.",
+        f" top {cell.depth}, on the questions that have a value in all modes.",
         table,
     )
 
@@ -392,7 +349,7 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
 def summarise(state: State) -> Results:
     """Return everything that the report shows."""
     prepared, comparison, session = state.prepared, state.comparison, state.session
-    config, matrix, modes = prepared.config, state.matrix, comparison.modes
+    config = prepared.config
     agreed = state.agreed.table
     kappas = agreed[(agreed["coefficient"] == "kappa") & (agreed["on"] == "relevance")]
     kappas = kappas.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"})
@@ -403,14 +360,12 @@ def summarise(state: State) -> Results:
         answers=tuple(_answers(stage, state) for stage in prepared.answering),
         primary=state.cell,
         claims=comparison.decision.claims,
-        independent={model: decision.lines for model, decision in comparison.independent.items()},
         currency=config.costs().currency,
         facts=_facts(prepared, state.evaluation),
         scores=score_means(state.evaluation, prepared.weights),
         quality=quality_means(state.quality, prepared.weights),
         agreement=kappas if len(kappas) else None,  # all coefficients are in agreement.csv
-        models=None if matrix is None else matrix.table,
-        modes=None if modes is None else modes.table,
+        modes=comparison.modes,
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),

@@ -163,9 +163,7 @@ class CompareStep(Step):
             "scores.parquet",
             "agreement.csv",
             "confusion.csv",
-            "models.csv",
             "modes.csv",
-            "mode_differences.csv",
         ]
 
     async def do(self, state: State) -> None:
@@ -185,15 +183,11 @@ class CompareStep(Step):
             seed=rules.seed,
             confidence=rules.confidence,
         )
-        state.matrix = shown.models(prepared, state.scores, of_mode(state.quality), state.cell)
-        matrix, modes = state.matrix, state.comparison.modes
         tables = {
             "scores.parquet": state.scores,
             "agreement.csv": state.agreed.table,
             "confusion.csv": state.agreed.confusion,
-            "models.csv": None if matrix is None else matrix.table,
-            "modes.csv": None if modes is None else modes.table,
-            "mode_differences.csv": None if modes is None else modes.differences,
+            "modes.csv": state.comparison.modes,
         }
         for name, table in tables.items():
             if table is None:

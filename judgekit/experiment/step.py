@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.analysis import Comparison, ModelMatrix, Primary
+    from judgekit.analysis import Comparison, Primary
     from judgekit.analysis.agreement import Agreement
     from judgekit.client.budget import Amount
     from judgekit.client.session import Session
@@ -43,7 +43,7 @@ class State:
         warnings: lines for the report, before those of the steps' results.
         labelings: by name; of the step ``label``.
         quality: the quality table; of ``answer``.
-        evaluation, scores, comparison, agreed, matrix: of ``compare``.
+        evaluation, scores, comparison, agreed: of ``compare``.
         results: what the report shows; of ``report``.
     """
 
@@ -59,7 +59,6 @@ class State:
     scores: pd.DataFrame = field(init=False)
     comparison: Comparison = field(init=False)
     agreed: Agreement = field(init=False)
-    matrix: ModelMatrix | None = field(init=False)
     results: Results = field(init=False)
 
     @property

@@ -263,13 +263,10 @@ class Results:
         warnings: what threatens the validity of the decision, in sentences.
         notices: what else was told: of servers, limits, negotiations.
         retries: how often a request was sent again because it got no reply, by endpoint and reason.
-        independent: the lines of the decision by the answers of a model that no labeling used, by that model.
         currency: of all money, e.g. ``USD``.
         differences: a `DIFFERENCES` table; the page shows those of the primary cell.
         details: a `DETAILS` table.
         agreement: agreement between labelings; any columns.
-        models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
-            value, ci_low, ci_high``.
         modes: the primary cell in each mode of answering, where there are several: a comparison with a column ``mode``.
         sections: further sections.
     """
@@ -291,12 +288,10 @@ class Results:
     warnings: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     retries: tuple[tuple[str, int], ...] = ()
-    independent: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     currency: str = ""
     differences: pd.DataFrame | None = None
     details: pd.DataFrame | None = None
     agreement: pd.DataFrame | None = None
-    models: pd.DataFrame | None = None
     modes: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
 
@@ -307,7 +302,7 @@ class Results:
         for name, table in (("differences", DIFFERENCES), ("details", DETAILS)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, table.check(getattr(self, name)))
-        for name in ("agreement", "models", "modes"):
+        for name in ("agreement", "modes"):
             object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:

@@ -66,7 +66,7 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
         primary=thing.primary,
         claims=decision.claims,
         facts=Facts(0, 0, 0, 0, confidence=thing.settings["confidence"]),
-        modes=None if thing.modes is None else thing.modes.table,
+        modes=thing.modes,
     )
     return Figures(drawn(results, coefficient), summary=_summary(decision.lines))
 

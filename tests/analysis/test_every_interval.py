@@ -12,7 +12,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from judgekit.analysis.abstaining import Abstentions
 from judgekit.analysis.agreement import FORMULAS, PairedLabels
 from judgekit.analysis.baseline_test import paired_interval
 from judgekit.analysis.best import compared_with_best
@@ -105,10 +104,6 @@ def raced(first: Floats, second: Floats, rng: np.random.Generator) -> Ends:
     return -float(end.upper[1, 0]), float(end.upper[0, 1])
 
 
-def abstained(first: Floats, second: Floats, rng: np.random.Generator) -> Ends:
-    return Abstentions(("a", "b"), np.stack([first, second])).difference("a", "b", 0.95)[1:]
-
-
 def alone(values: Floats) -> np.ndarray:
     return np.arange(len(values))
 
@@ -122,14 +117,13 @@ OF_DIFFERENCES: dict[str, Interval] = {
     "live ratings": live,
     "runs that may be the best": shown_worse,
     "choose": raced,
-    "abstentions": abstained,
     "guard": lambda a, b, rng: bounds(a - b),
     "audit, mean change": lambda a, b, rng: mean_change(a - b, alone(a), 1.0, 0.95)[1:],
     "audit, change of a share": lambda a, b, rng: share_change(b > 0.5, a > 0.5, alone(a), 0.95)[1:],
 }
 ONE_SIDED = {"runs that may be the best", "guard"}
 """Each end alone holds at 95 %: what is claimed is always one of them."""
-RIGHT_OR_WRONG = {"abstentions", "audit, change of a share"}
+RIGHT_OR_WRONG = {"audit, change of a share"}
 """For scores of 0 and 1 only."""
 
 OF_LEVELS: dict[str, Interval] = {

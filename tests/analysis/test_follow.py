@@ -1,9 +1,9 @@
-"""Which labeling follows the answers: the pooled correlation, biases by run, misordered pairs."""
+"""Which labeling follows the answers: the pooled correlation, biases by run."""
 
 import numpy as np
 import pytest
 
-from judgekit.analysis.follow import misordered, pooled_correlation, slanted
+from judgekit.analysis.follow import pooled_correlation, slanted
 from judgekit.analysis.resampling import resample_matrix
 from tests.analysis.worlds import arrays
 
@@ -53,12 +53,3 @@ def test_a_measure_that_bends_is_no_bias_as_long_as_it_leaves_the_runs_in_their_
     assert slanted(np.exp(use), use, weights, 2000, 0.95) == {}
     swapped = np.exp(use / 2)[[0, 1, 2, 4, 3, 5]]
     assert slanted(swapped, use, weights, 2000, 0.95) == {3: True, 4: False}
-
-
-def test_a_pair_is_misordered_only_where_both_differences_are_shown() -> None:
-    scores, quality = arrays(0, 2, 400)
-    weights = resample_matrix(400, 300, 1)
-    quality[1] = np.where(np.arange(400) < 60, 1.0, quality[0])
-    first, second = scores + np.array([[1.0], [0.0]]), scores + np.array([[0.0], [1.0]])
-    for moved, answers, pairs in ((first, quality, [(0, 1)]), (second, quality, []), (first, quality[[0, 0]], [])):
-        assert list(misordered(moved, answers, weights, 400, 0.95)) == pairs

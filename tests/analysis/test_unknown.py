@@ -55,9 +55,9 @@ def test_nothing_is_claimed_of_a_labeling_some_scores_of_which_nothing_bounds() 
         compare(table, quality, rules=Rules(resamples=200)).decision
         for table in (scores, lacking(scores, "own", 9, reach=np.inf))
     )
-    about = ("follows", "gain", "misorders", "flatters", "left out", "closer")
+    about = ("follows", "gain", "flatters", "left out", "closer")
     shown = [[c.kind for c in d.claims if c.kind in about and c.subject == "own" and c.shown] for d in (whole, open_)]
-    assert {"follows", "misorders", "flatters", "left out"} <= {*shown[0]}
+    assert {"follows", "flatters", "left out"} <= {*shown[0]}
     assert shown[1] == []
     assert np.isnan(claims(open_, "follows")["own"].low)
     assert open_.kept == "other"

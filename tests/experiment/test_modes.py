@@ -65,13 +65,6 @@ def test_each_mode_is_held_against_the_labels_on_the_same_questions(swept):
     assert set(table["measure"]) == {"nDCG@3", "P@3"}
     assert set(table["depth"]) == {3}
     assert table.groupby(["labeling", "measure", "run", "level"])["n"].nunique().eq(1).all()
-    gaps = pd.read_csv(swept / "out" / "mode_differences.csv")
-    here = table[(table["measure"] == "nDCG@3") & (table["level"] == "query") & (table["run"] == "all")]
-    values = here.set_index(["mode", "coefficient"])["value"]
-    for row in gaps.itertuples():
-        expected = values[row.mode, row.coefficient] - values["together", row.coefficient]
-        assert row.difference == pytest.approx(expected, abs=1e-12)
-    assert set(gaps["mode"]) == {"vote", "merge"}, "no answer of the mock is better than another in reversed order"
 
 
 def test_answers_are_read_back_as_those_of_the_first_mode(swept):

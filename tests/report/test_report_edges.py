@@ -24,7 +24,7 @@ def shown(results) -> tuple[str, str]:
 
 def test_results_with_nothing_in_them_still_make_a_page():
     results = make_results(
-        comparison=COMPARISON.empty(), labelings=(), answers=(), models=None,
+        comparison=COMPARISON.empty(), labelings=(), answers=(),
         claims=(Claim("no decision", "Nothing can be said.", line="Choose"),),
         facts=Facts(0, 0, 0, 0), scores=SCORES.empty(), quality=QUALITY_MEANS.empty(), settings="", warnings=(),
         differences=None, agreement=None, sections=(),

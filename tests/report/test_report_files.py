@@ -22,7 +22,7 @@ ODD = pd.DataFrame(
         7: [1, 2],
     }
 )
-BARE = {"differences": None, "details": None, "agreement": None, "models": None, "sections": (), "note": ""}
+BARE = {"differences": None, "details": None, "agreement": None, "sections": (), "note": ""}
 BROKEN = {"title": HOSTILE, "warnings": ("\ud800 lone surrogate", "\u202e"), "settings": "\x00\x1b"}
 OTHERS = {"agreement": ODD.set_axis([5, 9]), "sections": (Section("s", "", ODD), Section("t"))}
 

@@ -148,8 +148,8 @@ def test_a_section_of_another_room_is_drawn_with_its_table():
     cell = {"name": ["a"], "value": [0.25], "ci_low": [0.2], "ci_high": [0.3], "n": [1200], "same": [True]}
     table = pd.DataFrame(cell)
     long = pd.DataFrame({"run": [f"r{i}" for i in range(20)], "nothing": [math.nan] * 20, "said": [""] * 20})
-    page = drawn(sections=(Section("Extra <b>", "Some words.", table), Section("Long", table=long)), models=table)
-    assert page.rows.count(["a", "0.250", "[0.200, 0.300]", "1,200", "yes"]) == 2
+    page = drawn(sections=(Section("Extra <b>", "Some words.", table), Section("Long", table=long)))
+    assert page.rows.count(["a", "0.250", "[0.200, 0.300]", "1,200", "yes"]) == 1
     assert "Extra <b>" in page.whole
     assert "(20 rows)" in page.whole, "a long table is folded"
     assert ["run"] in page.rows, "empty columns are not drawn"
@@ -175,13 +175,9 @@ def test_the_page_draws_the_papers_table_1_with_its_480_cells_and_data_sets_over
     assert sum(cell.startswith("not applicable") for cell in shown) == 480 - len(there)
 
 
-def test_the_decision_by_another_model_stands_beside_it():
+def test_the_answers_of_each_mode_are_named():
     fused = dataclasses.replace(make_results().answers[0], mode="fused")
-    page = drawn(independent={"other<b>": (("Do", "Label with judge."),)}, answers=(fused,))
-    assert page.whole.count("reader-small (fused)") == 5, "who answered in which mode"
-    assert "other<b>" in page.whole
-    assert page.tags["b"] == 0
-    assert "Label with judge." in page.whole
+    assert drawn(answers=(fused,)).whole.count("reader-small (fused)") == 5, "who answered in which mode"
 
 
 def test_notices_retries_files_and_the_command_belong_to_health():
