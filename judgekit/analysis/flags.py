@@ -158,7 +158,7 @@ class Flagger:
         if other not in scores:
             return False
         at = self._inputs.labelings.index(labeling), [self._inputs.runs.index(panel.runs[i]) for i in runs]
-        gap = scores[panel.measure][at] - scores[other][at]
+        gap = scores[panel.measure].values[at] - scores[other].values[at]
         there = np.isfinite(gap)
         return bool(there.any(axis=1).all() and not gap[there].any())
 

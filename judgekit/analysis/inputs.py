@@ -20,7 +20,7 @@ from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, known_mea
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.metrics import Evaluation, Measure
+from judgekit.metrics import Evaluation
 
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
@@ -96,20 +96,23 @@ class Panel:
         """On which queries a labeling is looked at on every run, shape (Q,)."""
         return np.asarray(self.defined(labeling).all(axis=0))
 
+    @property
+    def _ends(self) -> tuple[Floats, Floats]:
+        return self.scores if self.low is None else self.low, self.scores if self.high is None else self.high
+
     @cached_property
     def open(self) -> Bools:
         """Where missing labels leave the score of a joint labeling open, shape (L, R, Q)."""
-        if self.low is None or self.high is None:
-            return np.zeros(self.scores.shape, np.bool_)
-        among = np.isin(np.arange(len(self.labelings)), self.joint)[:, None, None]
-        return np.asarray((self.low < self.high) & self.asked & among)
+        low, high = self._ends
+        joint = np.isin(np.arange(len(self.labelings)), self.joint)
+        return np.asarray((low < high) & self.asked & joint[:, None, None])
 
     @cached_property
     def bounds(self) -> tuple[Floats, Floats] | None:
         """The lowest and the highest that the scores may be, shape (L, R, Q); None where all are known."""
-        if self.low is None or self.high is None or not self.open.any():
+        if not self.open.any():
             return None
-        low, high = (np.where(self.open & np.isfinite(each), each, self.scores) for each in (self.low, self.high))
+        low, high = (np.where(self.open & np.isfinite(end), end, self.scores) for end in self._ends)
         return low, high
 
     @cached_property
@@ -131,7 +134,7 @@ class Panel:
     @property
     def unbounded(self) -> dict[str, tuple[str, ...]]:
         """By joint labeling the queries whose missing labels leave a score that nothing bounds."""
-        return self._queries(self.open & np.isinf(self.scores if self.low is None else self.low))
+        return self._queries(self.open & np.isinf(self._ends[0]))
 
     @property
     def inapplicable(self) -> dict[str, int]:
@@ -158,15 +161,29 @@ class Panel:
         return worst, replace(worst, scores=np.where(ahead, high, low))
 
 
+@dataclass(frozen=True)
+class MeasureScores:
+    """The scores of one measure, of shape (L, R, Q), their sign reversed where small ones are good.
+
+    Attributes:
+        values: NaN where undefined.
+        low, high: bounds of the values; the values themselves where nothing is open.
+        asked: where any labeling has a row, shape (R, Q).
+    """
+
+    values: Floats
+    low: Floats
+    high: Floats
+    asked: Bools
+
+
 @dataclass
 class Inputs:
     """The checked tables as coded arrays.
 
     Attributes:
         labelings, runs, measures, queries: the names that both tables share, sorted.
-        scores: by measure, shape (L, R, Q), sign reversed where small ones are good, NaN where undefined.
-        asked: by measure, where any labeling has a row, shape (R, Q).
-        bounds: the lowest and the highest that the scores of a measure may be, where some are lower than others.
+        scores: by measure.
         quality: values per (metric, model, depth), shape (R, Q), NaN where undefined; depth 0 is closed book.
         closed_book: quality without documents per (metric, model), shape (Q,).
         warnings: sentences for the user.
@@ -177,9 +194,7 @@ class Inputs:
     runs: tuple[str, ...]
     measures: tuple[str, ...]
     queries: tuple[str, ...]
-    scores: dict[str, Floats]
-    asked: dict[str, Bools]
-    bounds: dict[str, tuple[Floats, Floats]]
+    scores: dict[str, MeasureScores]
     quality: dict[tuple[str, str, int], Floats]
     closed_book: dict[tuple[str, str], Floats]
     warnings: list[str]
@@ -196,28 +211,23 @@ class Inputs:
         """Check both tables, keep what was asked for, and code it."""
         warnings: list[str] = []
         score = SCORES.check(scores)
-        means = [
-            name
-            for name, table in (("score", score), ("quality", quality))
-            if "query_id" in table.columns and set(table["query_id"].unique()) == {ALL}
-        ]
+        means = [name for name, table in (("score", score), ("quality", quality)) if _has_means_only(table)]
         score = _over_queries(score, ("labeling", "run", "measure")) if means else score[score["query_id"] != ALL]
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
         measures = {"measures": [spelled_as(measure, spellings) for measure in only.get("measures") or spellings]}
         for column in ("labeling", "run", "measure"):
             score = _keep(score, column, {**only, **measures}, "score")
-        cutoffs = {cutoff_of(measure) for measure in score["measure"].unique()} - {None}
-        answer = completed(quality, set(score["run"].unique()), only.get("depths") or {int(k) for k in cutoffs if k})
-        warnings += [
-            f"The quality table has no column {column!r}: judgekit takes {what} {answer[column].iloc[0]}."
-            for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be"))
-            if column not in quality.columns and len(answer)
-        ]
+        cutoffs = {cutoff for cutoff in map(cutoff_of, score["measure"].unique()) if cutoff}
+        answer = completed(quality, set(score["run"].unique()), only.get("depths") or cutoffs)
+        for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be")):
+            if column not in quality.columns and len(answer):
+                value = answer[column].iloc[0]
+                warnings.append(f"The quality table has no column {column!r}: judgekit takes {what} {value}.")
         if means:
+            hold = "tables hold" if len(means) > 1 else "table holds"
             warnings.append(
-                f"The {' and the '.join(means)} {'tables hold' if len(means) > 1 else 'table holds'} only means"
-                " (query_id 'all'): the system level can be"
+                f"The {' and the '.join(means)} {hold} only means (query_id 'all'): the system level can be"
                 " compared, without an interval. Any mean taken here is over the queries that have a value."
             )
         else:
@@ -237,53 +247,33 @@ class Inputs:
                 "the quality table has no row about a run at a depth of at least 1, so there is no answer"
                 " quality to predict"
             )
-        shared = _shared(score, answer, "run", warnings, only.get("runs"))
-        score, answer = (table[table["run"].isin(shared)] for table in (score, answer))
+        runs = _shared(score, answer, "run", warnings, only.get("runs"))
+        score, answer = (table[table["run"].isin(runs)] for table in (score, answer))
         queries = _shared(score, answer, "query_id", warnings)
-        unanswered = tuple(sorted(set(score["query_id"].unique()) - set(queries)))
-        score, answer = (table[table["query_id"].isin(queries)] for table in (score, answer))
-        names = tuple(sorted(set(score["labeling"].unique())))
-        axes = (("labeling", names), ("run", shared), ("query_id", queries))
-        coded: dict[str, Floats] = {}
-        asked: dict[str, Bools] = {}
-        bounds: dict[str, tuple[Floats, Floats]] = {}
-        for measure, rows in score.groupby("measure"):
-            name = str(measure)
-            known = known_measure(name)
-            sign = -1 if name in lower or (known is not None and known.lower_is_better) else 1
-            rows = rows.assign(there=1.0, applies=_applies(rows))
-            ends = [column for column in ("low", "high") if column in rows.columns]
-            value, there, applies, *bound = _coded(rows, axes, "value", "there", "applies", *ends)
-            coded[name], asked[name] = sign * value, np.isfinite(there).any(axis=0)
-            declared = _range(None, rows)
-            if len(bound) == 2 and declared is None:
-                low, high = (sign * each for each in bound[::sign])
-                coded[name] = np.where(np.isnan(coded[name]) & (low == high), low, coded[name])
-                bounds |= {name: (low, high)} if (low < high).any() else {}
-            # Measures of ours are undefined on some questions of some runs, with a row that says so.
-            absent = np.isnan(there) if known is not None else np.isnan(value)
-            absent &= (applies != 0) & np.isfinite(value).any(axis=1, keepdims=True)
-            if name in bounds:
-                absent &= ~(bounds[name][0] < bounds[name][1])
-            if absent.any():
-                ends_of = _range(known, rows)
-                if ends_of is not None and sign < 0:
-                    ends_of = -ends_of[1], -ends_of[0]
-                bounds[name] = _opened(coded[name], bounds.get(name), absent, ends_of)
-                warnings += _absences(absent, names, shared, queries, bounded=ends_of is not None)
-        settled = {
-            (str(metric), str(model), int(str(depth))): _coded(rows, axes[1:], "value")[0]
-            for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"])
+        unanswered = sorted(set(score["query_id"].unique()) - set(queries))
+        score, answer, closed = (table[table["query_id"].isin(queries)] for table in (score, answer, closed))
+        labelings = sorted(score["labeling"].unique())
+        axes = {"labeling": labelings, "run": runs, "query_id": queries}
+        coded = {
+            str(measure): _coded_scores(rows, axes, str(measure), lower, warnings)
+            for measure, rows in score.groupby("measure")
         }
-        closed = closed[closed["query_id"].isin(queries)]
-        whole = (("run", [ALL]), axes[2])
-        book = {
-            (str(metric), str(model)): _coded(rows, whole, "value")[0, 0]
-            for (metric, model), rows in closed.groupby(["metric", "model"])
-        }
-        measured = tuple(sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0)))
         return cls(
-            names, tuple(shared), measured, tuple(queries), coded, asked, bounds, settled, book, warnings, unanswered
+            labelings=tuple(labelings),
+            runs=tuple(runs),
+            measures=tuple(sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0))),
+            queries=tuple(queries),
+            scores=coded,
+            quality={
+                (str(metric), str(model), int(str(depth))): _coded(rows, {"run": runs, "query_id": queries})["value"]
+                for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"])
+            },
+            closed_book={
+                (str(metric), str(model)): _coded(rows, {"run": [ALL], "query_id": queries})["value"][0]
+                for (metric, model), rows in closed.groupby(["metric", "model"])
+            },
+            warnings=warnings,
+            unanswered=tuple(unanswered),
         )
 
     @property
@@ -304,7 +294,7 @@ class Inputs:
     def panel(self, measure: str, metric: str, model: str, depth: int) -> Panel:
         """Return the panel of a measure and a kind of quality that both exist, on the runs that have both."""
         scores, quality = self.scores[measure], self.quality[metric, model, depth]
-        asked = self.asked[measure] & np.isfinite(quality)
+        asked = scores.asked & np.isfinite(quality)
         # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
         keep = np.asarray(asked.any(axis=1) | (not asked.any()))
         runs = tuple(run for run, kept in zip(self.runs, keep, strict=True) if kept)
@@ -313,11 +303,21 @@ class Inputs:
             for run in self.runs
             if run not in runs
         ]
-        low, high = (each[:, keep] for each in self.bounds[measure]) if measure in self.bounds else (None, None)
         return Panel(
-            measure, depth, metric, model, self.labelings, runs, self.queries, scores[:, keep], quality[keep],
-            asked[keep], cutoff_of(measure) in (None, depth), low, high,
-        )  # fmt: skip
+            measure=measure,
+            depth=depth,
+            metric=metric,
+            model=model,
+            labelings=self.labelings,
+            runs=runs,
+            queries=self.queries,
+            scores=scores.values[:, keep],
+            quality=quality[keep],
+            asked=asked[keep],
+            matched=cutoff_of(measure) in (None, depth),
+            low=scores.low[:, keep],
+            high=scores.high[:, keep],
+        )
 
     def uncompared(self, panel: Panel) -> Iterator[str]:
         """Yield a sentence on the queries of a panel that do not compare its runs, where there are any."""
@@ -377,6 +377,10 @@ def outcome_of(evaluation: Evaluation) -> pd.DataFrame:
     return table[["run", "model", "metric", "query_id", "value"]].assign(depth=depths)
 
 
+def _has_means_only(table: pd.DataFrame) -> bool:
+    return "query_id" in table.columns and set(table["query_id"].unique()) == {ALL}
+
+
 def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Return the means over queries that a table holds, or those of its values where it holds none."""
     means = table[table["query_id"] == ALL]
@@ -429,76 +433,81 @@ MOST_ABSENT: Final = 0.1
 """Share of a run's rows that a labeling may lack; with more, nothing is claimed of it."""
 
 
-def _applies(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Return 0 for the rows whose column ``status`` says that the labeling does not apply, else 1."""
+def _coded_scores(
+    rows: pd.DataFrame, axes: Mapping[str, Sequence[str]], name: str, lower: Collection[str], warnings: list[str]
+) -> MeasureScores:
+    """Return the scores of one measure; add to the warnings which rows the table lacks."""
+    known = known_measure(name)
+    sign = -1 if name in lower or (known is not None and known.lower_is_better) else 1
+    declared = _declared_range(rows)
+    coded = _coded(rows.assign(there=1.0, applies=_applies(rows)), axes)
+    values = low = high = sign * coded["value"]
+    if declared is None and "low" in coded and "high" in coded:
+        low, high = (sign * coded[end] for end in ("low", "high")[::sign])
+        values = np.where(np.isnan(values) & (low == high), low, values)
+    # Measures of ours are undefined on some questions of some runs, with a row that says so.
+    absent = np.isnan(values if known is None else coded["there"])
+    absent &= (coded["applies"] != 0) & np.isfinite(values).any(axis=1, keepdims=True) & ~(low < high)
+    if absent.any():
+        if declared is None and known is not None and None not in (known.definition.low, known.definition.high):
+            declared = float(known.definition.low or 0), float(known.definition.high or 0)
+        least, most = sorted(sign * end for end in declared or (-np.inf, np.inf))
+        many = absent.mean(axis=2, keepdims=True) > MOST_ABSENT
+        low = np.where(absent, np.where(many, -np.inf, least), low)
+        high = np.where(absent, np.where(many, np.inf, most), high)
+        warnings += _absences(absent, axes, bounded=declared is not None)
+    return MeasureScores(values, low, high, asked=np.isfinite(coded["there"]).any(axis=0))
+
+
+def _applies(rows: pd.DataFrame) -> Bools:
+    """Return which rows do not say in a column ``status`` that the labeling does not apply."""
     if "status" not in rows.columns:
-        return np.ones(len(rows))
-    return np.asarray(rows["status"] != Status.NOT_APPLICABLE.value, np.float64)
+        return np.ones(len(rows), np.bool_)
+    return np.asarray(rows["status"] != Status.NOT_APPLICABLE.value)
 
 
-def _range(measure: Measure | None, rows: pd.DataFrame) -> tuple[float, float] | None:
-    """Return between which values the scores lie: of a measure of ours, or as columns low and high declare; else None.
-
-    Columns that bound single scores differ from row to row, and declare no range.
-    """
-    if {"low", "high"} <= set(rows.columns):
-        lows, highs = set(rows["low"]), set(rows["high"])
-        if len(lows) == len(highs) == 1:
-            low, high = float(lows.pop()), float(highs.pop())
-            return (low, high) if low < high else None
-    if measure is not None and measure.definition.low is not None and measure.definition.high is not None:
-        return float(measure.definition.low), float(measure.definition.high)
-    return None
+def _declared_range(rows: pd.DataFrame) -> tuple[float, float] | None:
+    """Return the range of the scores that columns low and high declare; None where they bound single scores."""
+    if not {"low", "high"} <= set(rows.columns) or len(rows[["low", "high"]].drop_duplicates()) > 1:
+        return None
+    low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
+    return (low, high) if low < high else None
 
 
-def _opened(
-    values: Floats, bounds: tuple[Floats, Floats] | None, absent: Bools, ends: tuple[float, float] | None
-) -> tuple[Floats, Floats]:
-    """Return bounds of the scores, absent ones at both ends of the range; without one, or with many, at infinity."""
-    low, high = (values, values) if bounds is None else bounds
-    many = absent.mean(axis=2, keepdims=True) > MOST_ABSENT
-    least, most = (-np.inf, np.inf) if ends is None else ends
-    return (
-        np.where(absent, np.where(many, -np.inf, least), low),
-        np.where(absent, np.where(many, np.inf, most), high),
-    )
-
-
-def _absences(
-    absent: Bools, labelings: Sequence[str], runs: Sequence[str], queries: Sequence[str], *, bounded: bool
-) -> Iterator[str]:
+def _absences(absent: Bools, axes: Mapping[str, Sequence[str]], *, bounded: bool) -> Iterator[str]:
     """Yield a sentence for each labeling on the rows that a table of scores lacks for some runs."""
-    for labeling, lost in zip(labelings, absent, strict=True):
-        count = int(lost.sum())
-        if not count:
+    runs, queries = np.array(axes["run"]), np.array(axes["query_id"])
+    for labeling, lost in zip(axes["labeling"], absent, strict=True):
+        if not lost.any():
             continue
-        of = [run for run, some in zip(runs, lost.any(axis=1), strict=True) if some]
+        of = runs[lost.any(axis=1)].tolist()
         where = f"all of {of[0]}" if len(of) == 1 else f"of {', '.join(of)}"
-        about = _some(queries[int(index)] for index in np.flatnonzero(lost.any(axis=0)))
-        told = f"{count:,} rows of {labeling} are missing, {where} ({about})."
+        about = _some(queries[lost.any(axis=0)].tolist())
+        rows = f"{lost.sum():,} rows of {labeling} are missing, {where} ({about})."
         if lost.mean(axis=1).max() > MOST_ABSENT:
-            yield f"{told} More than a tenth of a run is missing: nothing is claimed of {labeling}."
+            yield f"{rows} More than a tenth of a run is missing: nothing is claimed of {labeling}."
         elif bounded:
-            yield f"{told} No claim depends on them."
+            yield f"{rows} No claim depends on them."
         else:
             yield (
-                f"{told} Nothing bounds them, so nothing is claimed of {labeling}: add them, or columns low and high"
+                f"{rows} Nothing bounds them, so nothing is claimed of {labeling}: add them, or columns low and high"
                 " with its range."
             )
 
 
-def _coded(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]], *columns: str) -> Floats:
-    """Return columns of a table as arrays over these axes, one below the other; NaN where the table has no row."""
-    keys = [column for column, _ in axes]
+def _coded(rows: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
+    """Return the columns of numbers of a table as arrays over these axes; NaN where the table has no row."""
+    keys = list(axes)
     twice = rows[rows.duplicated(keys)]
     if len(twice):
         row = twice.iloc[0]
         names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
         raise DataError("two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
     table = rows.assign(value=_tie_rounding(rows["value"].to_numpy(dtype=np.float64))).set_index(keys)
-    index = pd.MultiIndex.from_product([names for _, names in axes], names=keys)
-    values = table[list(columns)].reindex(index).to_numpy(dtype=np.float64)
-    return np.asarray(values.T.reshape(-1, *(len(names) for _, names in axes)))
+    table = table.reindex(pd.MultiIndex.from_product(axes.values(), names=keys))
+    shape = [len(names) for names in axes.values()]
+    columns = [name for name in ("value", "there", "applies", "low", "high") if name in table.columns]
+    return {name: table[name].to_numpy(dtype=np.float64).reshape(shape) for name in columns}
 
 
 def _tie_rounding(values: Floats) -> Floats:

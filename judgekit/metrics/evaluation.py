@@ -105,23 +105,29 @@ def evaluate(
         values.append(value)
     warnings = [*_warnings(parsed, labelings, bounds=bounds), *_unrelated(join)]
     warnings += [*_spanless(join, parsed, docs), *_apart(join, parsed)]
-    low_high = (np.array(low), np.array(high)) if bounds else None
-    found = Evaluation(join, parsed, values=np.array(values), reasons=reasons, warnings=warnings, bounds=low_high)
+    found = np.array(values)
+    ends = (np.array(low), np.array(high)) if bounds else None
     lost = join.missing & join.listed & ~join.excused
     if missing == "undefined" and lost.any():
         bounded = [m for m in parsed if not _unbounded(m)]
+        rows, columns = np.flatnonzero(lost.any(axis=1)), np.flatnonzero(lost.any(axis=0))
         part = bounded and evaluate(
             runs,
-            [labelings[at] for at in np.flatnonzero(lost.any(axis=1)).tolist()],
+            [labelings[row] for row in rows],
             bounded,
-            query_ids=[join.query_ids[at] for at in np.flatnonzero(lost.any(axis=0)).tolist()],
+            query_ids=[ids[column] for column in columns],
             depth=depth,
             missing="bounds",
             unjudged=unjudged,
             docs=docs,
         )
-        found.leave_open(lost, part or None)
-    return found
+        open_ = lost[None, :, None, :] & np.isnan(found)
+        ends = np.where(open_, -np.inf, found), np.where(open_, np.inf, found)
+        if part:
+            at = np.ix_([parsed.index(m) for m in bounded], rows, range(len(runs)), columns)
+            for end, bound in zip(ends, (part.low, part.high), strict=True):
+                end[at] = np.where(open_[at] & ~np.isnan(bound), bound, end[at])
+    return Evaluation(join, parsed, found, reasons, warnings, ends, bounded=bounds)
 
 
 class _Computer:

@@ -37,7 +37,6 @@ class Mean(NamedTuple):
         ties_across: queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff.
         ties_inside: queries with equal scores anywhere in the top k or across its end.
         unjudged: documents in the top k, over all queries, that the labeling does not list.
-        as_success: whether a recall is 0 or 1 on every query, and so says no more than success.
         reason: why the measure is not defined under this labeling at all, else empty.
     """
 
@@ -58,7 +57,6 @@ class Mean(NamedTuple):
     ties_across: int
     ties_inside: int
     unjudged: int
-    as_success: bool
     reason: str
 
 
@@ -73,7 +71,6 @@ class Evaluation(NotebookRepr):
         low, high: bounds of the values, of the same shape, where bounds were asked for or a value is undefined because
             labels are missing (infinite where nothing bounds it); else the values themselves.
         bounded: whether bounds were asked for.
-        lacking: whether values are undefined because labels are missing.
         listed: which queries each labeling was scored on, shape (labelings, queries).
         reasons: by labeling and measure, why the measure is not defined under the labeling at all.
         warnings: what the user should know, as sentences.
@@ -86,7 +83,9 @@ class Evaluation(NotebookRepr):
         values: Floats,
         reasons: dict[tuple[str, str], str],
         warnings: list[str],
-        bounds: tuple[Floats, Floats] | None = None,
+        ends: tuple[Floats, Floats] | None = None,
+        *,
+        bounded: bool = False,
     ) -> None:
         """Hold what `evaluate` computed."""
         self.measures = measures
@@ -94,29 +93,13 @@ class Evaluation(NotebookRepr):
         self.runs = [run.name for run in join.runs]
         self.query_ids = join.query_ids
         self.values = values
-        self.bounded = bounds is not None
-        self.lacking = False
-        self.low, self.high = bounds or (values, values)
+        self.bounded = bounded
+        self.low, self.high = ends or (values, values)
         self.listed: Bools = join.listed
         self.reasons = reasons
         self.warnings = warnings
         self.lists: tuple[Run, ...] = tuple(join.runs)
         self._join = join
-
-    def leave_open(self, lost: Bools, part: Evaluation | None) -> None:
-        """Bound the values that missing labels leave undefined, ``lost`` of shape (L, Q), by an evaluation of these."""
-        empty = lost[None, :, None, :] & np.isnan(self.values)
-        self.low, self.high = (np.where(empty, end, self.values) for end in (-np.inf, np.inf))
-        self.lacking = True
-        if part is None:
-            return
-        names = ([str(m) for m in self.measures], self.labelings, self.query_ids)
-        others = ([str(m) for m in part.measures], part.labelings, part.query_ids)
-        places = [{name: at for at, name in enumerate(axis)} for axis in names]
-        m, k, q = ([place[name] for name in axis] for place, axis in zip(places, others, strict=True))
-        at = np.ix_(m, k, range(len(self.runs)), q)
-        for mine, bound in ((self.low, part.low), (self.high, part.high)):
-            mine[at] = np.where(empty[at] & ~np.isnan(bound), bound, mine[at])
 
     def scores(self) -> pd.DataFrame:
         """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined."""
@@ -132,7 +115,7 @@ class Evaluation(NotebookRepr):
             "query_id": _named(self.query_ids, queries),
             "value": self.values[at],
         }
-        if self.bounded or self.lacking:
+        if self.low is not self.values:
             columns |= {"low": self.low[at], "high": self.high[at]}
         return SCORES.check(pd.DataFrame(columns))
 
@@ -178,8 +161,6 @@ class Evaluation(NotebookRepr):
         lost = scored & join.missing[:, None, :] & ~excused
         # A query of a labeling that does not list it is not scored, and has no value in any of these.
         low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
-        recall = np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
-        whole = (~defined | (self.values == 0) | (self.values == 1)).all(3)
         counts: dict[str, npt.NDArray[np.generic]] = {
             "queries": scored.sum(2),
             "missing": lost.sum(2),
@@ -191,7 +172,6 @@ class Evaluation(NotebookRepr):
             "low": _mean(low),
             "high": _mean(high),
             "defined": defined.sum(3),
-            "as_success": recall & whole & defined.any(3),
             **self._behind(scored),
         }
         full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in counts.items()}

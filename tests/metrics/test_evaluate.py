@@ -123,14 +123,6 @@ def test_ties_across_and_above_the_cutoff_are_counted() -> None:
     assert only(scored_run(ties=Ties.DOC_DESC_32, q1=near), every, "P@1").ties_across == 1
 
 
-def test_a_recall_that_says_no_more_than_success_is_marked() -> None:
-    run = run_of(q1="d1 d2", q2="d1")
-    assert only(run, labeling_of(q1={"d1": 1, "d2": 1}, q2={"d1": 0}), "R@2").as_success
-    assert not only(run, labeling_of(q1={"d1": 1, "d9": 1}, q2={"d1": 0}), "R@2").as_success
-    assert not only(run, labeling_of(q1={"d1": 1}), "P@1").as_success
-    assert not only(run, labeling_of(q1={"d1": "failed"}), "R@1").as_success
-
-
 SIGNED = "not defined on signed labels"
 
 
