@@ -20,7 +20,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.graded import corrected_quality
-from judgekit.analysis.resampling import t_quantile
 
 HERE = Path(__file__).parent
 RUNS = 6
@@ -63,8 +62,8 @@ def covered(graded: int, error: float, favour: float, each: int, rare: bool, rou
         found = corrected_quality(names, people, rated, groups=together)
         alone = corrected_quality(names, people, np.zeros_like(rated), groups=together)
         gaps = truth.mean(axis=1)[first] - truth.mean(axis=1)[second]
-        reach = t_quantile(0.975, found.units) * found.errors[first, second]
-        held.append(np.abs(found.leads[first, second] - gaps) <= reach)
+        leads = [found.lead(one, other) for one, other in zip(first, second, strict=True)]
+        held.append([low <= gap <= high for (_, low, high), gap in zip(leads, gaps, strict=True)])
         own = rated[first] - rated[second]
         plain.append(np.abs(own.mean(axis=1) - gaps) <= 1.96 * own.std(axis=1, ddof=1) / np.sqrt(QUESTIONS))
         widths.append(float(np.mean(found.errors[first, second] / alone.errors[first, second])))

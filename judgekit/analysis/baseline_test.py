@@ -46,20 +46,17 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
     if len(evaluation.runs) < 2:
         raise UsageError(f"{baseline!r} is the only run: add another run to compare with it")
     base = evaluation.runs.index(baseline)
-    table = pd.DataFrame(
-        {"labeling": labeling, "measure": str(measure), "run": run}
-        | _compared(
-            evaluation.values[i, k, j] - evaluation.values[i, k, base],
-            evaluation.query_ids,
-            confidence,
-            -1 if measure.lower_is_better else 1,
-            reach_of(measure, evaluation.values[i, k]),
-        )
-        for k, labeling in enumerate(evaluation.labelings)
-        for i, measure in enumerate(evaluation.measures)
-        for j, run in enumerate(evaluation.runs)
-        if j != base
-    )
+    rows = []
+    for k, labeling in enumerate(evaluation.labelings):
+        for i, measure in enumerate(evaluation.measures):
+            values = evaluation.values[i, k]
+            better, reach = (-1 if measure.lower_is_better else 1), reach_of(measure, values)
+            for run, scores in zip(evaluation.runs, values, strict=True):
+                if run != baseline:
+                    keys = {"labeling": labeling, "measure": str(measure), "run": run}
+                    gaps = scores - values[base]
+                    rows.append(keys | _compared(gaps, evaluation.query_ids, confidence, better, reach))
+    table = pd.DataFrame(rows)
     tests = table.groupby(["labeling", "measure"])
     table = table.assign(**{f"{p}_holm": tests[p].transform(holm) for p in ("p_t", "p_random")})
     order = ["labeling", "measure", "run", "difference", "ci_low", "ci_high", "p_t", "p_t_holm", "p_random"]

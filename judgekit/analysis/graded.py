@@ -21,10 +21,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.best import Best, best_of
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import max_t, resample_matrix, t_quantile, unseen
+from judgekit.analysis.run_means import RunMeans, in_points
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.wording import Ranged
 from judgekit.errors import UsageError
@@ -40,52 +40,30 @@ _RESAMPLES: Final = 1000
 _SEED: Final = 1
 
 
-@dataclass(frozen=True)
-class GradedQuality:
-    """Quality of runs corrected by people's grades.
+@dataclass(frozen=True, kw_only=True)
+class GradedQuality(RunMeans):
+    """Quality of runs corrected by people's grades; the units are graded questions, or groups of them.
 
     Attributes:
-        runs: names.
-        means: corrected mean quality by run, shape (R,).
         people, metric: means of people's grades on the graded questions, of the metric on all, shape (R,).
-        leads: ``leads[i, j]`` is by how much run i is better than run j, shape (R, R); with ``errors``, its standard
-            error.
         flattered: by run what the metric gives it beyond what people do, less the mean over the runs.
         shown: the runs whose ``flattered`` is shown to differ from 0, over all runs together.
         weight: how much of the metric is used, from 0 to 1.
-        graded: how many questions are graded, of ``questions``; ``units`` are their groups.
-        confidence: of every interval.
+        graded: how many questions are graded, of ``questions``.
     """
 
-    runs: tuple[str, ...]
-    means: Floats
     people: Floats
     metric: Floats
-    leads: Floats
-    errors: Floats
     flattered: tuple[Ranged, ...]
     shown: tuple[str, ...]
     weight: float
     graded: int
     questions: int
-    units: int
-    confidence: float
 
     @property
     def decides(self) -> bool:
         """Whether these means decide between the runs, rather than the metric."""
         return self.graded >= DECIDES
-
-    def lead(self, first: int, second: int) -> Ranged:
-        """Return by how much a run is better than another one, with its interval."""
-        reach = t_quantile((1 + self.confidence) / 2, self.units) * float(self.errors[first, second])
-        value = float(self.leads[first, second])
-        return Ranged(value, value - reach, value + reach)
-
-    @property
-    def best(self) -> Best:
-        """Which run may be the best, and what choosing each may lose."""
-        return best_of(self.means, self.errors, self.units, self.confidence)
 
 
 @one_thread
@@ -142,14 +120,13 @@ def corrected_quality(
         means=centred + level,
         people=given.mean(axis=1),
         metric=metric.mean(axis=1),
-        leads=leads,
         errors=errors,
         flattered=flattered,
         shown=tuple(run for run, found in zip(runs, shown, strict=True) if found),
         weight=weight,
         graded=graded,
         questions=questions,
-        units=units,
+        units=np.full(len(runs), units),
         confidence=confidence,
     )
 
@@ -186,11 +163,6 @@ def _flattered(
     return ends, np.asarray(np.abs(value) > half)
 
 
-def _points(ends: Ranged) -> str:
-    low, high = (f"{100 * end:.1f}".replace("-", "−") for end in (ends.low, ends.high))
-    return f"{100 * ends.value:.1f} points ({low} to {high})".replace("-", "−")
-
-
 def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]:
     """Yield what people's grades say of the runs and of the metric, to stand with a claim on the runs."""
     enough = (
@@ -206,7 +178,7 @@ def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]
         )
         yield Claim(
             "flatters the run",
-            f"{metric} {verb} {run} by {_points(gap)}, beside the mean of these runs.",
+            f"{metric} {verb} {run} by {in_points(gap)}, beside the mean of these runs.",
             subject=run,
             against=metric,
             value=100 * ends.value,
@@ -215,20 +187,7 @@ def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]
             shown=True,
             qualifies=qualifies,
         )
-    order = np.argsort(-found.means, kind="stable")
-    first, second = int(order[0]), int(order[1])
-    lead = found.lead(first, second)
-    yield Claim(
-        "corrected lead",
-        f"Corrected by people, {found.runs[first]} leads {found.runs[second]} by {_points(lead)}.",
-        subject=found.runs[first],
-        against=found.runs[second],
-        value=100 * lead.value,
-        low=100 * lead.low,
-        high=100 * lead.high,
-        shown=lead.low > 0,
-        qualifies=qualifies,
-    )
+    yield found.lead_of_first("corrected lead", "Corrected by people,", qualifies)
 
 
 def _leaning(found: GradedQuality) -> list[tuple[str, Ranged]]:

@@ -123,8 +123,12 @@ class Panel:
 
     def _queries(self, where: Bools) -> dict[str, tuple[str, ...]]:
         """Return by joint labeling the queries on some run of which something is so, shape (L, R, Q)."""
-        found = {self.labelings[index]: np.flatnonzero(where[index].any(axis=0)) for index in self.joint}
-        return {name: tuple(self.queries[q] for q in queries) for name, queries in found.items() if len(queries)}
+        queries, found = np.array(self.queries, dtype=object), dict[str, tuple[str, ...]]()
+        for index in self.joint:
+            some = where[index].any(axis=0)
+            if some.any():
+                found[self.labelings[index]] = tuple(queries[some])
+        return found
 
     @property
     def unknown(self) -> dict[str, int]:
@@ -297,19 +301,20 @@ class Inputs:
         asked = scores.asked & np.isfinite(quality)
         # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
         keep = np.asarray(asked.any(axis=1) | (not asked.any()))
-        runs = tuple(run for run, kept in zip(self.runs, keep, strict=True) if kept)
-        self.warnings += [
-            f"Run {run!r} has scores but no {metric} of {model} at depth {depth}; it is excluded there."
-            for run in self.runs
-            if run not in runs
-        ]
+        runs = []
+        for run, kept in zip(self.runs, keep, strict=True):
+            if kept:
+                runs.append(run)
+            else:
+                why = f"has scores but no {metric} of {model} at depth {depth}; it is excluded there."
+                self.warnings.append(f"Run {run!r} {why}")
         return Panel(
             measure=measure,
             depth=depth,
             metric=metric,
             model=model,
             labelings=self.labelings,
-            runs=runs,
+            runs=tuple(runs),
             queries=self.queries,
             scores=scores.values[:, keep],
             quality=quality[keep],
@@ -321,9 +326,9 @@ class Inputs:
 
     def uncompared(self, panel: Panel) -> Iterator[str]:
         """Yield a sentence on the queries of a panel that do not compare its runs, where there are any."""
-        often = panel.asked.sum(axis=0)
-        partly = [q for q, n in zip(panel.queries, often, strict=True) if 0 < n < len(panel.runs)]
-        never = [*self.unanswered, *(q for q, n in zip(panel.queries, often, strict=True) if n == 0)]
+        often, queries = panel.asked.sum(axis=0), np.array(panel.queries, dtype=object)
+        partly = list(queries[(often > 0) & (often < len(panel.runs))])
+        never = [*self.unanswered, *queries[often == 0]]
         if panel.means_only or not (partly or never):
             return
         total = len(panel.queries) + len(self.unanswered)
@@ -331,8 +336,11 @@ class Inputs:
         if len(panel.runs) < 2:
             yield f"{there}, and only these are compared: {len(never)} lack one ({_some(never)})."
             return
-        lacking = [f"{len(partly)} for some runs only ({_some(partly)})"] if partly else []
-        lacking += [f"{len(never)} for none ({_some(never)})"] if never else []
+        lacking = []
+        if partly:
+            lacking.append(f"{len(partly)} for some runs only ({_some(partly)})")
+        if never:
+            lacking.append(f"{len(never)} for none ({_some(never)})")
         yield f"{there} for every run, and only these compare runs: {', '.join(lacking)}."
 
     def plan(
@@ -342,13 +350,11 @@ class Inputs:
         unknown = sorted(set(depths or ()) - set(self.depths))
         if unknown:
             raise UsageError(not_among("depth", str(unknown[0]), map(str, self.depths)))
-        found = [
-            (measure, metric, model, depth)
-            for measure in self.measures
-            for metric, model, depth in sorted(self.quality)
-            if depth > 0 and depth in (depths or [depth])
-            if pairing == "all" or cutoff_of(measure) in (None, depth)
-        ]
+        wanted, found = set(depths or self.depths), []
+        for measure in self.measures:
+            for metric, model, depth in sorted(self.quality):
+                if depth in wanted and (pairing == "all" or cutoff_of(measure) in (None, depth)):
+                    found.append((measure, metric, model, depth))
         if not found:
             raise DataError(
                 f"no measure can be paired with quality: the measures are {_some(self.measures)} and the answer depths"
@@ -456,7 +462,7 @@ def _coded_scores(
         low = np.where(absent, np.where(many, -np.inf, least), low)
         high = np.where(absent, np.where(many, np.inf, most), high)
         warnings += _absences(absent, axes, bounded=declared is not None)
-    return MeasureScores(values, low, high, asked=np.isfinite(coded["there"]).any(axis=0))
+    return MeasureScores(values, low, high, asked=np.asarray(np.isfinite(coded["there"]).any(axis=0)))
 
 
 def _applies(rows: pd.DataFrame) -> Bools:
@@ -504,7 +510,7 @@ def _coded(rows: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> dict[str, F
         names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
         raise DataError("two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
     table = rows.assign(value=_tie_rounding(rows["value"].to_numpy(dtype=np.float64))).set_index(keys)
-    table = table.reindex(pd.MultiIndex.from_product(axes.values(), names=keys))
+    table = table.reindex(pd.MultiIndex.from_product([*axes.values()], names=keys))
     shape = [len(names) for names in axes.values()]
     columns = [name for name in ("value", "there", "applies", "low", "high") if name in table.columns]
     return {name: table[name].to_numpy(dtype=np.float64).reshape(shape) for name in columns}

@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judgekit.analysis.best import Best, best_of
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import t_quantile, unseen
-from judgekit.analysis.wording import Ranged
+from judgekit.analysis.resampling import unseen
+from judgekit.analysis.run_means import RunMeans
 
 Ints = npt.NDArray[np.intp]
 
@@ -30,48 +29,26 @@ LEAST: Final = 5
 """Ratings (or users) of a run below which its mean is described only."""
 
 
-@dataclass(frozen=True)
-class UnpairedRatings:
-    """Means of ratings that are about one run each.
+@dataclass(frozen=True, kw_only=True)
+class UnpairedRatings(RunMeans):
+    """Means of ratings that are about one run each; the units are users or sessions, or else ratings.
 
     Attributes:
-        runs: names.
-        means: mean rating by run, shape (R,).
         counts: ratings by run, shape (R,).
-        units: users or sessions by run, or ratings where nothing says who gave them, shape (R,).
-        errors: standard errors of the differences, shape (R, R).
         clusters: users or sessions (or ratings) in all; one that rated several runs counts once.
         random: whether the run of each rating was drawn at random.
         cluster: the column with users or sessions, "" if there is none.
-        confidence: of the intervals.
     """
 
-    runs: tuple[str, ...]
-    means: Floats
     counts: Floats
-    units: Floats
-    errors: Floats
     clusters: int
     random: bool = False
     cluster: str = ""
-    confidence: float = 0.95
 
     @property
     def claimable(self) -> bool:
         """Whether anything can be claimed: runs were drawn at random, and each has ratings enough."""
         return self.random and bool((self.units >= LEAST).all())
-
-    def lead(self, first: int, second: int) -> Ranged:
-        """Return by how much a run is better than another one, with its interval."""
-        units = int(min(self.units[first], self.units[second]))
-        half = t_quantile((1 + self.confidence) / 2, units) * float(self.errors[first, second])
-        value = float(self.means[first] - self.means[second])
-        return Ranged(value, value - half, value + half)
-
-    @property
-    def best(self) -> Best:
-        """Which run may be the best, and what choosing each may lose."""
-        return best_of(self.means, self.errors, int(self.units.min()), self.confidence)
 
 
 def is_unpaired(ratings: pd.DataFrame) -> bool:
@@ -117,21 +94,22 @@ def unpaired_means(runs: tuple[str, ...], run: Ints, value: Floats, group: Ints)
     sums = np.bincount(run * groups + group, value - means[run], size * groups).reshape(size, groups)
     shares = sums / np.maximum(counts, 1)[:, None]
     present = np.bincount(run * groups + group, minlength=size * groups).reshape(size, groups) > 0
-    units = present.sum(axis=1).astype(np.float64)
+    units = present.sum(axis=1)
     gaps = shares[:, None] - shares
     both = (present[:, None] | present).sum(axis=2)
     variance = (gaps**2).sum(axis=2) * both / np.maximum(both - 1, 1)
     floor = np.array([unseen(max(each, 1.0), one_sided=True) for each in units.tolist()])
     errors = np.sqrt(variance + floor[:, None] + floor)
     np.fill_diagonal(errors, 0.0)
-    return UnpairedRatings(runs, means, counts, units, errors, clusters=len(np.unique(group)))
+    return UnpairedRatings(
+        runs=runs, means=means, errors=errors, units=units, counts=counts, clusters=len(np.unique(group))
+    )
 
 
 def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]:
     """Yield what such ratings say of the runs, and what they cannot."""
-    order = np.argsort(-found.means, kind="stable")
     listed = "; ".join(
-        f"{found.runs[at]} {100 * found.means[at]:.1f} points ({int(found.counts[at]):,} ratings)" for at in order
+        f"{found.runs[at]} {100 * found.means[at]:.1f} points ({int(found.counts[at]):,} ratings)" for at in found.order
     )
     if not found.random:
         said = (
@@ -142,24 +120,8 @@ def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]
     elif not found.claimable:
         yield Claim("described", f"There are too few ratings to compare runs: {listed}.", line=line, rank=-1)
     else:
-        first, second = int(order[0]), int(order[1])
-        lead = found.lead(first, second)
-        ends = " to ".join(f"{100 * end:.1f}".replace("-", "−") for end in (lead.low, lead.high))
         who = f" by {found.clusters:,} values of {found.cluster}" if found.cluster else ""
-        said = (
-            f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}{who}."
-            f" {found.runs[first]} leads {found.runs[second]} by {100 * lead.value:.1f} points ({ends})."
-        )
-        yield Claim(
-            "unpaired",
-            said,
-            subject=found.runs[first],
-            against=found.runs[second],
-            value=100 * lead.value,
-            low=100 * lead.low,
-            high=100 * lead.high,
-            shown=lead.low > 0,
-            qualifies=qualifies,
-        )
+        said = f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}{who}."
+        yield found.lead_of_first("unpaired", said, qualifies)
     within = "Within questions nothing can be shown: show some questions to both runs, and have both answers rated."
     yield Claim("one run a question", within, line="Keep")

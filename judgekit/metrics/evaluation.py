@@ -110,7 +110,7 @@ def evaluate(
     lost = join.missing & join.listed & ~join.excused
     if missing == "undefined" and lost.any():
         bounded = [m for m in parsed if not _unbounded(m)]
-        rows, columns = np.flatnonzero(lost.any(axis=1)), np.flatnonzero(lost.any(axis=0))
+        rows, columns = (np.flatnonzero(lost.any(axis=axis)).tolist() for axis in (1, 0))
         part = bounded and evaluate(
             runs,
             [labelings[row] for row in rows],
@@ -124,7 +124,7 @@ def evaluate(
         open_ = lost[None, :, None, :] & np.isnan(found)
         ends = np.where(open_, -np.inf, found), np.where(open_, np.inf, found)
         if part:
-            at = np.ix_([parsed.index(m) for m in bounded], rows, range(len(runs)), columns)
+            at = np.ix_(*map(np.array, ([parsed.index(m) for m in bounded], rows, range(len(runs)), columns)))
             for end, bound in zip(ends, (part.low, part.high), strict=True):
                 end[at] = np.where(open_[at] & ~np.isnan(bound), bound, end[at])
     return Evaluation(join, parsed, found, reasons, warnings, ends, bounded=bounds)

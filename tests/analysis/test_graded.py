@@ -34,7 +34,7 @@ def test_the_estimate_is_the_formula_as_written() -> None:
     centred = metric - metric.mean(axis=0)
     theta = [(y[i] - weight * f[i]).mean() + weight * centred[i].mean() for i in range(3)]
     assert found.weight == pytest.approx(weight)
-    assert found.leads[2, 0] == pytest.approx(theta[2] - theta[0])
+    assert found.lead(2, 0).value == pytest.approx(theta[2] - theta[0])
     rest, own = (y[2] - y[0]) - weight * (f[2] - f[0]), y[2] - y[0]
     n, total = 100, 400
     variance = (

@@ -1,0 +1,71 @@
+"""Means of runs that are not compared question by question, but by the standard errors of their differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.analysis.best import Best, best_of
+from judgekit.analysis.claims import Claim
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.wording import Ranged
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunMeans:
+    """Means of R runs, from 0 to 1.
+
+    Attributes:
+        runs: names.
+        means: by run, shape (R,).
+        errors: standard errors of the differences, shape (R, R).
+        units: independent units behind each mean, shape (R,).
+        confidence: of the intervals.
+    """
+
+    runs: tuple[str, ...]
+    means: Floats
+    errors: Floats
+    units: npt.NDArray[np.intp]
+    confidence: float = 0.95
+
+    def lead(self, first: int, second: int) -> Ranged:
+        """Return by how much a run is better than another one, with its interval."""
+        units = int(min(self.units[first], self.units[second]))
+        half = t_quantile((1 + self.confidence) / 2, units) * float(self.errors[first, second])
+        value = float(self.means[first] - self.means[second])
+        return Ranged(value, value - half, value + half)
+
+    @property
+    def best(self) -> Best:
+        """Which run may be the best, and what choosing each may lose."""
+        return best_of(self.means, self.errors, int(self.units.min()), self.confidence)
+
+    @property
+    def order(self) -> list[int]:
+        """The runs by their means, the best first."""
+        return sorted(range(len(self.runs)), key=lambda run: -float(self.means[run]))
+
+    def lead_of_first(self, kind: str, before: str, qualifies: str) -> Claim:
+        """Return the claim that the best run leads the next one, its sentence behind some words."""
+        first, second, *_ = self.order
+        lead = self.lead(first, second)
+        return Claim(
+            kind,
+            f"{before} {self.runs[first]} leads {self.runs[second]} by {in_points(lead)}.",
+            subject=self.runs[first],
+            against=self.runs[second],
+            value=100 * lead.value,
+            low=100 * lead.low,
+            high=100 * lead.high,
+            shown=lead.low > 0,
+            qualifies=qualifies,
+        )
+
+
+def in_points(gap: Ranged) -> str:
+    """Return a difference of quality with its interval in words."""
+    return f"{100 * gap.value:.1f} points ({100 * gap.low:.1f} to {100 * gap.high:.1f})".replace("-", "−")
