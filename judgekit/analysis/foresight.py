@@ -65,6 +65,6 @@ def most_needed(needs: Sequence[int]) -> int | None:
         return None
     logs = np.log(np.asarray(needs, np.float64) + 1)
     half = t_quantile(0.95, runs) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / runs)
+    most = math.ceil(math.exp(float(logs.mean()) + half) - 1)
     # Few labels are often alike by chance: three runs that need none at all were followed by one that does in a tenth.
-    half = max(half, math.log(2))
-    return math.ceil(math.exp(float(logs.mean()) + half) - 1)
+    return max(most, max(needs) + 1)
