@@ -25,6 +25,11 @@ def text_files(folder: Path) -> list[Path]:
     return [path for path in walk(folder) if path.suffix.lower() in TEXTS]
 
 
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of the files of a folder that is one table."""
+    return sum(part.stat().st_size for part in files_of(path))
+
+
 def files_of(path: Path) -> list[Path]:
     """Return the files of a folder that is one collection, in the order of their names; of a file, itself."""
     if not path.is_dir():

@@ -19,7 +19,7 @@ from typing import Final, Self, TypeVar
 from pydantic import TypeAdapter
 
 from judgekit import __version__
-from judgekit.data.folders import files_of
+from judgekit.data.folders import files_of, size_of
 from judgekit.data.outputs import cache_folder
 from judgekit.data.streams import temporary, write_atomic
 
@@ -48,8 +48,7 @@ class InputFile:
     def of(cls, path: Path) -> Self:
         """Hash a file, read once as a stream, and look for its manifest."""
         sha256 = _sha256(path)
-        size = sum(part.stat().st_size for part in files_of(path))
-        return cls(str(path), size, sha256, _made_from(path, sha256))
+        return cls(str(path), size_of(path), sha256, _made_from(path, sha256))
 
 
 _INPUTS: Final = TypeAdapter(dict[str, InputFile])

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from judgekit.data.documents import Doc, MemoryDocs, Queries, Query, record_of, unknown_doc
 from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of, same_text
-from judgekit.data.folders import files_of
+from judgekit.data.folders import files_of, size_of
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import Located, contents, located, opened
@@ -138,7 +138,7 @@ def large(path: Path, limit: int | None = None) -> bool:
     """Return whether a collection is to stay on disk."""
     if not (path.is_file() or path.is_dir()):
         return False
-    size = sum(part.stat().st_size for part in files_of(path))
+    size = size_of(path)
     if path.is_dir() or path.suffix in (".parquet", ".xlsx") or packing(path, DECLARED["doc"].expected) is not None:
         size *= _UNPACKED
     return size > (MEMORY_LIMIT if limit is None else limit)

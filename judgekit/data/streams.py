@@ -213,6 +213,11 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
             yield Line(number, text)
 
 
+def text_of(path: Path) -> str:
+    """Return the content of a UTF-8 file, checked as its lines are."""
+    return "".join(line.text for line in lines(path, ends=True))
+
+
 def _encoding_of(raw: bytes, start: int) -> str:
     """Return what a line in another encoding probably is, and how to convert it."""
     # Excel on Windows saves CSV so. Five bytes have no meaning in it, so that not everything passes for it.

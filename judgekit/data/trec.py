@@ -37,7 +37,7 @@ _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qre
 """What a file is, by the ending of its name."""
 _LINES: Final = ("docs", "queries")
 """Kinds of data that are written as JSON lines."""
-_NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+_NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bz2", ".zst", ".xz")
 
 
 def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> Run:

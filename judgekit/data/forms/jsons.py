@@ -17,7 +17,7 @@ from judgekit.data.records import (
     parse_object,
     without_trailing_blanks,
 )
-from judgekit.data.streams import Beginning, lines
+from judgekit.data.streams import Beginning, lines, text_of
 from judgekit.errors import DataError
 from judgekit.registry import DataForm
 
@@ -34,7 +34,7 @@ def _jsonl(path: Path) -> Iterator[DataRecord]:
 
 def _json(path: Path) -> Iterator[DataRecord]:
     """Read an array of objects, or an object's members, one by one, so that an error has its line."""
-    text = "".join(line.text for line in lines(path, ends=True))
+    text = text_of(path)
     ends = [match.start() for match in re.finditer("\n", text)]
     position, what = 0, "array"
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from judgekit.data.folders import TEXTS, text_files
 from judgekit.data.records import DataRecord
-from judgekit.data.streams import lines
+from judgekit.data.streams import text_of
 from judgekit.errors import DataError, UsageError
 from judgekit.registry import DataForm
 from judgekit.spec import Value
@@ -45,7 +45,7 @@ def _texts(folder: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
 
 def _read(file: Path) -> tuple[str, str]:
     """Return title and text of a file; the title is its first heading, "" if it has none."""
-    whole = "".join(line.text for line in lines(file, ends=True))
+    whole = text_of(file)
     if file.suffix.lower() in (".html", ".htm"):
         return _page(whole)
     heading = None if file.suffix.lower() == ".txt" else _HEADING.search(whole)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from judgekit.data.records import DataRecord
-from judgekit.data.streams import lines
+from judgekit.data.streams import text_of
 from judgekit.errors import DataError
 from judgekit.registry import DataForm
 
@@ -20,7 +20,7 @@ _SAYS: Final = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.I
 
 def _topics(path: Path) -> Iterator[DataRecord]:
     """Read TREC topics: ``<top>``, the tags ``<num>``, ``<title>``, … with their texts, ``</top>``."""
-    text = "".join(line.text for line in lines(path, ends=True))
+    text = text_of(path)
     line, counted = 1, 0
     for topic in _TOPIC.finditer(text):
         line, counted, tags = line + text.count("\n", counted, topic.start()), topic.start(), topic["fields"]
