@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.race import questions_until
-from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.resampling import t_quantile, unseen
 
 _RUNS: Final = (2, 3, 4, 6, 8, 12, 20)
 _LEAD: Final = (2.48, 3.08, 3.41, 3.75, 4.00, 4.27, 4.60)
@@ -40,6 +40,19 @@ def shown_lead(questions: int, runs: int, differ: float) -> float:
     for _ in range(_ROUNDS):
         lead = _of_runs(_LEAD, runs) * math.sqrt((differ + lead + 1 / questions) / questions)
     return min(lead, 1.0)
+
+
+def shown_lead_of_means(ratings: int, runs: int, good: float) -> float:
+    """Return the lead with which the best is shown in four of five cases if each rating is about one random run.
+
+    Args:
+        ratings: thumbs, one for each question; each run has an equal share of them.
+        runs: how many.
+        good: share of good ratings of equally good runs.
+    """
+    of_each = max(ratings / runs, 1.0)
+    of_mean = good * (1 - good) / of_each + unseen(of_each, one_sided=True)
+    return min(_of_runs(_LEAD, runs) * math.sqrt(2 * of_mean), 1.0)
 
 
 def questions_for(margin: float, runs: int, differ: float) -> int:

@@ -331,6 +331,8 @@ class Inputs:
         never = [*self.unanswered, *queries[often == 0]]
         if panel.means_only or not (partly or never):
             return
+        if len(panel.runs) > 1 and often.max(initial=0) < 2:
+            return  # as live ratings are: the decision itself says that no question compares runs
         total = len(panel.queries) + len(self.unanswered)
         there = f"{total - len(partly) - len(never)} of {total} questions have scores and quality"
         if len(panel.runs) < 2:

@@ -120,7 +120,7 @@ def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]
     elif not found.claimable:
         yield Claim("described", f"There are too few ratings to compare runs: {listed}.", line=line, rank=-1)
     else:
-        who = f" by {found.clusters:,} values of {found.cluster}" if found.cluster else ""
+        who = f", grouped by {found.cluster} ({found.clusters:,} groups)" if found.cluster else ""
         said = f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}{who}."
         yield found.lead_of_first("unpaired", said, qualifies)
     within = "Within questions nothing can be shown: show some questions to both runs, and have both answers rated."

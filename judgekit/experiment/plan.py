@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.claims import wrapped
-from judgekit.analysis.foresight import questions_for, race_length, shown_lead
+from judgekit.analysis.foresight import questions_for, race_length, shown_lead, shown_lead_of_means
 from judgekit.analysis.money import Money
 from judgekit.answers.imported import Imported
 from judgekit.client.asking import UNLIMITED, Asking
@@ -46,6 +46,8 @@ PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
 _SHOWN, _VARIANTS = 3.5, 4.7
 _WORTH_SAYING: Final = 0.01
 _DIFFER: Final = (0.1, 0.2, 0.4)
+_GOOD: Final = (0.5, 0.7, 0.9)
+"""Shares of good ratings for which a plan says what ratings of one run each can show."""
 _WIDTH: Final = 110
 _AHEAD: Final = 0.1
 """The lead of which a plan says how soon it ends a choice."""
@@ -95,7 +97,8 @@ class PilotPlan:
             questions differently (``differ``): the smallest ``r``, that of ``variants`` of one retriever, and the
             smallest ``lead`` in points with which the best run is shown; how many questions bound the loss of any of
             some equally good runs by the margin (``bound``); after how many questions at hand `judgekit choose` ends if
-            one run leads by ten points (``ahead``), and the share of them that it ``saves`` then. Empty with one run.
+            one run leads by ten points (``ahead``), and the share of them that it ``saves`` then. Where each rating is
+            about one run, only the ``lead`` that is shown if a share of the ratings is ``good``. Empty with one run.
         margin: of the experiment, in points.
         currency: of all money.
         budget: as given.
@@ -172,7 +175,7 @@ class PilotPlan:
             yield f"Outcome   the order of the runs under {self.trusted}: there are no answers and no references."
         if len(self.power):
             yield wrapped([("Can show", self._can_show())], _WIDTH)
-            if self.margin > 0 and not self.trusted:
+            if "bound" in self.power and not self.trusted:
                 yield wrapped([("Choose", self._choosing())], _WIDTH)
         if self.coverage is not None:
             yield from self.coverage.lines()
@@ -193,6 +196,12 @@ class PilotPlan:
 
     def _can_show(self) -> str:
         """Return the smallest r and lead that the pilot can show."""
+        if "good" in self.power:
+            return (
+                f"the best of {len(self.runs)} runs by the means of their ratings, if it leads by"
+                f" {self._by_share('lead')} points, where 50, 70 or 90 % of the ratings are good and no user gives"
+                " several. Nothing of labels: for that, have some questions rated for both runs."
+            )
         followed = "judgments" if self.trusted else "answers"
         first = self.power.iloc[0]
         return (
@@ -341,7 +350,7 @@ def plan(
         asked=len(lists.asked),
         sample=sample,
         costs=costs,
-        power=_power(config.rules(), lists, sample),
+        power=_power(config.rules(), lists, sample, config.answers.assigned is not None),
         margin=config.analysis.margin_points,
         currency=money.currency,
         own=own,
@@ -497,13 +506,17 @@ def _times(number: float, price: float | None) -> float:
     return math.nan if price is None else number * price
 
 
-def _power(rules: Rules, lists: _Lists, sample: pd.DataFrame) -> pd.DataFrame:
+def _power(rules: Rules, lists: _Lists, sample: pd.DataFrame, assigned: bool) -> pd.DataFrame:
     """Return what the pilot shows, and what a choice takes; see `PilotPlan.power`."""
     if lists.runs < 2:
         return pd.DataFrame()
     showing = int((lists.distance[np.isin(lists.ids, sample["query_id"])] > 0).sum())
     r, variants = smallest_r(showing, lists.runs)
     margin, at_hand = rules.margin_points / 100, len(lists.ids)
+    if assigned:
+        return pd.DataFrame(
+            {"good": good, "lead": 100 * shown_lead_of_means(len(sample), lists.runs, good)} for good in _GOOD
+        )
     rows = []
     for share in _DIFFER:
         row = {"differ": share, "r": r, "variants": variants, "lead": 100 * shown_lead(showing, lists.runs, share)}

@@ -120,7 +120,7 @@ def test_a_user_who_rated_both_runs_is_one_cluster() -> None:
     ratings = pd.DataFrame({"run": ["a"] * 30 + ["b"] * 30, "value": both.ravel(), "user": [*range(30)] * 2})
     found = unpaired_ratings(ratings.assign(query_id=range(60)), ["a", "b"], cluster="user", random=True)
     assert found.errors[0, 1] ** 2 == pytest.approx((both[0] - both[1]).var(ddof=1) / 30 + 2 * (2 / 30) ** 2)
-    assert " by 30 values of user." in next(iter(unpaired_claims(found, "choose", "Choose"))).sentence
+    assert ", grouped by user (30 groups)." in next(iter(unpaired_claims(found, "choose", "Choose"))).sentence
 
 
 def test_their_intervals_hold() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis.foresight import questions_for, race_length, shown_lead
+from judgekit.analysis.foresight import questions_for, race_length, shown_lead, shown_lead_of_means
 from judgekit.data.runs import Run
 from judgekit.errors import DataError, UsageError
 from judgekit.experiment import plan as planning
@@ -196,6 +196,18 @@ def test_it_says_what_choosing_takes(experiment):
     said = " ".join(str(plan).split())
     assert "judgekit choose is not likely to end before all 104 questions are asked" in said, "nothing would be saved"
     assert f"leads by {100 * shown_lead(len(plan.sample), 2, 0.1):.0f}, " in said
+
+
+def test_ratings_of_one_run_each_show_a_larger_lead_and_nothing_of_labels(experiment):
+    (experiment.parent / "thumbs.csv").write_text("query_id,run,value\nq001,bm25,1\nq002,rrf,0\n")
+    edited(experiment, "[answers]", '[answers]\nratings = ["thumbs.csv"]\nassigned = "random"')
+    plan = planned(experiment)
+    size = len(plan.sample)
+    assert plan.power["lead"].tolist() == [100 * shown_lead_of_means(size, 2, good) for good in (0.5, 0.7, 0.9)]
+    assert plan.power["lead"].min() > 100 * shown_lead(size, 2, 0.1), "two ratings of a question would show less"
+    said = " ".join(str(plan).split())
+    assert "Nothing of labels" in said
+    assert "judgekit choose" not in said, "it reads no ratings"
 
 
 def test_one_run_has_nothing_to_choose_between(experiment):
