@@ -82,7 +82,7 @@ def about_all(subject: str) -> str:
     return f": {subject}"
 
 
-def stated(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
+def in_lines(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
     """Return the claims of the decision with their lines, in order, each followed by those that qualify it.
 
     A claim that qualifies claims of several lines stands in each of them.
@@ -108,7 +108,7 @@ def stated(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
 def lines_of(claims: Sequence[Claim]) -> tuple[tuple[str, str], ...]:
     """Return the title and the text of each line of the decision."""
     lines: dict[str, list[str]] = {}
-    for line, claim in stated(claims):
+    for line, claim in in_lines(claims):
         lines.setdefault(line, []).append(claim.sentence)
     return tuple((line, " ".join(sentences)) for line, sentences in lines.items())
 
@@ -130,8 +130,8 @@ def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
 
 def further(claims: Sequence[Claim]) -> list[str]:
     """Return the sentences of the claims that no line of the decision says."""
-    in_lines = {id(claim) for _, claim in stated(claims)}
-    return [claim.sentence for claim in claims if id(claim) not in in_lines]
+    said = {id(claim) for _, claim in in_lines(claims)}
+    return [claim.sentence for claim in claims if id(claim) not in said]
 
 
 def claims_table(claims: Sequence[Claim]) -> pd.DataFrame:

@@ -298,7 +298,7 @@ class _Comparing:
             inputs, plan, measure=rules.primary, metric=self.outcome.outcome, model=self.model, use=rules.use
         )
         self.outcome = replace(self.outcome, outcome=cell.metric)
-        if len(modes) > 1 and modes_of(_about(of_mode(quality, self.mode), cell)):
+        if len(modes) > 1 and modes_of(_of_cell(of_mode(quality, self.mode), cell)):
             cell = replace(cell, mode=self.mode or modes[0])
             if not self.mode:
                 first = f"No mode of answering was chosen: the decision is about {cell.mode!r}, the first of"
@@ -378,7 +378,7 @@ class _Comparing:
             kind: np.array([self.kinds.get(query) == kind for query in inputs.queries])
             for kind in sorted(set(self.kinds.values()))
         }
-        about = _about(quality, cell)
+        rows = _of_cell(quality, cell)
         return decide_on(
             Case(
                 primary=cell,
@@ -391,14 +391,14 @@ class _Comparing:
                 constructed=frozenset(name for name in panel.labelings if work.flagger.is_outcome(panel, name)),
                 closed_book=inputs.closed_book.get((panel.metric, cell.model)),
                 kinds=kinds,
-                unchecked="contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
+                unchecked="contexts" in rows and bool((rows["contexts"] == UNCHECKED).any()),
                 unpaired=self._unpaired(cell, panel.runs),
             )
         )
 
     def _unpaired(self, cell: Primary, runs: Sequence[str]) -> UnpairedRatings | None:
         """Return the means of ratings that are about one run each; None where questions compare the runs."""
-        rows = _about(self.ratings, cell)
+        rows = _of_cell(self.ratings, cell)
         if "run" not in rows.columns or len(runs) < 2:
             return None
         rows = rows[rows["depth"] == cell.depth] if "depth" in rows.columns else rows
@@ -438,7 +438,7 @@ def _means_only(inputs: Inputs) -> bool:
     return inputs.queries == (ALL,)
 
 
-def _about(quality: pd.DataFrame, cell: Primary) -> pd.DataFrame:
+def _of_cell(quality: pd.DataFrame, cell: Primary) -> pd.DataFrame:
     """Return the rows of the quality table that a cell is about."""
     rows = named(quality)
     return rows[(rows["metric"] == cell.metric) & (rows["model"] == cell.model)]

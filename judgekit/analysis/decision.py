@@ -33,9 +33,9 @@ from judgekit.analysis.unpaired import claims as unpaired_claims
 from judgekit.notebook import NotebookRepr
 
 NO_DECISION: Final = "no decision"
-Kind = Callable[[Case], Iterable[Claim]]
+ClaimMaker = Callable[[Case], Iterable[Claim]]
 
-ON_RUNS: Final[tuple[Kind, ...]] = (
+ON_RUNS: Final[tuple[ClaimMaker, ...]] = (
     shipping,
     missing_answers,
     drawn_questions,
@@ -50,7 +50,7 @@ ON_RUNS: Final[tuple[Kind, ...]] = (
     each_run,
     each_labeling,
 )
-ON_ALL: Final[tuple[Kind, ...]] = (
+ON_ALL: Final[tuple[ClaimMaker, ...]] = (
     failing,
     partial(controls, use=FIND_QUESTIONS),
     about_labels,
@@ -164,10 +164,10 @@ def _claims(case: Case) -> Iterator[Claim]:
     elif len(case.panel.runs) > 1 and case.resamples.units(case.answered) < 2:
         yield Claim(CHOICE, "No run is chosen: a single question says nothing of others.", line="Choose")
     elif len(case.panel.runs) > 1:
-        for kind in ON_RUNS:
-            yield from kind(case)
-    for kind in ON_ALL:
-        yield from kind(case)
+        for make in ON_RUNS:
+            yield from make(case)
+    for make in ON_ALL:
+        yield from make(case)
     if case.unchecked:
         said = "Answers do not say which documents they were made from, so their contexts are not checked."
         yield Claim("unchecked", said, qualifies=KEEP)

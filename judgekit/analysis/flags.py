@@ -106,8 +106,8 @@ class Flagger:
             and bool(pairs)
             and all(n <= 2 and len(np.unique(quality)) <= 2 for n, (_, quality) in zip(distinct, pairs, strict=True)),
             "few_values": level == "query" and 1 < min(distinct, default=0) <= FEW_VALUES,
-            "ties_at_cutoff": any(note.get("ties", 0) > 0 for note in self._about(panel, estimate)),
-            "unjudged": any(note.get("unjudged", 0) > 0 for note in self._about(panel, estimate)),
+            "ties_at_cutoff": any(note.get("ties", 0) > 0 for note in self._notes_on(panel, estimate)),
+            "unjudged": any(note.get("unjudged", 0) > 0 for note in self._notes_on(panel, estimate)),
             # A single run's coefficient over its questions compares no lists.
             "nested": level != "query" and bool(self._nesting.under(panel.measure, panel.depth)),
             "few_runs": level == "system" and estimate.n < MIN_RUNS,
@@ -134,9 +134,9 @@ class Flagger:
         """Return why a cell is undefined, with the metrics engine's own reason where there is no score at all."""
         if not estimate.reason.startswith(UNDEFINED_EVERYWHERE):
             return estimate.reason
-        return next(filter(None, map(_reason, self._about(panel, estimate))), estimate.reason)
+        return next(filter(None, map(_reason, self._notes_on(panel, estimate))), estimate.reason)
 
-    def _about(self, panel: Panel, estimate: Estimate) -> Iterator[dict[Hashable, Any]]:
+    def _notes_on(self, panel: Panel, estimate: Estimate) -> Iterator[dict[Hashable, Any]]:
         """Yield what the metrics engine noted on the runs of a cell."""
         for run in panel.runs if estimate.run == ALL else (estimate.run,):
             yield self._notes.get((panel.labelings[estimate.labeling], run, panel.measure), {})

@@ -275,7 +275,6 @@ class Choice:
         bound: the most that choosing it may lose against any run; NaN where too little was asked to say.
         may_be_best: which runs may be the best, shape (R,).
         stopped: whether the race showed that the loss is at most the margin; else money or questions ended.
-        means: mean quality of each run over the questions that it was asked, shape (R,).
         low, high: the limits of how far each run left lies behind the chosen one, NaN for the others, shape (R,).
     """
 
@@ -284,7 +283,6 @@ class Choice:
     bound: float
     may_be_best: Bools
     stopped: bool
-    means: Floats
     low: Floats
     high: Floats
 
@@ -320,7 +318,6 @@ def concluded(looks: Sequence[Look], answered: RunAnswers, rules: RaceRules) -> 
         bound=last.bound,
         may_be_best=last.left,
         stopped=stops(last, rules),
-        means=known_means(quality),
         low=np.where(last.left, last.low, np.nan),
         high=np.where(last.left, last.high, np.nan),
     )
@@ -384,11 +381,7 @@ def race(answered: RunAnswers, ends: Sequence[int], rules: RaceRules, most: floa
         left, before = looks[-1].left, known.questions
         if stops(looks[-1], rules):
             break
-    quality = answered.quality.copy()
-    for shown in looks:
-        for gone in shown.dropped:
-            quality[gone.run, gone.questions :] = np.nan
-    return concluded(looks, replace(answered, quality=quality), rules)
+    return concluded(looks, answered, rules)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import judgekit as jk
 from judgekit.analysis import Background, Comparison, Money, Pool, Rules, compare
-from judgekit.analysis.claims import LINES, about_all, further, stated, wrapped
+from judgekit.analysis.claims import LINES, about_all, further, in_lines, wrapped
 from judgekit.analysis.foresight import most_needed
 from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.leakage import AnsweredBy
@@ -103,7 +103,7 @@ def decided(experiment: tuple[tuple[pd.DataFrame, pd.DataFrame], dict[str, Any]]
 def test_the_text_keeps_its_rules_whatever_was_found(experiment: Any) -> None:
     decision = decided(experiment).decision
     text, flat = decision.text, " ".join(decision.text.split())
-    said = [claim for _, claim in stated(decision.claims)]
+    said = [claim for _, claim in in_lines(decision.claims)]
 
     # Nothing is lost: each line holds whole sentences, wrapped and never cut, whatever stands in a name.
     assert "…" not in text

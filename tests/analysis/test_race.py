@@ -116,7 +116,6 @@ def test_what_drops_out_is_shown_to_be_worse_and_the_first_look_is_at_40() -> No
     assert 0 < gone.low < gone.behind < gone.high
     assert choice.looks[0].bound == math.inf
     assert np.isnan(choice.looks[-1].high[2])
-    assert choice.means[2] == pytest.approx(quality[2, : gone.questions].mean())
 
 
 def test_where_it_does_not_stop_the_runs_left_are_compared_with_the_best() -> None:
