@@ -60,7 +60,7 @@ class MockTransport:
 
     @staticmethod
     def count(asked: dict[str, Any]) -> int:
-        """Return how many tokens the prompt of a request has, as ``/tokenize`` of a server would."""
+        """Return how many tokens the prompt of a request has."""
         api = next(api for api, shown in SHOWN.items() if shown in asked)
         return len(_PIECE.findall(_shown(api, asked)))
 
@@ -188,10 +188,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        if self.path == "/tokenize":
-            self.reply({"count": MockTransport.count(json.loads(body))})
-        else:
-            self.reply(json.loads(asyncio.run(MockTransport().send(_ANY, body))[2]))
+        self.reply(json.loads(asyncio.run(MockTransport().send(_ANY, body))[2]))
 
     def reply(self, said: Mapping[str, Any]) -> None:
         data = json.dumps(said).encode()

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import orjson
 
-from judgekit.client.budget import Amount, Spending
+from judgekit.client.budget import Amount, Price, Spending
 from judgekit.client.estimates import Observed
 from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.routes import wait_ready
@@ -104,7 +104,7 @@ class Shared:
         model = (endpoint.identity, endpoint.model, endpoint.api)
         if model not in self._models:
             quirks = ServerQuirks()
-            self._models[model] = quirks, ServerWarnings(endpoint, self.note, quirks, self.transports is None)
+            self._models[model] = quirks, ServerWarnings(endpoint, self.note, quirks)
         return self._models[model]
 
 
@@ -136,7 +136,7 @@ class Client:
         self.quirks, self.warnings = shared.learned(endpoint)
         self.watch = Watch(endpoint, lambda text: shared.note(self.secret.cut(text)), lambda: self.proven)
         self.observed = Observed()
-        self.estimates = {*spending.budget.limits[1:], endpoint.tokens_per_minute} != {None}
+        self.limits_cost = spending.budget.max_cost is not None
         self.unsettled = 0
         self.closed = False
         self._new: deque[Attempt] = deque()
@@ -219,11 +219,9 @@ class Client:
             due = min(self.watch.tell_silence(oldest), oldest + self.endpoint.timeout_s)
             self._timer = asyncio.get_running_loop().call_later(due - now, self._look)
 
-    def answered(self, body: bytes, request: Request) -> None:
-        """Note a reply to what was sent."""
+    def answered(self) -> None:
+        """Note a reply."""
         self.quirks.replies += 1
-        if request.constraint:
-            self.quirks.note(body, request.constraint)
         self._streak = 0
         self.limiter.succeeded()
 
@@ -281,12 +279,14 @@ class _Exchange:
         status: its HTTP status; 0 without a response.
         worked: whether the server did what it was asked to, which is paid for.
         json: the parsed body of a reply.
+        constrained: whether a constraint was added to what was asked for.
     """
 
     response: Reply | Complaint
     status: int = 0
     worked: bool = False
     json: dict[str, Any] = field(default_factory=dict)
+    constrained: bool = False
 
 
 _NOTHING: Final = _Exchange(Retry(""))
@@ -349,48 +349,48 @@ class Attempt:
 
     async def _try(self) -> Outcome | Retry:
         """Send the request, and again while its parameters are negotiated."""
-        client, request, released = self._client, self.request, False
+        client, quirks = self._client, self._client.quirks
+        asked = self.request.constraint
+        constraint = asked
         while True:
-            exchange = await self._send()
+            exchange = await self._send(constraint)
             response = exchange.response
             if isinstance(response, Reply):
                 client.watch.answered()
-                if released:
+                if asked and not constraint and quirks.refuse(asked):
                     client.warnings.tell("form", "rejects constrained replies: judgekit asks for free text from now on")
                 return response
-            if released:
-                # It was not why, or not alone: a complaint that names another parameter leaves open whether it was.
-                client.quirks.hold(request.constraint)
-                released = False
-            elif not isinstance(response, Unsupported) and exchange.status in _REJECTION_STATUSES:
-                released = client.quirks.release(request.constraint)
-                if released:
-                    continue
+            if exchange.constrained and not quirks.constrained and _may_be_why(exchange):
+                # This request alone is sent without it: only a reply shows that the constraint was why.
+                constraint = {}
+                continue
+            constraint = asked
             if isinstance(response, Retry):
                 client.failed(response, self._patience)
                 return response
             client.watch.answered()
             if isinstance(response, Refused):
-                return client.rejected(request, response)
+                return client.rejected(self.request, response)
             if isinstance(response, Unsupported):
-                if (action := client.quirks.learn(response.param)) is not None:
+                if (action := quirks.learn(response.param)) is not None:
                     client.warnings.tell(response.param, f"refuses {response.param}: {action} from now on")
                     continue
                 if client.proven:
-                    return client.rejected(request, Refused(response.reason, plain=False))
+                    return client.rejected(self.request, Refused(response.reason, plain=False))
             raise client.stopped(response.reason)
 
-    async def _send(self) -> _Exchange:
+    async def _send(self, constraint: Mapping[str, Any]) -> _Exchange:
         """Wait for the rate limits and the budget, send, and account for what was sent."""
         self._go_on()
-        client, request = self._client, self.request
-        limiter, spending = client.limiter, client.shared.spending
-        estimate = client.observed.reserved(request.body, _room(request.body)) if client.estimates else (0, 0)
-        reserved = spending.needed(estimate, client.price)
-        started = await limiter.turn(sum(estimate))
+        client, request, spending = self._client, self.request, self._client.shared.spending
+        estimate = (0, 0)
+        if client.limits_cost:
+            estimate = client.observed.reserved(request.body, _room(request.body))
+        reserved = _money(client.price, estimate)
+        started = await client.limiter.turn()
         await spending.reserve(reserved)
         # Only now: others may have learned while this one waited.
-        body = client.quirks.apply(request.body, request.constraint)
+        body, constrained = client.quirks.apply(request.body, constraint), client.quirks.adds(constraint)
         exchange, usage = _NOTHING, None
         begun = time.perf_counter()
         try:
@@ -399,35 +399,41 @@ class Attempt:
                 usage = exchange.response.usage
         finally:
             self.phase = Phase.WAITING
-            used = usage or (estimate if exchange.worked else (0, 0))
-            spending.settle(reserved, spending.needed(used, client.price))
-            if client.estimates:
-                limiter.correct_tokens(sum(estimate), sum(used))
+            used = usage
+            if used is None:
+                used = estimate if exchange.worked else (0, 0)
+            spending.settle(reserved, _money(client.price, used))
+            if client.limits_cost:
                 client.observed.add(request.body, usage)
                 if exchange.worked and usage is None:
                     client.warnings.tell(
                         "tokens",
-                        "is served without a count of tokens: budgets and limits use an estimate (by the length and"
-                        " script of the prompt, and the largest allowed reply)",
+                        "is served without a count of tokens: budgets use an estimate (by the length and script of the"
+                        " prompt, and the largest allowed reply)",
                     )
             self._incurred.add(usage, client.price, time.perf_counter() - begun)
-        response = exchange.response
-        if isinstance(response, (Reply, Refused)) and response.raw:
-            self.record = Record(
-                key=request.key,
-                endpoint=request.endpoint.identity,
-                sample=request.sample,
-                body=request.body.decode(),
-                sent=None if body == request.body else body.decode(),
-                reply=response.raw,
-                usage=usage,
-                time=time.time(),
-                seconds=response.seconds if isinstance(response, Reply) else None,
-            )
-        if isinstance(response, Reply):
-            client.answered(body, request)
-            await client.warnings.look(request, body, response, exchange.json)
+        exchange.constrained = constrained
+        if isinstance(exchange.response, Reply):
+            client.quirks.constrained = client.quirks.constrained or constrained
+            self._take(exchange.response, body, exchange.json)
         return exchange
+
+    def _take(self, reply: Reply, sent: bytes, body: Mapping[str, Any]) -> None:
+        """Take a reply in: what is to be stored of it, and what it says about its server."""
+        request = self.request
+        self.record = Record(
+            key=request.key,
+            endpoint=request.endpoint.identity,
+            sample=request.sample,
+            body=request.body.decode(),
+            sent=None if sent == request.body else sent.decode(),
+            reply=reply.raw,
+            usage=reply.usage,
+            time=time.time(),
+            seconds=reply.seconds,
+        )
+        self._client.answered()
+        self._client.warnings.look(request, sent, reply, body)
 
     async def _exchange(self, body: bytes, started: float) -> _Exchange:
         """Send a body and read the response."""
@@ -438,7 +444,7 @@ class Attempt:
             status, headers, data = await client.transport.send(endpoint, body)
             seconds = watch.now() - client.sending[self]
             watch.heard(seconds)
-            data = decoded(data, headers, endpoint)
+            data = decoded(data, endpoint.max_reply_bytes)
         except (asyncio.CancelledError, TimeoutError) as problem:
             ours = self.phase is Phase.LATE and self._task is not None and not self._task.uncancel()
             if isinstance(problem, asyncio.CancelledError) and not ours:
@@ -479,6 +485,15 @@ class Attempt:
             f"no connection was made: {problem}. Is the server running, and is the address right?"
             f" Check with: curl {address}"
         )
+
+
+def _may_be_why(exchange: _Exchange) -> bool:
+    """Whether a server may have rejected the constraint that was added, without naming a parameter."""
+    return exchange.status in _REJECTION_STATUSES and not isinstance(exchange.response, Unsupported)
+
+
+def _money(price: Price | None, tokens: tuple[int, int]) -> float:
+    return 0.0 if price is None else price.of(*tokens)
 
 
 def _room(body: bytes) -> int:

@@ -8,23 +8,14 @@ known is None, and shown as "-".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from judgekit.errors import BudgetError, UsageError
 
 if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
-
-Amounts = tuple[float, float, float]
-"""Requests, tokens, money."""
-
-_BEYOND: Final = (
-    "the budget of {most} requests is used up",
-    "the next request (about {needed} tokens) would exceed the budget of {most} tokens; {spent} are used",
-    "the next request (about {needed:.6g}) would exceed the budget of {most:g}; {spent:.6g} is spent",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +68,12 @@ class Amount:
         self.untimed += seconds is None
         self.money = None if price is None or self.money is None else self.money + price.of(prompt, completion)
 
-    @property
-    def taken(self) -> Amounts:
-        """Requests, tokens and money, as far as they are known."""
-        return self.requests, self.prompt_tokens + self.completion_tokens, self.money or 0.0
-
     def __add__(self, other: Amount) -> Amount:
-        names = [added.name for added in fields(Amount) if added.name != "money"]
-        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Amount(**sums, money=None if self.money is None or other.money is None else self.money + other.money)
+        total = Amount(money=None if self.money is None or other.money is None else self.money + other.money)
+        for added in fields(Amount):
+            if added.name != "money":
+                setattr(total, added.name, getattr(self, added.name) + getattr(other, added.name))
+        return total
 
 
 @dataclass(slots=True)
@@ -121,25 +109,29 @@ class Budget:
     """The most that may be spent; None means no limit. Replies from the store are free."""
 
     max_requests: int | None = None
-    max_tokens: int | None = None
     max_cost: float | None = None
-
-    @property
-    def limits(self) -> tuple[int | None, int | None, float | None]:
-        """The most requests, tokens and money."""
-        return self.max_requests, self.max_tokens, self.max_cost
 
     def less(self, spent: Amount) -> Budget:
         """Return what is left, at least 0."""
-        limits: Iterable[tuple[Any, Any]] = zip(self.limits, spent.taken, strict=True)
-        return Budget(*(None if most is None else max(0, most - taken) for most, taken in limits))
+        requests, cost = self.max_requests, self.max_cost
+        return Budget(
+            max_requests=None if requests is None else max(0, requests - spent.requests),
+            max_cost=None if cost is None else max(0.0, cost - (spent.money or 0.0)),
+        )
+
+    def allows(self, spent: Amount, times: float = 1.0) -> bool:
+        """Whether so many times an amount is within it."""
+        if self.max_requests is not None and times * spent.requests > self.max_requests:
+            return False
+        return self.max_cost is None or times * (spent.money or 0.0) <= self.max_cost
 
     def __str__(self) -> str:
-        limits = zip(self.limits, ("requests", "tokens", "money"), strict=True)
-        return ", ".join(f"{most:g} {name}" for most, name in limits if most is not None)
-
-    def __bool__(self) -> bool:
-        return self.limits != (None, None, None)
+        limits: list[str] = []
+        if self.max_requests is not None:
+            limits.append(f"{self.max_requests:g} requests")
+        if self.max_cost is not None:
+            limits.append(f"{self.max_cost:g} money")
+        return ", ".join(limits)
 
 
 class Spending:
@@ -147,29 +139,27 @@ class Spending:
 
     Attributes:
         budget: the most that may be spent.
-        spent: requests, tokens and money so far.
     """
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
         self.budget = budget
-        self.spent: Amounts = (0, 0, 0.0)
         self._prices = prices
-        self._in_flight: Amounts = (0, 0, 0.0)
-        self._settled = asyncio.Event()
-
-    @property
-    def _limited(self) -> bool:
-        return bool(self.budget)
+        self._requests = self._requests_in_flight = 0
+        self._money = self._money_in_flight = 0.0
+        self._settled: asyncio.Event | None = None
 
     def allow(self, budget: Budget) -> None:
         """Replace what is left by a new budget."""
-        limits: Iterable[tuple[Any, Any]] = zip(budget.limits, self.spent, strict=True)
-        self.budget = Budget(*(None if most is None else most + spent for most, spent in limits))
+        requests, cost = budget.max_requests, budget.max_cost
+        self.budget = Budget(
+            max_requests=None if requests is None else self._requests + requests,
+            max_cost=None if cost is None else self._money + cost,
+        )
 
     @property
     def money(self) -> float | None:
         """The money so far; None where no price is known."""
-        return self.spent[2] if self._prices else None
+        return self._money if self._prices else None
 
     def price(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint, if the user gave one."""
@@ -183,36 +173,38 @@ class Spending:
                 f" [prices.{endpoint.model!r}] with prompt and completion, money per million tokens"
             )
 
-    @staticmethod
-    def needed(tokens: tuple[int, int], price: Price | None) -> Amounts:
-        """Return what a request of that many (prompt, completion) tokens takes."""
-        return 1, sum(tokens), price.of(*tokens) if price else 0.0
-
-    async def reserve(self, need: Amounts) -> None:
-        """Set aside what the next request may take."""
-        while self._limited:
-            fits = True
-            for most, spent, in_flight, needed, beyond in zip(
-                self.budget.limits, self.spent, self._in_flight, need, _BEYOND, strict=True
-            ):
-                if most is None:
-                    continue
-                if spent + needed > most:
-                    raise BudgetError(beyond.format(most=most, needed=needed, spent=spent))
-                fits = fits and spent + in_flight + needed <= most
-            if fits:
-                self._in_flight = _sum(self._in_flight, need)
-                return
+    async def reserve(self, money: float) -> None:
+        """Set aside a request, and the money that it may take; wait for requests in flight, which may take less."""
+        while not self._fits(money):
+            self._settled = self._settled or asyncio.Event()
             await self._settled.wait()
+        self._requests_in_flight += 1
+        self._money_in_flight += money
 
-    def settle(self, need: Amounts, used: Amounts) -> None:
-        """Replace what was set aside by what was used."""
-        self.spent = _sum(self.spent, used)
-        if self._limited:
-            self._in_flight = _sum(self._in_flight, need, -1)
+    def _fits(self, money: float) -> bool:
+        """Whether a request fits into what requests in flight leave; raise an error if it cannot fit at all."""
+        fits = True
+        most = self.budget.max_requests
+        if most is not None:
+            if self._requests >= most:
+                raise BudgetError(f"the budget of {most} requests is used up")
+            fits = self._requests + self._requests_in_flight < most
+        most_money = self.budget.max_cost
+        if most_money is not None:
+            if self._money + money > most_money:
+                raise BudgetError(
+                    f"the next request (about {money:.6g}) would exceed the budget of {most_money:g};"
+                    f" {self._money:.6g} is spent"
+                )
+            fits = fits and self._money + self._money_in_flight + money <= most_money
+        return fits
+
+    def settle(self, reserved: float, used: float) -> None:
+        """Replace what was set aside for a request by the money that it took."""
+        self._requests_in_flight -= 1
+        self._money_in_flight -= reserved
+        self._requests += 1
+        self._money += used
+        if self._settled is not None:
             self._settled.set()
-            self._settled = asyncio.Event()
-
-
-def _sum(total: Amounts, more: Amounts, times: int = 1) -> Amounts:
-    return total[0] + times * more[0], total[1] + times * more[1], total[2] + times * more[2]
+            self._settled = None

@@ -3,7 +3,7 @@
 *How fast.* Concurrency starts at 32, or at a quarter of what the user set if that is more, and grows with every success
 until the endpoint first says that it is too much (429, a time-out); from then on it grows by one per round of successes
 and halves at each further sign of overload, the signs of one round counting once. It never exceeds what the user set.
-Limits on requests and tokens per minute, and pauses that the endpoint asks for, apply as well.
+A limit on requests per minute, and pauses that the endpoint asks for, apply as well.
 
 *How long.* Two clocks run from a first failure: one for each request, and one for the endpoint while nothing but
 failures comes from it. Both run for ``Endpoint.patience_s``; the second only for a tenth of it if the endpoint
@@ -50,8 +50,7 @@ class Limiter:
         self._clock = clock
         self._starters: list[Callable[[], None]] = []
         self._request_s = 60.0 / (endpoint.requests_per_minute or inf)
-        self._token_s = 60.0 / (endpoint.tokens_per_minute or inf)
-        self._decreased_at = self._resume_at = self._next_request = self._next_token = -inf
+        self._decreased_at = self._resume_at = self._next_request = -inf
 
     def join(self, start: Callable[[], None]) -> None:
         """Call ``start`` whenever a slot may be free."""
@@ -80,20 +79,15 @@ class Limiter:
         for start in self._starters:
             start()
 
-    async def turn(self, tokens: int = 0) -> float:
+    async def turn(self) -> float:
         """Wait until a request that has a slot may be sent; return that moment."""
         now = self._clock()
-        at = max(now, self._next_request, self._next_token)
+        at = max(now, self._next_request)
         self._next_request = at + self._request_s
-        self._next_token = max(self._next_token, now) + tokens * self._token_s
-        while (at := max(at, self._resume_at)) > now:  # a pause may come, or grow, meanwhile
-            await asyncio.sleep(at - now)
+        while max(at, self._resume_at) > now:  # a pause may come, or grow, meanwhile
+            await asyncio.sleep(max(at, self._resume_at) - now)
             now = self._clock()
         return now
-
-    def correct_tokens(self, estimated: int, used: int) -> None:
-        """Replace the estimate of a request's tokens by what it took."""
-        self._next_token += (used - estimated) * self._token_s
 
     def succeeded(self) -> None:
         """Note a success, and raise the concurrency a little."""

@@ -1,8 +1,6 @@
-"""What a server has beside chat completions: a sign that it is ready, and a count of tokens. No model is asked.
+"""What a server has beside chat completions: a sign that it is ready, and a list of models. No model is asked.
 
-Ready is a server that lists its models (``/models``), and where it has no such list, one whose ``/health`` says so. The
-count is ``/tokenize`` of vLLM, SGLang and llama.cpp, beside ``/v1``; of a chat where the server counts chats (vLLM), of
-the text alone otherwise.
+Ready is a server that lists its models (``/models``), and where it has no such list, one whose ``/health`` says so.
 """
 
 from __future__ import annotations
@@ -10,30 +8,25 @@ from __future__ import annotations
 import asyncio
 import ssl
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_exponential
 
-from judgekit.client.estimates import Observed, by_script
 from judgekit.client.transports import http_options, said_by_system
-from judgekit.client.waves import Unsent
 from judgekit.errors import EndpointError, JudgekitError
 from judgekit.wire.access import Secret, api_key, headers_of, url_below
 from judgekit.wire.jsontext import at, parse_json
-from judgekit.wire.types import Endpoint, TooLargeError, shown_text
+from judgekit.wire.types import Endpoint, TooLargeError
 
 _TRY_S: Final = 5.0
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 2.0
 _TRIES_A_NOTE: Final = 10
-_LEAST_BYTES: Final = 0.5
-"""Of a token; a larger count is not one of tokens."""
 
-Server = Callable[..., Awaitable[tuple[int, Any]]]
+Server = Callable[[str], Awaitable[tuple[int, Any]]]
 """Asks a route of a server, see `open_server`."""
 
 
@@ -94,68 +87,26 @@ def _models(body: Any) -> list[dict[str, Any]]:
     return [model for model in models if isinstance(model, dict)]
 
 
-async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | None:
-    """Return the number of tokens of each prompt, or None if the server does not count."""
-    if not has_routes(endpoint) or not bodies:
-        return None
-    try:
-        async with open_server(endpoint) as server:
-            if await _counted(server, endpoint, {"prompt": "one", "content": "one"}) is None:
-                return None  # no prompt goes to a server that cannot count
-            counts: list[int] = []
-            for body in bodies:
-                count = await _count(server, endpoint, orjson.loads(body))
-                if count is None:
-                    return None
-                counts.append(count)
-            return counts
-    except OSError:
-        return None
-
-
-async def _count(server: Server, endpoint: Endpoint, body: dict[str, Any]) -> int | None:
-    if "messages" in body:
-        count = await _counted(server, endpoint, {"messages": body["messages"]})
-        if count is not None:
-            return count
-    text = shown_text(body)
-    return await _counted(server, endpoint, {"prompt": text, "content": text})  # vLLM's and SGLang's; llama.cpp's
-
-
-async def _counted(server: Server, endpoint: Endpoint, shown: Mapping[str, Any]) -> int | None:
-    body = orjson.dumps({"model": endpoint.model, **shown})
-    status, answer = await server("/../tokenize", body)
-    tokens, count = at(answer, "tokens"), at(answer, "count")
-    if count is None and isinstance(tokens, list):
-        count = len(tokens)
-    if status != 200 or type(count) is not int or not 0 < count <= len(body) / _LEAST_BYTES:
-        return None
-    return count
-
-
 @asynccontextmanager
 async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
-    """Yield a function that GETs a route below base_url, or POSTs a body to it."""
+    """Yield a function that GETs a route below base_url; it returns the status, and the body if that is JSON."""
     import httpx
 
     key = api_key(endpoint)
-    headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
+    headers = {"authorization": f"Bearer {key}"} if key else {}
     # Certificates are those of the system, as where models are asked; httpx would bring its own.
     options = {**http_options(endpoint), "verify": ssl.create_default_context()}
     async with httpx.AsyncClient(**options, headers=headers | headers_of(endpoint), timeout=None) as client:
 
-        async def ask(path: str, body: bytes | None = None) -> tuple[int, Any]:
+        async def ask(path: str) -> tuple[int, Any]:
             address, data = url_below(endpoint.base_url, path), bytearray()
             handled = sys.exception()  # by our caller: the context of what fails here, not its reason
             try:
-                async with (
-                    asyncio.timeout(_TRY_S),
-                    client.stream("POST" if body else "GET", address, content=body) as response,
-                ):
+                async with asyncio.timeout(_TRY_S), client.stream("GET", address) as response:
                     async for part in response.aiter_bytes():
                         data += part
                         if len(data) > endpoint.max_reply_bytes:
-                            raise TooLargeError(endpoint)
+                            raise TooLargeError(endpoint.max_reply_bytes)
             except (httpx.HTTPError, httpx.InvalidURL) as problem:
                 raise ConnectionError(f"{urlsplit(address).netloc}: {_root(problem, handled)}") from None
             try:
@@ -171,18 +122,6 @@ def _root(problem: BaseException, handled: BaseException | None) -> str:
     while (cause := problem.__cause__ or problem.__context__) is not None and cause is not handled:
         problem = cause
     return said_by_system(problem)
-
-
-async def observed_by(lacking: Mapping[Endpoint, Unsent]) -> dict[Endpoint, Observed]:
-    """Return token counts of unsent prompts, from the servers that count."""
-    observations = {}
-    for endpoint, unsent in lacking.items():
-        with suppress(JudgekitError):
-            counts = await count_tokens(endpoint, unsent.sample)
-            observations[endpoint] = Observed()
-            for body, tokens in zip(unsent.sample, counts or (), strict=False):
-                observations[endpoint].prompts.add(tokens / by_script(body))
-    return {endpoint: observed for endpoint, observed in observations.items() if observed.prompts.count}
 
 
 async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:

@@ -23,7 +23,6 @@ from typing import Any, Final
 
 import orjson
 
-from judgekit.client.routes import count_tokens
 from judgekit.errors import EndpointError
 from judgekit.wire.jsontext import at
 from judgekit.wire.quirks import ServerQuirks
@@ -60,7 +59,7 @@ class Cuts:
     Attributes:
         tokens: the most that a prompt was reported to have.
         lengths: the lengths in bytes of the prompts that were.
-        done: whether nothing is to be watched any more: it was told, or proven wrong.
+        done: whether nothing is to be watched any more, since the user knows.
     """
 
     tokens: int = 0
@@ -91,21 +90,17 @@ class Cuts:
         return len(long) >= _ALIKE and max(long) >= _FACTOR * min(long)
 
 
-_CUT: Final = 1.05
-"""How many more tokens a prompt has than are reported, where it is cut."""
-
 _FIRST_ALIKE: Final = 8
 
 
 class ServerWarnings:
     """Watches the replies of one model at one endpoint, and warns the user about its server."""
 
-    def __init__(self, endpoint: Endpoint, note: Callable[..., None], quirks: ServerQuirks, counts: bool) -> None:
-        """Tell by ``note``; ``counts`` is whether the server may be asked to count tokens."""
+    def __init__(self, endpoint: Endpoint, note: Callable[..., None], quirks: ServerQuirks) -> None:
+        """Warn by ``note``."""
         self._endpoint = endpoint
         self._note = note
         self._quirks = quirks
-        self._counts = counts
         self._whom = f"{endpoint.name}: the model {endpoint.model!r}"
         self._empty, self._cuts = 0, Cuts()
         self._marks = b'"logprobs":' if endpoint.api == "completions" else b'"top_logprobs":'
@@ -118,7 +113,7 @@ class ServerWarnings:
             self._told.add(what)
             self._note(f"{self._whom} {text}")
 
-    async def look(self, request: Request, sent: bytes, reply: Reply, body: Mapping[str, Any]) -> None:
+    def look(self, request: Request, sent: bytes, reply: Reply, body: Mapping[str, Any]) -> None:
         """Look at a reply to what was sent; ``body`` is the parsed reply.
 
         Raises:
@@ -142,19 +137,14 @@ class ServerWarnings:
         if reply.usage is not None and not self._endpoint.application:
             tokens, cuts = reply.usage[0], self._cuts
             if cuts.suspects(len(sent), tokens, lambda: len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))):
-                await self._check_cut(sent, tokens)
-
-    async def _check_cut(self, sent: bytes, reported: int) -> None:
-        self._cuts.done = True
-        counts = await count_tokens(self._endpoint, [sent]) if self._counts else None
-        if not counts or counts[0] > _CUT * reported:
-            self._note(
-                f"{self._whom} seems to see only a part of long prompts: prompts of different lengths, up to"
-                f" {max(self._cuts.lengths):,} bytes, all count as {reported:,} tokens. Its replies may rest on half of"
-                " the text. Give the server a longer context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx of the model),"
-                " or show fewer documents",
-                doubt=True,
-            )
+                cuts.done = True
+                self._note(
+                    f"{self._whom} seems to see only a part of long prompts: prompts of different lengths, up to"
+                    f" {max(cuts.lengths):,} bytes, all count as {tokens:,} tokens. Its replies may rest on half of"
+                    " the text. Give the server a longer context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx of the"
+                    " model), or show fewer documents",
+                    doubt=True,
+                )
 
     def _look_for_logprobs(self, reply: Reply) -> None:
         """Stop a run whose first replies all lack the log-probabilities that were asked for: they cannot be used."""

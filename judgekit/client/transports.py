@@ -112,7 +112,7 @@ class HttpTransport:
                     data += part
                     if len(data) > self._endpoint.max_reply_bytes:
                         response.close()
-                        raise TooLargeError(self._endpoint)
+                        raise TooLargeError(self._endpoint.max_reply_bytes)
                 return response.status, response.headers, bytes(data)
         except aiohttp.ClientHttpProxyError as problem:
             raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
@@ -207,7 +207,7 @@ class OpenAITransport:
                 async for part in response.http_response.aiter_raw():  # see `HttpTransport`
                     data += part
                     if len(data) > endpoint.max_reply_bytes:
-                        raise TooLargeError(endpoint)
+                        raise TooLargeError(endpoint.max_reply_bytes)
                 return response.status_code, response.headers, bytes(data)
         except aiohttp.ClientResponseError as problem:
             raise MalformedHeadError(problem.message) from None

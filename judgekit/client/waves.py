@@ -22,7 +22,6 @@ CHUNK: Final = 64
 """Units that are looked up at once. More would burden the garbage collector, and keep requests in flight waiting."""
 
 _ROOM: Final = re.compile(rb'"max_(?:completion_)?tokens":(\d+)')
-_SAMPLE: Final = 32
 _ROUNDED: Final = 16
 
 U = TypeVar("U")
@@ -104,24 +103,16 @@ class Unsent:
         requests: how many.
         expected: the tokens that their script makes of them, see `by_script`.
         room: the most tokens that their replies may have; None where a request sets no limit.
-        sample: some of their bodies, spread over all.
         sizes: how many there are by expected tokens (rounded up) and room, to see which are too long for a server.
     """
 
     requests: int = 0
     expected: float = 0.0
     room: int | None = 0
-    sample: list[bytes] = field(default_factory=list)
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
-    _step: int = 1
 
     def add(self, body: bytes) -> None:
         """Count a request."""
-        if self.requests % self._step == 0:
-            self.sample.append(body)
-            if len(self.sample) > _SAMPLE:
-                del self.sample[1::2]
-                self._step *= 2
         self.requests += 1
         expected = by_script(body)
         self.expected += expected

@@ -15,16 +15,12 @@ if TYPE_CHECKING:
 
 
 def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, as_json: bool = False) -> None:
-    """Print what a dry run counted, by stage; tokens as servers count them, where they do."""
+    """Print what a dry run counted, by stage."""
     from judgekit.client.budget import Budget, Spending
-    from judgekit.client.routes import context_lengths, observed_by
+    from judgekit.client.routes import context_lengths
     from judgekit.client.sync import run_sync
 
     price = Spending(Budget(), prices).price
-    counted = run_sync(observed_by(plans["all"].lacking))
-    # One tokenizer serves all stages: what it counted for one prompt tells of the others.
-    for plan in plans.values():
-        plan.elsewhere = {**plan.elsewhere, **counted}
     money = {stage: plan.money(price) for stage, plan in plans.items()}
     lengths = run_sync(context_lengths(plans["all"].lacking))
     for stage, plan in plans.items():
@@ -32,7 +28,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
             _note_too_long(stage, plan, lengths)
     if as_json:
         rows = {stage: _row(plan, money[stage]) for stage, plan in plans.items()}
-        emit(command, dry_run=True, stages=rows, tokens_counted_by=sorted(endpoint.name for endpoint in counted))
+        emit(command, dry_run=True, stages=rows)
         return
     titles = ["stage", "units", "requests", "in the store", "to send", "tokens"]
     if any(money[stage] is not None and plan.lacking for stage, plan in plans.items()):
@@ -52,8 +48,6 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
         if plans["all"].is_reported:
             basis = "what these endpoints reported of stored requests"
         say(f"{' and '.join(titles[5:]).capitalize()}: about, with replies, and the range; by {basis}.")
-    for endpoint in counted:
-        say(f"{endpoint.name} counted the tokens of some prompts (/tokenize); no model was asked.")
 
 
 def _row(plan: Plan, money: Foreseen | None) -> dict[str, Any]:

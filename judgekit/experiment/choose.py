@@ -266,7 +266,7 @@ class _Course:
         # Whether a block counts depends on what the replies cost, and not on who paid for them and when: only so does a
         # choice that was killed end as one that was not.
         share = _ROOM * block.lists / self.lists if self.lists else 0.0
-        if not _within(self.budget, self.taken, 1 + share):
+        if not self.budget.allows(self.taken, 1 + share):
             return None
         self.session.allow(self.budget.less(self.taken))
         try:
@@ -274,7 +274,7 @@ class _Course:
         except BudgetError:
             return None
         taken = self.contest.taken(self.session)
-        if not _within(self.budget, taken):
+        if not self.budget.allows(taken):
             return None
         self.taken = taken
         return table
@@ -327,12 +327,6 @@ class _Course:
             out_of_money=self.out_of_money,
             blocks=pd.concat(self.blocks, ignore_index=True),
         )
-
-
-def _within(budget: Budget, taken: Amount, times: float = 1.0) -> bool:
-    """Return whether so many times an amount is within a budget."""
-    limited = zip(budget.limits, taken.taken, strict=True)
-    return all(most is None or times * spent <= most for most, spent in limited)
 
 
 def choose(

@@ -342,14 +342,12 @@ def part_of(text: str) -> tuple[int, int]:
 
 def budget_of(budget: Budget, number: int, of: int) -> Budget:
     """Return a part's share of a budget."""
-    requests, tokens, money = budget.limits
+    requests, money = budget.max_requests, budget.max_cost
     if requests is not None:
         requests = _piece(requests, number, of)
-    if tokens is not None:
-        tokens = _piece(tokens, number, of)
     if money is not None:
         money /= of
-    return Budget(requests, tokens, money)
+    return Budget(requests, money)
 
 
 def part(prepared: Prepared, number: int, of: int) -> Iterator[StageUnit]:
@@ -369,10 +367,8 @@ def _share(config: Config, number: int, of: int) -> Config:
             reason = f"is {endpoint.concurrency}, which {of} parts cannot share: raise it or use fewer parts"
             raise ConfigError(reason, config.path, f"endpoints.{name}.concurrency")
         less: dict[str, float] = {"concurrency": _piece(endpoint.concurrency, number, of)}
-        for rate in ("requests_per_minute", "tokens_per_minute"):
-            limit = getattr(endpoint, rate)
-            if limit is not None:
-                less[rate] = limit / of
+        if endpoint.requests_per_minute is not None:
+            less["requests_per_minute"] = endpoint.requests_per_minute / of
         endpoints[name] = config.endpoints[name].model_copy(update=less)
     return config.model_copy(update={"endpoints": endpoints})
 

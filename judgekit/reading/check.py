@@ -77,7 +77,7 @@ class _Probe:
                 async with asyncio.timeout(self.endpoint.timeout_s):
                     sent = self.negotiated.apply(body)
                     status, headers, data = await self.transport.send(self.endpoint, sent)
-                    data = decoded(data, headers, self.endpoint)
+                    data = decoded(data, self.endpoint.max_reply_bytes)
             except NotConnectedError as problem:
                 return f"no connection was made: {problem}. Is the server running, and are its address and port right?"
             except TimeoutError:
@@ -189,8 +189,7 @@ async def _logprobs(probe: _Probe) -> Check:
 async def _json_schema(probe: _Probe) -> Check:
     form = _OBJECT.constraint()["response_format"]
     said = f"{_QUESTION} Do not write JSON: reply with a poem."
-    ways = {"response_format": form, "structured_outputs": {"json": form["json_schema"]["schema"]}}
-    return await _held(probe, "JSON schema", _OBJECT, said, ways, max_tokens=_OBJECT_ROOM)
+    return await _held(probe, "JSON schema", _OBJECT, said, {"response_format": form}, max_tokens=_OBJECT_ROOM)
 
 
 async def _choice(probe: _Probe) -> Check:

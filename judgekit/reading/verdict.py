@@ -36,7 +36,7 @@ from judgekit.reading.json_object import names_and_texts, parse_object
 from judgekit.reading.own import Shown
 from judgekit.reading.sentence import SecondReading
 from judgekit.wire.reasoning import plain_reply
-from judgekit.wire.types import NO_TEXT, Failure, Outcome, Reply
+from judgekit.wire.types import Failure, Outcome, Reply
 
 if TYPE_CHECKING:
     from judgekit.reading.prompts import Output, Prompt
@@ -265,8 +265,6 @@ def unfinished(finish_reason: str | None) -> Unread | None:
     """Return why a reply with this ``finish_reason`` cannot be read, or None if it is complete."""
     if finish_reason is None or finish_reason == "stop":
         return None
-    if finish_reason == NO_TEXT:
-        return Unread(Status.FAILED, f"the server sent {NO_TEXT} (`judgekit cache verify --repair` forgets them)")
     reason = finish_reason.strip().casefold()
     if reason in _COMPLETE:
         return None

@@ -24,7 +24,7 @@ from judgekit.store.records import Record, member
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import unusable
-from judgekit.wire.types import NO_TEXT, SHOWN, chosen
+from judgekit.wire.types import SHOWN
 
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000
@@ -177,10 +177,7 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
 def _check_reply(record: Record) -> None:
     if member(record.body, _GONE) is not None:
         return
-    body = parse_json(record.reply or "")
-    problem = unusable(body)
-    if problem is None and chosen(body).get("finish_reason") == NO_TEXT:
-        problem = NO_TEXT
+    problem = unusable(parse_json(record.reply or ""))
     if problem is not None:
         raise ValueError(f"its reply is not a chat completion: {problem}")
 

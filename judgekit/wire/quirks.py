@@ -5,14 +5,13 @@ here knows model names. The order of the questions matters: a 400 about the leng
 ``max_tokens``, and a 429 about an empty account will not heal by waiting.
 
 `ServerQuirks` holds what was learned of one model at one endpoint. A 400 or 422 that names a parameter of the body
-swaps ``max_tokens`` and ``max_completion_tokens``, or ``response_format`` and ``structured_outputs`` where both can say
-the same (a JSON schema), or drops the parameter; that is remembered for the endpoint and model, told once and stored
-with each reply (the body really sent). The identity of a request does not change by it.
+swaps ``max_tokens`` and ``max_completion_tokens``, or drops the parameter; that is remembered for the endpoint and
+model, told once and stored with each reply (the body really sent). The identity of a request does not change by it.
 
-A server may also take a constraint and ignore it, which a reply shows that is none of the choices. Then the choices are
-sent in another field, SGLang's ``regex`` and ``ebnf`` and llama.cpp's ``grammar``, and if these are ignored, too, as
-they were. A constraint is added here to what was asked for, so that it is no part of a request's identity: a server
-that does not take it is sent what was asked for alone.
+A constraint is added here to what was asked for, so that it is no part of a request's identity: a server that does not
+take it is sent what was asked for alone. A server that takes a constraint and ignores it shows so by a reply that is
+none of the choices. Then the choices are sent in another field, SGLang's ``regex`` and ``ebnf`` and llama.cpp's
+``grammar``, and if these are ignored, too, as they were.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import math
 import re
 import time
 import zlib
-from base64 import b64encode
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,12 +29,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
-from zstandard import ZstdDecompressor, ZstdError
 
 from judgekit.data.tables import Status
 from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.types import CONSTRAINTS, NO_TEXT, SHOWN, Endpoint, TooLargeError, chosen, tokens_used
+from judgekit.wire.types import CONSTRAINTS, SHOWN, TooLargeError, chosen, tokens_used
 
 _CONTEXT: Final = re.compile(
     r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"
@@ -88,22 +85,16 @@ _FIXED: Final = frozenset({"model", "n", "stream", *SHOWN.values()})
 
 _SHOWN: Final = 300
 _FEW: Final = 16
-_PACKED: Final = 3
-"""How often a reply may be packed: proxies pack what is packed already."""
-
-_GZIP: Final = b"\x1f\x8b"
-_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""How packed bytes begin; no JSON and no page begins so."""
+_PACKED: Final = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+"""How bytes begin that gzip or zlib packed; no JSON and no page begins so."""
 
 _BINARY: Final = re.compile(rb"\s*[^\s -~]")
 
 _SWAP: Final = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
-    "response_format": "structured_outputs",
 }
-"""OpenAI's newer models take no ``max_tokens``, most servers know nothing else; vLLM takes a schema by both names."""
+"""OpenAI's newer models take no ``max_tokens``, most servers know nothing else."""
 
 WORDS: Final = ("structured_outputs", "regex", "ebnf", "grammar")
 """The fields that say which words a reply may be: vLLM's, SGLang's two, and llama.cpp's."""
@@ -153,13 +144,11 @@ class Refused:
         status: what the request's unit gets.
         plain: whether the server said that it is about this request (its length, its content); otherwise that is
             only concluded from other requests having worked.
-        raw: what is stored all the same: a reply that was paid for and cannot be read; "" for nothing.
     """
 
     reason: str
     status: Status = Status.FAILED
     plain: bool = True
-    raw: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,52 +209,22 @@ def read_response(
     return Fatal(said)
 
 
-def decoded(data: bytes, headers: Mapping[str, str], endpoint: Endpoint) -> bytes:
-    """Return a response body in UTF-8, unpacked by what its bytes are: headers are wrong about that, and it was paid.
+def decoded(data: bytes, most: int) -> bytes:
+    """Return a response body unpacked by what its bytes are: headers are wrong about that, and it was paid.
 
     Raises:
-        TooLargeError: it has more bytes, unpacked, than the endpoint's replies may have.
+        TooLargeError: it has more bytes, unpacked, than a reply may have.
     """
-    if data[:1] == b"{" and data[1:2] != b"\0":
+    if not data.startswith(_PACKED):
         return data
-    deflated = headers.get("content-encoding", "").strip().casefold() == "deflate"
-    for _ in range(_PACKED):
-        try:
-            unpacked = _unpacked(data, endpoint.max_reply_bytes, deflated)
-        except (zlib.error, ZstdError):
-            break
-        if unpacked is None:
-            break
-        data = unpacked
-        if len(data) > endpoint.max_reply_bytes:
-            raise TooLargeError(endpoint)
-    encoding = json.detect_encoding(data)
-    if not encoding.startswith("utf-8"):
-        with suppress(UnicodeDecodeError):
-            return data.decode(encoding).encode()
-    return data
-
-
-def _unpacked(data: bytes, most: int, deflated: bool) -> bytes | None:
-    """Return packed bytes unpacked, at most one byte beyond the limit; None if they do not look packed."""
-    if data.startswith(_ZSTD):
-        return ZstdDecompressor().stream_reader(data).read(most + 1)
-    if data.startswith(_GZIP):
-        form = zlib.MAX_WBITS | 16
-    elif data.startswith(_ZLIB):
-        form = zlib.MAX_WBITS
-    elif deflated and not data.lstrip().startswith((b"{", b"[", b"<")):
-        form = -zlib.MAX_WBITS  # some servers send no header with what they call deflate
-    else:
-        return None
-    unpacked = bytearray()
-    while len(unpacked) <= most:
-        unpacking = zlib.decompressobj(form)
-        unpacked += unpacking.decompress(data, most + 1 - len(unpacked))
-        data = unpacking.unused_data
-        if not data.startswith(_GZIP):  # a file of gzip may have several parts
-            break
-    return bytes(unpacked)
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # which of the two, the data say
+    try:
+        unpacked = unpacking.decompress(data, most + 1)
+    except zlib.error:
+        return data
+    if len(unpacked) > most:
+        raise TooLargeError(most)
+    return unpacked
 
 
 def _json(data: str | bytes) -> Any:
@@ -298,9 +257,8 @@ def _completion(status: int, body: Any, data: bytes) -> Response:
         return Accepted(data.decode("utf-8", "replace").removeprefix("\ufeff"), body)
     text = data.decode("utf-8", "replace")
     if body is None and len(data) >= _FEW and _BINARY.match(data):
-        kept = {"message": {"content": None}, "finish_reason": NO_TEXT, "base64": b64encode(data).decode()}
-        said = f"{status} with {len(data):,} {NO_TEXT} (they begin with {data[:8].hex(' ')})"
-        return Refused(said, raw=canonical({"choices": [kept]}).decode())
+        # To ask again would pay for the same bytes again.
+        return Refused(f"{status} with {len(data):,} bytes that are no text (they begin with {data[:8].hex(' ')})")
     shown = f": {_short(text)}"
     if isinstance(body, dict):
         return Retry(f"{status} with {problem}{'' if 'error' in problem else shown}", usage=tokens_used(body))
@@ -416,19 +374,19 @@ def in_words(form: str, words: list[str]) -> Any:
 
 @dataclass
 class ServerQuirks:
-    """What an endpoint turned out to refuse or ignore, for one model.
+    """What an endpoint turned out to refuse or ignore, for one model: the one place that knows what a server takes.
 
     Attributes:
         swapped: parameters that it takes under another name.
         dropped: parameters that it does not take.
         replies: how many of its replies were seen, replayed ones included; with one, it is proven to answer.
-        held: whether it ever answered where a constraint was added.
+        constrained: whether it ever answered where a constraint was added.
     """
 
     swapped: dict[str, str] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     replies: int = 0
-    held: bool = False
+    constrained: bool = False
     _ignored: set[str] = field(default_factory=set)
 
     def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
@@ -439,33 +397,28 @@ class ServerQuirks:
                 if f'"{name}":'.encode() not in body:
                     body = b"".join((body[:-1], b",", canonical({name: constraint[name]})[1:]))
             return body
-        fields = (self._field(*item) for item in {**constraint, **orjson.loads(body)}.items())
-        return canonical({name: value for name, value in fields if name not in self.dropped})
+        fields: dict[str, Any] = {}
+        for name, value in {**constraint, **orjson.loads(body)}.items():
+            taken = self.swapped.get(name, name)
+            words = at(value, "choice") if name == "structured_outputs" else None
+            if words:
+                value = in_words(taken, words)
+            elif name == "structured_outputs":
+                taken = name  # a schema, which the other forms cannot say
+            if taken not in self.dropped:
+                fields[taken] = value
+        return canonical(fields)
 
-    def _field(self, name: str, value: Any) -> tuple[str, Any]:
-        swapped = self.swapped.get(name, name)
-        if name == "structured_outputs":
-            words = at(value, "choice")
-            return (swapped, in_words(swapped, words)) if words else (name, value)
-        if swapped != "structured_outputs" or name == swapped:
-            return swapped, value
-        schema = at(value, "json_schema", "schema")
-        return (swapped, {"json": schema}) if schema else (name, value)
+    def adds(self, constraint: Mapping[str, Any]) -> bool:
+        """Whether anything of a constraint is sent."""
+        return any(self.swapped.get(name, name) not in self.dropped for name in constraint)
 
-    def note(self, sent: bytes, constraint: Mapping[str, Any]) -> None:
-        """Note that a body was answered, whether or not a constraint was in it."""
-        self.held = self.held or any(f'"{self.swapped.get(name, name)}":'.encode() in sent for name in constraint)
-
-    def release(self, constraint: Mapping[str, Any]) -> bool:
-        """Leave a constraint out from now on, if that may be why a server rejects what it never answered with it."""
-        if self.held or not constraint:
+    def refuse(self, constraint: Mapping[str, Any]) -> bool:
+        """Leave a constraint out, since a body was answered without it only; return whether that is new."""
+        if self.constrained or not self.adds(constraint):
             return False
         self.dropped.update(self.swapped.get(name, name) for name in constraint)
         return True
-
-    def hold(self, constraint: Mapping[str, Any]) -> None:
-        """Add a constraint again that was left out for nothing."""
-        self.dropped.difference_update(self.swapped.get(name, name) for name in constraint)
 
     def ignored(
         self, body: bytes, sent: bytes, reply: str, constraint: Mapping[str, Any] = MappingProxyType({})
@@ -482,9 +435,12 @@ class ServerQuirks:
         if not text or text in words or form not in orjson.loads(sent):
             return None
         self._ignored.add(form)
-        then = next((other for other in WORDS if other not in self._ignored | self.dropped), None)
-        self.swapped["structured_outputs"] = then or "structured_outputs"
-        return f"the choices are sent as {then}" if then else "replies are read as they come"
+        for other in WORDS:
+            if other not in self._ignored | self.dropped:
+                self.swapped["structured_outputs"] = other
+                return f"the choices are sent as {other}"
+        self.swapped["structured_outputs"] = "structured_outputs"
+        return "replies are read as they come"
 
     def learn(self, param: str) -> str | None:
         """Note that a parameter is refused; return what is done about it, or None if nothing can be."""
@@ -492,6 +448,8 @@ class ServerQuirks:
             return None
         if param in _SWAP and param not in self.swapped:
             self.swapped[param] = _SWAP[param]
-            return f"{param} is sent as {_SWAP[param]}"
-        self.dropped.update(_TOGETHER.get(param, (param,)))
+        else:
+            self.dropped.update(_TOGETHER.get(param, (param,)))
+        if param in self.swapped:
+            return f"{param} is sent as {self.swapped[param]}"
         return f"{param} is left out"

@@ -32,9 +32,6 @@ _MAKERS: Final = frozenset({"meta", "google", "microsoft", "openai", "anthropic"
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
 
-NO_TEXT: Final = "bytes that are no text"
-"""The ``finish_reason`` of what is stored in the place of such a reply, with the bytes beside it."""
-
 CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf", "grammar"})
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
@@ -86,7 +83,6 @@ class Endpoint:
         timeout_s: seconds that one attempt may take, once it holds a slot.
         max_retries: number of retries of a failed request.
         requests_per_minute: largest number of requests per minute; by default there is no limit.
-        tokens_per_minute: largest number of tokens per minute, by estimate; by default there is no limit.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
         api: ``chat`` (completions), or ``completions`` of one text, for base models without a chat template.
@@ -112,7 +108,6 @@ class Endpoint:
     timeout_s: float = 120.0
     max_retries: int = 6
     requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
     thinks: bool = False
     transport: Any = field(default="http", hash=False)
@@ -264,8 +259,8 @@ class MalformedHeadError(ConnectionError):
 class TooLargeError(OSError):
     """A response has more bytes than a reply may have; what is left of it is not read."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(f"a reply of more than {endpoint.max_reply_bytes / 1e6:g} MB")
+    def __init__(self, most: int) -> None:
+        super().__init__(f"a reply of more than {most / 1e6:g} MB")
 
 
 def identity(endpoint: str, sample: int, body: bytes) -> str:

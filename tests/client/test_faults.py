@@ -1,8 +1,6 @@
 """Every fault of a server, over real sockets: what the user sees, what is sent again, and that nothing is lost."""
 
-import base64
 import gzip
-import json
 import shlex
 import socket
 import ssl
@@ -10,24 +8,17 @@ import subprocess
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from email.utils import formatdate
 from typing import Any
 from uuid import uuid4
 
 import openai
 import pytest
-import zstandard
 
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, EndpointError
-from judgekit.reading.asker import Asker
-from judgekit.reading.prompts import load_prompt
-from judgekit.reading.verdict import Unread
-from judgekit.store.maintenance import verify
-from judgekit.store.replies import Store
 from judgekit.wire.quirks import UNUSABLE
-from judgekit.wire.types import Endpoint, Failure, Reply
+from judgekit.wire.types import Failure
 from tests.mock import Handler, serve
 from tests.programs import Run
 from tests.scripted import Scripted, completion, error
@@ -64,10 +55,7 @@ def test_what_may_heal_is_tried_again_and_never_stored(fault_server, fault, tmp_
 
 
 YES = completion("yes").body
-_RAW = zlib.compressobj(wbits=-15)
 ODD: dict[str, tuple[bytes, str]] = {
-    "packed twice": (gzip.compress(gzip.compress(YES)), ""),
-    "utf-16": (YES.decode().encode("utf-16"), ""),
     "a number of a million digits": (YES.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'), ""),
     "latin-1": (YES.replace(b"yes", "yes, Zoë".encode("latin-1")), ""),
     "plain, called gzip": (YES, "gzip"),
@@ -75,10 +63,7 @@ ODD: dict[str, tuple[bytes, str]] = {
     "plain, called brotli": (YES, "br"),
     "gzip, called plain": (gzip.compress(YES), ""),
     "gzip, called deflate": (gzip.compress(YES), "deflate"),
-    "gzip in two parts": (gzip.compress(YES[:20]) + gzip.compress(YES[20:]), "gzip"),
-    "deflate without its header": (_RAW.compress(YES) + _RAW.flush(), "deflate"),
     "zlib, called gzip": (zlib.compress(YES), "gzip"),
-    "zstd, called gzip": (zstandard.compress(YES), "gzip"),
 }
 
 
@@ -128,25 +113,11 @@ def test_headers_that_no_client_accepts_cost_one_request_and_say_what_to_mend(he
     assert Malformed.asked == run.usage.incurred.requests == 1
 
 
-def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgotten(fault_server, tmp_path):
-    sent = b"\xff\x99\x00\x01" * 50
-    fault_server.answer = lambda body, seen: Scripted(200, sent) if seen == 0 else "yes"
-    run = Run(fault_server.base_url, UNITS[:1], tmp_path)
+def test_bytes_that_are_no_text_are_paid_for_once(fault_server):
+    fault_server.answer = lambda body, seen: Scripted(200, b"\xff\x99\x00\x01" * 50)
+    run = Run(fault_server.base_url, UNITS[:1])
     assert run.texts == ["failed: 200 with 200 bytes that are no text (they begin with ff 99 00 01 ff 99 00 01)"]
-    (reply,) = Run(fault_server.base_url, UNITS[:1], tmp_path).outcomes.values()
     assert len(fault_server.seen) == 1
-    assert isinstance(reply, Reply)
-    assert base64.b64decode(json.loads(reply.raw)["choices"][0]["base64"]) == sent
-    asker = Asker(Endpoint("here", fault_server.base_url, "m"), load_prompt("binary"))
-    unread = asker.stated(reply)
-    assert isinstance(unread, Unread)
-    assert (unread.status, "bytes that are no text" in unread.reason) == (Status.FAILED, True)
-    assert not asker.unsettled(reply)
-    with closing(Store(tmp_path)) as store:
-        assert [problem for _, problem in verify(store, repair=True).damaged] == [
-            "its reply is not a chat completion: bytes that are no text"
-        ]
-    assert Run(fault_server.base_url, UNITS[:1], tmp_path).texts == ["yes"]
 
 
 def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(fault_server, tmp_path):

@@ -1,22 +1,17 @@
 """What a server has beside chat completions: whether it is ready, and how many tokens a prompt has."""
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
-from judgekit.client.estimates import by_script
-from judgekit.client.routes import count_tokens, observed_by, wait_ready
-from judgekit.client.waves import Unsent
+from judgekit.client.routes import wait_ready
 from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint
-from tests.mock import URL
 from tests.programs import Run
 
 DOWN = "http://127.0.0.1:9/v1"
@@ -70,66 +65,6 @@ def test_a_run_waits_before_its_first_request_only(fault_server):
     assert asked == ["/v1/models"] * 3
     assert found.usage.sent == 20
     assert "waiting for the server" in " ".join(found.notes)
-
-
-def body(*texts: str) -> bytes:
-    return json.dumps({"model": "m", "messages": [{"role": "user", "content": text} for text in texts]}).encode()
-
-
-def chats(path: str, asked: Any) -> tuple[int, Any]:
-    """Count as vLLM does, a chat with its template or a text."""
-    if path != "/tokenize":
-        return 404, {}
-    words = " ".join(m["content"] for m in asked.get("messages", [])) or asked["prompt"]
-    return 200, {"count": 5 + len(words.split()), "max_model_len": 4096, "tokens": []}
-
-
-def texts(path: str, asked: Any) -> tuple[int, Any]:
-    """Count as SGLang does: a text only."""
-    return (200, {"tokens": [], "count": len(asked["prompt"].split())}) if "prompt" in asked else (422, {})
-
-
-def llama(path: str, asked: Any) -> tuple[int, Any]:
-    """Count as llama.cpp does, which takes no notice of what it does not know."""
-    return 200, {"tokens": [1] * len(asked.get("content", "").split())}
-
-
-@pytest.mark.parametrize(("other", "counts"), [(chats, [7, 9]), (texts, [2, 4]), (llama, [2, 4])])
-def test_a_server_that_counts_tokens_is_asked_for_its_count(fault_server, other, counts):
-    fault_server.other = other
-    endpoint = Endpoint("here", fault_server.base_url, "m")
-    assert asyncio.run(count_tokens(endpoint, [body("one two"), body("one two", "three four")])) == counts
-    assert fault_server.seen == [], "no model was asked"
-
-
-@pytest.mark.parametrize(
-    "said", [(404, {}), (200, {}), (200, {"count": -1}), (200, {"count": 10**9}), (200, {"count": True}), (500, "no")]
-)
-def test_no_prompt_goes_to_a_server_that_does_not_count(fault_server, said):
-    seen: list[Any] = []
-
-    def other(path, asked):
-        seen.append(asked)
-        return said
-
-    fault_server.other = other
-    assert asyncio.run(count_tokens(Endpoint("here", fault_server.base_url, "m"), [body("secret text")])) is None
-    assert "secret" not in str(seen)
-    assert asyncio.run(count_tokens(Endpoint("here", DOWN, "m"), [body("secret text")])) is None
-
-
-def test_a_sample_is_spread_over_all_requests_and_stays_small():
-    lacking = Unsent()
-    for i in range(1000):
-        lacking.add(body(f"word {i}"))
-    assert 16 <= len(lacking.sample) <= 32
-    assert lacking.sample[0] == body("word 0")
-    assert json.loads(lacking.sample[-1])["messages"][0]["content"] > "word 9"
-    assert lacking.room is None
-    endpoint = Endpoint("mock", URL, "m")
-    share = asyncio.run(observed_by({endpoint: lacking}))[endpoint].prompt_share(1000)
-    assert share.about == pytest.approx(2 / by_script(body("word 500")), rel=0.05)
-    assert share.low < share.about < share.high < 1.1 * share.about
 
 
 @contextmanager

@@ -176,12 +176,12 @@ def test_the_script_tells_how_many_tokens_a_text_may_have(text, tokens):
 
 def test_a_request_may_take_all_that_is_left_of_a_budget():
     async def reserved():
-        spending = Spending(Budget(max_tokens=100), {})
-        await spending.reserve((1, 100, 0.0))
-        spending.settle((1, 100, 0.0), (1, 60, 0.0))
-        await spending.reserve((1, 40, 0.0))
+        spending = Spending(Budget(max_cost=100), {})
+        await spending.reserve(100)
+        spending.settle(100, 60)
+        await spending.reserve(40)
         with pytest.raises(BudgetError):
-            await spending.reserve((1, 41, 0.0))
+            await spending.reserve(41)
 
     asyncio.run(asyncio.wait_for(reserved(), 10))
 

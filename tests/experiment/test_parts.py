@@ -139,15 +139,15 @@ def test_a_part_has_its_share_of_concurrency_and_rates(tmp_path, fault_server):
     fault_server.answer = by_content(0.02)
     warm(experiment(tmp_path, fault_server), 1, 3, asking=Asking(cache=tmp_path / "store"))
     assert fault_server.most_active == 2
-    config = _share(load(experiment(tmp_path, fault_server, requests_per_minute=9, tokens_per_minute=90)), 2, 3)
+    config = _share(load(experiment(tmp_path, fault_server, requests_per_minute=9)), 2, 3)
     endpoint = config.servers()["here"]
-    assert (endpoint.requests_per_minute, endpoint.tokens_per_minute, endpoint.concurrency) == (3, 30, 2)
+    assert (endpoint.requests_per_minute, endpoint.concurrency) == (3, 2)
 
 
 def test_a_part_has_its_share_of_the_budget(tmp_path, fault_server, judgekit):
     fault_server.answer = by_content()
-    shares = [budget_of(Budget(10, 101, 3.0), number, 3) for number in (1, 2, 3)]
-    assert [share.limits for share in shares] == [(4, 34, 1.0), (3, 34, 1.0), (3, 33, 1.0)]
+    shares = [budget_of(Budget(10, 3.0), number, 3) for number in (1, 2, 3)]
+    assert shares == [Budget(4, 1.0), Budget(3, 1.0), Budget(3, 1.0)]
     path = experiment(tmp_path, fault_server)
     said = judgekit("run", path, "--part", "1/3", "--cache", tmp_path / "store", "--max-requests", 10, code=3)
     assert "budget of 4 requests is used up" in said.err

@@ -52,19 +52,6 @@ def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:
     assert found["choice"] == ("no", "accepted and ignored: it said 'Yes'")
 
 
-def test_a_server_that_knows_the_constraint_by_its_other_name_honours_it_too() -> None:
-    def script(body: dict[str, Any]) -> Any:
-        if "response_format" in body:
-            return error(400, "response_format must be text", param="response_format")
-        if "structured_outputs" in body:
-            return '{"relevant": false}' if "json" in body["structured_outputs"] else "banana"
-        return "Roses are red"
-
-    found = checks(script)
-    assert found["JSON schema"] == ("yes", "honoured against the prompt: it said '{\"relevant\": false}'")
-    assert found["choice"] == ("no", "accepted and ignored: it said 'banana'")
-
-
 def test_an_object_that_is_cut_off_shows_that_the_schema_is_honoured() -> None:
     def script(body: dict[str, Any]) -> Any:
         return completion('{"relevant": ' + " " * 9, finish_reason="length") if "response_format" in body else "Yes"

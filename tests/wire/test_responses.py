@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.wire.quirks import THROTTLED, Accepted, Fatal, Refused, Retry, Unsupported, read_response
-from judgekit.wire.types import NO_TEXT, Reply
 
 
 def body(**fields: object) -> bytes:
@@ -184,13 +183,6 @@ def test_a_success_without_a_completion_is_told_by_its_own_status(status, data, 
     verdict = read_response(status, {}, data)
     assert isinstance(verdict, Retry)
     assert verdict.reason == said
-
-
-def test_bytes_that_are_no_text_fail_their_request_alone_and_are_kept():
-    verdict = read_response(200, {}, b"\xff\x99\x00\x01" * 4)
-    assert isinstance(verdict, Refused)
-    assert (verdict.status, verdict.plain) == (Status.FAILED, True)
-    assert Reply("k", verdict.raw).finish_reason == NO_TEXT
 
 
 def test_a_byte_order_mark_is_no_part_of_a_reply():
