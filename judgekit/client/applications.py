@@ -54,7 +54,9 @@ class FunctionTransport(Transport):
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._function = function_of(endpoint)
-        self._file = inspect.getsourcefile(inspect.unwrap(self._function)) if inspect.isroutine(self._function) else ""
+        self._file: str | None = ""
+        if inspect.isroutine(self._function):
+            self._file = inspect.getsourcefile(inspect.unwrap(self._function))
 
     async def send(self, endpoint: Endpoint, body: bytes) -> Sent:
         """Return the answer, or what the function raised in the form of a server's error."""
@@ -70,7 +72,9 @@ class FunctionTransport(Transport):
             cause = problem.__cause__
             status = getattr(cause, "status_code", None) or getattr(getattr(cause, "response", None), "status_code", 0)
             if status not in (408, 429, 503):
-                status = 422 if isinstance(cause, _MISTAKES) else 500
+                status = 500
+                if isinstance(cause, _MISTAKES):
+                    status = 422
             return _error(status, str(problem))
         return _answer(answer)
 
@@ -88,7 +92,9 @@ class OwnTransport:
                 self._own = found() if isinstance(found, type) else found
         if not callable(getattr(self._own, "send", None)):
             raise UsageError(f"endpoint {endpoint.name!r}: {endpoint.transport} has no method send(endpoint, body)")
-        self._file = self._own.send.__code__.co_filename if inspect.ismethod(self._own.send) else ""
+        self._file = ""
+        if inspect.ismethod(self._own.send):
+            self._file = self._own.send.__code__.co_filename
 
     async def send(self, endpoint: Endpoint, body: bytes) -> Sent:
         """Return what the object's ``send`` returns."""

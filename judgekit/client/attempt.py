@@ -131,7 +131,10 @@ class Client:
         self.price = spending.price(endpoint)
         self.secret = Secret.of(endpoint)
         self.keyless = not (api_key(endpoint) or endpoint.headers or endpoint.own_transport)
-        self.transport = shared.transports(endpoint) if shared.transports else open_transport(endpoint, shared.note)
+        if shared.transports:
+            self.transport = shared.transports(endpoint)
+        else:
+            self.transport = open_transport(endpoint, shared.note)
         self.limiter = shared.limiter(endpoint)
         self.quirks, self.warnings = shared.learned(endpoint)
         self.watch = Watch(endpoint, lambda text: shared.note(self.secret.cut(text)), lambda: self.proven)
@@ -156,7 +159,9 @@ class Client:
     def following(self) -> Attempt | None:
         """Return the attempt that may go on with the slot of one that ended; further tries go first."""
         waiting = self._again or self._new
-        return waiting.popleft() if waiting and self.limiter.keeps() else None
+        if waiting and self.limiter.keeps():
+            return waiting.popleft()
+        return None
 
     def stop(self) -> None:
         """Begin no further attempt."""
@@ -249,14 +254,19 @@ class Client:
 
     def rejected(self, request: Request, refused: Refused) -> Failure:
         """Return the failure of a rejected request. It cost nothing, and a re-run asks it again."""
-        enough = max(_REJECTED_LATER, self.quirks.replies) if self.proven else _REJECTED_ALIKE
-        return self._failure(request, refused, refused.reason, inf if self.proven and refused.plain else enough)
+        enough: float = _REJECTED_ALIKE
+        if self.proven:
+            enough = max(_REJECTED_LATER, self.quirks.replies)
+            if refused.plain:
+                enough = inf  # any number of prompts may be too long
+        return self._failure(request, refused, refused.reason, enough)
 
     def _failure(self, request: Request, refused: Refused, signature: str, enough: float) -> Failure:
         """Return a failure; stop the run if ``enough`` in a row were alike."""
         signature = _VARYING.sub("", signature)
-        self._streak = self._streak + 1 if signature == self._signature else 1
-        self._signature = signature
+        if signature != self._signature:
+            self._signature, self._streak = signature, 0
+        self._streak += 1
         if self._streak >= enough:
             raise self.stopped(f"{self._streak} requests in a row failed in the same way: {refused.reason}")
         return Failure(request.key, refused.status, self.secret.cut(refused.reason))
@@ -399,9 +409,9 @@ class Attempt:
                 usage = exchange.response.usage
         finally:
             self.phase = Phase.WAITING
-            used = usage
-            if used is None:
-                used = estimate if exchange.worked else (0, 0)
+            used = usage or (0, 0)
+            if usage is None and exchange.worked:
+                used = estimate
             spending.settle(reserved, _money(client.price, used))
             if client.limits_cost:
                 client.observed.add(request.body, usage)
@@ -462,7 +472,9 @@ class Attempt:
         data = client.secret.cut_response(data)
         # Nothing can be left out of a question to an application, whatever its error names.
         rejected = status in (400, 422)
-        params = orjson.loads(body) if rejected and not endpoint.application else ()
+        params: dict[str, Any] = {}
+        if rejected and not endpoint.application:
+            params = orjson.loads(body)
         response = read_response(status, headers, data, params, rejected and (endpoint.application or client.proven))
         if isinstance(response, Accepted):
             # The time to find a recorded reply is not the time that its model took.
@@ -480,7 +492,9 @@ class Attempt:
         tries = min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
         if self._client.connected or self._patience.attempts < tries:
             return Retry(f"no connection: {problem}", DOWN)
-        address = endpoint.base_url.rstrip("/") + ("" if endpoint.application else "/models")
+        address = endpoint.base_url.rstrip("/")
+        if not endpoint.application:
+            address += "/models"
         return Fatal(
             f"no connection was made: {problem}. Is the server running, and is the address right?"
             f" Check with: curl {address}"
@@ -499,5 +513,5 @@ def _money(price: Price | None, tokens: tuple[int, int]) -> float:
 def _room(body: bytes) -> int:
     """Return how many tokens the reply to a request may have, 0 where it sets no limit."""
     values = orjson.loads(body)
-    longest = next(filter(None, map(values.get, ("max_tokens", "max_completion_tokens"))), 0)
+    longest = values.get("max_tokens") or values.get("max_completion_tokens")
     return longest if isinstance(longest, int) else 0

@@ -66,7 +66,10 @@ class Amount:
         self.unreported += usage is None
         self.seconds += seconds or 0.0
         self.untimed += seconds is None
-        self.money = None if price is None or self.money is None else self.money + price.of(prompt, completion)
+        if price is None:
+            self.money = None
+        elif self.money is not None:
+            self.money += price.of(prompt, completion)
 
     def __add__(self, other: Amount) -> Amount:
         total = Amount(money=None if self.money is None or other.money is None else self.money + other.money)
@@ -114,10 +117,11 @@ class Budget:
     def less(self, spent: Amount) -> Budget:
         """Return what is left, at least 0."""
         requests, cost = self.max_requests, self.max_cost
-        return Budget(
-            max_requests=None if requests is None else max(0, requests - spent.requests),
-            max_cost=None if cost is None else max(0.0, cost - (spent.money or 0.0)),
-        )
+        if requests is not None:
+            requests = max(0, requests - spent.requests)
+        if cost is not None:
+            cost = max(0.0, cost - (spent.money or 0.0))
+        return Budget(requests, cost)
 
     def allows(self, spent: Amount, times: float = 1.0) -> bool:
         """Whether so many times an amount is within it."""
@@ -151,10 +155,11 @@ class Spending:
     def allow(self, budget: Budget) -> None:
         """Replace what is left by a new budget."""
         requests, cost = budget.max_requests, budget.max_cost
-        self.budget = Budget(
-            max_requests=None if requests is None else self._requests + requests,
-            max_cost=None if cost is None else self._money + cost,
-        )
+        if requests is not None:
+            requests += self._requests
+        if cost is not None:
+            cost += self._money
+        self.budget = Budget(requests, cost)
 
     @property
     def money(self) -> float | None:

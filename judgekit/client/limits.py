@@ -92,8 +92,10 @@ class Limiter:
     def succeeded(self) -> None:
         """Note a success, and raise the concurrency a little."""
         if self.limit < self.maximum:
-            slow_start = self._decreased_at == -inf
-            self.limit = min(self.maximum, self.limit + (1.0 if slow_start else 1.0 / self.limit))
+            more = 1.0 / self.limit
+            if self._decreased_at == -inf:
+                more = 1.0  # it never said that it is too much
+            self.limit = min(self.maximum, self.limit + more)
             self._offer()
 
     def overloaded(self, started_at: float) -> None:
@@ -127,7 +129,8 @@ class Patience:
 
     def failed(self, again: Retry, now: float) -> None:
         """Note a failed attempt."""
-        self._first = self._first if self.attempts else now
+        if not self.attempts:
+            self._first = now
         self._failed_at = now
         self.last = again
         self.attempts += 1
@@ -150,8 +153,11 @@ class Patience:
         """How often and how long it was tried, as the end of a sentence."""
         if self.attempts < 2:
             return ""
+        tried = f"after {self.attempts} attempts"
         lasted = self._failed_at - self._first
-        return f" (after {self.attempts} attempts{f' in {_span(lasted)}' if lasted >= _TELL_EVERY_S else ''})"
+        if lasted >= _TELL_EVERY_S:
+            tried += f" in {_span(lasted)}"
+        return f" ({tried})"
 
 
 class Watch:
@@ -194,7 +200,8 @@ class Watch:
         if again.after is not None and again.after > self._endpoint.patience_s:
             longer = f"longer than judgekit waits, {_span(self._endpoint.patience_s)}"
             return f"it {_asks(again)}, {longer}. Run again then; all replies so far are kept"
-        self._failing_since = self.now() if self._failing_since is None else self._failing_since
+        if self._failing_since is None:
+            self._failing_since = self.now()
         lasted = self.now() - self._failing_since
         if lasted <= self._patience_s:
             return None

@@ -3,9 +3,9 @@
 A server that updates a model keeps its name, so that half of a labeling may come from one model and half from another,
 without an error anywhere. A reply names the model that made it and often a fingerprint of the machine and the program.
 Two names behind one endpoint and one requested name are a *mix*: the labels do not come from one model, and no decision
-is given on them unless the user accepts it. A jury is not a mix: each of its endpoints is looked at alone. Several
-fingerprints under one name are only told, since some servers have one for each replica. A server that names no model,
-or always the same one, can hide a change: that is what ``revision`` is for.
+is given on them unless the user accepts it. A jury is not a mix: each of its endpoints is looked at alone. Nor are
+several fingerprints under one name, since some servers have one for each replica. A server that names no model, or
+always the same one, can hide a change: that is what ``revision`` is for.
 """
 
 from __future__ import annotations
@@ -63,32 +63,16 @@ def mixed(origins: Origins) -> Iterator[str]:
 
 
 def changes(before: Collection[Origins], now: Origins) -> Iterator[str]:
-    """Yield a sentence for every endpoint that answers as one model now and as another one in earlier stages.
-
-    A further sentence names every model of an endpoint whose replies carry more than one fingerprint.
-    """
+    """Yield a sentence for every endpoint that answers as one model now and as another one in earlier stages."""
     for endpoint, counts in now.items():
         models = set(_models(counts))
-        others = set[str]().union(*(_models(origins.get(endpoint, {})) for origins in before)) - models
-        if len(models) == 1 and others:
+        earlier: set[str] = set()
+        for origins in before:
+            earlier.update(_models(origins.get(endpoint, {})))
+        if len(models) == 1 and earlier - models:
             yield (
                 f"the replies of the endpoint {endpoint.name!r} come from {models.pop()}, those of earlier stages from"
-                f" {', '.join(sorted(others))}"
-            )
-        yield from _several_fingerprints(endpoint, counts)
-
-
-def _several_fingerprints(endpoint: Endpoint, counts: Mapping[Origin, int]) -> Iterator[str]:
-    fingerprints: dict[str, dict[str, int]] = {}
-    for (model, mark), replies in sorted(counts.items()):
-        if mark:
-            fingerprints.setdefault(model, {})[mark] = replies
-    for model, marks in fingerprints.items():
-        if len(marks) > 1:
-            yield (
-                f"the replies of {model or endpoint.model} at the endpoint {endpoint.name!r} carry {len(marks)}"
-                f" fingerprints: {_listed(marks)}. Replicas may have different fingerprints, or the"
-                " server may have changed. Give the endpoint another `revision` to ask it everything again"
+                f" {', '.join(sorted(earlier - models))}"
             )
 
 

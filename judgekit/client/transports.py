@@ -80,8 +80,10 @@ class HttpTransport:
         self._endpoint = endpoint
         self._proxy = _proxy(endpoint, note)
         self._url = URL(url_below(endpoint.base_url, ROUTES[endpoint.api].removeprefix("/v1")))
-        first = URL(self._proxy) if self._proxy else self._url
-        self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
+        self._through = f"{self._url.host}:{self._url.port}"
+        if self._proxy:
+            proxy = URL(self._proxy)
+            self._through = f"the proxy {proxy.host}:{proxy.port}"
         self._headers = {
             "content-type": "application/json",
             "accept": "application/json",
@@ -140,8 +142,9 @@ def said_by_system(problem: BaseException) -> str:
     if isinstance(problem, ssl.SSLError):
         return f"no HTTPS there ({problem.reason or problem}); if the server has none, base_url begins with http://"
     number = getattr(problem, "errno", None) or 0
-    text = os.strerror(number) if number > 0 else getattr(problem, "strerror", None)
-    return text or str(problem) or type(problem).__name__
+    if number > 0:
+        return os.strerror(number)
+    return getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
 
 
 def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:

@@ -90,7 +90,10 @@ def follow(jobs: list[Job[U]], program: Program[U], lookup: Lookup) -> Followed[
                 followed.waiting.append(job)
                 continue
             job.go_on(stored, program)
-            (going if job.wave else followed.ended).append(job)
+            if job.wave:
+                going.append(job)
+            else:
+                followed.ended.append(job)
         jobs = going
     return followed
 
@@ -116,9 +119,13 @@ class Unsent:
         self.requests += 1
         expected = by_script(body)
         self.expected += expected
-        room = _ROOM.search(body)  # a quote inside of a text has a backslash, so that no text is taken for this
-        self.room = None if room is None or self.room is None else self.room + int(room[1])
-        self.sizes[math.ceil(expected / _ROUNDED) * _ROUNDED, int(room[1]) if room else 0] += 1
+        limit = _ROOM.search(body)  # a quote inside of a text has a backslash, so that no text is taken for this
+        room = int(limit[1]) if limit else 0
+        if limit is None:
+            self.room = None
+        elif self.room is not None:
+            self.room += room
+        self.sizes[math.ceil(expected / _ROUNDED) * _ROUNDED, room] += 1
 
 
 @dataclass(slots=True)
@@ -171,9 +178,11 @@ class Plan:
 
     def _share(self, endpoint: Endpoint, requests: int) -> Foreseen:
         """Return the tokens of prompts as a share of those expected from their script."""
-        observed, elsewhere = (plan.get(endpoint, Observed()) for plan in (self.observed, self.elsewhere))
-        richer = observed if observed.prompts.count >= elsewhere.prompts.count else elsewhere
-        return richer.prompt_share(requests)
+        observed = self.observed.get(endpoint, Observed())
+        elsewhere = self.elsewhere.get(endpoint, Observed())
+        if elsewhere.prompts.count > observed.prompts.count:
+            return elsewhere.prompt_share(requests)
+        return observed.prompt_share(requests)
 
     def _tokens(self, endpoint: Endpoint) -> tuple[Foreseen, Foreseen]:
         """Return the tokens of prompts and of replies."""

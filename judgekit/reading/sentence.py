@@ -45,10 +45,6 @@ _TAG: Final = re.compile(
     r"|\[\[(?P<doubled>[^\[\]]{1,40})\]\]|(?<![^\s*])\[(?P<single>\w{2,3})\](?![^\s*]))",
     re.IGNORECASE,
 )
-_REASON_TAG: Final = re.compile(
-    r"</?(?:reason|reasoning|explanation|justification|rationale)>|</(?:question|passage)>", re.IGNORECASE
-)
-_ECHO_TAG: Final = re.compile(r"<(question|passage)>\s*", re.IGNORECASE)
 _ECHOES: Final = re.compile(r"(?:question|query|passage|title): |.*\?", re.IGNORECASE)
 """How a line begins or ends that may show the prompt again before it answers."""
 
@@ -56,7 +52,6 @@ _MASKED: Final = re.compile(
     rf"(?:(?:question|query|passage|title): )?(?:[^\w{MASK}]*{MASK})+[^\w{MASK}]*", re.IGNORECASE
 )
 _REASON_LABEL: Final = re.compile(r"\(?(?:note|why|reason(?:ing)?|explanation)(?:: |:?$)", re.IGNORECASE)
-_FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>[^`]*)```\s*")
 _MARKUP: Final = re.compile(r"[*#]|__|^`|`$")
 _BULLET: Final = re.compile(r"^(?:[-•*] |\d{1,2}[.)] )")
 _ODD: Final = re.compile(r"^>|```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.MULTILINE)
@@ -64,7 +59,6 @@ _ODD: Final = re.compile(r"^>|```|[<\[\]|＜＞［］｜◁▷]|(?<![=-])>", re.
 
 _WORD: Final = re.compile(r"\w+")
 _BEGUN: Final = re.compile(r"(\w+)\s*[.,:;)]")
-_CRITERION: Final = re.compile(r"[^:?.]{2,60}[:?] ?(?P<met>yes|no)\.?")
 _ANOTHER: Final = re.compile(r"\byes\b|\Wno\W*$")
 _PAIRS: Final = ("“”", "«»", "「」", "()")
 _FINISHED: Final = re.compile(r"[\w)][.!?。)\"”»'’]{1,3}$|: *\S")
@@ -81,12 +75,12 @@ _REASON_KEY: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class _Verdict:
+class _Placed:
     """A verdict in its place.
 
     Attributes:
         value: what it is.
-        labelled: see `Statement`.
+        labelled: whether a label, a conclusion or a whole sentence says that it is the verdict.
         above, below: the lines before and behind it, which begin or end with what else its own line says.
         opens: whether the reply begins with it, or with the same one.
     """
@@ -122,28 +116,32 @@ class SecondReading:
         """Return the verdict that a reply without its reasoning states plainly, or None."""
         text = _BYE.sub("", _SURE.sub("", text, count=1))
         if "{" in text.partition("\\boxed")[0]:
-            found = _JSON.fullmatch(text.strip(BLANK))
-            return self._of_object(found["body"]) if found else None
+            whole = _JSON.fullmatch(text.strip(BLANK))
+            return self._of_object(whole["body"]) if whole else None
         lines = self._lines(text)
         verdict = self._placed(lines) if lines else None
         if verdict is None or self._repeats("\n".join(lines), verdict.value):
             return None
         above = [line for line in verdict.above if line]
-        if above and not self._leads_on([lines[0], *above[1:]] if verdict.opens else above):
-            return None
-        if verdict.labelled and verdict.above:
-            criteria = [line for line in above if _CRITERION.fullmatch(line.casefold())]
-            if not self._allow(criteria, verdict.value):
+        if above:
+            leading = [lines[0], *above[1:]] if verdict.opens else above
+            if not self._leads_on(leading):
                 return None
-            above = [line for line in above if line not in criteria]
-        elif above and not verdict.opens and not self.shown.own("\n".join(above)).strip(EDGES + MASK + ".?!"):
-            return None  # a quotation may end in the word
-        if not all(doubt.is_reason(self.shown.own(line).casefold()) for line in verdict.below[1:]):
+            if not (verdict.labelled or verdict.opens or self._says_something("\n".join(above))):
+                return None  # a quotation may end in the word
+        for line in verdict.below[1:]:
+            if not doubt.is_reason(self.shown.own(line).casefold()):
+                return None
+        beside = "\n".join(above + [line for line in verdict.below if line])
+        if beside and self._opposed(beside, verdict.value):
             return None
-        beside = "\n".join(line for line in (*above, *verdict.below) if line)
-        return None if beside and self._opposed(beside, verdict.value) else verdict.value
+        return verdict.value
 
-    def _placed(self, lines: list[str]) -> _Verdict | None:
+    def _says_something(self, text: str) -> bool:
+        """Whether a text holds more than what it repeats of the prompt."""
+        return bool(self.shown.own(text).strip(EDGES + MASK + ".?!"))
+
+    def _placed(self, lines: list[str]) -> _Placed | None:
         """Return the verdict of the first or last line, or else of the one line with a label."""
         first = self.clauses.opening(lines[0])
         rest = [first.beside, *lines[1:]] if first else lines
@@ -151,27 +149,26 @@ class SecondReading:
         if last:
             if first and first.value != last.value:
                 return None
-            return _Verdict(last.value, last.labelled, [*rest[:-1], last.beside], [], opens=first is not None)
+            above = [*rest[:-1], last.beside]
+            return _Placed(last.value, last.labelled, above, below=[], opens=first is not None)
         if first:
-            return _Verdict(first.value, first.labelled, [], rest, opens=True)
-        verdicts = []
+            return _Placed(first.value, first.labelled, above=[], below=rest, opens=True)
+        labelled: list[_Placed] = []
         for place, line in enumerate(lines):
-            among = self.clauses.opening(line)
-            if among and among.labelled:
-                below = [among.beside, *lines[place + 1 :]]
-                verdicts.append(_Verdict(among.value, True, lines[:place], below, opens=False))
-        return verdicts[0] if len(verdicts) == 1 else None
+            verdict = self.clauses.opening(line)
+            if verdict and verdict.labelled:
+                below = [verdict.beside, *lines[place + 1 :]]
+                labelled.append(_Placed(verdict.value, True, lines[:place], below, opens=False))
+        return labelled[0] if len(labelled) == 1 else None
 
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
         text = text.translate(dict.fromkeys(map(ord, INVISIBLE)))
         text = _TAG.sub(lambda tag: f"\nverdict: {next(filter(None, tag.groups()[1:]))}\n", text)
-        text = _ECHO_TAG.sub("\n\\1: ", _REASON_TAG.sub("\n", text))
-        whole = _FENCED.fullmatch(text)
-        text = whole["body"] if whole else text
-        text = "\n".join(self._unquoted(line) for line in text.splitlines())
+        if _ODD.search(text):
+            return []
         lines: list[str] = []
-        for line in () if _ODD.search(text) else text.splitlines():
+        for line in text.splitlines():
             plain = _BULLET.sub("", " ".join(_MARKUP.sub("", line).split()))
             if lines:
                 plain = _without_label(plain)
@@ -186,11 +183,6 @@ class SecondReading:
                 lines.append(plain)
         return lines
 
-    def _unquoted(self, line: str) -> str:
-        """Return a line of a block quotation as plain text if the prompt holds it: "> …" from anywhere else is odd."""
-        quoted = line.removeprefix("> ")
-        return quoted if _MASKED.fullmatch(self.shown.own(quoted)) else line
-
     def _leads_on(self, above: list[str]) -> bool:
         """Whether the lines above a verdict are finished: no sentence goes on in it, and no quotation is open."""
         begun = [line.casefold().partition(":")[0].strip() for line in above]
@@ -201,11 +193,6 @@ class SecondReading:
         if text.count('"') % 2 or any(text.count(begins) != text.count(ends) for begins, ends in _PAIRS):
             return False
         return _FINISHED.search(above[-1]) is not None
-
-    def _allow(self, criteria: list[str], value: int) -> bool:
-        """Whether criteria, ``States the answer: no``, allow a verdict: none is against "yes", one is for "no"."""
-        met = {found["met"] for found in (_CRITERION.fullmatch(line.casefold()) for line in criteria) if found}
-        return not met or self.clauses.graded or ("no" not in met if value else "no" in met)
 
     def _repeats(self, text: str, value: int) -> bool:
         """Whether the words of a verdict, with those beside them, were filled into the prompt."""
@@ -226,26 +213,24 @@ class SecondReading:
     def _opposed(self, beside: str, value: int) -> bool:
         """Whether what stands beside a verdict is no reason for it, or may speak against it."""
         graded = self.clauses.graded
-        if graded and self._values.get(" ".join(beside.casefold().split())) == value:
+        folded = beside.casefold()
+        if graded and self._values.get(" ".join(folded.split())) == value:
             return False  # the grade's name
-        if graded and any(
-            self.shown.holds(f"{word} {beside}") for word, other in self._values.items() if other != value
-        ):
-            return True  # the prompt explains another grade in these words
-        if any(" " in word and word in beside.casefold() for word, other in self._values.items() if other != value):
-            return True
-        if any(
-            self._values.get(word[1], value) != value
-            for word in map(_BEGUN.match, beside.casefold().splitlines())
-            if word
-        ):
-            return True
-        own, said = (masked.own(beside).casefold() for masked in (self.shown, self.filled))
-        if not doubt.is_reason(own):
-            return True
-        if any(doubt.contests(self.shown.own(line), self._values, value, graded, True) for line in beside.splitlines()):
-            return True
-        if doubt.RETRACTS.search(own) or doubt.REPORTS.search(own):
+        for word, other in self._values.items():
+            if other == value:
+                continue
+            if " " in word and word in folded:
+                return True
+            if graded and self.shown.holds(f"{word} {beside}"):
+                return True  # the prompt explains another grade in these words
+        for line in beside.splitlines():
+            begun = _BEGUN.match(line.casefold())
+            if begun and self._values.get(begun[1], value) != value:
+                return True
+            if doubt.contests(self.shown.own(line), self._values, value, graded, above=True):
+                return True
+        own, said = self.shown.own(beside).casefold(), self.filled.own(beside).casefold()
+        if not doubt.is_reason(own) or doubt.RETRACTS.search(own) or doubt.REPORTS.search(own):
             return True
         if not graded:
             if doubt.HEDGES.search(own) or _ANOTHER.search(own):
@@ -259,20 +244,21 @@ class SecondReading:
 
     def _of_object(self, text: str) -> int | None:
         """Return the verdict of a JSON object: its one key of a verdict, beside reasons only."""
-        entries = parse_object(text) or {}
-        verdicts = []
-        for name, entry in entries.items():
+        verdicts: list[object] = []
+        reasons: list[str] = []
+        for name, entry in (parse_object(text) or {}).items():
             if _VERDICT_KEY.fullmatch(name):
                 verdicts.append(entry)
-            elif not (_REASON_KEY.fullmatch(name) and isinstance(entry, str)):
+            elif _REASON_KEY.fullmatch(name) and isinstance(entry, str):
+                reasons.append(entry)
+            else:
                 return None
         if len(verdicts) != 1 or not isinstance(verdicts[0], (str, int)):
             return None
         if isinstance(verdicts[0], bool) and self.clauses.graded:
             return None
         value = self._values.get(" ".join(str(verdicts[0]).casefold().split()))
-        reasons = [entry for name, entry in entries.items() if entry and _REASON_KEY.fullmatch(name)]
-        if value is None or any(self._opposed(reason, value) for reason in reasons):
+        if value is None or any(reason and self._opposed(reason, value) for reason in reasons):
             return None
         return value
 
@@ -280,4 +266,6 @@ class SecondReading:
 def _without_label(line: str) -> str:
     """Return a reason without what announces it: ``(Note: …)``, ``Reason: …``."""
     reason, labels = _REASON_LABEL.subn("", line, count=1)
-    return reason.removesuffix(")") if labels and reason.count("(") < reason.count(")") else reason
+    if labels and reason.count("(") < reason.count(")"):
+        return reason.removesuffix(")")
+    return reason

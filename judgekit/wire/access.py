@@ -61,8 +61,12 @@ def origin(base_url: str) -> str:
     parts = _split(base_url)
     if parts is None:
         return ""
-    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
-    return f"{parts.scheme}://{host}" + ("" if parts.port is None else f":{parts.port}")
+    host = str(parts.hostname)
+    if ":" in host:
+        host = f"[{host}]"
+    if parts.port is not None:
+        host += f":{parts.port}"
+    return f"{parts.scheme}://{host}"
 
 
 def is_local(base_url: str) -> bool:
@@ -72,10 +76,13 @@ def is_local(base_url: str) -> bool:
 
 def variables_of(api_key_env: object, headers: object) -> list[str]:
     """Return the names of the environment variables that a key and headers are read from."""
-    names = [api_key_env] if isinstance(api_key_env, str) else []
-    for value in headers.values() if isinstance(headers, dict) else ():
-        if isinstance(value, str) and value.startswith(_FROM_ENV):
-            names.append(value.removeprefix(_FROM_ENV))
+    names: list[str] = []
+    if isinstance(api_key_env, str):
+        names.append(api_key_env)
+    if isinstance(headers, dict):
+        for value in headers.values():
+            if isinstance(value, str) and value.startswith(_FROM_ENV):
+                names.append(value.removeprefix(_FROM_ENV))
     return names
 
 
@@ -106,7 +113,9 @@ def header_problem(name: str, value: str) -> str | None:
         return variable_problem(value.removeprefix(_FROM_ENV))
     if _KEY_NAME.search(name) or _KEY_VALUE.search(value):
         return 'holds what looks like a key, and settings are stored and shown: put it in a variable, "env:NAME"'
-    return None if value.isascii() and value.isprintable() else "holds characters that no header has"
+    if not (value.isascii() and value.isprintable()):
+        return "holds characters that no header has"
+    return None
 
 
 def url_below(base_url: str, path: str) -> str:
@@ -135,11 +144,11 @@ def proxy_for(base_url: str) -> str | None:
 
 def _split(url: str) -> SplitResult | None:
     """Return the parts of an address, or None if it is not one of HTTP."""
-    try:
+    with suppress(ValueError):
         parts = urlsplit(url)
-        return parts if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 else None
-    except ValueError:
-        return None
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    return None
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

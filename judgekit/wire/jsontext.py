@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import orjson
@@ -11,7 +10,7 @@ import orjson
 from judgekit.errors import DataError
 
 _FEW_LEVELS = 100
-_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+_TOO_DEEP = "it is nested too deeply"
 
 
 def canonical(value: Any) -> bytes:
@@ -33,21 +32,32 @@ def _strict(value: Any) -> bytes:
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end."""
+    """Parse what a server sent: also ``NaN`` and halves of surrogate pairs, but nothing that is nested without end."""
     try:
         value = orjson.loads(text)
-        levels = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
-        if levels > _FEW_LEVELS:
+    except orjson.JSONDecodeError:
+        return _parsed_slowly(text)
+    marks = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
+    if sum(map(text.count, marks)) > _FEW_LEVELS:  # type: ignore[arg-type]  # marks are of the text's type
+        try:
             orjson.dumps(value)
-    except (orjson.JSONDecodeError, TypeError):
-        value = json.loads(_flattened(text), parse_int=_number)
-        whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
-        return json.loads(whole.decode("utf-16-le", "replace"))
+        except TypeError:
+            raise ValueError(_TOO_DEEP) from None
     return value
+
+
+def _parsed_slowly(text: str | bytes) -> Any:
+    """Parse what orjson refuses; halves of surrogate pairs become a replacement sign."""
+    try:
+        value = json.loads(text, parse_int=_number)
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    return json.loads(whole.decode("utf-16-le", "replace"))
 
 
 def at(value: Any, *path: str | int) -> Any:
@@ -66,21 +76,3 @@ def _number(digits: str) -> float:
         return int(digits)
     except ValueError:
         return float(digits)
-
-
-def _flattened(text: str | bytes) -> str:
-    """Return JSON with null in the place of each list and object below the 100th level."""
-    if isinstance(text, bytes):
-        text = text.decode(json.detect_encoding(text), "surrogatepass")
-    parts: list[str] = []
-    level = done = 0
-    for bracket in _BRACKET.finditer(text):
-        if bracket[0] in "[{":
-            level += 1
-            if level == _FEW_LEVELS + 1:
-                parts += (text[done : bracket.start()], "null")
-        elif bracket[0] in "]}":
-            if level == _FEW_LEVELS + 1:
-                done = bracket.end()
-            level -= 1
-    return "".join((*parts, text[done:]))

@@ -259,15 +259,16 @@ def _completion(status: int, body: Any, data: bytes) -> Response:
     if body is None and len(data) >= _FEW and _BINARY.match(data):
         # To ask again would pay for the same bytes again.
         return Refused(f"{status} with {len(data):,} bytes that are no text (they begin with {data[:8].hex(' ')})")
-    shown = f": {_short(text)}"
     if isinstance(body, dict):
-        return Retry(f"{status} with {problem}{'' if 'error' in problem else shown}", usage=tokens_used(body))
-    kind = "no whole JSON object"
+        if "error" not in problem:
+            problem += f": {_short(text)}"
+        return Retry(f"{status} with {problem}", usage=tokens_used(body))
     if not text.strip():
-        kind, shown = "nothing", ""
-    elif text.lstrip().startswith("<"):
+        return Retry(f"{status} with nothing where a chat completion should be")
+    kind = "no whole JSON object"
+    if text.lstrip().startswith("<"):
         kind = "an HTML page (login?)"
-    return Retry(f"{status} with {kind} where a chat completion should be{shown}")
+    return Retry(f"{status} with {kind} where a chat completion should be: {_short(text)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +297,9 @@ class _Error:
 
     @classmethod
     def _plain(cls, text: str, code: str = "", param: Any = None) -> _Error:
-        named = "" if str(param or "").casefold() in _NO_PARAM else re.split(r"[.\[]", str(param))[0]
+        named = re.split(r"[.\[]", str(param or ""))[0]
+        if named.casefold() in _NO_PARAM:
+            named = ""
         if place := _LOCATION.search(text):  # FastAPI's detail, written as Python would
             own = " ".join(said for _, said in _SAID.findall(text))
             return cls(_short(text), code, named or place[1], own)
@@ -312,10 +315,14 @@ class _Error:
             message, location = at(entry, "msg"), at(entry, "loc")
             if not isinstance(message, str):
                 continue
-            path = [str(step) for step in location if step != "body"] if isinstance(location, list) else []
-            param = param or "".join(path[:1])
             messages.append(message)
-            sentences.append(f"{'.'.join(path)}: {message}" if path else message)
+            path: list[str] = []
+            if isinstance(location, list):
+                path = [str(step) for step in location if step != "body"]
+            if path:
+                param = param or path[0]
+                message = f"{'.'.join(path)}: {message}"
+            sentences.append(message)
         return cls(_short("; ".join(sentences) or str(detail)), code, param, " ".join(messages))
 
     @property
@@ -325,12 +332,12 @@ class _Error:
     def named(self, params: Collection[str]) -> str | None:
         """Return the parameter of the body that the error is about; what it names itself goes before what it says."""
         candidates = set(params) - _FIXED
-        if self.param:
-            return self.param if self.param in candidates else None
+        if self.param in candidates:
+            return self.param
         places: list[tuple[int, str]] = []
-        for param in candidates:
-            quote = "['\"`]" if param in _AMBIGUOUS else r"\b"
-            place = re.search(f"{quote}{re.escape(param)}{quote}", self.words)
+        for param in () if self.param else candidates:
+            edge = "['\"`]" if param in _AMBIGUOUS else r"\b"
+            place = re.search(f"{edge}{re.escape(param)}{edge}", self.words)
             if place is not None:
                 places.append((place.start(), param))
         return min(places)[1] if places else None
@@ -340,7 +347,9 @@ def _short(text: str) -> str:
     if text.lstrip().startswith("<"):
         text = re.sub(r"<[^>]*>", " ", text)
     plain = " ".join(text.split())
-    return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "…"
+    if len(plain) > _SHOWN:
+        return plain[:_SHOWN] + "…"
+    return plain
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -350,10 +359,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = float(headers.get(name, "")) * scale
             if math.isfinite(seconds):
                 return max(0.0, seconds)
-    until, now = (_date(headers.get(name, "")) for name in ("retry-after", "date"))
+    until = _date(headers.get("retry-after", ""))
     if until is None:
         return None
-    return max(0.0, until - (time.time() if now is None else now))  # by the server's own clock, which may be wrong
+    now = _date(headers.get("date", ""))  # by the server's own clock, which may be wrong
+    if now is None:
+        now = time.time()
+    return max(0.0, until - now)
 
 
 def _date(text: str) -> float | None:

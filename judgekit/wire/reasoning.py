@@ -71,10 +71,14 @@ def plain_reply(text: str, thinks: bool = False) -> str | None:
         return None
     channels = [found["name"].casefold() for found in _CHANNEL.finditer(before)]
     if channels:
-        final = _FINAL.search(before) if channels.count("final") == 1 and before.lstrip().startswith("<|") else None
-        return rest if final and not _quotes(before[: final.start()]) else None
+        final = _FINAL.search(before)
+        if final is None or channels.count("final") != 1 or not before.lstrip().startswith("<|"):
+            return None
+        return None if _quotes(before[: final.start()]) else rest
     if before.lstrip().startswith(_LEAKED):
-        return rest if before.count(_LEAKED_FINAL) == 1 and _LEAKED_START.search(before) else None
+        if before.count(_LEAKED_FINAL) == 1 and _LEAKED_START.search(before):
+            return rest
+        return None
     tags = list(_BLOCK.finditer(before))
     closes = [tag for tag in tags if tag.lastindex]
     opened = not closes or (tags[0] is not closes[0] and not _BEGIN.sub("", before[: tags[0].start()]).strip())
@@ -94,7 +98,8 @@ def _without_blocks(text: str, tags: re.Pattern[str]) -> str:
     begun: int | None = None
     for tag in tags.finditer(text):
         if tag.lastindex is None:
-            begun = tag.start() if begun is None else begun
+            if begun is None:
+                begun = tag.start()
         elif begun is None:
             blanks = [(0, tag.end())]
         else:
@@ -132,7 +137,9 @@ def _final_channel(text: str) -> str:
     elif text.lstrip().startswith(_LEAKED) and _LEAKED_FINAL in text:
         # Servers that drop the control tokens leave the names of the channels behind.
         begin = text.rfind(_LEAKED_FINAL) + len(_LEAKED_FINAL)
-    return blanked(text, [(0, begin)]) if begin else text
+    if begin:
+        return blanked(text, [(0, begin)])
+    return text
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -119,12 +119,17 @@ class Endpoint:
     def __post_init__(self) -> None:
         for name, problem in self._problems():
             raise ConfigError(problem, key=f"endpoints.{self.name}.{name}")
-        code = "" if self.target is None else self._code()
+        version = ""
+        if self.target is not None:
+            version = self._code()
+        if self.revision:
+            version = f"revision {self.revision}"
         if self.application and not self.model.strip():
             object.__setattr__(self, "model", UNDECLARED)
-        whom = self.namespace or self.base_url.rstrip("/")
-        version = f"revision {self.revision}" if self.revision else code
-        object.__setattr__(self, "identity", f"{whom} ({version})" if version else whom)
+        identity = self.namespace or self.base_url.rstrip("/")
+        if version:
+            identity += f" ({version})"
+        object.__setattr__(self, "identity", identity)
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
@@ -141,8 +146,8 @@ class Endpoint:
         else:
             if not self.model.strip():
                 yield "model", "model is empty"
-            problem = None if self.built_in else address_problem(self.base_url)
-            if problem is not None:
+            problem = address_problem(self.base_url)
+            if problem is not None and not self.built_in:
                 yield "base_url", problem
         yield from self._unsendable()
         if self.concurrency < 1:
@@ -173,9 +178,10 @@ class Endpoint:
             problem = header_problem(name, value)
             if problem is not None:
                 yield f"headers.{name}", problem
-        problem = None if self.api_key_env is None else variable_problem(self.api_key_env)
-        if problem is not None:
-            yield "api_key_env", problem
+        if self.api_key_env is not None:
+            problem = variable_problem(self.api_key_env)
+            if problem is not None:
+                yield "api_key_env", problem
         try:
             canonical(params)
         except (TypeError, ValueError) as error:
@@ -302,7 +308,10 @@ def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: 
     body: dict[str, Any] = {"model": model, SHOWN[api]: list(messages), **fields}
     if api == "completions":
         # What a base model goes on with is what follows the cue.
-        parts = [f"{_CUE} {m['content']}" if m["role"] == "assistant" else str(m["content"]) for m in messages]
+        parts: list[str] = []
+        for message in messages:
+            text = str(message["content"])
+            parts.append(f"{_CUE} {text}" if message["role"] == "assistant" else text)
         body["prompt"] = "\n\n".join([*parts, _CUE])
         top = body.pop("top_logprobs", None)
         if body.pop("logprobs", None) is not None and top is not None:
@@ -312,8 +321,9 @@ def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: 
 
 def shown_text(body: Mapping[str, Any]) -> str:
     """Return the text that a request shows the model, of whatever API it is."""
-    shown = next((body[name] for name in SHOWN.values() if name in body), "")
-    return shown if isinstance(shown, str) else "\n".join(str(message.get("content")) for message in shown)
+    if "prompt" in body:
+        return str(body["prompt"])
+    return "\n".join([str(message.get("content")) for message in body.get("messages", ())])
 
 
 def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
@@ -412,9 +422,14 @@ def _paired(logprobs: Any) -> dict[str, Any] | None:
 
 def _joined(content: Any) -> str:
     """Return the text of a content that comes in parts, without the parts that are thinking."""
-    parts = content if isinstance(content, list) else ()
-    texts = [at(part, "text") for part in parts if at(part, "type") == "text"]
-    return "".join(text for text in texts if isinstance(text, str))
+    if not isinstance(content, list):
+        return ""
+    texts: list[str] = []
+    for part in content:
+        text = at(part, "text")
+        if at(part, "type") == "text" and isinstance(text, str):
+            texts.append(text)
+    return "".join(texts)
 
 
 def tokens_used(body: Any) -> tuple[int, int] | None:
@@ -422,9 +437,11 @@ def tokens_used(body: Any) -> tuple[int, int] | None:
     try:
         usage = body["usage"]
         prompt, completion = usage["prompt_tokens"], usage.get("completion_tokens") or 0
-        return (int(prompt), int(completion)) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
+        if 0 <= prompt < _MANY and 0 <= completion < _MANY:
+            return int(prompt), int(completion)
     except (AttributeError, KeyError, TypeError):
-        return None
+        pass
+    return None
 
 
 @dataclass(frozen=True, slots=True)

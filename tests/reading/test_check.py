@@ -38,13 +38,6 @@ def test_a_capable_server_passes_everything() -> None:
     assert {body.get("temperature") for body in transport.sent} == {0, None}
 
 
-def test_a_base_model_is_found_at_the_other_api_and_stopped_behind_its_line() -> None:
-    base = Scripted(200, b'{"choices": [{"text": "Yes", "finish_reason": "stop"}]}')
-    transport = ScriptedTransport(lambda body: base if "prompt" in body else error(404, "No chat here."))
-    assert run_sync(check_endpoint(HERE, transport))[1].detail.endswith('Use api = "completions" (--api completions)')
-    assert [body.get("stop") for body in transport.sent] == [None, ["\n"]]
-
-
 def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:
     found = checks("Yes")
     assert found["log-probabilities"] == ("no", "accepted, but the reply has none")
