@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
@@ -57,18 +56,19 @@ from judgekit.wire.types import (
 )
 
 _NEVER_CONNECTED_RETRIES: Final = 2
-_FIRST_ALIKE: Final = 8
-_LATER_ALIKE: Final = 20
+_FIRST_FAILURES: Final = 8
+_LATER_FAILURES: Final = 20
 _LONGEST: Final = 60
 _REJECTION_STATUSES: Final = frozenset({400, 422, 500, 501})
-_REJECTED_ALIKE: Final = 50
-_REJECTED_LATER: Final = 200
+_FIRST_REJECTIONS: Final = 50
+_LATER_REJECTIONS: Final = 200
+"""So many requests in a row may fail, or be rejected, before a model's first reply and later. A server that never
+answered has a fault of its own, but of 200 prompts a proven one may well reject all."""
+
 _PAID_IN_VAIN: Final[Mapping[type[OSError], str]] = {MalformedHeadError: MALFORMED, TooLargeError: OVERSIZED}
 """Replies that came and cannot be read."""
 
 _NO_KEY: Final = "no key was sent: name the variable that holds it with api_key_env"
-_VARYING: Final = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
-"""What differs between messages that say the same: numbers, request ids, what is quoted."""
 
 
 @dataclass
@@ -148,7 +148,7 @@ class Client:
         self.connected = self._looked = False
         self._readying: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._streak, self._signature = 0, ""
+        self._given_up = self._rejected = 0
         self.limiter.join(self.begin)
 
     def begin(self) -> None:
@@ -227,7 +227,7 @@ class Client:
     def answered(self) -> None:
         """Note a reply."""
         self.quirks.replies += 1
-        self._streak = 0
+        self._given_up = self._rejected = 0
         self.limiter.succeeded()
 
     def failed(self, failure: Retry, patience: Patience) -> None:
@@ -245,30 +245,27 @@ class Client:
 
     def given_up(self, request: Request, patience: Patience) -> Failure:
         """Return the failure of a request that has no tries left."""
-        reason = patience.last.reason
-        signature, enough = reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
-        if not self.proven:
-            # Nothing was ever answered, so that all failures are alike, whatever the server says each time.
-            signature, enough = "", _FIRST_ALIKE
-        return self._failure(request, Refused(reason + patience.told), signature, enough)
+        enough: float = _FIRST_FAILURES
+        if self.proven:
+            enough = max(_LATER_FAILURES, 2 * self.endpoint.concurrency)
+        self._given_up += 1
+        refused = Refused(patience.last.reason + patience.told)
+        return self._failure(request, refused, self._given_up, enough)
 
     def rejected(self, request: Request, refused: Refused) -> Failure:
         """Return the failure of a rejected request. It cost nothing, and a re-run asks it again."""
-        enough: float = _REJECTED_ALIKE
+        enough: float = _FIRST_REJECTIONS
         if self.proven:
-            enough = max(_REJECTED_LATER, self.quirks.replies)
+            enough = max(_LATER_REJECTIONS, self.quirks.replies)
             if refused.plain:
                 enough = inf  # any number of prompts may be too long
-        return self._failure(request, refused, refused.reason, enough)
+        self._rejected += 1
+        return self._failure(request, refused, self._rejected, enough)
 
-    def _failure(self, request: Request, refused: Refused, signature: str, enough: float) -> Failure:
-        """Return a failure; stop the run if ``enough`` in a row were alike."""
-        signature = _VARYING.sub("", signature)
-        if signature != self._signature:
-            self._signature, self._streak = signature, 0
-        self._streak += 1
-        if self._streak >= enough:
-            raise self.stopped(f"{self._streak} requests in a row failed in the same way: {refused.reason}")
+    def _failure(self, request: Request, refused: Refused, in_a_row: int, enough: float) -> Failure:
+        """Return a failure; stop the run if ``enough`` came with no reply between them."""
+        if in_a_row >= enough:
+            raise self.stopped(f"{in_a_row} requests in a row failed, the last one with: {refused.reason}")
         return Failure(request.key, refused.status, self.secret.cut(refused.reason))
 
 

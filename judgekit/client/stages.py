@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judgekit.wire.types import Outcome, Program, Request, most_requests
-
-if TYPE_CHECKING:
-    pass
 
 StageUnit = tuple[Program[Any], Any]
 """A unit and the program (a labeler, the answerer, a metric of imported answers) that says what it needs."""

@@ -220,8 +220,6 @@ class OpenAITransport:
             # over aiohttp a refused connection, too, is a ConnectTimeout
             if isinstance(problem.__cause__, (httpx.ConnectError, httpx.ConnectTimeout)):
                 raise NotConnectedError(str(problem.__cause__) or f"no answer within {_CONNECT_S:g} s") from None
-            if _says_malformed(problem.__cause__):
-                raise MalformedHeadError(str(problem.__cause__)) from None
             if isinstance(problem, openai.APITimeoutError):
                 raise TimeoutError from None
             raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
@@ -236,15 +234,6 @@ class OpenAITransport:
         for transport in (http._transport, *http._mounts.values()):
             if transport is not None:
                 await transport.aclose()
-
-
-def _says_malformed(problem: BaseException | None) -> bool:
-    """Return whether httpx raised an error because h11 refused the headers; a cut connection is no error of h11's."""
-    while problem is not None:
-        if type(problem).__module__.startswith("h11."):
-            return True
-        problem = problem.__cause__ or problem.__context__
-    return False
 
 
 RECORDING: Final = Path(__file__).resolve().parent.parent / "sample" / "replies.jsonl.gz"

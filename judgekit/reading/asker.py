@@ -81,8 +81,7 @@ class Asker:
             fields.pop("max_tokens", None)
         fields.update(own)
         room = next((room for room in _ROOMS if room in fields), "max_tokens")
-        tokens = int(fields.get(room) or _ROOM)
-        return fields, {**fields, room: GROWTH * tokens}
+        return fields, {**fields, room: GROWTH * int(fields.get(room) or _ROOM)}
 
     @cached_property
     def _held(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -168,9 +167,13 @@ def next_wave(asked: Sequence[tuple[Asker, int]], values: Values, replies: Seque
         return [asker.request(text, sample=sample) for (asker, sample), text in zip(asked, values(), strict=True)]
     if len(replies) > len(asked):
         return []
-    unsettled = _unsettled([asker for asker, _ in asked], values, replies)
-    texts = values() if unsettled else ()
-    return [asked[i][0].again(texts[i], replies[i], sample=asked[i][1]) for i in unsettled]
+    places = _unsettled([asker for asker, _ in asked], values, replies)
+    texts = values() if places else ()
+    requests: list[Request] = []
+    for place in places:
+        asker, sample = asked[place]
+        requests.append(asker.again(texts[place], replies[place], sample=sample))
+    return requests
 
 
 def merge_waves(

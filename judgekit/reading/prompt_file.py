@@ -200,15 +200,9 @@ def _check_messages(file: _File, path: Path) -> None:
         raise ConfigError("is what each of {passages} is made of, and shows the document as {doc}", path, "passage")
     if IN_PASSAGE.search(file.system + file.user):
         raise ConfigError("shows a document: {doc} and its columns stand in passage", path, "user")
-    answers_passages = file.kind == "answer" and "passages" in shown
-    if answers_passages and not file.closed_book:
+    if file.kind == "answer" and "passages" in shown and not file.closed_book:
         reason = "is missing: the prompt to use where there is no document, e.g. closed-book"
         raise ConfigError(reason, path, "closed_book")
-    for key, sibling in (("closed_book", file.closed_book), ("merge", file.merge)):
-        if sibling and not answers_passages:
-            raise ConfigError("makes sense only for an answer prompt with {passages}", path, key)
-    if file.guideline and file.kind != "judge":
-        raise ConfigError("is for people who grade passages, so for a judge prompt", path, "guideline")
 
 
 def _check_output(file: _File, output: Output, path: Path) -> None:

@@ -142,9 +142,11 @@ class Prompt:
 
     def messages(self, values: Mapping[str, str]) -> list[dict[str, str]]:
         """Return the chat messages with the placeholders filled in; values must be `neutral` already."""
-        templates = (("system", self.system), ("user", self.user))
-        filled = ((role, PLACEHOLDER.sub(lambda name: values[name[1]], text)) for role, text in templates if text)
-        return [{"role": role, "content": text} for role, text in filled]
+        messages: list[dict[str, str]] = []
+        for role, template in (("system", self.system), ("user", self.user)):
+            if template:
+                messages.append({"role": role, "content": PLACEHOLDER.sub(lambda name: values[name[1]], template)})
+        return messages
 
 
 def neutral(text: str) -> str:

@@ -114,11 +114,14 @@ class Form:
     @cached_property
     def values(self) -> Mapping[str, int]:
         """The value of each word, case-folded."""
-        parts = [set(_words(word)) for word, _ in self.others]
-        others = [
-            one for one, own in zip(self.others, parts, strict=True) if sum(map(own.issubset, parts)) == 1 or not own
-        ]
-        return {_plain(word): value for word, value in (*others, *self.options)}
+        values: dict[str, int] = {}
+        words_of = [set(re.findall(r"\w+", word.casefold())) for word, _ in self.others]
+        for (word, value), own in zip(self.others, words_of, strict=True):
+            if not own or sum(map(own.issubset, words_of)) == 1:
+                values[_plain(word)] = value
+        for word, value in self.options:
+            values[_plain(word)] = value
+        return values
 
     @cached_property
     def ends(self) -> tuple[int, int]:
@@ -148,7 +151,9 @@ class Form:
     @cached_property
     def wanted(self) -> str:
         """The verdicts in words: ``Yes or No``, ``0, 1, 2 or 3``."""
-        words = ["true", "false"] if self.keys and "true" in self.values else [word for word, _ in self.options]
+        words = [word for word, _ in self.options]
+        if self.keys and "true" in self.values:
+            words = ["true", "false"]
         if len(words) > _MANY and all(map(_is_number, words)):
             return f"a whole number from {words[0]} to {words[-1]}"
         return " or ".join([", ".join(words[:-1]), words[-1]])
@@ -168,20 +173,27 @@ class Form:
         Steps are free text, so only what asks for the line alone is held to it.
         """
         words = [word for word, _ in self.options]
+        if self.keys:
+            schema = {"name": "verdict", "strict": True, "schema": self._schema(words, verdict_alone=again)}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
         if self.label:
-            return {"structured_outputs": {"choice": [f"{self.label}: {word}" for word in words]}} if again else {}
-        if not self.keys:
-            return {"structured_outputs": {"choice": words}} if words else {}
-        verdict: dict[str, Any] = {"type": "string", "enum": words}
+            words = [f"{self.label}: {word}" for word in words] if again else []
+        return {"structured_outputs": {"choice": words}} if words else {}
+
+    def _schema(self, words: list[str], verdict_alone: bool) -> dict[str, Any]:
+        """Return the JSON schema of an object with the declared keys, in their order."""
+        properties: dict[str, Any] = {}
+        if not verdict_alone:
+            properties = {key: {"type": "string"} for key in self.keys[:-1]}
         if "true" in self.values:
-            verdict = {"type": "boolean"}
+            verdict: dict[str, Any] = {"type": "boolean"}
         elif all(map(_is_number, words)):
-            verdict = {"type": "integer", "enum": [int(word) for word in words]}
-        others = () if again else self.keys[:-1]
-        properties = {**{key: {"type": "string"} for key in others}, self.keys[-1]: verdict}
-        schema = {"type": "object", "properties": properties, "required": list(properties)}
-        held = {"name": "verdict", "strict": True, "schema": {**schema, "additionalProperties": False}}
-        return {"response_format": {"type": "json_schema", "json_schema": held}}
+            verdict = {"type": "integer", "enum": list(map(int, words))}
+        else:
+            verdict = {"type": "string", "enum": words}
+        properties[self.keys[-1]] = verdict
+        required = list(properties)
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
     @cached_property
     def step(self) -> re.Pattern[str]:
@@ -218,8 +230,9 @@ def stated(
         return verdict  # most replies are in the form that was asked for, and are read without what was filled in
     filled = values()
     if isinstance(verdict, Verdict):
-        if any(Shown(text).holds(verdict.words) for text in _shown(prompt, verdict, filled)):
-            return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
+        for text in _shown(prompt, verdict, filled):
+            if Shown(text).holds(verdict.words):
+                return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
         return verdict
     if not filled:
         return verdict
@@ -278,21 +291,22 @@ def read(text: str, form: Form, thinks: bool = False, own: Callable[[str], str] 
     said = plain_reply(text, thinks)
     if said is None:
         shown = " ".join(text.split())[:80]
-        hint = "" if thinks or "/" not in text else " (if the model thinks in its replies, set thinks = true)"
+        hint = ""
+        if "/" in text and not thinks:
+            hint = " (if the model thinks in its replies, set thinks = true)"
         return Unread(Status.UNPARSED, f"what of the reply is reasoning cannot be told: {shown!r}{hint}")
     verdict = None
-    if form.keys or form.label:
-        verdict = (_object if form.keys else _last_line)(said, form, own)
+    if form.keys:
+        verdict = _object(said, form, own)
+    elif form.label:
+        verdict = _last_line(said, form, own)
     verdict = verdict or _whole(said, form)
     if verdict is not None:
         return verdict
-    shown = " ".join(said.split())
-    what = f"is not in the form that was asked for: {shown[:80]!r}" if shown else "is empty"
-    return Unread(Status.UNPARSED, f"the reply {what} (expected {form.wanted if form.options else 'nothing'})")
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+    problem = "is empty"
+    if said.strip():
+        problem = f"is not in the form that was asked for: {' '.join(said.split())[:80]!r}"
+    return Unread(Status.UNPARSED, f"the reply {problem} (expected {form.wanted if form.options else 'nothing'})")
 
 
 def unfenced(text: str) -> str:
@@ -334,12 +348,15 @@ def _object(text: str, form: Form, own: Callable[[str], str]) -> Verdict | None:
     if others and (not entries.keys() <= {*others, key} or next(reversed(entries)) != key):
         return None  # a reason behind its verdict may take it back
     verdict = entries.pop(key)
-    names, texts = names_and_texts(entries)
-    if not isinstance(verdict, (str, int)) or any(key in name and name not in others for name in names):
+    if not isinstance(verdict, (str, int)):
         return None
     value = form.values.get(_plain(str(verdict)))  # a truth value is True or False
     if value is None:
         return None
+    names, texts = names_and_texts(entries)
+    for name in names:
+        if key in name and name not in others:
+            return None
     for beside in (*names, *texts):
         if contests(own(beside), form.values, value, form.graded, above=bool(others)):
             return None

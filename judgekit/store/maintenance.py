@@ -28,8 +28,6 @@ from judgekit.wire.types import SHOWN
 
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000
-_GONE: Final = "input"
-"""What OpenAI's responses show: their replies, which earlier versions paid for, stay and can be forgotten."""
 
 
 @dataclass
@@ -109,7 +107,7 @@ def _model(text: str) -> str:
 
 def _shown(record: Record) -> Iterator[str]:
     """Yield all texts that a request shows the model."""
-    for name in (*SHOWN.values(), _GONE):
+    for name in SHOWN.values():
         yield from _texts(member(record.body, name))
 
 
@@ -175,8 +173,6 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
 
 
 def _check_reply(record: Record) -> None:
-    if member(record.body, _GONE) is not None:
-        return
     problem = unusable(parse_json(record.reply or ""))
     if problem is not None:
         raise ValueError(f"its reply is not a chat completion: {problem}")

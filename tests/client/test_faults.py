@@ -12,7 +12,6 @@ from email.utils import formatdate
 from typing import Any
 from uuid import uuid4
 
-import openai
 import pytest
 
 from judgekit.data.tables import Status
@@ -92,7 +91,7 @@ HEADS = {
 
 @pytest.mark.parametrize(
     ("head", "transport"),
-    [*((head, transport) for head in HEADS for transport in ("http", "openai")), ("signed content-length", "httpx")],
+    [(head, transport) for head in HEADS for transport in ("http", "openai")],
 )
 def test_headers_that_no_client_accepts_cost_one_request_and_say_what_to_mend(head, transport):
     class Malformed(Handler):
@@ -104,8 +103,7 @@ def test_headers_that_no_client_accepts_cost_one_request_and_say_what_to_mend(he
             self.close_connection = True
 
     url = serve(Malformed)
-    own = openai.AsyncOpenAI(base_url=url, api_key="none", http_client=openai.DefaultAsyncHttpxClient())
-    run = Run(url, UNITS[:1], transport=own if transport == "httpx" else transport, max_retries=5)
+    run = Run(url, UNITS[:1], transport=transport, max_retries=5)
     (text,) = run.texts
     assert "its HTTP headers are malformed (" in text
     assert "Mend the server, or the proxy" in text
@@ -178,7 +176,7 @@ def test_a_server_that_goes_down_for_good_stops_the_run(fault_server):
     units = [f"unit {i}" for i in range(300)]
     fault_server.answer = lambda body, seen: error(500, "Out of memory.") if len(fault_server.seen) > 50 else "yes"
     run = Run(fault_server.base_url, units, max_retries=1, concurrency=4)
-    assert "20 requests in a row failed in the same way" in str(run.error)
+    assert "20 requests in a row failed" in str(run.error)
     assert "Out of memory." in str(run.error)
     assert len(run.outcomes) >= 50
 

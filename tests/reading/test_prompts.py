@@ -136,7 +136,6 @@ def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
 
 BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'
 ANSWER = BASE.replace("judge", "answer")
-CLOSED = 'closed_book = "closed-book"\n'
 YES = '[output]\ntype = "yes/no"\n'
 GRADES = BASE + '[output]\ntype = "grade"\n'
 
@@ -161,7 +160,6 @@ GRADES = BASE + '[output]\ntype = "grade"\n'
             BASE.replace("{question}", "{question} {doc.date}") + YES,
             r"\[user\] shows a document: \{doc\} and its columns",
         ),
-        (BASE + CLOSED + YES, "makes sense only for an answer prompt"),
         (ANSWER + '[output]\ntype = "short"', r"\[closed_book\] is missing"),
         (GRADES + 'names = ["x"]', "at least two distinct texts"),
         (GRADES + 'names = ["x", "X"]', "must be distinct texts"),

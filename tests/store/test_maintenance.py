@@ -174,15 +174,6 @@ def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(empty, how)
     assert (found.replies, found.waiting) == ([mine.key], [])
 
 
-def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(empty):
-    body = canonical({"input": [{"role": "user", "content": SHOWN}], "model": "judge"}).decode()
-    key = identity(JUDGE.identity, 0, body.encode())
-    reply = json.dumps({"status": "completed", "output": []})
-    empty.put_many([Record(key, JUDGE.identity, 0, body, None, reply, None, NOW)])
-    assert verify(empty).ok
-    assert find(empty, query=neutral(QUESTION)).replies == [key]
-
-
 def test_all_conditions_must_hold(empty):
     old, new = record("a", days=40), record("b", days=2)
     third, renamed = record("c", model="other", says="other", days=40), record("d", says="judge-2")
