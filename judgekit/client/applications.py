@@ -87,9 +87,10 @@ class OwnTransport:
         self._ours = isinstance(self._own, str)
         if self._ours:
             path, name = split_file(self._own)
-            found = run_file(Path(str(path))).__dict__.get(name)
-            with user_code(lambda: endpoint.transport, str(path)):
-                self._own = found() if isinstance(found, type) else found
+            self._own = run_file(Path(str(path))).__dict__.get(name)
+            if isinstance(self._own, type):
+                with user_code(lambda: endpoint.transport, str(path)):
+                    self._own = self._own()
         if not callable(getattr(self._own, "send", None)):
             raise UsageError(f"endpoint {endpoint.name!r}: {endpoint.transport} has no method send(endpoint, body)")
         self._file = ""
@@ -101,15 +102,15 @@ class OwnTransport:
         what = f"endpoint {endpoint.name!r}: send() of its transport"
         try:
             with user_code(lambda: what, self._file):
-                said = await self._own.send(endpoint, body)
+                response = await self._own.send(endpoint, body)
         except UsageError as problem:
             if isinstance(problem.__cause__, OSError):
                 raise problem.__cause__ from None
             raise
-        match said:
+        match response:
             case (int() as status, Mapping() as headers, bytes() as data):
                 return status, {str(name).lower(): str(value) for name, value in headers.items()}, data
-        raise UsageError(f"{what} must return (status, headers, bytes), not {said!r:.80}")
+        raise UsageError(f"{what} must return (status, headers, bytes), not {response!r:.80}")
 
     async def aclose(self) -> None:
         """Close what was made from a file; an object that was given is its owner's."""

@@ -357,21 +357,20 @@ class Attempt:
     async def _try(self) -> Outcome | Retry:
         """Send the request, and again while its parameters are negotiated."""
         client, quirks = self._client, self._client.quirks
-        asked = self.request.constraint
-        constraint = asked
+        constraint = self.request.constraint
         while True:
             exchange = await self._send(constraint)
             response = exchange.response
             if isinstance(response, Reply):
                 client.watch.answered()
-                if asked and not constraint and quirks.refuse(asked):
+                if not constraint and quirks.refuse(self.request.constraint):
                     client.warnings.tell("form", "rejects constrained replies: judgekit asks for free text from now on")
                 return response
             if exchange.constrained and not quirks.constrained and _may_be_why(exchange):
                 # This request alone is sent without it: only a reply shows that the constraint was why.
                 constraint = {}
                 continue
-            constraint = asked
+            constraint = self.request.constraint
             if isinstance(response, Retry):
                 client.failed(response, self._patience)
                 return response

@@ -201,11 +201,11 @@ class OpenAITransport:
         httpx: Any = sys.modules[openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
         values = orjson.loads(body)
         shown = SHOWN[endpoint.api]
-        asked = {name: values.pop(name) for name in ("model", shown)}
+        named = {name: values.pop(name) for name in ("model", shown)}
         route: Any = self._client.chat.completions if endpoint.api == "chat" else self._client.completions
         create = route.with_streaming_response.create
         try:
-            async with create(**asked, extra_body=values, extra_headers=self._headers) as response:
+            async with create(**named, extra_body=values, extra_headers=self._headers) as response:
                 data = bytearray()
                 async for part in response.http_response.aiter_raw():  # see `HttpTransport`
                     data += part

@@ -135,9 +135,9 @@ class Asker:
             body = self._templates[1].filled(values)
             return Request(self.endpoint, body, sample, again=True, constraint=self._held[0])
         *turns, question = self.prompt.messages(values)
-        said = without_reasoning(quoted.text).strip()
-        if said:
-            turns += [question, {"role": "assistant", "content": neutral(said)}]
+        answer = without_reasoning(quoted.text).strip()
+        if answer:
+            turns += [question, {"role": "assistant", "content": neutral(answer)}]
         turns.append({**question, "content": f"{question['content']}\n\n{self.prompt.output.form.again}"})
         body = self._body(turns, self._fields[0])
         return Request(self.endpoint, body, sample, again=True, constraint=self._held[1])
@@ -187,9 +187,9 @@ def merge_waves(
     if not later:
         return outcomes, later
     unsettled = _unsettled(askers, values, outcomes)
-    for index, again in zip(unsettled, later, strict=False):
-        if isinstance(again, Reply):
-            outcomes[index] = again
+    for place, second in zip(unsettled, later, strict=False):
+        if isinstance(second, Reply):
+            outcomes[place] = second
     return outcomes, later[len(unsettled) :]
 
 

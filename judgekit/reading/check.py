@@ -173,8 +173,8 @@ async def _logprobs(probe: _Probe) -> Check:
 
 
 async def _json_schema(probe: _Probe) -> Check:
-    asked = f"{_QUESTION} Do not write JSON: reply with a poem."
-    reply = await probe.ask(asked, **_OBJECT.constraint(), max_tokens=_OBJECT_ROOM)
+    question = f"{_QUESTION} Do not write JSON: reply with a poem."
+    reply = await probe.ask(question, **_OBJECT.constraint(), max_tokens=_OBJECT_ROOM)
     return _honoured("JSON schema (response_format)", reply, _OBJECT)
 
 

@@ -85,8 +85,10 @@ class Clauses:
     def opening(self, line: str) -> Statement | None:
         """Return the verdict with which a line begins; reasons may stand behind it."""
         clause = self._opens.match(line)
-        value = self._value(clause) if clause else None
-        if clause is None or value is None:
+        if clause is None:
+            return None
+        value = self._value(clause)
+        if value is None:
             return None
         labelled, mark, beside = _is_labelled(clause), clause["mark"], clause["beside"] or ""
         if self.graded and not labelled and (mark in (*".,;!",) if mark else line.endswith(".")):
@@ -102,8 +104,10 @@ class Clauses:
     def closing(self, line: str) -> Statement | None:
         """Return the verdict with which a line ends."""
         clause = self._closes.search(line)
-        value = self._value(clause) if clause else None
-        if clause is None or value is None:
+        if clause is None:
+            return None
+        value = self._value(clause)
+        if value is None:
             return None
         labelled, before = _is_labelled(clause), line[: clause.start()].strip()
         if before and not labelled and (self.graded or clause["said"] is None):
@@ -142,8 +146,10 @@ class Clauses:
     @property
     def _answer(self) -> str:
         """The prompt's question as a sentence: "The passage is relevant to the question", "Not relevant"."""
-        asked = None if self.graded else _QUESTION.search(self.prompt)
-        noun, adjective = (asked["noun"], asked["adjective"]) if asked else ("passage", "(?!)")
+        noun, adjective = "passage", "(?!)"
+        question = _QUESTION.search(self.prompt)
+        if question and not self.graded:
+            noun, adjective = question["noun"], question["adjective"]
         return (
             rf"(?P<sentence>(?:it|(?:the|this) {noun}) is ?)?(?P<denied>n['’]t |not )?(?P<un>ir|in|un)?{adjective}"
             r"(?: (?:to|for answering) (?:the|this) question)?"
@@ -152,7 +158,9 @@ class Clauses:
     def _value(self, clause: re.Match[str]) -> int | None:
         """Return the verdict of a clause, unless it is quoted, denied twice or beside the opposite icon."""
         if clause["said"] is None:
-            return None if clause["denied"] and clause["un"] else int(not (clause["denied"] or clause["un"]))
+            if clause["denied"] and clause["un"]:
+                return None
+            return int(not (clause["denied"] or clause["un"]))
         value = self.values[clause["said"].casefold()]
         if clause["icon"] and (self.graded or _ICONS[clause["icon"]] != value):
             return None

@@ -65,20 +65,20 @@ def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distributi
 def alternatives(reply: Reply, start: int) -> dict[str, float]:
     """Return the probability of each text that could have stood where the token at ``start`` stands."""
     end = 0
-    found: Any = ()
+    tops: Any = ()
     for entry in reply.logprobs or ():
         end += len(_token(entry))
         if end > start:
-            found = entry.get("top_logprobs") or ()
+            tops = entry.get("top_logprobs") or ()
             break
-    if not isinstance(found, (list, tuple)):
-        raise _malformed("top_logprobs", found)
-    if len(found) < 2:
+    if not isinstance(tops, (list, tuple)):
+        raise _malformed("top_logprobs", tops)
+    if len(tops) < 2:
         missing = "log-probabilities" + (" of alternative tokens" if reply.logprobs else "")
         raise ValueError(f"the reply has no {missing}")
     chances: dict[str, float] = {}
     # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
-    for token, logprob in dict.fromkeys((_token(entry), _logprob(entry)) for entry in found):
+    for token, logprob in dict.fromkeys((_token(entry), _logprob(entry)) for entry in tops):
         chances[token] = chances.get(token, 0.0) + math.exp(logprob)
     if math.fsum(chances.values()) > 1.0 + _ROUNDED:
         raise ValueError(f"the reply's probabilities add up to {math.fsum(chances.values()):.4g}, above 1")
@@ -107,8 +107,8 @@ def _malformed(what: str, found: Any) -> ValueError:
 
 def _stands_for(token: str, form: Form) -> int | None:
     """Return the one verdict that a token is, or begins; None if there is none or more than one."""
-    said = _EDGES.sub("", token).casefold()
-    if not said or said in form.values:
-        return form.values.get(said)
-    values = {value for word, value in form.values.items() if word.startswith(said)}
+    text = _EDGES.sub("", token).casefold()
+    if not text or text in form.values:
+        return form.values.get(text)
+    values = {value for word, value in form.values.items() if word.startswith(text)}
     return values.pop() if len(values) == 1 else None

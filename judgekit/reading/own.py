@@ -61,24 +61,24 @@ class Shown:
 
     def _repeated(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where a text repeats what was shown: spans of words, names of two words, large numbers, quotations."""
-        found = list(_WORD.finditer(text))
-        words = [word[0].casefold() for word in found]
+        matches = list(_WORD.finditer(text))
+        words = [word[0].casefold() for word in matches]
         for place in range(len(words) - _SPAN + 1):
-            start, end = found[place].start(), found[place + _SPAN - 1].end()
+            start, end = matches[place].start(), matches[place + _SPAN - 1].end()
             # A span over the end of a question would hide that the reply asks one.
             if tuple(words[place : place + _SPAN]) in self._spans and not _STOP.search(text, start, end):
                 yield start, end
-        for first, second in pairwise(found):
+        for first, second in pairwise(matches):
             is_name = not (first[0][0].islower() or second[0][0].islower())
             is_name = is_name and _COMMON.isdisjoint((first[0].casefold(), second[0].casefold()))
             if is_name and self.holds(f"{first[0]} {second[0]}"):
                 yield first.start(), second.end()
-        for word in found:
+        for word in matches:
             if word[0].isdecimal() and len(word[0]) > 2 and word[0] != _HUNDRED and self.holds(word[0]):
                 yield word.span()
         for quoted in _QUOTED.finditer(text):
-            said = quoted[quoted.lastindex or 0].strip()
-            if " " in said and self.holds(said):
+            quotation = quoted[quoted.lastindex or 0].strip()
+            if " " in quotation and self.holds(quotation):
                 yield quoted.span(quoted.lastindex or 0)
 
 

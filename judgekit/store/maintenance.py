@@ -84,20 +84,19 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
     """Return what meets all the conditions that are given."""
     if query is not None and not query.strip():
         raise UsageError("the text of the question is empty")
-    pattern = None if query is None else re.compile(rf"(?<!\w){re.escape(query.strip())}(?!\w)")
-    found = Found(aside=sorted(filter(Path.is_dir, store.path.glob("damaged-*"))))
+    question = None if query is None else re.compile(rf"(?<!\w){re.escape(query.strip())}(?!\w)")
+    result = Found(aside=sorted(filter(Path.is_dir, store.path.glob("damaged-*"))))
     for _, record in chain(records_of(store), records_of(store, waiting=True)):
         if record is None:
-            found.damaged += 1
+            result.damaged += 1
             continue
-        meant = before is None or record.time < before
-        if meant and model is not None:
-            meant = model in (_model(record.body), _model(record.reply or ""))
-        if meant and pattern is not None:
-            meant = any(map(pattern.search, _shown(record)))
-        if meant:
-            found.add(record)
-    return found
+        if before is not None and record.time >= before:
+            continue
+        if model is not None and model not in (_model(record.body), _model(record.reply or "")):
+            continue
+        if question is None or any(map(question.search, _shown_texts(record))):
+            result.add(record)
+    return result
 
 
 def _model(text: str) -> str:
@@ -105,7 +104,7 @@ def _model(text: str) -> str:
     return str(member(text, "model") or "")
 
 
-def _shown(record: Record) -> Iterator[str]:
+def _shown_texts(record: Record) -> Iterator[str]:
     """Yield all texts that a request shows the model."""
     for name in SHOWN.values():
         yield from _texts(member(record.body, name))
@@ -209,12 +208,13 @@ def export_store(store: Store, path: str | Path) -> int:
 
 def import_store(store: Store, path: str | Path) -> tuple[int, int]:
     """Add replies from JSON lines; what is there already stays. Nothing is added if a line is bad."""
-    path, there = Path(path), 0
-    total = sum(1 for _ in _read(path))
-    source = _read(path)
-    while part := list(islice(source, _BATCH)):
-        there += len(store.put_many(part))
-    return total - there, there
+    # All of it is read first, so that a bad line at the end of a long file leaves the store as it was.
+    total = sum(1 for _ in _read(Path(path)))
+    already = 0
+    records = _read(Path(path))
+    while part := list(islice(records, _BATCH)):
+        already += len(store.put_many(part))
+    return total - already, already
 
 
 def _read(path: Path) -> Iterator[Record]:

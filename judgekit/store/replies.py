@@ -235,14 +235,14 @@ class Store:
         # A reply that is there already stays, so that everybody who shares the store goes on with the same one.
         named = {_name(record): record for record in records}
         values = {name: record.stored() for name, record in named.items()}
-        there = {name: named[name].key for name in self._add(values)}
-        if not there:
+        present = self._add(values)
+        if not present:
             return {}
-        kept = self.get_many([*there.values()])
-        damaged = {name: values[name] for name, key in there.items() if key not in kept}
+        earlier = self.get_many([named[name].key for name in present])
+        damaged = {name: values[name] for name in present if named[name].key not in earlier}
         if damaged:
             self._replace(damaged)
-        return kept
+        return earlier
 
     def put_waiting(self, records: Sequence[Record]) -> None:
         """Store requests that wait for a batch's replies, in the place of what waited before."""

@@ -181,32 +181,34 @@ def read_response(
         return _completion(status, body, data)
     text = data.decode("utf-8", "replace")
     error = _Error.read(body, text)
-    said = f"{status}: {error.message}"
+    reason = f"{status}: {error.message}"
     if 300 <= status < 400:
         return Fatal(f"{status}: it redirects to {headers.get('location', 'nowhere')}; give that address as base_url")
     if status == 429 or status in (503, 529):
         if status == 429 and _UNPAID.search(error.everything):
-            return Fatal(said)
-        return Retry(said, THROTTLED, after=retry_after(headers))
+            return Fatal(reason)
+        return Retry(reason, THROTTLED, after=retry_after(headers))
     if _CONTEXT.search(error.everything) or status == 413:
-        return Refused(said)
+        return Refused(reason)
     if status in (400, 403, 422, 451) and _MODERATED.search(error.everything):
-        return Refused(said, Status.REFUSED)
+        return Refused(reason, Status.REFUSED)
     if status in (408, 409, 425) or status >= 500:
-        return Retry(said, after=retry_after(headers))
+        return Retry(reason, after=retry_after(headers))
     if status in (400, 422):
         param = error.named(params)
         # A constraint that a server cannot hold to is left out, as one that it does not know.
         blamed = _WRONG_CODE.search(error.code) or _WRONG_VALUE.search(error.words)
         wrong_value = param is not None and param not in CONSTRAINTS and blamed is not None
         if param is not None and not wrong_value:
-            return Unsupported(param, said)
+            return Unsupported(param, reason)
         if not proven or error.param == "model" or _MISCONFIGURED.search(error.everything):
-            return Fatal(said)
-        return Refused(said, plain=wrong_value)
+            return Fatal(reason)
+        return Refused(reason, plain=wrong_value)
     if status == 404:
-        said += " (is the model id right, does base_url end as the server wants, usually in /v1, and is this its api?)"
-    return Fatal(said)
+        reason += (
+            " (is the model id right, does base_url end as the server wants, usually in /v1, and is this its api?)"
+        )
+    return Fatal(reason)
 
 
 def decoded(data: bytes, most: int) -> bytes:
@@ -301,8 +303,8 @@ class _Error:
         if named.casefold() in _NO_PARAM:
             named = ""
         if place := _LOCATION.search(text):  # FastAPI's detail, written as Python would
-            own = " ".join(said for _, said in _SAID.findall(text))
-            return cls(_short(text), code, named or place[1], own)
+            messages = " ".join(message for _, message in _SAID.findall(text))
+            return cls(_short(text), code, named or place[1], messages)
         return cls(_short(text) or "(an empty response)", code, named, _ECHO.sub(" ", _short(text)))
 
     @classmethod

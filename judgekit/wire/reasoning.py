@@ -69,7 +69,7 @@ def plain_reply(text: str, thinks: bool = False) -> str | None:
         return rest
     if text[begun:end] != rest[begun:end] or TOKEN.search(rest) or _CONTROL.sub("", behind).strip():
         return None
-    channels = [found["name"].casefold() for found in _CHANNEL.finditer(before)]
+    channels = [channel["name"].casefold() for channel in _CHANNEL.finditer(before)]
     if channels:
         final = _FINAL.search(before)
         if final is None or channels.count("final") != 1 or not before.lstrip().startswith("<|"):
