@@ -226,6 +226,7 @@ class Client:
 
     def answered(self) -> None:
         """Note a reply."""
+        # One reply in between shows that the server works, and that what failed was about single requests.
         self.quirks.replies += 1
         self._given_up = self._rejected = 0
         self.limiter.succeeded()
@@ -330,6 +331,7 @@ class Attempt:
             return outcome
         self._go_on()
         # No loop of tenacity's: it would keep a task and a slot for a request that only waits. `wait_ready` has one.
+        # Random waits, since requests that failed together would otherwise all come back at once.
         longest = client.shared.backoff_s * min(_LONGEST, 2 ** (patience.attempts - 1))
         backoff_s = min(random.uniform(0, longest), client.watch.left(patience))
         wait_s = max(outcome.after or 0.0, backoff_s)  # some servers ask to wait 0 s, whatever happens
@@ -342,7 +344,8 @@ class Attempt:
     def stop(self, paid: bool = True) -> None:
         """Break it off, or wait for what is sent and may be ``paid`` for already."""
         sending = self.phase in (Phase.SENDING, Phase.LATE)
-        if self._task is not None and (paid or not (sending or self.record)):  # cancelled unbegun, it never ends
+        # A task that is cancelled before it began never runs its `finally`, and would be waited for without end.
+        if self._task is not None and (paid or not (sending or self.record)):
             self._task.cancel()
 
     def time_out(self) -> None:
@@ -456,6 +459,7 @@ class Attempt:
             if isinstance(problem, asyncio.CancelledError) and not ours:
                 raise
             client.limiter.overloaded(started)
+            # The server may have worked all that time, and may charge for it.
             return _Exchange(Retry(f"no answer within {endpoint.timeout_s:g} s", DOWN), worked=True)
         except NotConnectedError as problem:
             return _Exchange(self._not_connected(problem))
@@ -465,6 +469,7 @@ class Attempt:
         finally:
             del client.sending[self]
         client.connected = True
+        # Some gateways repeat the key in what they answer: nothing of it is to be stored, shown or read.
         data = client.secret.cut_response(data)
         # Nothing can be left out of a question to an application, whatever its error names.
         rejected = status in (400, 422)

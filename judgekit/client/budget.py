@@ -206,6 +206,7 @@ class Spending:
 
     def settle(self, reserved: float, used: float) -> None:
         """Replace what was set aside for a request by the money that it took."""
+        # A request that failed is counted as well: a budget of requests is one of what was sent.
         self._requests_in_flight -= 1
         self._money_in_flight -= reserved
         self._requests += 1

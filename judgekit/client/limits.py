@@ -81,6 +81,7 @@ class Limiter:
 
     async def turn(self) -> float:
         """Wait until a request that has a slot may be sent; return that moment."""
+        # Turns are spaced evenly: a minute's requests at once, then none, is what servers call a burst.
         now = self._clock()
         at = max(now, self._next_request)
         self._next_request = at + self._request_s
@@ -100,6 +101,7 @@ class Limiter:
 
     def overloaded(self, started_at: float) -> None:
         """Note a sign of overload on a request sent at ``started_at``, and halve the concurrency."""
+        # What was sent before the last decrease says nothing about the concurrency since.
         if started_at >= self._decreased_at:
             self._decreased_at = self._clock()
             self.limit = max(_FLOOR, self.limit / 2)
@@ -248,6 +250,7 @@ class Watch:
 
     def _tell(self, kind: str, text: str) -> None:
         """Tell the user, but seldom enough to be read."""
+        # With 64 requests in flight a server that is down would fill the screen in a second.
         if self.now() >= self._tell_from.get(kind, -inf):
             self._tell_from[kind] = self.now() + _TELL_EVERY_S
             self._note(text)

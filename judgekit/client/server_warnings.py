@@ -119,6 +119,7 @@ class ServerWarnings:
         Raises:
             EndpointError: the log-probabilities that were asked for are not there.
         """
+        # Asked of each reply, since a model may think only about long passages.
         thinks = proves_thinking(reply, body)
         self._empty += thinks is False
         if thinks or self._empty >= _EMPTY:

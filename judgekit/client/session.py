@@ -416,6 +416,7 @@ class _InFlight:
         try:
             with self._failing():
                 while True:
+                    # Nothing more is sent while many replies wait to be stored: a kill would lose all of them.
                     await self._stored.wait()
                     await self._run(client, attempt)
                     following = client.following()
@@ -471,6 +472,7 @@ class _InFlight:
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
+        # Another process may have stored a reply to the same request; everybody goes on with the first one.
         earlier = self._store.keep([attempt.record for attempt, _ in pending if attempt.record is not None])
         for attempt, outcome in pending:
             if outcome is not None:

@@ -99,7 +99,7 @@ class HttpTransport:
         """POST the body; return (status, headers, body)."""
         if self._client is None:
             self._client = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
+                connector=aiohttp.TCPConnector(limit=0),  # how many at once is the limiter's matter
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=self._proxy,
@@ -108,6 +108,7 @@ class HttpTransport:
                 auto_decompress=False,
             )
         try:
+            # A redirect would take the key and the passages to an address that nobody configured.
             async with self._client.post(self._url, data=body, allow_redirects=False) as response:
                 data = bytearray()
                 async for part in response.content.iter_any():
@@ -190,7 +191,7 @@ class OpenAITransport:
 
     def __init__(self, client: openai.AsyncOpenAI, headers: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Use ``client``, its address and its key, with further headers; the endpoint's ``base_url`` only names it."""
-        self._client = client.with_options(max_retries=0)
+        self._client = client.with_options(max_retries=0)  # its own retries would be sent, and paid, unseen
         self._headers = headers
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:

@@ -164,6 +164,7 @@ class SecondReading:
     def _lines(self, text: str) -> list[str]:
         """Return the lines that say something, without markup; a verdict in a tag or box is a line with a label."""
         text = text.translate(dict.fromkeys(map(ord, INVISIBLE)))
+        # Models that were trained on exercises put their verdict into \boxed{} or <answer>.
         text = _TAG.sub(lambda tag: f"\nverdict: {next(filter(None, tag.groups()[1:]))}\n", text)
         if _ODD.search(text):
             return []
@@ -236,6 +237,7 @@ class SecondReading:
             if doubt.HEDGES.search(own) or _ANOTHER.search(own):
                 return True
             return not (doubt.supports(said, own) if value else doubt.rejects(said, own))
+        # "It names the year, but not the place" is a reason for a grade between, not for the highest or lowest.
         if value == max(self._values.values()):
             return doubt.DENIES.search(said) is not None
         if value == min(self._values.values()):

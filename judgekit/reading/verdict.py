@@ -378,6 +378,7 @@ def _last_line(text: str, form: Form, own: Callable[[str], str]) -> Verdict | No
     value = form.values.get(_plain(verdict).removesuffix(".").strip())
     if colon.strip() or value is None or sum(line.count('"') for line in lines) % 2:
         return None
+    # Replies to a prompt with steps often number them or repeat their names in bold.
     steps = [form.step.match(line.casefold()) for line in lines]
     names = [step and step["name"] for step in steps]
     if form.steps and lines and names != [_plain(step) for step in form.steps]:

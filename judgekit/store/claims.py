@@ -42,6 +42,7 @@ class Claims:
 
     def _take(self, rows: Rows, keys: Collection[str]) -> set[str]:
         version = rows.version()
+        # Where nobody else wrote, nobody else can have stored a reply, and a look-up is saved.
         self.others = version != self._version
         self._version = version
         free = set(keys)
@@ -57,7 +58,7 @@ class Claims:
     def end(self, key: str) -> None:
         """Release a request, once its reply is stored or none will come."""
         self._mine.discard(key)
-        self._beaten = 0.0
+        self._beaten = 0.0  # the next beat writes, so that others need not wait for a reply that will not come
 
     def beat(self) -> None:
         """Renew the claims, so that others see that this process lives."""

@@ -163,6 +163,7 @@ class Store:
             raise self._damaged(reason)
         folder = self.path / f"{_UNFINISHED}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
         folder.mkdir(mode=0o700)
+        # Closed before it is moved, since SQLite looks for the log of a file under the name that it was opened by.
         self._opened.close()
         for end in ("", "-wal", "-shm"):
             name = f"{self._database.name}{end}"

@@ -54,7 +54,7 @@ class SessionStore:
             return {}
         try:
             return self.replies.put_many(records)
-        except BaseException:
+        except BaseException:  # an interrupt as well: these replies are paid for
             self._free_spare()
             self._note(rescue(self.replies, records))
             raise

@@ -184,10 +184,12 @@ def read_response(
     reason = f"{status}: {error.message}"
     if 300 <= status < 400:
         return Fatal(f"{status}: it redirects to {headers.get('location', 'nowhere')}; give that address as base_url")
+    # 529 is Anthropic's "overloaded"; a 429 about an unpaid account comes back however long one waits.
     if status == 429 or status in (503, 529):
         if status == 429 and _UNPAID.search(error.everything):
             return Fatal(reason)
         return Retry(reason, THROTTLED, after=retry_after(headers))
+    # Such a complaint often names max_tokens as well, which the server does not refuse.
     if _CONTEXT.search(error.everything) or status == 413:
         return Refused(reason)
     if status in (400, 403, 422, 451) and _MODERATED.search(error.everything):
@@ -219,6 +221,7 @@ def decoded(data: bytes, most: int) -> bytes:
     """
     if not data.startswith(_PACKED):
         return data
+    # At most a byte beyond the limit is unpacked: a few kilobytes may hold gigabytes.
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # which of the two, the data say
     try:
         unpacked = unpacking.decompress(data, most + 1)
@@ -356,6 +359,7 @@ def _short(text: str) -> str:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a response asks to wait: ``retry-after-ms``, ``retry-after`` as seconds or a date."""
+    # OpenAI and Azure send both; the finer one counts.
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         with suppress(ValueError):
             seconds = float(headers.get(name, "")) * scale

@@ -15,7 +15,6 @@ from judgekit.data.documents import Unit
 from judgekit.labelers.base import build
 from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.asker import Asker
-from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
 from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
@@ -142,16 +141,6 @@ def test_a_batch_asks_the_route_of_the_api(api, tmp_path):
     assert line["url"] == ROUTES[api]
     assert SHOWN[api] in line["body"]
     assert identity("http://e/v1", 0, json.dumps(line["body"], separators=(",", ":"), sort_keys=True).encode())
-
-
-def test_a_check_tells_of_the_api_that_the_model_is_served_by():
-    def base(asked):
-        return SAID if "prompt" in asked else error(400, "default chat template is no longer allowed")
-
-    found = run_sync(check_endpoint(at("chat"), ScriptedTransport(base)))
-    assert [(one.name, one.works) for one in found] == [("chat completion", "no"), ("completion", "yes")]
-    assert 'Use api = "completions"' in found[1].detail
-    assert run_sync(check_endpoint(at("completions"), ScriptedTransport(base)))[0].works == "yes"
 
 
 def test_what_one_api_of_a_server_refuses_another_is_sent():
