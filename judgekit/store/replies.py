@@ -298,10 +298,10 @@ class Store:
         """Return all notes of submissions to a batch service."""
         return self._read(lambda rows: rows.values_of(_SUBMITTED))
 
-    def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
-        """Yield (key, stored bytes) of the replies, or of what waits for one, whose key starts with a prefix."""
+    def texts(self, *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
+        """Yield (key, stored bytes) of the replies, or of what waits for one, in the order of their keys."""
         before = _WAITING if waiting else ""
-        first = (before + prefix).encode()
+        first = before.encode()
         last = first + b"\xff" * 65
         while True:
             rows = self._read(lambda rows, first=first: rows.after(first, last, waiting=waiting))  # type: ignore[misc]
