@@ -19,8 +19,11 @@ _LEAST: Final = 64
 
 _HIGHEST: Final = (
     "SELECT max(rowid) FROM Cache NOT INDEXED",
+    "SELECT max(rowid) FROM Cache INDEXED BY Cache_expire_time WHERE expire_time IS NULL",
     "SELECT max(rowid) FROM Cache INDEXED BY Cache_key_raw",
 )
+"""One of these is mostly whole: without the highest number all that the file might hold is tried, for seconds."""
+
 _SPAN: Final = (
     "SELECT rowid, CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache NOT INDEXED"
     f" WHERE rowid BETWEEN ? AND ? AND typeof(key) = 'text' AND {OURS} ORDER BY rowid"
