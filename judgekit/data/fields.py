@@ -410,6 +410,7 @@ def rows_of(
                 scored = number is not None
             if scored != (number is not None):
                 raise source.error(record, "some passages of this file have a 'score' and others do not")
+            # A table of several runs, read as one, would list each document several times or mix their scores.
             name = record.fields.get("run") or run
             run = run or name
             if run != name:

@@ -296,6 +296,8 @@ def _layout(path: Path) -> str:
         words = {row[LAYOUTS[name].index("measure")] for row in rows}
         return all(map(_MEASURE.match, words)), -len(words)
 
+    # "measure query value" and "query measure value" look alike: the column that reads like measures decides, then
+    # the one with fewer different words, for there are more queries than measures.
     fitting = []
     for name, layout in LAYOUTS.items():
         # A measure is a word, with @ and a number perhaps; the mean over queries is called all.
@@ -316,7 +318,8 @@ def _values(path: Path, layout: tuple[str, ...]) -> pd.DataFrame:
     run = stem(path)
     for line in lines(path, _EXPECTED):
         words = line.text.split()
-        if words[:1] == ["runid"]:  # trec_eval's, behind the values of its queries
+        # trec_eval names the run behind the values of its queries, so that it is put into the rows at the end.
+        if words[:1] == ["runid"]:
             run = words[-1]
             continue
         if not words or words[0] in _COUNTS:

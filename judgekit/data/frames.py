@@ -286,6 +286,7 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
         nested, records = _inside(origin, _records(source, origin, expected), kind)
         if nested.form:
             return pd.DataFrame(dict(zip(own, rows_of(nested, records, value), strict=True)))
+        # As objects: pandas would make numbers of ids that are "007" in one row and 7 in the next.
         frame = pd.DataFrame([record.fields for record in records], dtype=object)
         if len(frame) and not {*chain(*origin.names.values())} & {*frame.columns}:
             raise _unknown(expected, [{}])

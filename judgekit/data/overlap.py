@@ -52,7 +52,8 @@ def nested_pairs(runs: Sequence[Run], query_ids: Sequence[str], depth: int) -> l
     """
     lengths = [dict(zip(run.query_ids, np.minimum(run.counts, depth), strict=True)) for run in runs]
     if all(other == lengths[0] for other in lengths):
-        return []  # lists of equal length are never nested, and to compare them takes time
+        # Lists of equal length are never nested, and comparing thousands of them takes seconds.
+        return []
     lists = {run.name: [frozenset(run.top(query_id, depth)) for query_id in query_ids] for run in runs}
     often = []
     for first, second in combinations(lists, 2):

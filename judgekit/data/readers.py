@@ -212,6 +212,8 @@ def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
 def fingerprint(path: Path, spelled: str) -> str:
     """Return what changes with the file: the size and modification time of its parts, and a sample of their bytes."""
     digest = hashlib.sha256(f"{_VERSION} {spelled}".encode())
+    # Hashing all of it takes longer than most commands. Size and time alone miss a file that is copied over with its
+    # time kept.
     for part in files_of(path):
         known = part.stat()
         digest.update(f"{part.name} {known.st_size} {known.st_mtime_ns}".encode())
@@ -244,6 +246,7 @@ def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: st
             if not count:
                 raise source.nothing("docs")
             index.execute("COMMIT")
+        # Another process may be reading an earlier one: on POSIX it keeps the file that it has opened.
         for earlier in folder.glob(f"{whose}-*.idx"):
             earlier.unlink()
         return partial.replace(folder / f"{name}-{partial.stat().st_size}.idx")

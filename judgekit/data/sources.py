@@ -146,6 +146,7 @@ def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], s
     for known in (names, *(other.names for other in DECLARED.values())):
         if {*cells} & {*chain(*known.values())}:
             return ()
+    # A header with names that nobody knows ("topic_no,para,bm25_score") would become a row of the run.
     if declared.number and not math.isfinite(as_number(cells[2])):
         query, doc, number = cells
         form = f"{syntax}(query={query},doc={doc},{declared.number}={number}):{path}"
@@ -256,6 +257,8 @@ def _in_order_of_rank(rows: Pairs, path: Path) -> Pairs:
     counted = np.arange(len(values)) - np.repeat(starts[:-1], lengths) + 1
     if (values == counted).all():
         return rows._replace(values=-values)
+    # A run that is sorted by document has its ranks in any order. Read as scores they would turn each list upside down,
+    # and nobody would see it. Ranks that count downwards are scores: the best document has the largest.
     by_value = np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
     downwards = np.repeat(lengths, lengths) + 1 - counted
     if (values[by_value] == counted).all() and not (values == downwards).all():

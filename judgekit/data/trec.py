@@ -102,6 +102,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     if side.exists():
         obtained = labels.frame("relevance").assign(status=Status.OK.value)
         rows = stacked([obtained, _read_missing(side).assign(relevance=np.nan)])
+        # A pair that is in both files is an error of the list: the qrels alone were read without it.
         wrong = side
     try:
         return Labeling(name, scale, rows)
@@ -235,6 +236,8 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
     whole = labeling.scale.integral or min_grade is not None
     side = missing_path(path)
     check_outputs(Path(path), side)
+    # The list of what is missing is whole before the qrels are: a crash in between leaves labels that are known to be
+    # missing, never qrels that seem to be complete.
     some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
     missing = open_atomic(side) if some_lost else nullcontext(BytesIO())
     with open_atomic(path) as stream, missing as beside:  # the one inside is whole first

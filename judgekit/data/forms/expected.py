@@ -14,6 +14,7 @@ GRADES: Final = ("grades", "relevance", "relevances")
 
 def _expected(fields: Mapping[str, Any]) -> dict[str, Any]:
     docs = fields[first_of(fields, LISTED) or LISTED[0]]
+    # Grades inside of the documents would be two ways to say one thing, and the list of grades is what people have.
     if any(isinstance(doc, dict) for doc in docs):
         raise ValueError("the documents must be ids, not objects; grades stand in a list of their own ('grades')")
     named = first_of(fields, GRADES)
