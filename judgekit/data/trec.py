@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
+_HOLDS: Final = {"run": "a run"}
 _LINES: Final = ("docs", "queries")
 """Kinds of data that are written as JSON lines."""
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bz2", ".zst", ".xz")
@@ -301,7 +302,7 @@ def convert(
 
     kind = kind_of(out, kind)
     if kind != "qrels" and (min_grade is not None or scale is not None):
-        raise UsageError("--min-grade and --scale are about qrels, and OUT holds something else")
+        raise UsageError(f"--min-grade and --scale are about qrels, and OUT holds {_HOLDS.get(kind, kind)}")
     if kind == "docs":
         docs = readers.read_docs(source)
         readers.write_docs(docs, out)
