@@ -350,7 +350,7 @@ def plan(
         asked=len(lists.asked),
         sample=sample,
         costs=costs,
-        power=_power(config.rules(), lists, sample, config.answers.assigned is not None),
+        power=_power(config.rules(), lists, sample, config.answers.declared.assigned is not None),
         margin=config.analysis.margin_points,
         currency=money.currency,
         own=own,
