@@ -47,8 +47,8 @@ def test_spans_are_read_from_every_form_and_nobody_has_to_give_them(tmp_path: Pa
         ({"start": -1, "end": 3}, "'start' must be a whole number of characters of the page, from 0, not -1"),
         ({"start": 0, "end": 2.5}, "'end' must be a whole number of characters"),
         ({"start": True, "end": 3}, "not True"),
-        ({"start": 0}, "has a start on its page, but not the other"),
-        ({"end": 3}, "has an end on its page, but not the other"),
+        ({"start": 0}, "has a start or an end on its page, but not both"),
+        ({"end": 3}, "has a start or an end on its page, but not both"),
     ],
 )
 def test_a_span_that_is_none_is_an_error_with_its_line(
