@@ -19,7 +19,7 @@ _RUNS: Final = (2, 3, 4, 6, 8, 12, 20)
 _LEAD: Final = (2.48, 3.08, 3.41, 3.75, 4.00, 4.27, 4.60)
 """Standard errors by which the best of so many runs has to lead to be shown in four of five cases."""
 _BOUND: Final = (1.63, 1.92, 2.06, 2.23, 2.34, 2.47, 2.62)
-"""Standard errors of the largest bound among so many equal runs."""
+"""Standard errors of the bound of the run that leads so many equal runs, not exceeded in about four of five cases."""
 _ROUNDS: Final = 50
 _LEAST: Final = 3
 
@@ -56,7 +56,10 @@ def shown_lead_of_means(ratings: int, runs: int, good: float) -> float:
 
 
 def questions_for(margin: float, runs: int, differ: float) -> int:
-    """Return about how many questions it takes to show that any of some equally good runs loses at most the margin."""
+    """Return about how many questions it takes to show that the leader of equally good runs loses at most the margin.
+
+    Simulated, it does in .58 to 1.00 of cases with 2 to 12 runs, mostly in four of five.
+    """
     return math.ceil(differ * (_of_runs(_BOUND, runs) / margin) ** 2)
 
 

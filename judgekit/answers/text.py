@@ -126,7 +126,7 @@ def _one(match: regex.Match[str]) -> str:
 def apart(text: str, *, whole: bool = False) -> str:
     """Return ``text`` with spaces around what is a word by itself without them."""
     if _holds_more(text, _SPACED_BYTES):
-        return _WORDS[whole].sub(_apart, text)
+        return str(_WORDS[whole].sub(_apart, text))
     return text
 
 
@@ -176,7 +176,7 @@ def trimmed(text: str) -> str:
     """Return ``text`` without white space and invisible characters (zero-width, direction marks) at its ends."""
     if text.isprintable():
         return text.strip()
-    return _ENDS.sub("", text)
+    return str(_ENDS.sub("", text))
 
 
 _SEP: Final = "\x1f"

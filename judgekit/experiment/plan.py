@@ -214,7 +214,7 @@ class PilotPlan:
     def _choosing(self) -> str:
         """Return what `judgekit choose` takes."""
         text = (
-            f"To show that no run costs more than {self.margin:g} points takes about {self._by_share('bound')}"
+            f"To ship a run that loses at most {self.margin:g} points takes about {self._by_share('bound')}"
             f" questions if all are equally good. If one leads by {100 * _AHEAD:g} points, judgekit choose "
         )
         if self.power["saves"].max() < _WORTH_SAYING:
