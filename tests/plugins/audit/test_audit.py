@@ -78,7 +78,7 @@ def test_a_judge_with_samples_is_looked_at_as_a_jury(audited: jk.Audit) -> None:
     ("path", "says"),
     [
         ("queries.jsonl", "different queries"),
-        ("docs.jsonl", "different documents"),
+        ("docs.jsonl", "different docs"),
         ("weak.trec", "different files of run weak"),
         ("gold.qrels", "gold.qrels was changed after the run"),
         ("mine.py", "mine.py was changed after the run"),
