@@ -118,7 +118,7 @@ class Comparison(NotebookRepr):
         wide = self.table.pivot(index=keys, columns="coefficient", values="value").reset_index()
         ends = self.table.loc[self.table["coefficient"] == "concordance", [*keys, "ci_low", "ci_high"]]
         wide = wide.rename_axis(columns=None).merge(ends, on=keys, how="left")
-        order = [*keys, "concordance", "ci_low", "ci_high", "tau_b", "rho", "r", "r_pooled"]
+        order = [*keys, "concordance", "ci_low", "ci_high", "tau_b", "rho", "r", "r_pooled", "tau_ap"]
         return pd.DataFrame(wide[[name for name in order if name in wide.columns]])
 
 

@@ -33,7 +33,9 @@ def failing(case: Case) -> Iterator[Claim]:
             yield claim
         elif shown:
             twin = twins.get(TWIN + series.name)
-            beside = "" if twin is None else f"; one score per question {ranged(_ranged(case, twin), times)}"
+            beside = (
+                "" if twin is None else f"; one score per question finds it {ranged(_ranged(case, twin), times)} times"
+            )
             yield replace(claim, sentence=f"Of two questions, {said}{beside}.", line="Failing")
         else:
             none = f"No labeling is shown to find the questions that fail: of two questions, {said}."

@@ -56,14 +56,14 @@ def keeping(case: Case) -> Iterator[Claim]:
     further = further_run(case, kept.name)
     buy = further is None or not further.unit or further.labels_pay
     first = f"For later runs keep {kept.name}" if buy else f"Of these labels keep {kept.name}"
-    reader = ", for this reader" if _shared_in_words(case, kept.name) == MARKS_ITSELF else ""
-    sentence = f"{first}: it follows {case.target} most closely{reader}, with {with_r(kept.r)}."
+    reader = " of this model" if _shared_in_words(case, kept.name) == MARKS_ITSELF else ""
+    sentence = f"{first}: it follows {case.target}{reader} most closely, with {with_r(kept.r)}."
     yield Claim(KEEP, sentence, kept.name, **kept.r._asdict(), shown=True, line="Keep", rank=1)
     if further is not None and not buy:
         more = "no more" if further.by_answers <= further.by_labels else "hardly more"
-        said = f"But answer a further run rather than label it: that costs {more}"
+        said = f"To judge a further run, answer its questions: that costs {more} than labels"
         if further.pays_below >= 1:
-            said += f", unless fewer than about {rounded(further.pays_below, down=True):,} of its passages lack labels"
+            said += f", unless it needs fewer than about {rounded(further.pays_below, down=True):,} new ones"
         yield Claim("answer instead", f"{said}.", kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 
@@ -201,7 +201,7 @@ def about_labels(case: Case) -> Iterator[Claim]:
         if clause:
             limits = ""
             if clause == MARKS_ITSELF:
-                # With Keep it is said that its labels hold for this reader.
+                # Keep says that it follows the answers of this model.
                 limits = f"{FINDS}: {name}"
             elif answering is not None and kinship(need, answering):
                 limits = about_all(name)

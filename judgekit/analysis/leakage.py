@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
 
 
-MARKS_ITSELF: Final = "is the answering model marking itself"
+MARKS_ITSELF: Final = "is labelled by the model that answers"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Target, attaina
 from judgekit.analysis.follow import MIN_TELLING, pooled_correlation
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import Margins, margins, mean_concordance_interval, within_query_interval
-from judgekit.analysis.rankings import over_runs, within_queries
+from judgekit.analysis.rankings import over_runs, tau_ap, within_queries
 from judgekit.analysis.resampling import Interval, interval
 from judgekit.data.tables import ALL
 
@@ -25,6 +25,8 @@ Ints = npt.NDArray[np.intp]
 LEVELS: Final = ("query", "within-query", "system")
 MIN_RUNS: Final = 5
 """Below so many runs the system level is descriptive only."""
+TOP_HEAVY_RUNS: Final = 10
+"""From so many runs on the system level has tau_AP too: it cares most about the best runs."""
 
 _KEPT: Final = 2**28
 """Bytes of resampled quality that are kept for the next measure."""
@@ -308,20 +310,23 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the coefficients over runs of means over the queries that all runs have."""
     runs, size = len(panel.runs), resamples.weights.shape[1]
+    every = (*names, "tau_ap") if runs >= TOP_HEAVY_RUNS else names
     for index in range(len(panel.labelings)):
         where = panel.complete(index)
         n = int(where.sum())
         least = 1 if panel.means_only else 2
         if n < least or runs < 2:
             why = "fewer than 2 runs" if n >= least else "fewer than 2 queries with all runs"
-            yield _none(index, ALL, names, runs, n, size, why if n else UNDEFINED_EVERYWHERE)
+            yield _none(index, ALL, every, runs, n, size, why if n else UNDEFINED_EVERYWHERE)
             continue
         means = np.stack([panel.scores[index][:, where].mean(axis=1), panel.quality[:, where].mean(axis=1)], axis=-1)
         values = over_runs(means[:, 0], means[:, 1], names)
         if np.isnan(values[0]):
             why = _reason(np.round(means[:, 0], 10), np.round(means[:, 1], 10), "runs")
-            yield _none(index, ALL, names, runs, n, size, why or "the means are constant")
+            yield _none(index, ALL, every, runs, n, size, why or "the means are constant")
             continue
+        if runs >= TOP_HEAVY_RUNS:
+            values = np.append(values, tau_ap(means[:, 0], means[:, 1]))
         best = float(over_runs(np.sort(means[:, 0]), np.sort(means[:, 1]))[1])
-        nothing = np.full((len(names), size), np.nan)
-        yield Estimate(index, ALL, names, values, nothing, runs, 0 if panel.means_only else n, best)
+        nothing = np.full((len(every), size), np.nan)
+        yield Estimate(index, ALL, every, values, nothing, runs, 0 if panel.means_only else n, best)

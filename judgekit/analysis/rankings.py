@@ -1,4 +1,4 @@
-"""The four coefficients over few runs, for many queries at once: series of shape (Q, R)."""
+"""The four coefficients over few runs, for many queries at once: series of shape (Q, R); and tau_AP over many runs."""
 
 from __future__ import annotations
 
@@ -52,6 +52,33 @@ def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIEN
             found.append(_pearson(_mid_ranks(x, scores.shape[-1]), _mid_ranks(y, scores.shape[-1])))
             found.append(_pearson(scores, quality))
     return np.where((untied_x > 0) & (untied_y > 0), np.stack(found), np.nan)
+
+
+def tau_ap(scores: Floats, quality: Floats) -> float:
+    """Return tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) of the order by score against that by quality.
+
+    A run of equal score stands in each place of its group as often, with half of the others of the group rightly above
+    it; a run of equal quality above another one is half right.
+    """
+    better = _compared(quality)
+    higher = _compared(scores)
+    total = 0.0
+    for run in range(len(scores)):
+        above = higher[run] > 0
+        rightly = float((1 + better[run][above]).sum()) / 2
+        group = int(np.count_nonzero(higher[run] == 0))
+        for others in range(group):
+            place = int(above.sum()) + others
+            if place > 0:
+                total += (rightly + others / 2) / place / group
+    return 2 * total / (len(scores) - 1) - 1
+
+
+def _compared(values: Floats) -> Floats:
+    """Return, by run, which runs have a higher value (1), an equal (0) or a lower one (-1): shape (R, R)."""
+    apart = values - values[:, None]
+    edge = _TIE * np.abs(values).max(initial=0)
+    return np.asarray(np.subtract(apart > edge, apart < -edge, dtype=np.float64))
 
 
 def _mid_ranks(apart: Signs, size: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import asdict, replace
 from importlib.util import find_spec
@@ -384,6 +385,9 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
         return
     reports.print_tables(outcome.results, console())
     say(f"\nresults: {outcome.folder}\nreport:  {page}")
+    kept = outcome.comparison.decision.kept
+    if kept:
+        say(f"build:   judgekit build {shlex.quote(str(outcome.folder))} --labeling {shlex.quote(kept)}")
     if outcome.missing:
         # Labels that no model was asked for do not come by running again.
         asked, read = set(outcome.quality["status"]), set[str]()

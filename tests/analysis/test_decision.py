@@ -301,7 +301,7 @@ def test_labels_for_the_outcome_are_said_not_to_be_answers() -> None:
 def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of_two() -> None:
     scores, quality = world({"own": (0.0, 1.0)}, n=100)
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=POOL))[1]
-    assert lines["New run"] == "A further run needs at most 160 labels or 52 answers."
+    assert lines["New run"] == "A further run needs at most 160 labels or 39 answers."
     # Not more than all that there is.
     many = replace(POOL, labels_again=(400, 700, 900, 999), answers_again=(99, 98, 97, 96))
     lines = decided((scores, quality), background=Background(costs=COSTS, pool=many))[1]
@@ -316,17 +316,27 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
     ("costs", "keep", "more", "needs"),
     [
         # A label takes a thousandth of what its labeling took, an answer a three-hundredth of what the answers took.
-        ({"money": [9.0, 60.0]}, "For later runs keep", "", "160 labels (1.44) or 52 answers (10)"),
-        ({"money": [30.0, 27.0]}, "Of these", "no more, unless fewer than about 130 of", "(4.80) or 52 answers (4.68)"),
-        ({"money": [30.0, 32.0]}, "Of these", "hardly more, unless fewer", "160 labels (4.80) or 52 answers (5.55)"),
-        ({"money": [9.0, np.nan]}, "For later runs keep", "", "160 labels or 52 answers"),
-        ({"money": [9000.0, 3.0]}, "Of these", "no more.", "labels (1,440) or 52 answers (0.52)"),
-        ({"requests": [1000.0, 300.0]}, "Of these", "no more", "160 labels (160 requests) or 52 answers (52 requests)"),
+        ({"money": [9.0, 80.0]}, "For later runs keep", "", "160 labels (1.44) or 39 answers (10)"),
+        (
+            {"money": [30.0, 36.0]},
+            "Of these",
+            "no more than labels, unless it needs fewer than about 130 new ones",
+            "(4.80) or 39 answers (4.68)",
+        ),
+        (
+            {"money": [30.0, 42.67]},
+            "Of these",
+            "hardly more than labels, unless",
+            "160 labels (4.80) or 39 answers (5.55)",
+        ),
+        ({"money": [9.0, np.nan]}, "For later runs keep", "", "160 labels or 39 answers"),
+        ({"money": [9000.0, 4.0]}, "Of these", "no more than labels.", "labels (1,440) or 39 answers (0.52)"),
+        ({"requests": [1000.0, 300.0]}, "Of these", "no more", "160 labels (160 requests) or 39 answers (39 requests)"),
         (
             {"requests": [1000.0, 300.0], "prompt_tokens": [1e5, 3e5], "completion_tokens": [5.0, 9e4]},
             "For later runs keep",
             "",
-            "160 labels (17,000 tokens) or 52 answers (68,000 tokens)",
+            "160 labels (17,000 tokens) or 39 answers (51,000 tokens)",
         ),
     ],
 )
@@ -339,7 +349,7 @@ def test_labels_are_for_further_runs_only_where_they_take_less_than_answers(
     decision, lines = decided((scores, quality), background=background)
     assert decision.kept == "own", "the rule names one labeling, whatever it costs"
     assert lines["Keep"].startswith(keep)
-    assert ("But answer a further run rather than label it: that costs " in lines["Keep"]) == (keep == "Of these")
+    assert ("To judge a further run, answer its questions: that costs " in lines["Keep"]) == (keep == "Of these")
     assert more in lines["Keep"]
     assert needs in lines["New run"]
     # Without prices of answers, or for existing labels, nothing is said.
@@ -357,7 +367,10 @@ def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_kee
     own, other = (quality + size * rng.normal(size=quality.shape) for size in (0.8, 0.85))
     background = Background(costs=COSTS, pool=replace(POOL, lists=300))
     _, lines = decided(tables({"own": own, "other": other}, quality), background=background)
-    assert "But answer a further run rather than label it: that costs no more, unless fewer than" in lines["Keep"]
+    assert (
+        "To judge a further run, answer its questions: that costs no more than labels, unless it needs fewer than"
+        in lines["Keep"]
+    )
     assert lines["Keep"].endswith(" Keep it to save requests, for further runs too.")
 
 
@@ -455,8 +468,7 @@ def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_
     record = json.loads(judgekit(*given, "--json").out)["decision"]
     assert record["text"] == decision.text
     assert [row["sentence"] for row in record["claims"]] == [claim.sentence for claim in decision.claims]
-    judgekit(*given, "--out", tmp_path / "decision.md", code=0)
-    markdown = (tmp_path / "decision.md").read_text()
+    markdown = decision.markdown
     html = decision._repr_html_()
     for title, text in decision.lines:
         assert f"| **{title}** | {text.replace('|', chr(92) + '|')} |" in markdown

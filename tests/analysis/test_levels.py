@@ -74,6 +74,7 @@ def test_the_system_level_has_values_and_no_intervals():
     scores, quality = data(runs=11, n=50)
     quality[0, 4:] = np.nan
     for found in estimates(panel(scores, quality), "system", sample(50)):
+        assert found.names[-1] == "tau_ap"
         assert (found.queries, found.reason) == (4, "")
         assert np.isfinite(found.value("tau_b"))
         assert np.isnan(found.interval("tau_b", 0.95, sample(50)).low)

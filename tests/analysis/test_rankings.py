@@ -1,10 +1,12 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from judgekit.analysis.rankings import over_runs, signs, within_queries
+from judgekit.analysis.rankings import over_runs, signs, tau_ap, within_queries
 
 
 def test_within_a_query_constant_quality_leaves_and_constant_scores_say_nothing():
@@ -38,6 +40,19 @@ def test_over_runs_agrees_with_scipy(pair):
         stats.pearsonr(x, y).statistic,
     ]
     assert got == pytest.approx(expected, abs=1e-12)
+
+
+@given(few)
+def test_tau_ap_is_the_mean_of_its_definition_over_all_orders_of_ties(pair):
+    x, y = pair
+    if np.unique(y).size < y.size:
+        return  # the paper defines no ties of the true order
+    orders = [order for order in permutations(range(len(x))) if (np.diff(x[list(order)]) <= 0).all()]
+    expected = []
+    for order in orders:
+        shares = [np.mean([y[above] > y[run] for above in order[:place]]) for place, run in enumerate(order) if place]
+        expected.append(2 * np.mean(shares) - 1)
+    assert tau_ap(x, y) == pytest.approx(np.mean(expected), abs=1e-12)
 
 
 def test_means_that_differ_by_rounding_only_are_tied():

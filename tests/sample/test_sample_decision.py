@@ -12,9 +12,12 @@ def test_which_run_and_which_labels(demo: Finished) -> None:
     )
     assert "tfidf answers best so far: shipping it loses at most 6." in lines["Choose"]
     assert lines["Keep"].startswith(
-        "Of these labels keep erag: it follows the answers most closely, for this reader, with r = .44 (.2"
+        "Of these labels keep erag: it follows the answers of this model most closely, with r = .44 (.2"
     )
-    assert ". But answer a further run rather than label it: that costs no more, unless fewer than" in lines["Keep"]
+    assert (
+        ". To judge a further run, answer its questions: that costs no more than labels, unless it needs fewer than"
+        in lines["Keep"]
+    )
     assert "containment needs no requests, but its r is .08 lower (-.0" in lines["Keep"]
     assert lines["Keep"].endswith("), which may be chance.")
     assert lines["Cost"].startswith(
