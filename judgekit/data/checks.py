@@ -177,7 +177,8 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     name, total, labels = labeling.name, len(labeling.row_queries), f"of {len(labeling):,} labels"
     blocks: list[pd.DataFrame] = []
     for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
-        rows = block.reindex(columns=["query_id", "status", "reason", "judged", "escalated"]).fillna({"reason": ""})
+        rows = block.reindex(columns=["query_id", "status", "reason", "judged", "escalated"])
+        rows["reason"] = rows["reason"].astype(object).fillna("")
         alike = rows.groupby(["status", "reason", "query_id"], sort=False, as_index=False)
         blocks.append(alike.agg(pairs=("status", "size"), met=("judged", "max"), escalated=("escalated", "sum")))
         known = "escalated" in block
