@@ -228,6 +228,14 @@ def test_what_may_mislead_is_flagged_where_it_is_so_and_not_else(flags, copy, no
     assert not notes or not table[table["labeling"] == "poor"]["flags"].any()
 
 
+def test_three_values_of_a_run_are_few_and_four_are_not():
+    scores, quality = noisy(labelings={"three": 0.5, "four": 0.5})
+    most = scores["labeling"].map({"three": 1.0, "four": 2.0})
+    found = compare(scores.assign(value=scores["value"].round().clip(-1, most)), quality, rules=Rules(resamples=100))
+    flags = found.table.groupby("labeling")["flags"].agg(set)
+    assert (flags["three"], flags["four"]) == ({"few_values"}, {""})
+
+
 def test_scores_that_equal_the_quality_are_suspicious_in_the_primary_cell():
     scores, quality = copied(n=60, measures=("P@5",), labelings={"good": 0.5})
     for background in (Background(), Background(by_construction=[("good", "m", "em")])):  # that is so at depth 1 only

@@ -70,6 +70,7 @@ def test_convert_writes_to_standard_output_where_that_has_a_name(folder):
     piped = subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
     assert (folder / "taken").read_bytes() == piped
     assert piped.split()[:3] == [b"q1", b"Q0", b"d1"]
+    assert len(piped.splitlines()) == 1, "what it wrote is said elsewhere than among the data"
 
 
 def test_chunks_writes_no_json_lines_under_the_name_of_a_table(judgekit):

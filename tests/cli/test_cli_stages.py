@@ -56,6 +56,13 @@ def test_score_prints_means_and_per_query_values_in_three_formats(judgekit, fold
     assert "against poor:" in judgekit(*common, "--baseline", "poor").out
 
 
+def test_a_score_that_is_not_known_is_null_in_json_and_no_word_that_json_lacks(judgekit, folder):
+    (folder / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
+    said = judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "P@2", "--per-query", "--json")
+    rows = json.loads(said.out, parse_constant=pytest.fail)["scores"]
+    assert {row["query_id"]: row["value"] for row in rows if row["query_id"] in ("q0", "q1")} == {"q0": None, "q1": 0.5}
+
+
 COMPARE = ["compare", "--scores", "scores.csv", "--quality", "quality.csv"]
 
 

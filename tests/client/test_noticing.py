@@ -217,6 +217,12 @@ def suspicious(prompts: Iterable[tuple[int, int]]) -> bool:
     return any(cuts.suspects(size, tokens) for size, tokens in prompts)
 
 
+def test_five_lengths_that_count_as_one_number_are_suspicious_and_four_are_not():
+    sizes = [7000, 7600, 8200, 8800, 9400]
+    assert suspicious([(size, 1000) for size in sizes])
+    assert not suspicious([(size, 1000) for size in [*sizes[:3], sizes[-1], *sizes[:3]]])
+
+
 COUNTS = {
     "pieces": pieces,
     "bytes": lambda text: len(text.encode()) // 4 + 1,

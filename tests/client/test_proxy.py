@@ -97,6 +97,12 @@ def test_requests_go_through_the_proxy_with_its_password_alone_and_it_is_said_on
     assert "hush" not in repr(run.events)
 
 
+def test_the_openai_client_too_reaches_this_machine_without_a_proxy(fault_server, environment, tmp_path):
+    environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    run = Run(fault_server.base_url, ["a"], tmp_path / "store", transport="openai", max_retries=0)
+    assert run.texts == ["yes"], run.error
+
+
 def test_an_endpoint_is_checked_through_the_proxy(fault_server, environment):
     environment.setenv("HTTP_PROXY", fault_server.base_url.removesuffix("/v1"))
     checks = {check.name: check for check in asyncio.run(check_endpoint(Endpoint("e", BEHIND, "m")))}

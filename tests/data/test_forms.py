@@ -101,6 +101,8 @@ def test_ranks_and_scores_that_look_alike_have_to_be_told(tmp_path: Path) -> Non
     assert read_run(f"tsv(header='query_id,doc_id,score'):{path}").top("q1") == ["d3", "d1", "d2"]
     scores = put(tmp_path, b"q1\td1\t3\nq1\td2\t2\nq1\td3\t1\n", "scores")
     assert read_run(scores).top("q1") == ["d1", "d2", "d3"]
+    rising = put(tmp_path, b"q1\td1\t0.5\nq1\td2\t1\nq1\td3\t2\n", "rising")
+    assert read_run(rising).top("q1") == ["d3", "d2", "d1"], "ranks count 1, 2, 3, and these do not"
 
 
 JUDGED: dict[str, bytes] = {
@@ -237,6 +239,14 @@ DEEPEVAL = [
     {"input": "who wrote it?", "retrieval_context": ["by Ann", "by Bo"], "actual_output": "Ann did", "expected_output": "Ann", "context": ["by Ann"]},
     {"input": "who read it?", "retrieval_context": ["by Bo"], "actual_output": "Bo", "expected_output": "Bo", "context": None},
 ]  # fmt: skip
+
+
+def test_a_question_without_an_id_that_is_asked_again_is_numbered_from_two_on(tmp_path: Path) -> None:
+    once, other, twice, thrice = read_queries(put(tmp_path, lines(RAGAS[0], RAGAS[1], RAGAS[0], RAGAS[0])))
+    assert (twice, thrice) == (f"{once}-2", f"{once}-3")
+    assert [*read_queries(put(tmp_path, lines(RAGAS[1], RAGAS[0]), "another"))] == [other, once]
+
+
 TABLES: dict[str, Callable[[Path], object]] = {
     "ragas": lambda path: path.write_bytes(lines(*RAGAS)),
     "older ragas": lambda path: path.write_bytes(json.dumps(OLD).encode()),

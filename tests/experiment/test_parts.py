@@ -144,6 +144,11 @@ def test_a_part_has_its_share_of_concurrency_and_rates(tmp_path, fault_server):
     assert (endpoint.requests_per_minute, endpoint.concurrency) == (3, 2)
 
 
+def test_as_many_parts_as_requests_at_once_have_one_each(tmp_path, fault_server):
+    config = load(experiment(tmp_path, fault_server, concurrency=3))
+    assert [_share(config, number, 3).servers()["here"].concurrency for number in (1, 2, 3)] == [1, 1, 1]
+
+
 def test_a_part_has_its_share_of_the_budget(tmp_path, fault_server, judgekit):
     fault_server.answer = by_content()
     shares = [budget_of(Budget(10, 3.0), number, 3) for number in (1, 2, 3)]

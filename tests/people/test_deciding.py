@@ -111,6 +111,16 @@ def test_nothing_is_decided_before_anybody_judged_and_equal_runs_need_nearly_all
     assert np.isfinite(same.look(some, np.ones(len(truth))).table["value"]).all(), "a group without labels"
 
 
+def test_pairs_that_people_judge_differently_where_the_machine_says_the_same_are_asked_more_often():
+    a, b = np.repeat(np.eye(2), 2000, axis=1)
+    said, at = np.arange(4000) % 2, np.arange(4000)
+    contest = Contest(("a", "b"), np.stack([a, b]) / 2000, said * 1.0, said, np.random.default_rng(6).random(4000))
+    first = contest.look(np.full(4000, np.nan), np.zeros(4000))
+    people = np.where(first.new, (said == 1) & (at // 2 % 2 == 1), np.nan)
+    sure, doubtful = np.bincount(said[contest.look(people, first.chance).new], minlength=2)
+    assert doubtful > 2 * sure, "all pairs weigh the same"
+
+
 def test_only_runs_that_are_still_in_question_count_for_what_is_expected():
     a, b, both, c = np.repeat(np.eye(4), [100, 100, 900, 900], axis=1)
     machine = 0.5 * (a + b) + both

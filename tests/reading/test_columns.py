@@ -69,6 +69,7 @@ def test_labels_of_a_prompt_with_columns_depend_on_them(tmp_path: Path) -> None:
 
     query = {"text": "When?", "messages": TURNS, "day": "1"}
     assert list(label(query, {"text": "x", "date": "1"}).table["status"]) == ["ok"]
+    assert list(label(query | {"day": ""}, {"text": "x", "date": ""}).table["status"]) == ["ok"], "empty is not absent"
     with pytest.raises(DataError, match=r"doc 'd' has no column 'date', .* \(it has: dated\)\. Did you mean"):
         label(query, {"text": "x", "dated": "1"})
     with pytest.raises(DataError, match="query 'q' has no column 'day'"):
