@@ -18,7 +18,7 @@ from scipy import stats
 from judgekit.analysis.best import compared_with_best
 from judgekit.analysis.gain import decision_gain
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.data.overlap import Overlap, overlaps
+from judgekit.data.overlap import OFTEN
 from judgekit.data.runs import Run
 
 AGREE: Final = "agree"
@@ -63,7 +63,32 @@ class Setting:
     def overlap(self, first: str, second: str) -> Overlap | None:
         """Return how the lists of two configurations relate; None where they are not recorded."""
         both = [run for run in self.runs if run.name in (first, second)]
-        return overlaps(both, self.answers.index)[0] if len(both) == 2 else None
+        if len(both) != 2:
+            return None
+        nested = same = 0
+        for query_id in self.answers.index:
+            one, other = (frozenset(run.top(query_id, None)) for run in both)
+            nested += one < other or other < one
+            same += one == other
+        return Overlap(nested / len(self.answers), same / len(self.answers))
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How the lists of two configurations relate.
+
+    Attributes:
+        nested: the share of the questions on which one list is a proper part of the other.
+        identical: the share on which both hold the same documents.
+    """
+
+    nested: float
+    identical: float
+
+    @property
+    def comparable(self) -> bool:
+        """Whether lists are nested too seldom to decide which run a measure prefers."""
+        return self.nested <= OFTEN
 
 
 @dataclass(frozen=True)

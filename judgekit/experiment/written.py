@@ -80,7 +80,7 @@ class Planned:
     @property
     def asks(self) -> bool:
         """Whether it asks a server."""
-        free = self.referenced or bool(self.qrels)
+        free = self.contained or bool(self.qrels)
         return not free or not (self.outcome.rated or (self.outcome.files and self.referenced))
 
     @property
