@@ -123,17 +123,11 @@ def people(sheet: Path, done: Path) -> None:
 
 
 TABLES = """
-[endpoints.reader]
-base_url = "{reader}"
-model = "reader"
+endpoint = "reader"
 
 [endpoints.writer]
 base_url = "{writer}"
 model = "writer"
-
-[[labelers]]
-kind = "judge"
-endpoint = "reader"
 
 [[labelers]]
 kind = "nuggets"
@@ -147,10 +141,15 @@ CITATIONS = "citation_precision(endpoint=writer)", "citation_recall(endpoint=wri
 def declare(experiment: Path, writer: str) -> None:
     """Edit what `init` wrote: two endpoints, two labelers that ask them, and metrics of long answers."""
     reader = os.environ.get("JUDGEKIT_JOURNEY_ENDPOINT", writer)
-    edited(experiment, '[[labelers]]\nkind = "containment" ', "# containment: ")
-    edited(experiment, "\n[answers]", TABLES.format(reader=reader, writer=writer))
-    edited(experiment, 'metrics = ["em", "f1"]', f"metrics = {json.dumps([RECALL, *CITATIONS])}")
-    edited(experiment, 'outcome = "em" ', f'outcome = "{RECALL}" ')
+    edited(experiment, "[endpoints.local]", "[endpoints.reader]")
+    edited(experiment, "http://localhost:8000/v1", reader)
+    edited(experiment, '"my-model"', '"reader"')
+    text = experiment.read_text()
+    start = text.index('[[labelers]]\nname = "erag"')
+    experiment.write_text(text[:start] + text[text.index("[answers]") - 1 :])
+    edited(experiment, "\n[answers]", TABLES.format(writer=writer))
+    edited(experiment, 'metrics = ["f1"]', f"metrics = {json.dumps([RECALL, *CITATIONS])}")
+    edited(experiment, 'outcome = "f1" ', f'outcome = "{RECALL}" ')
 
 
 def edit_nuggets(path: Path) -> dict[str, list[str]]:
