@@ -166,6 +166,16 @@ class Case:
         """How many questions there are."""
         return int(self.answered.sum())
 
+    @cached_property
+    def constant(self) -> float | None:
+        """The quality of every answer of every run, where it is the same for all; None where it differs."""
+        if self.graded is not None and self.graded.decides:
+            return None  # people told answers apart
+        there = self.panel.quality[np.isfinite(self.panel.quality)]
+        if not there.size or np.ptp(there) > 0:
+            return None
+        return float(there[0])
+
     @property
     def claimable(self) -> bool:
         """Whether there are groups of questions enough, where they are grouped, to claim anything."""

@@ -28,7 +28,15 @@ from judgekit.analysis.keeping import (
 )
 from judgekit.analysis.nesting import nested
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary
-from judgekit.analysis.shipping import CHOICE, drawn_questions, each_run, missing_answers, more_questions, shipping
+from judgekit.analysis.shipping import (
+    CHOICE,
+    all_alike,
+    drawn_questions,
+    each_run,
+    missing_answers,
+    more_questions,
+    shipping,
+)
 from judgekit.analysis.unpaired import claims as unpaired_claims
 from judgekit.notebook import NotebookRepr
 
@@ -155,15 +163,18 @@ def biases(claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
 
 def _claims(case: Case) -> Iterator[Claim]:
     yield from _on_the_outcome(case)
-    if case.unpaired is not None:
+    several = len(case.panel.runs) > 1
+    if several and case.constant is not None:
+        yield from all_alike(case, case.constant)
+    elif case.unpaired is not None:
         yield from unpaired_claims(case.unpaired, CHOICE, "Choose")
         if case.unpaired.claimable:
             yield from shipping(case)
             yield from drawn_questions(case)
             yield from each_run(case)
-    elif len(case.panel.runs) > 1 and case.resamples.units(case.answered) < 2:
+    elif several and case.resamples.units(case.answered) < 2:
         yield Claim(CHOICE, "No run is chosen: a single question says nothing of others.", line="Choose")
-    elif len(case.panel.runs) > 1:
+    elif several:
         for make in ON_RUNS:
             yield from make(case)
     for make in ON_ALL:

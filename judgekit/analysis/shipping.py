@@ -10,12 +10,15 @@ import numpy as np
 
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
+from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.resampling import percent
 from judgekit.analysis.wording import counted, names_of, plural, plural_points, rounded
 
 CHOICE: Final = "choose"
 _NAMED: Final = 6
 """So many runs are named one by one."""
+_FOR_SENTENCES: Final = ("f1", "contains", "correct (by an LLM)")
+"""Metrics that fit references which are whole sentences."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,22 @@ def shipping(case: Case) -> Iterator[Claim]:
         listed = _listed(candidates, case.panel.runs)
         yield replace(lead, sentence=listed, shown=len(candidates) < len(choices))
         yield replace(lead, kind="ship", rank=2)
+
+
+def all_alike(case: Case, value: float) -> Iterator[Claim]:
+    """Yield that nothing is chosen where every answer of every run has the same quality."""
+    if case.background.quality:
+        why = f"every run has {value:g} in {case.background.quality} on every question"
+        cure = "these labels tell no runs apart"
+    else:
+        metric = case.primary.metric
+        others = [other for other in _FOR_SENTENCES if other != metric]
+        why = f"every answer of every run has {metric} {value:g}"
+        cure = f"{metric} may not fit these references; where they are sentences, take {names_of(others, 'or')}"
+        if case.source in ("people", "trusted"):
+            cure = "such ratings tell no runs apart"
+    yield Claim(CHOICE, f"Nothing can be chosen: {why}. So {cure}.", value=100 * value, line="Choose")
+    yield Claim(KEEP, "No labeling can be compared where quality is the same everywhere.", line="Keep", rank=1)
 
 
 def _on_scale(case: Case) -> bool:

@@ -117,15 +117,30 @@ def manifest_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.{MANIFEST}")
 
 
-def write_manifest(path: Path, inputs: Mapping[str, InputFile], results: Iterable[Path] = ()) -> None:
-    """Write which results were made from which inputs; the results lie in the manifest's folder or below it."""
+def write_manifest(
+    path: Path, inputs: Mapping[str, InputFile], results: Iterable[Path] = (), experiment: Path | None = None
+) -> None:
+    """Write which results were made from which inputs; the results lie in the manifest's folder or below it.
+
+    ``experiment`` is the experiment file, where other results would be refused in their place.
+    """
     made = {result.relative_to(path.parent).as_posix(): _sha256(result) for result in results}
-    content = {
+    content: dict[str, object] = {
         "judgekit": __version__,
         "inputs": {role: asdict(source) for role, source in inputs.items()},
         "results": dict(sorted(made.items())),
     }
+    if experiment is not None:
+        content["experiment"] = str(experiment.absolute())
     write_atomic(path, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
+
+
+def experiment_in(manifest: Path) -> Path | None:
+    """Return the experiment file that a manifest names; None where it names none."""
+    try:
+        return Path(json.loads(manifest.read_bytes())["experiment"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:

@@ -26,14 +26,14 @@ from judgekit.collection import Collection
 from judgekit.data.documents import render
 from judgekit.data.files import write_table
 from judgekit.data.labelings import Labeling
-from judgekit.data.manifest import MANIFEST, InputFile, mismatches, sources, write_manifest
+from judgekit.data.manifest import MANIFEST, InputFile, experiment_in, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.sources import located
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.data.tables import Status
 from judgekit.data.trec import asked_path, missing_path, write_qrels
 from judgekit.errors import UsageError, not_among
-from judgekit.experiment.file import Config, config_of, load, of_another
+from judgekit.experiment.file import Config, config_of, experiment_of, load, of_another
 from judgekit.experiment.prepare import check_access, labelers_of
 from judgekit.experiment.run import count
 from judgekit.experiment.templates import filled
@@ -76,12 +76,14 @@ class _Job:
     """What is built: everything read and checked before anything is sent."""
 
     title: str
+    experiment: Path
     config: Config
     collection: Collection
     labeler: Labeler
     name: str
     people: People | None
     biases: tuple[str, ...] | None
+    unused: tuple[str, ...]
 
     @property
     def stage(self) -> str:
@@ -115,8 +117,10 @@ def _prepared(
     if source.is_dir():
         results: Path | None = source
         config = config_of(source)
+        file = experiment_of(source) or source
     else:
         config = load(source, trusted=trust)
+        file = source
         results = _results_of(config)
     biases = None
     if results is not None:
@@ -132,13 +136,36 @@ def _prepared(
         raise UsageError(f"the labeling is named {labeling!r}, as people's labels are: rename it")
     return _Job(
         title=config.title or source.resolve().stem,
+        experiment=file,
         config=config,
         collection=collection,
         labeler=labelers[labeling],
         name=labeling,
         people=judged,
         biases=biases,
+        unused=tuple(_unused(labelers, labeling, people)),
     )
+
+
+def _unused(labelers: Mapping[str, Labeler], labeling: str, people: str | Path | None) -> Iterator[str]:
+    """Yield for each file of existing judgments that the final qrels leave it out."""
+    used = None if people is None else located(people, "qrels").path.resolve()
+    for name, labeler in labelers.items():
+        file = labeler.judgments if labeler.needs.existing else None
+        if file is not None and name != labeling and located(file, "qrels").path.resolve() != used:
+            yield (
+                f"the judgments of {name} are not in the final qrels: add `--people {file}` to let them take the place"
+                f" of {labeling}'s labels"
+            )
+
+
+def _check_kept(folder: Path, experiment: Path) -> None:
+    """Refuse to replace the ground truth of another experiment."""
+    other = experiment_of(folder) or experiment_in(folder / MANIFEST)
+    if other is not None and other.resolve() != experiment.resolve():
+        raise UsageError(
+            f"{folder} holds results of another experiment ({other}): choose another --out, or delete the folder first"
+        )
 
 
 def _read_people(source: str | Path, collection: Collection) -> People:
@@ -188,6 +215,7 @@ def build(
     with noting_reads() as read:
         job = _prepared(experiment, labeling, people, asking.cache, trust=trust)
         check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD])
+        _check_kept(folder, job.experiment)
         inputs = sources(job.config.files(), read)
 
     async def labelled(session: Session) -> tuple[Labeling, Amount]:
@@ -197,20 +225,21 @@ def build(
     machine, cost = with_session(labelled, asking, job.config.price_list())
     final = final_labels(machine, job.people, seed=job.config.analysis.seed)
     table = _table(job, final, cost)
-    write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
+    # First, since it makes the folder ours, also if we are killed.
+    write_manifest(folder / MANIFEST, inputs, experiment=job.experiment)
     write_qrels(final.labeling, folder / QRELS)
     write_table(table, folder / LABELS)
     shown = {role: inputs[role] for role in job.config.files()}
     if people is not None:
         shown["people"] = InputFile.of(located(people, "qrels").path)
-    notes = (*mismatches(inputs), *final.notes)
+    notes = (*mismatches(inputs), *final.notes, *job.unused)
     card = _card(job, machine, final, cost, notes=notes, inputs=shown, qrels=folder / QRELS)
     write_atomic(folder / CARD, card)
     names = [QRELS, LABELS, CARD]
     missing = int((table["status"] != Status.OK.value).sum())
     if missing:
         names.append(str(missing_path(QRELS)))
-    write_manifest(folder / MANIFEST, inputs, [folder / name for name in names])
+    write_manifest(folder / MANIFEST, inputs, [folder / name for name in names], job.experiment)
     return Built(
         folder=folder,
         labeling=final.labeling,

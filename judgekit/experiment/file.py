@@ -522,7 +522,7 @@ def kept_of(config: Config) -> str:
     return f"{ANCHOR}{config.path.parent.absolute()}\n{FILE}{config.path.name}\n{config.toml()}"
 
 
-def _experiment_of(folder: Path) -> Path | None:
+def experiment_of(folder: Path) -> Path | None:
     """Return the experiment file that a results folder came from; None of a folder that holds no results."""
     with suppress(OSError, UnicodeDecodeError):
         first, second, *_ = (*(folder / "resolved.toml").read_text(encoding="utf-8").split("\n", 2), "")
@@ -533,7 +533,7 @@ def _experiment_of(folder: Path) -> Path | None:
 
 def of_another(folder: Path, config: Config) -> str | None:
     """Return the experiment file that a results folder came from, if that is another one."""
-    other = _experiment_of(folder)
+    other = experiment_of(folder)
     if other is None or other.resolve() == config.path.resolve():
         return None
     return str(other)
@@ -557,7 +557,7 @@ def config_of(folder: Path) -> Config:
 
 def _resolved(folder: Path) -> tuple[dict[str, Any], Path]:
     """Return what a results folder keeps of its experiment, and the file that relative paths in it go from."""
-    path, source = folder / "resolved.toml", _experiment_of(folder)
+    path, source = folder / "resolved.toml", experiment_of(folder)
     if source is None:
         raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder)
     return tomllib.loads(path.read_text(encoding="utf-8")), source.parent / path.name

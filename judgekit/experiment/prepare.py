@@ -409,9 +409,15 @@ def _primary(config: Config, measures: Sequence[Measure], depths: Sequence[int],
         counted = str(of_evidence(measure))
         if primary not in names and counted in names:
             primary = counted  # as the measures, where documents are cut differently
+    cutoff = Measure(primary).cutoff
+    if primary not in names and cutoff not in (None, *depths) and outcome in config.answers.metrics:
+        same = [str(measure) for measure in measures if measure.at(None) == Measure(primary).at(None)]
+        raise UsageError(
+            f"{primary} needs answers from the top {cutoff}, and none are made: add {cutoff} to [answers] depths, or"
+            f" name {' or '.join(same or names)}"
+        )
     if primary not in names:
         raise UsageError(not_among("measure", primary, names, note=" (the measures at the answer depths)"))
-    cutoff = Measure(primary).cutoff
     if cutoff not in (None, *depths):
         have = ", ".join(map(str, depths))
         raise UsageError(

@@ -105,6 +105,11 @@ class Labeler(Spelled):
     """
 
     @property
+    def judgments(self) -> str | None:
+        """The file of existing judgments that `judgekit build --people` would take; None where there is none."""
+        return None
+
+    @property
     def scale(self) -> Scale:
         """The declared scale of the labels; a class may give it as a text, ``scale = "grades:3"``."""
         raise UsageError(f'{type(self).__name__} declares no scale for its labels; add e.g. scale = "binary"')

@@ -67,6 +67,12 @@ class Human(_Filed):
     needs = Needs(people=True, existing=True)
     file: str
 
+    @property
+    def judgments(self) -> str | None:
+        """The file, if it holds grades."""
+        path = self.context.path(self.file)
+        return str(path) if _content_of(path) == "grades" else None
+
     @cached_property
     def asked(self) -> Asked | None:
         """What people were asked, if the file is of a sample."""

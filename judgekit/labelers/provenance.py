@@ -133,6 +133,11 @@ class Provenance(_Filed):
     qrels: str
     expand: Expand = "none"
 
+    @property
+    def judgments(self) -> str | None:
+        """The file, unless it judges pages."""
+        return str(self.context.path(self.qrels)) if self.expand == "none" else None
+
     def prepare(self) -> None:
         """Read the file, and look up the pages of its documents."""
         self._pages  # noqa: B018 - reads the file

@@ -520,3 +520,17 @@ def test_groups_of_queries_leave_half_of_the_degrees_of_freedom(monkeypatch: pyt
         compare(scores, quality, Rules(resamples=100), background=Background(groups=groups))
     alone, grouped = np.array_split(np.array(seen), 2)
     assert ((alone + 1) // 2 - 1 == grouped).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_nothing_is_chosen_where_all_answers_are_rated_the_same(value: float) -> None:
+    quality = np.full((4, 60), value)
+    noise = np.random.default_rng(0).normal(size=(2, 4, 60))
+    decision, lines = decided(tables({"own": noise[0], "other": noise[1]}, quality))
+    assert lines["Choose"] == (
+        f"Nothing can be chosen: every answer of every run has em {value:g}. So em may not fit these references; where"
+        " they are sentences, take f1, contains or correct (by an LLM)."
+    )
+    assert lines["Keep"] == "No labeling can be compared where quality is the same everywhere."
+    assert (decision.leader, decision.kept) == ("", "")
+    assert not any("loses at most" in said or "takes no part" in said for said in decision.details)

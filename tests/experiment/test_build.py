@@ -133,3 +133,29 @@ def test_labels_that_could_not_be_had_stand_beside_the_final_ones(folder, judgek
     judgekit("build", "experiment.toml", "-l", "gold", code=1)
     made = json.loads((folder / "ground-truth" / "manifest.json").read_text())["results"]
     assert "final.missing.tsv" in made
+
+
+def test_ground_truth_of_another_experiment_is_not_replaced(folder, judgekit):
+    (folder / "other.toml").write_text((folder / "experiment.toml").read_text())
+    judgekit("build", "experiment.toml", "-l", "judge", code=0)
+    made = (folder / "ground-truth" / "final.qrels").read_bytes()
+    refused = judgekit("build", "other.toml", "-l", "containment", code=2).err
+    assert "ground-truth holds results of another experiment" in refused
+    assert "experiment.toml): choose another --out, or delete the folder first" in refused
+    assert (folder / "ground-truth" / "final.qrels").read_bytes() == made
+    judgekit("build", "other.toml", "-l", "containment", "-o", "other", code=0)
+    judgekit("run", "experiment.toml", "--out", "out", code=0)
+    judgekit("build", "out", "-l", "containment", code=0)
+
+
+def test_judgments_that_the_final_qrels_leave_out_are_named_with_the_cure(folder, judgekit):
+    labeler = '[[labelers]]\nname = "nist"\nkind = "human"\nfile = "nist.qrels"\n[answers]'
+    edited(folder / "experiment.toml", "[answers]", labeler)
+    judged = [(i, part, grade) for i in range(6) for part, grade in (("a", 2), ("b", 0))]
+    (folder / "nist.qrels").write_text("".join(f"q{i} 0 d{i}{part} {grade}\n" for i, part, grade in judged))
+    built = judgekit("build", "experiment.toml", "-l", "judge", code=0)
+    said = "the judgments of nist are not in the final qrels: add `--people nist.qrels`"
+    assert said in built.err
+    assert said in (folder / "ground-truth" / "card.md").read_text()
+    assert said not in judgekit("build", "experiment.toml", "-l", "judge", "--people", "nist.qrels", code=0).err
+    assert said not in judgekit("build", "experiment.toml", "-l", "nist", code=0).err

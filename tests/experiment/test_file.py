@@ -75,6 +75,11 @@ NAME = 'name = "judge"'
         ("[1, 4]", '[1, 4]\nmetrics = ["em", "f1", "em"]', ["[answers]", "metrics names 'em' twice"]),
         ('"nDCG", "P"', '"nDGC"', ["metrics.measures", "nDGC", "nDCG"]),
         ("resamples = 100", 'resamples = 100\nprimary = "R@4"', ["analysis.primary", "R@4"]),
+        (
+            "resamples = 100",
+            'resamples = 100\nprimary = "nDCG@10"',
+            ["nDCG@10 needs answers from the top 10", "add 10 to [answers] depths, or name nDCG@1 or nDCG@4"],
+        ),
     ],
 )
 def test_a_mistake_is_a_sentence_that_names_the_key_before_anything_is_asked(folder, old, new, words):
