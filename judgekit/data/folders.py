@@ -17,7 +17,7 @@ def walk(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):
         shown = [name for name in folders if not name.startswith((".", "_"))]
         folders[:] = sorted(name for name in shown if not is_results_folder(Path(place, name)))
-        yield from (Path(place, name) for name in sorted(names) if not name.startswith((".", "_")))
+        yield from (Path(place, name) for name in sorted(names) if not name.startswith((".", "_", "~$")))
 
 
 def text_files(folder: Path) -> list[Path]:

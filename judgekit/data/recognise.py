@@ -26,7 +26,7 @@ from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
 from judgekit.data.sources import located, opened
 from judgekit.data.streams import Beginning
-from judgekit.data.tables import ANSWERS, RATED
+from judgekit.data.tables import ANSWERS, RATED, RATERS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
 from judgekit.registry import DataForm
 from judgekit.spec import Spec
@@ -36,6 +36,7 @@ _RATING: Final = Declaration(
         "query_id": DECLARED["answer"].names["id"],
         "value": (*RATED, "score"),
         **{name: (name,) for name in ("run", "depth", "model", "metric", "scale")},
+        "cluster": RATERS,
     },
     "ratings",
     "ratings",

@@ -16,12 +16,18 @@ from judgekit.data.files import read_table
 from judgekit.data.recognise import DECLARED_KINDS
 from judgekit.data.runs import Run
 from judgekit.data.tables import ANSWERS, RATERS, RATINGS
-from judgekit.experiment.inputs import KINDS, Files, Input
+from judgekit.experiment.inputs import CURE, KINDS, Files, Input
 from judgekit.experiment.joined import not_meant
 from judgekit.experiment.written import KnownOutcome
+from judgekit.spec import Spec, form_of
 
 ANSWERED: Final = 5
 """How many documents an answer is made from where nothing says it."""
+
+
+_RENAME: Final = (
+    "Rename the files or the values so that they are equal, or leave this file out by naming the other files."
+)
 
 
 def longest(runs: Iterable[Run]) -> int:
@@ -70,14 +76,24 @@ class OutcomeFound:
         table = self.files.read(file, kind, _read_ratings if kind == "ratings" else partial(read_table, ANSWERS))
         if table is None:
             if file.problem:  # said at once, not when the cell that cannot be read is mended
-                self.files.cautions.append(f"{file.name}: {file.problem}")
+                self.files.problems.append(f"{file.at_line(None)}: {file.problem} {_RENAME}")
             return
         # Results of a pipeline hold the answers of the run that they are.
         own = {name for name in self.runs if self.run_files[name] is file}
         about = {*table["run"]} if "run" in table.columns else own
-        problem = self._problem(table, kind, own, about)
+        concerns = table["query_id"].isin(list(self.asked)).any()
+        wrong = self._wrong(file, table, own, about) if concerns else ""
+        if wrong:
+            file.why = "not used: see below"
+            self.files.problems.append(wrong)
+            return
+        none = "none of its rows is about the questions of the experiment"
+        problem = self._problem(table, kind, about) if concerns else none
         if problem:
             self.files.leave(file, problem, f"the {KINDS[kind]} of {file.name} are not used: {problem}")
+            return
+        rated = self.files.read(file, kind, partial(candidates, beside_answers=kind == "answer"))
+        if rated is None:
             return
         if "depth" in table.columns:
             known.depths += [int(depth) for depth in table["depth"].unique() if depth > 0]
@@ -86,22 +102,34 @@ class OutcomeFound:
         known.files.append(file)
         known.columns = _placing(table)
         self.left -= about or self.left  # rows that name no run are about the only one
-        known.rated |= self.files.read(file, kind, partial(candidates, beside_answers=kind == "answer")) or {}
-        known.cluster = known.cluster or next((name for name in RATERS if name in table.columns), "")
+        known.rated |= rated
+        known.cluster = known.cluster or _cluster(file, table)
         if kind == "ratings":
             known.metrics = sorted({*known.metrics, *table["metric"]})
         file.take(kind, what)
 
-    def _problem(self, table: pd.DataFrame, kind: str, own: set[str], about: set[str]) -> str:
-        """Return why ratings or answers cannot be used, "" if they can: about which runs they are, and their own."""
-        runs, known = ", ".join(sorted(self.runs)), self.known
-        if not table["query_id"].isin(list(self.asked)).any():
-            return "none of its rows is about the questions of the experiment"
+    def _wrong(self, file: Input, table: pd.DataFrame, own: set[str], about: set[str]) -> str:
+        """Return what is to be mended in a file, "" if nothing is: the runs that it names, and answers rated twice."""
         unknown = not_meant(about, self.runs)
         if unknown:
-            return f"{unknown} Make a file of each run, with its name." if own else unknown
+            return f"{file.at_line(None)}: {unknown} {'Make a file of each run, with its name.' if own else _RENAME}"
         if not about and len(self.runs) > 1:
-            return f"its rows name no run ({runs}): add a column 'run'"
+            runs = ", ".join(sorted(self.runs))
+            return f"{file.at_line(None)}: its rows name no run ({runs}): add a column 'run'. {CURE}"
+        if "ratings" not in file.kinds or _cluster(file, table):
+            return ""
+        keys = [key for key in ("run", "depth", "query_id", "metric", "model") if key in table.columns]
+        twice = table.index[table.duplicated(keys)]
+        if not len(twice):
+            return ""
+        return (
+            f"{file.at_line(int(twice[0]))}: rates an answer that an earlier line rates. If these are several users,"
+            f" name their column: {_of_users(file)}"
+        )
+
+    def _problem(self, table: pd.DataFrame, kind: str, about: set[str]) -> str:
+        """Return why ratings or answers of these runs are left aside, "" if they are not."""
+        known = self.known
         if kind == "ratings":
             return ""
         if known.files and (_placing(table) != known.columns or not about <= self.left):
@@ -110,18 +138,33 @@ class OutcomeFound:
         return f"query {strange[0]!r} is not among the questions" if strange else ""
 
 
+def _cluster(file: Input, table: pd.DataFrame) -> str:
+    """Return the column with the users that gave ratings; "" if there is none."""
+    return file.cluster or next((name for name in RATERS if name in table.columns), "")
+
+
 def _placing(table: pd.DataFrame) -> set[str]:
     """Return the columns that say what answers were made from."""
     return {"depth", "mode", "context"} & {*table.columns}
 
 
 def _read_ratings(source: str) -> pd.DataFrame:
-    return named(read_table(RATINGS, source))
+    return named(read_table(RATINGS, source, numbered=True))
+
+
+def _of_users(file: Input) -> str:
+    """Return how to spell the user's own file with a column of users."""
+    while file.origin is not None:
+        file = file.origin[0]
+    spec, _ = form_of(file.given)
+    name = spec.name if file.content.flat is None else file.content.flat.name
+    columns = str(Spec(name, spec.params)).removesuffix(")").replace("'", '"')
+    return f"'{columns}{', ' if spec.params else '('}cluster=…):{file.path}'"
 
 
 def _name_columns(file: Input) -> None:
     """Put the names of the columns of ratings or answers in front of their path, where they are not judgekit's."""
-    if file.nested or file.content.named:
+    if file.nested or {*file.content.named} - {"cluster"}:
         return
     names = DECLARED_KINDS["ratings" if "ratings" in file.kinds else "answer"].names
     wanted = {"query_id": names.get("query_id", names.get("id", ())), **names}

@@ -155,14 +155,17 @@ class _Survey:
         problems = self._check(plan, asked)
         for file in self.files.all:  # once all others had their turn
             file.leave("no other file needs it")
-            if file.unknown_table and not file.taken:
-                self.files.cautions.append(f"{file.name} is not used: nothing says what its columns hold.")
+            if file.unknown_table and not (file.taken or file.broken or file.named):
+                unknown = f"{file.name} is not used: nothing says what its columns hold. Name them, e.g. of questions:"
+                self.files.cautions.append(f"{unknown} {self.files.command(file)}")
         return self._made(problems, plan)
 
     def _made(self, problems: Sequence[str], plan: Planned | None = None) -> Draft:
         """Return the experiment, or all that keeps it from being one."""
         files = self.files
-        made = Draft(files.folder, seen(files.all), tuple(files.cautions), (*files.problems, *problems))
+        half_read = [file.broken for file in files.all if file.broken and file.taken and not file.nested]
+        problems = (*files.problems, *files.unused(), *problems)
+        made = Draft(files.folder, seen(files.all), (*files.cautions, *half_read), problems)
         if plan is None or made.problems:
             return made
         imported = {name: path.read_text(encoding="utf-8") for name, path in files.imported.items()}
@@ -173,7 +176,7 @@ class _Survey:
         none = f"there are no {' and no '.join(missing)} here"
         for file in self.files.all:
             file.leave(none)
-        if self.files.problems:
+        if self.files.problems or self.files.unused():
             return self._made([])  # which may be why
         traces = [file.name for file in self.files.all if file.kinds == ["traces"]]
         if traces:
@@ -182,8 +185,7 @@ class _Survey:
         reason = f"{none}, and an experiment needs questions, passages and runs"
         table = next((file for file in self.files.all if file.unknown_table), None)
         if table is not None:
-            command = f"judgekit init {self.files.root} '{table.unknown_table}id=…,text=…):{table.path}'"
-            reason += f". If columns have other names, say what they are: {command}"
+            reason += f". If columns have other names, say what they are: {self.files.command(table)}"
         return self._made([reason])
 
     @property
@@ -214,6 +216,7 @@ class _Survey:
         if place is not None:
             file.kinds = ["doc"]
         else:
+            file.named, file.unfit = any(path in self.files.named for path in texts), True
             file.why = (
                 f"not used: no run names one of the {len(texts):,} text files by its path. Cut into passages they are"
                 f" texts(cut=2000):{file.source}"
@@ -403,6 +406,9 @@ class _Survey:
             # Where the files lie now: what is imported is not written yet.
             config = parse_config(tomllib.loads(replace(plan, place="given").toml()), Path("experiment.toml"))
             checked = prepare(config, keys=False).collection.only(asked)
+        except DataError as error:
+            file = next((file for file in self.files.all if file.path == error.path), None)
+            return [str(error) if file is None else f"{file.at_line(error.line)}: {error.reason}"]
         except JudgekitError as error:
             return [str(error)]
         for note in (*lacking(checked), *checked.notes, *_copies(checked)):

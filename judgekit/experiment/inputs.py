@@ -16,7 +16,7 @@ from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms.delimited import TSV, PlainQuotes
 from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
-from judgekit.data.recognise import Recognised, recognise
+from judgekit.data.recognise import Recognised, recognise, records_of
 from judgekit.data.sources import stem
 from judgekit.data.tables import SAMPLE
 from judgekit.errors import DataError, UsageError
@@ -29,6 +29,8 @@ IMPORTED: Final = "imported"
 LISTED: Final = 5
 """Files of one kind in a folder that are listed one by one where they are not used."""
 _NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
+_DATA: Final = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".trec", ".run", ".qrels")
+"""How files end that are meant as data."""
 _PAGES: Final = (".pdf", ".docx", ".doc", ".pptx", ".rtf", ".odt")
 _NO_TEXT: Final = "save its text as .txt or .md"
 KINDS: Final = {
@@ -42,8 +44,11 @@ KINDS: Final = {
 }
 _UNKNOWN: Final = (
     "name its columns, {0}id=…,text=…,answers=…):{1} for questions, (id=…,text=…,title=…) for passages,"
-    " (query=…,doc=…,score=…) for a run, (query_id=…,run=…,value=…) for ratings"
+    " (query=…,doc=…,score=…) for a run, (query_id=…,run=…,value=…) for ratings, with text=… in place of"
+    " query_id=… where they hold the question itself"
 )
+CURE: Final = "Mend it, or leave it out by naming the other files."
+"""What to do about a file that is meant and cannot be used."""
 
 
 @dataclass
@@ -62,6 +67,11 @@ class Input:
         columns: what becomes of its columns, a line each.
         why: why it is not used.
         problem: what is wrong with the runs that its rows name.
+        cluster: the column with the users that gave its ratings, where its spelling names it.
+        named: whether the user named it, not only the folder that it lies in.
+        unfit: whether it cannot be used, rather than is not needed.
+        broken: why it cannot be read although it is meant as data.
+        origin: the file that it was made of, and the lines of that from which its records are.
     """
 
     path: Path
@@ -75,6 +85,11 @@ class Input:
     columns: list[str] = field(default_factory=list)
     why: str = ""
     problem: str = ""
+    cluster: str = ""
+    named: bool = False
+    unfit: bool = False
+    broken: str = ""
+    origin: tuple[Input, Sequence[int]] | None = None
 
     @property
     def given(self) -> str:
@@ -112,6 +127,14 @@ class Input:
         form = str(Spec(flat.name, (("sheet", self.sheet),))).replace("'", '"')
         return f"{form.removesuffix(')')},"
 
+    def at_line(self, line: int | None) -> str:
+        """Return how the user finds a line: in the own file, where this one was made of it."""
+        if self.origin is None or self.content.flat is None:
+            return self.name if line is None else f"{self.name}, line {line}"
+        own, lines = self.origin
+        here = [record.line for record in records_of(self.given, self.content.flat)]
+        return own.at_line(lines[here.index(line)] if line in here else None)
+
     def name_columns(self, columns: Mapping[str, str]) -> None:
         """Put the names of its columns, by option, in front of its path."""
         if self.content.flat is not None:
@@ -121,9 +144,13 @@ class Input:
     def look(self) -> None:
         """Find out what the readers can make of the file."""
         if not self.form and not self.path.is_file():
-            self.why = "not used: it cannot be read as a file"
+            self.why, self.unfit = "not used: it cannot be read as a file", True
             return
         self.content = recognise(self.given)
+        self.cluster = self.content.named.get("cluster", "")
+        if self.cluster:  # which is no column of the table of ratings, but goes into the experiment
+            spec, _ = form_of(self.given)
+            self.form = str(Spec(spec.name, tuple(entry for entry in spec.params if entry[0] != "cluster")))
         if self.content.cure and not self.form:
             self.form = self.content.cure
             self.content = recognise(self.given)
@@ -136,10 +163,12 @@ class Input:
         if (may_be_traces or (not self.kinds and fields)) and _holds_traces(self.path):
             self.kinds, self.why = ["traces"], "traces, which `judgekit traces` makes data of"
         elif self.path.suffix in _PAGES:
-            self.why = f"not used: {_NO_TEXT}"
+            self.why, self.unfit = f"not used: {_NO_TEXT}", True
         elif self.content.why:
             hint = f"; {_UNKNOWN.format(self.unknown_table, self.source)}" if self.unknown_table else ""
-            self.why = f"not used: {self.content.why}{hint}"
+            self.why, self.unfit = f"not used: {self.content.why}{hint}", True
+            if self.content.form is None and not self.sheet and self.path.suffix.lower() in _DATA:
+                self.broken = f"{self.name}: {self.content.why}"
 
     def take(self, kind: str, what: str) -> None:
         """Use the file for a kind of data, which ``what`` describes."""
@@ -267,6 +296,7 @@ class Files:
         self.texts: list[Path] = []
         self.all: list[Input] = []
         self.imported: dict[str, Path] = {}
+        self.named = {Path(path) for path in paths}
         for place, form in forms.items():
             self._look(place, form)
 
@@ -298,17 +328,39 @@ class Files:
 
     def leave(self, file: Input, why: str, caution: str = "") -> None:
         """Leave a file aside for a reason that the user should know of."""
-        file.why = f"not used: {why}"
+        file.why, file.unfit = f"not used: {why}", True
         self.cautions.append(caution or f"{file.name} is not used: {why}")
+
+    def unused(self) -> list[str]:
+        """Return what is wrong with files that are clearly meant, and with those that the user named."""
+        used = {file.path for file in self.all if file.taken}
+        problems = []
+        for file in self.all:
+            # A workbook may hold further sheets.
+            named = file.named and (file.content.named or file.path not in used)
+            if file.broken and (not file.taken or file.nested):
+                problems.append(f"{file.broken.rstrip('.')}. {CURE}")
+            elif named and file.unfit and not file.taken:
+                why = file.content.why if file.unknown_table else file.why.removeprefix("not used: ")
+                cure = f"Name them, e.g. of questions: {self.command(file)}" if file.unknown_table else CURE
+                problems.append(f"{file.at_line(None)}: {why.rstrip('.')}. {cure}")
+        return problems
+
+    def command(self, table: Input) -> str:
+        """Return the command that names the columns of a table."""
+        out = "" if self.folder == self.root else f" --out {self.folder}"
+        return f"judgekit init {self.root} '{table.unknown_table}id=…,text=…):{table.path}'{out} --overwrite"
 
     def _refused(self, file: Input, kind: str, error: DataError) -> None:
         where = "" if error.line is None else f"line {error.line}: "
         if not file.why:
-            self.leave(file, f"it looks like {KINDS[kind]}, but {where}{error.reason}")
+            file.why = f"not used: it looks like {KINDS[kind]}, but {where}{error.reason}"
+            file.broken = f"{file.at_line(error.line)}: {error.reason}"
         file.drop(kind)
 
     def _look(self, place: Place, form: str) -> None:
         file = self.at(place.path, form, place.sheet)
+        file.named = bool(form) or place.path in self.named
         ending = place.path.suffix.lower()
         is_text = not form and ending in TEXTS
         if not is_text or ending == ".txt":

@@ -84,17 +84,18 @@ def _give_table_ids(files: Files, file: Input, ids: Mapping[str, str], *, known:
     if without:
         named.pop("text", None)
     unknown, file.why = file.why, ""
-    records = files.read(file, "query", partial(_rows, file))
-    rows = []
-    for fields in records or ():
+    records = files.read(file, "query", partial(_records, file))
+    rows, lines = [], []
+    for line, fields in records or ():
         query_id = ids.get(folded(str(fields.get(column) or "")))
         if query_id is not None:
             kept = {name: cell for name, cell in fields.items() if not (without and name == column)}
             rows.append({"query_id": query_id, **kept})
+            lines.append(line)
     if not rows:
         file.why = file.why or unknown
         return
-    copy = _add_copy(files, file, rows, named)
+    copy = _add_copy(files, file, rows, named, lines)
     file.taken.append(
         f"{len(rows):,} rows whose questions were found by their text: written to {copy.name} with their ids"
     )
@@ -106,14 +107,16 @@ def _give_table_ids(files: Files, file: Input, ids: Mapping[str, str], *, known:
         )
 
 
-def _rows(file: Input, given: str) -> list[dict[str, Any]]:
-    """Return the rows of a table."""
+def _records(file: Input, given: str) -> list[tuple[int, dict[str, Any]]]:
+    """Return the rows of a table, each behind its line."""
     assert file.content.flat is not None, "only a table is written again"
-    return [dict(record.fields) for record in records_of(given, file.content.flat)]
+    return [(record.line, dict(record.fields)) for record in records_of(given, file.content.flat)]
 
 
-def _add_copy(files: Files, file: Input, rows: list[dict[str, Any]], named: Mapping[str, str]) -> Input:
-    """Add a table again with other rows, and the names of its columns by option."""
+def _add_copy(
+    files: Files, file: Input, rows: list[dict[str, Any]], named: Mapping[str, str], lines: Sequence[int] = ()
+) -> Input:
+    """Add a table again with other rows, from these lines of it, and the names of its columns by option."""
     ending = "jsonl"
     if not file.nested and file.content.flat is not None and file.content.flat.name in TABULAR:
         ending = "csv"  # whose cells are texts, as those of the file
@@ -123,6 +126,9 @@ def _add_copy(files: Files, file: Input, rows: list[dict[str, Any]], named: Mapp
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     copy = files.add_written(f"{IMPORTED}/{file.stem}.{ending}", text)
     copy.form = str(Spec(ending, tuple(named.items()))) if named else ""
+    copy.named = file.named
+    if lines:
+        copy.origin = file, lines
     copy.look()
     files.all.append(copy)
     return copy
@@ -136,9 +142,10 @@ def give_runs_names(files: Files, runs: Collection[str]) -> None:
         if not held or column not in file.content.fields:
             continue
         try:
-            rows = _rows(file, file.given)
+            records = _records(file, file.given)
         except DataError:  # which is told where the table is read
             continue
+        rows = [fields for _, fields in records]
         names = {str(row[column]) for row in rows if row.get(column)} - {ALL}
         meant = runs_meant(names, runs)
         # Where one name means no run, the table is told as it is: half of it renamed would hide what is wrong.
@@ -147,7 +154,7 @@ def give_runs_names(files: Files, runs: Collection[str]) -> None:
             continue
         for row in rows:
             row[column] = meant.get(str(row.get(column)), row.get(column))
-        copy = _add_copy(files, file, rows, file.content.named)
+        copy = _add_copy(files, file, rows, file.content.named, [line for line, _ in records])
         copy.drop(*{*copy.kinds} - held)
         file.drop(*held)
         told = ", ".join(f"{name} is {run}" for name, run in sorted(meant.items()) if name != run)

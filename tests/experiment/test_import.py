@@ -502,12 +502,12 @@ def test_run_names_that_mean_nothing_are_listed_beside_those_of_the_files(
 ) -> None:
     thumbs = [f"{i},{run},hoch" for i in range(10) for run in ("bm25-bas", "dense v2")]
     (office / "thumbs.csv").write_text("\n".join(["query_id,run,thumb", *thumbs]) + "\n")
-    said = judgekit("init", "office", SHEETS[0], code=0).err
+    said = judgekit("init", "office", SHEETS[0], code=2).err
     both = "its runs are bm25-bas, dense v2, and those of the files bm25-base, dense_v2. Did you mean 'bm25-base'?"
-    assert f"the ratings of thumbs.csv are not used: {both}" in said
+    assert f"judgekit: thumbs.csv: {both} Rename the files or the values" in said
     edited(office / "thumbs.csv", "9,dense v2,hoch", "9,dense v2,naja")
-    said = judgekit("init", "office", SHEETS[0], "--overwrite", code=0).err
-    assert "line 21: column 'value': 'naja' is neither a number nor a thumb" in said
+    said = judgekit("init", "office", SHEETS[0], code=2).err
+    assert "thumbs.csv, line 21: column 'value': 'naja' is neither a number nor a thumb" in said
     assert f"thumbs.csv: {both}" in said
 
 

@@ -263,14 +263,13 @@ def test_a_table_of_each_application_holds_the_answers_of_its_run(named, data, j
     assert means.to_dict() == {"good": 5 / 6, "poor": 2 / 6}
 
 
-def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data, judgekit):
+def test_answers_that_fit_no_run_are_a_problem_and_other_questions_are_noted(data, judgekit):
     both = [row for name in RUNS for row in application(data, name, 3, run=name)]
     (data / "apps").mkdir()
     (data / "apps" / "both.json").write_text(json.dumps(both))
-    said = judgekit("init", "apps")
+    said = judgekit("init", "apps", code=2)
     assert "its runs are good, poor, and those of the files both. Make a file of each run, with its name" in said.err
     (data / "apps" / "both.json").unlink()
-    (data / "apps" / "experiment.toml").unlink()
     good, poor = (application(data, name, 3) for name in RUNS)
     good[-1]["user_input"] = "What else?"
     (data / "apps" / "good.json").write_text(json.dumps(good))
@@ -327,15 +326,10 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "there are no answers of run poor",
     ),
-    "a damaged table without ids": (
-        lambda folder: (folder / "bad.csv").write_text("question,thumb\nWho?,up\nWhy?\n"),
-        "bad.csv is not used: it looks like questions, but line 3: the header has 2 columns, this row 1",
-    ),
     "a damaged table of unknown columns": (
         lambda folder: (folder / "bad.csv").write_text("Frage;Daumen\nWer?;1\nWas?;1;1\n") and _pilot(folder),
         "the runs hold 6 of 16 questions: the experiment uses only these",
     ),
-    "encoding": (lambda folder: (folder / "poor.trec").write_bytes("q0 Q0 d0\xe9a 1 2.0 x\n".encode("latin-1")), ""),
 }
 
 
@@ -345,10 +339,52 @@ def test_contradictions_are_said_before_anything_is_paid(name, data, judgekit):
     change(data)
     said = judgekit("init", code=0)
     assert sentence in said.err
-    wrong = "poor.trec      not used: it looks like a run, but line 1: byte 9 of the line is not UTF-8"
-    assert (wrong in said.out) == (not sentence)
     counted = judgekit("run", "experiment.toml", "--dry-run")
     assert (counted.code, "have no text" in counted.err) == (0, "have no text" in sentence)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("bad.csv", b"question,thumb\nWho?,up\nWhy?\n", "bad.csv, line 3: the header has 2 columns, this row 1"),
+        ("poor.trec", b"q0 Q0 d0\xe9a 1 2.0 x\n", "poor.trec, line 1: byte 9 of the line is not UTF-8"),
+        ("more.trec", b"", "more.trec: is empty"),
+        ("more.csv", b"query_id,doc_id,score\n", "more.csv: it holds no records"),
+        ("more.csv", b"query_id,doc_id,score\nq0,d0a,1.5\nq0,d0b,nan\n", "more.csv, line 3: "),
+        ("more.csv", b"query_id,text\nq0,\xe4\n", "more.csv: line 2: byte 4 of the line is not UTF-8"),
+        ("app.csv", b"query_id,run,thumb\nq0,good,up\nq0,best,up\n", "app.csv: its runs are best, good, and those"),
+        ("app.csv", b"query_id,run,thumb\nq0,good,up\nq0,poor,hm\n", "app.csv, line 3: column 'value': 'hm' is neith"),
+        ("app.csv", b"query_id,thumb\nq0,up\n", "app.csv: its rows name no run (good, poor)"),
+    ],
+)
+def test_a_file_that_is_clearly_meant_and_cannot_be_used_is_a_problem(name, content, problem, data, judgekit):
+    (data / name).write_bytes(content)
+    said = judgekit("init", code=2).err
+    assert f"judgekit: {problem}" in said
+    assert "out by naming the other files." in said
+    assert not (data / "experiment.toml").exists()
+
+
+def test_a_file_that_the_user_names_and_that_cannot_be_used_is_a_problem(data, judgekit):
+    (data / "scan.pdf").write_bytes(b"%PDF")
+    (data / "other.csv").write_text("Nr,Daumen\n1,hoch\n")
+    judgekit("init", ".", code=0)
+    said = judgekit("init", ".", "scan.pdf", "other.csv", "--overwrite", code=2).err
+    assert "scan.pdf: save its text as .txt or .md. Mend it, or leave it out" in said
+    assert "judgekit init . 'csv(id=…,text=…):other.csv' --overwrite" in said
+
+
+def test_thumbs_of_several_users_need_the_column_of_users(data, judgekit):
+    given = [(f"q{i}", name.upper(), who, "up") for who in "ab" for name in RUNS for i in range(6)]
+    table(data / "app.csv", ["Nr", "Version", "Nutzer", "Daumen"], given)
+    spelled = "csv(query_id=Nr,value=Daumen,run=Version):app.csv"
+    said = judgekit("init", ".", spelled, code=2).err
+    assert "judgekit: app.csv, line 14: rates an answer that an earlier line rates" in said
+    assert "'csv(query_id=Nr, run=Version, value=Daumen, cluster=…):app.csv'" in said
+    said = judgekit("init", ".", spelled.replace("Version)", "Version,cluster=Nutzer)"), code=0)
+    assert "Nutzer → cluster" in said.out
+    assert load(data / "experiment.toml").answers.declared.cluster == "Nutzer"
+    judgekit("run", "experiment.toml", "--dry-run", code=0)
 
 
 def test_a_pilot_asks_about_its_own_questions_only(data, judgekit):
