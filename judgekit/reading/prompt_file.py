@@ -103,7 +103,7 @@ class _Grade(_Verdict):
         return Output("grade", form, Scale("grades", max(grades), min(0, self.low), self.min_rel))
 
 
-class _Choice(_Verdict):
+class _ChoiceVerdict(_Verdict):
     type: Literal["choice"]
     choices: Annotated[dict[str, int], AfterValidator(_graded)]
     min_rel: _FromOne = 1
@@ -137,7 +137,7 @@ class _Class(_Table):
 class _File(_Table):
     kind: Kind
     user: str
-    output: Annotated[_YesNo | _Grade | _Choice | _Answer | _Class, Field(discriminator="type")]
+    output: Annotated[_YesNo | _Grade | _ChoiceVerdict | _Answer | _Class, Field(discriminator="type")]
     system: str = ""
     about: str = ""
     max_tokens: _FromOne | None = None

@@ -19,7 +19,7 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.analysis.resampling import percent
 from judgekit.data.tables import stacked
 from judgekit.errors import UsageError, not_among
-from judgekit.report.drawing import COEFFICIENTS, Chart, Dot, Panel, Value
+from judgekit.report.drawing import COEFFICIENTS, Chart, Dot, FigurePanel, Value
 from judgekit.report.formatting import number, split_flags
 from judgekit.report.grids import HEADLINE, records, where
 from judgekit.report.model import Results
@@ -95,12 +95,12 @@ class _Views:
                 rows = where(rows, model=primary.model)
             yield title, results, rows
 
-    def panels(self, dots: Mapping[str, Sequence[Dot]]) -> dict[str, Panel]:
+    def panels(self, dots: Mapping[str, Sequence[Dot]]) -> dict[str, FigurePanel]:
         """Return the panels that have any number."""
         panels = {}
         for title, those in dots.items():
             if any(math.isfinite(dot.value) for dot in those):
-                panels[title] = Panel(self.value, those)
+                panels[title] = FigurePanel(self.value, those)
         return panels
 
     def by_use(self) -> Figure | None:
@@ -237,7 +237,7 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
         # How often labelings find what fails is drawn where nothing can be said of runs.
         if those and not (kind == "finds" and dots["follows"]):
             title, value, caption = _DECIDED[kind]
-            panels[title] = Panel(value, those)
+            panels[title] = FigurePanel(value, those)
             captions.append(caption)
     if not panels:
         return None
@@ -278,5 +278,5 @@ def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:
         if any(math.isfinite(dot.value) for dot in dots):
             title = f"Mean {measure} of the runs"
             caption = f"Mean {measure} over the questions, of each run under each labeling."
-            panels = {"": Panel(Value(measure), dots)}
+            panels = {"": FigurePanel(Value(measure), dots)}
             yield Chart(slug(f"scores-{measure}"), title, caption, panels, order, names=runs).lines()

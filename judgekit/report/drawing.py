@@ -156,7 +156,7 @@ class Dot:
         return note
 
 
-class Panel(NamedTuple):
+class FigurePanel(NamedTuple):
     """A panel of a figure: what its values are, and its marks."""
 
     value: Value
@@ -180,7 +180,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedPanel:
     """A panel in its place: its axes in pixels, its marks, and the points that lines join by series.
 
     Values lie on the axis ``x`` and their texts end at ``right``, or on ``y`` if that is NaN.
@@ -213,7 +213,7 @@ class Sheet:
 SHEETS: Final = (Sheet(WIDTH, 2, 28), Sheet(NARROW, 1, 16))
 """A figure is drawn for a page and for a phone, where one scaled to the width would be too small to read."""
 
-Lay = Callable[["Sheet", str, float, float, float], Placed]
+Lay = Callable[["Sheet", str, float, float, float], PlacedPanel]
 """Places a panel of a title on a sheet, between two pixels across, below a third."""
 
 
@@ -234,7 +234,7 @@ class Chart:
     name: str
     title: str
     caption: str
-    panels: Mapping[str, Panel]
+    panels: Mapping[str, FigurePanel]
     order: Mapping[str, int] = field(default_factory=dict)
     across: str = "run"
     names: Sequence[str] = ()
@@ -263,7 +263,7 @@ class Chart:
         names = {dot.series for dot in self.dots}
         return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
-    def _in_rows(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> Placed:
+    def _in_rows(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> PlacedPanel:
         panel = self.panels[title]
         names = list(dict.fromkeys(dot.series for dot in panel.dots))
         rows = bands(list(enumerate(names)), top, top + ROW * len(names), cells=sheet.cells)
@@ -276,9 +276,9 @@ class Chart:
             marks.append(Mark(dot, self.order.get(dot.series, 0), rows(names.index(dot.series))))
         # On a phone a title begins at the left edge: beside the names of the rows it would be cut.
         heading = start if sheet.columns > 1 else left
-        return Placed(title, heading, x, rows, marks, right)
+        return PlacedPanel(title, heading, x, rows, marks, right)
 
-    def _upright(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> Placed:
+    def _upright(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> PlacedPanel:
         panel = self.panels[title]
         start, bottom = left + SCALE - MARGIN, top + self.high
         # Panels of the same values share their scale.
@@ -310,7 +310,7 @@ class Chart:
             if len(joined) > 1 and not self.names:
                 paths.append((joined[0].place, joined))
             marks += own
-        return Placed(title, start, x, y, marks, paths=paths)
+        return PlacedPanel(title, start, x, y, marks, paths=paths)
 
     def _figure(self, lay: Lay, *, legend: bool = False) -> Figure:
         svg, narrow = (self._drawn(sheet, lay, legend=legend) for sheet in SHEETS)

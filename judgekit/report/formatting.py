@@ -14,12 +14,6 @@ from judgekit.analysis.flags import FLAGS
 from judgekit.data.outputs import clean
 from judgekit.metrics import DEFINITIONS
 
-FILTERS: Final = (
-    *("count", "number", "interval", "money", "seconds", "marks", "meaning", "in_words", "rewards", "times"),
-    *("pixels", "cut"),
-)
-"""The functions that templates use."""
-
 UNDEFINED: Final = "undefined"
 UNKNOWN: Final = "–"
 MARKS: Final[dict[str, str]] = {
@@ -143,3 +137,10 @@ def rewards(measure: str) -> str:
     """Return what a measure rewards in a line, or "" for one that is not in judgekit's catalogue."""
     definition = DEFINITIONS.get(re.split(r"[(@]", measure, maxsplit=1)[0])
     return definition.rewards if definition else ""
+
+
+FILTERS: Final = (
+    *(count, number, interval, money, seconds, marks, meaning, in_words, rewards, times),
+    *(pixels, cut),
+)
+"""The functions that templates use, by their own names."""

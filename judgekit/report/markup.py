@@ -9,7 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from judgekit.analysis.resampling import percent
-from judgekit.report import formatting
+from judgekit.report.formatting import FILTERS, shown
 
 
 @cache
@@ -21,11 +21,11 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=formatting.shown,
+        finalize=shown,
     )
     made.filters["percent"] = percent
-    for name in formatting.FILTERS:
-        made.filters[name] = getattr(formatting, name)
+    for function in FILTERS:
+        made.filters[function.__name__] = function
     return made
 
 
