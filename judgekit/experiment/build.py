@@ -6,6 +6,7 @@ A pilot labelled some of the questions. Here all of them are labelled, through t
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +84,7 @@ class _Job:
     name: str
     people: People | None
     biases: tuple[str, ...] | None
-    unused: tuple[str, ...]
+    unused: Mapping[str, str]
 
     @property
     def stage(self) -> str:
@@ -143,20 +144,27 @@ def _prepared(
         name=labeling,
         people=judged,
         biases=biases,
-        unused=tuple(_unused(labelers, labeling, people)),
+        unused=_unused(labelers, labeling, people),
     )
 
 
-def _unused(labelers: Mapping[str, Labeler], labeling: str, people: str | Path | None) -> Iterator[str]:
-    """Yield for each file of existing judgments that the final qrels leave it out."""
+def _unused(labelers: Mapping[str, Labeler], labeling: str, people: str | Path | None) -> dict[str, str]:
+    """Return by labeling the files of existing judgments that the final qrels leave out."""
     used = None if people is None else located(people, "qrels").path.resolve()
+    unused = {}
     for name, labeler in labelers.items():
         file = labeler.judgments if labeler.needs.existing else None
         if file is not None and name != labeling and located(file, "qrels").path.resolve() != used:
-            yield (
-                f"the judgments of {name} are not in the final qrels: add `--people {file}` to let them take the place"
-                f" of {labeling}'s labels"
-            )
+            unused[name] = file
+    return unused
+
+
+def _left_out(name: str, file: str, labeling: str) -> str:
+    """Return that the final qrels leave judgments out, and what takes them in."""
+    return (
+        f"the judgments of {name} are not in the final qrels: add `--people {file}` to let them take the place of"
+        f" {labeling}'s labels"
+    )
 
 
 def _check_kept(folder: Path, experiment: Path) -> None:
@@ -232,8 +240,11 @@ def build(
     shown = {role: inputs[role] for role in job.config.files()}
     if people is not None:
         shown["people"] = InputFile.of(located(people, "qrels").path)
-    notes = (*mismatches(inputs), *final.notes, *job.unused)
-    card = _card(job, machine, final, cost, notes=notes, inputs=shown, qrels=folder / QRELS)
+    notes = (*mismatches(inputs), *final.notes)
+    # The card goes to others, who have the file under another path.
+    names_only = [_left_out(name, located(file, "qrels").path.name, labeling) for name, file in job.unused.items()]
+    unused = [_left_out(name, shlex.quote(file), labeling) for name, file in job.unused.items()]
+    card = _card(job, machine, final, cost, notes=[*notes, *names_only], inputs=shown, qrels=folder / QRELS)
     write_atomic(folder / CARD, card)
     names = [QRELS, LABELS, CARD]
     missing = int((table["status"] != Status.OK.value).sum())
@@ -247,7 +258,7 @@ def build(
         agreement=final.agreement,
         card=card,
         missing=missing,
-        notes=(*notes, *(job.biases or ())),
+        notes=(*notes, *unused, *(job.biases or ())),
     )
 
 

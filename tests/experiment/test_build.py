@@ -157,5 +157,8 @@ def test_judgments_that_the_final_qrels_leave_out_are_named_with_the_cure(folder
     said = "the judgments of nist are not in the final qrels: add `--people nist.qrels`"
     assert said in built.err
     assert said in (folder / "ground-truth" / "card.md").read_text()
+    elsewhere = judgekit("build", folder / "experiment.toml", "-l", "judge", code=0)
+    assert f"--people {folder / 'nist.qrels'}`" in elsewhere.err
+    assert str(folder) not in (folder / "ground-truth" / "card.md").read_text()
     assert said not in judgekit("build", "experiment.toml", "-l", "judge", "--people", "nist.qrels", code=0).err
     assert said not in judgekit("build", "experiment.toml", "-l", "nist", code=0).err
