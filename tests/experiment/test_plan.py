@@ -117,6 +117,10 @@ def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(experimen
     assert max(map(len, said.out.splitlines())) <= 125
     first = set(pd.read_csv(tmp_path / "pilot.csv")["query_id"])
     edited(experiment, "[runs]", 'sample = "pilot.csv"\n[runs]')
+    # The mock's answers are all wrong, and then nothing is chosen.
+    app = [f"q{n:03},{run},{n % 3 if run == 'rrf' else n % 2}" for n in range(1, 105) for run in ("bm25", "rrf")]
+    (experiment.parent / "thumbs.csv").write_text("\n".join(["query_id,run,value", *app]).replace(",2", ",1"))
+    edited(experiment, "[answers]", '[answers]\nratings = ["thumbs.csv"]\nmetrics = ["em"]')
     # So few questions may have no verdict, which is 1.
     assert judgekit("run", experiment, "--out", tmp_path / "out", *cache).code in (0, 1)
     kinds = pd.read_csv(tmp_path / "out" / "claims.csv").set_index("kind")["qualifies"]
