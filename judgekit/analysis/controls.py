@@ -54,4 +54,4 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         yield Claim("no better", said, name, names_of(beside, "or"), qualifies=f"{stands}: {name}")
     if labelings or choosing:
         for name, why in case.excluded(use).items():
-            yield Claim("excluded", f"{name} takes no part: {why}.", name, qualifies=KEEP if choosing else FINDS)
+            yield Claim("excluded", f"{name} is left out: {why}.", name, qualifies=KEEP if choosing else FINDS)

@@ -533,4 +533,4 @@ def test_nothing_is_chosen_where_all_answers_are_rated_the_same(value: float) ->
     )
     assert lines["Keep"] == "No labeling can be compared where quality is the same everywhere."
     assert (decision.leader, decision.kept) == ("", "")
-    assert not any("loses at most" in said or "takes no part" in said for said in decision.details)
+    assert not any("loses at most" in said or "is left out: " in said for said in decision.details)
