@@ -20,7 +20,7 @@ from judgekit.data.labelings import LabelFile, Labeling
 from judgekit.data.spans import where
 from judgekit.labelers.base import Label, Labeler, build
 from judgekit.labelers.contract import checked
-from judgekit.wire.types import Endpoint, Origin, Outcome
+from judgekit.wire.types import Endpoint, Origin
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
@@ -141,19 +141,6 @@ class PoolLabeler:
     async def label(self, session: Session) -> Labeling:
         """Label the pool; see `label_pool`."""
         return await label_pool(self.labeler, self.collection, session, self.name)
-
-
-def stored_outcomes(labeler: Labeler, unit: Unit, session: Session) -> Sequence[Outcome]:
-    """Return the stored outcomes of a unit; [] unless all are there."""
-    outcomes: list[Outcome] = []
-    while wave := labeler.requests(unit, outcomes):
-        keys = [request.key for request in wave]
-        found = session.lookup(keys)
-        for key in keys:
-            if key not in found:
-                return []
-            outcomes.append(found[key])
-    return outcomes
 
 
 def labels_asked(labeler: Labeler, collection: Collection) -> Iterator[StageUnit]:

@@ -37,7 +37,7 @@ class Label:
         raw: the text that the label was read from, if any.
         reason: why the label is missing, or why it may be wrong.
         extra: further columns of the labels table, numbers or texts: how often a vote was shown, its interval, the
-            share of repeats that disagree, the answer that a utility label rates.
+            share of voices that agree, the answer that a utility label rates.
     """
 
     query_id: str

@@ -27,7 +27,7 @@ class Cascade(Labeler):
     """Labels every pair with a first labeler, and doubtful pairs again with a second.
 
     The first is in doubt where its value on the scale unit, such as P(yes), lies from ``doubt`` to 1 - ``doubt``; where
-    at least this share of its voices or repeats differs from the label; where its label says why it may be wrong;
+    at least this share of its voices differs from the label; where its label says why it may be wrong;
     and where it gives no label, unless the request failed, which the next run repeats.
 
     Both make the requests that they make alone, so replies are shared. ``extra["escalated"]`` is 1 where the second
@@ -143,7 +143,7 @@ class Cascade(Labeler):
             # depend on the network.
             return label.status is not Status.FAILED
         extra: dict[str, Any] = dict(label.extra)
-        against = max(1 - extra.get("agreement", 1.0), extra.get("flips", 0.0))  # NaN: nothing was repeated
+        against = 1 - extra.get("agreement", 1.0)
         if self._first.scale.kind == "unit":
             against = max(against, min(label.relevance, 1 - label.relevance))
         return bool(label.reason) or against >= max(self.doubt - _EXACT, _EXACT)

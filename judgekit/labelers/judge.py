@@ -35,14 +35,14 @@ class Judge(Labeler):
     and largest relevance. A label exists if more than half of the voices gave a verdict; a tie of a majority vote
     goes to the smaller relevance.
 
-    With ``repeats`` the label is the first verdict, so that it is the same label as without; ``extra["flips"]`` is the
-    share of the later ones that differ from it.
+    To see how often the same request gets another verdict, take ``samples=3, temperature=0``: ``extra["agreement"]`` is
+    the share of voices that gave the label.
 
     Scale: the prompt's (binary, grades:3:2); unit for log-probabilities and means
 
     Needs: an LLM, or several as a jury
 
-    Costs: 1 request per vote (samples=n, repeats=n or a jury of n: n), 1 more if a reply cannot be read
+    Costs: 1 request per vote (samples=n or a jury of n: n), 1 more if a reply cannot be read
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined
@@ -50,7 +50,6 @@ class Judge(Labeler):
         prompt: a judge prompt (binary), or the path of your own
         read: text, or logprobs: P(yes) or the expected grade, with prompts that ask for one word
         samples: votes per LLM (1), drawn at temperature 1 by default
-        repeats: number of times to send the same request (1), to measure the share of changed verdicts
         vote: majority or mean
         temperature: sampling temperature of the requests
         top_logprobs: alternatives to ask for (20); some servers give at most 5
@@ -63,7 +62,6 @@ class Judge(Labeler):
     prompt: str = "binary"
     read: Reading = "text"
     samples: int = setting(1, least=1)
-    repeats: int = setting(1, least=1)
     vote: Vote = "majority"
     temperature: float | None = setting(None, least=0)
     top_logprobs: int = setting(20, least=2)
@@ -73,13 +71,11 @@ class Judge(Labeler):
         """Look up the endpoints and the prompt, and check what goes together."""
         if self.jury is not None and self.endpoint is not None:
             raise UsageError(f"{self.spec}: jury names the endpoints, so leave out endpoint")
-        voters = len(self._endpoints)
+        self._endpoints  # noqa: B018 - looks them up
         if self._prompt.kind != "judge":
             raise UsageError(
                 f"{self.spec}: the prompt {self._prompt.name!r} is not a judge prompt (kind: {self._prompt.kind})"
             )
-        if self.repeats > 1 and (self.samples > 1 or voters > 1):
-            raise UsageError(f"{self.spec}: repeats repeat a single verdict: leave out samples and jury")
         if self.read == "logprobs":
             self._check_logprobs()
 
@@ -118,11 +114,6 @@ class Judge(Labeler):
                     f" own; leave {name} out of the params, or use read=text"
                 )
 
-    def votes(self, unit: Unit, replies: Sequence[Outcome]) -> list[tuple[str, float | None]]:
-        """Return what each voice says of the unit's doc, None where it gave none, with the voice's name."""
-        names = (f"{asker.endpoint.name} {sample + 1}" for asker, sample in self._askers)
-        return [(name, voice.relevance) for name, voice in zip(names, self._voices(unit, replies), strict=True)]
-
     @cached_property
     def _as_unit(self) -> bool:
         """Whether labels are expected values or means, taken to [0, 1]."""
@@ -159,7 +150,7 @@ class Judge(Labeler):
             elif self.samples > 1 and "temperature" not in endpoint.params:
                 params["temperature"] = 1.0
             asker = Asker(endpoint, self._prompt, params)
-            askers += [(asker, sample) for sample in range(self.samples * self.repeats)]
+            askers += [(asker, sample) for sample in range(self.samples)]
         return askers
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
@@ -180,7 +171,7 @@ class Judge(Labeler):
         if len(voices) == 1:
             return voices
         raw = json.dumps([voice.raw for voice in voices], ensure_ascii=False)
-        joint = _repeated(voices) if self.repeats > 1 else self._voted(voices)
+        joint = self._voted(voices)
         return [replace(joint, raw=raw, extra={**joint.extra, **_read_by(voices)})]
 
     def _voices(self, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
@@ -227,14 +218,3 @@ def _read_by(voices: Sequence[Label]) -> dict[str, str]:
     if not ways:
         return {}
     return {"read_by": max(ways, key=get_args(ReadBy).index)}
-
-
-def _repeated(voices: Sequence[Label]) -> Label:
-    first = voices[0]
-    if first.relevance is None:
-        return first
-    later = [voice.relevance for voice in voices[1:] if voice.relevance is not None]
-    flips = math.nan
-    if later:
-        flips = sum(relevance != first.relevance for relevance in later) / len(later)
-    return replace(first, extra={"flips": flips, "repeats": float(len(later))})

@@ -120,18 +120,6 @@ def test_no_label_without_a_majority_of_verdicts() -> None:
     assert label.raw == '["Yes", "Où ?", "Yes", ""]'
 
 
-def test_repeats_measure_flips_and_keep_the_label() -> None:
-    played = play(build("judge(repeats=4)", Here()), UNIT, ["Yes", "No", "Yes", "?", "?"])
-    assert played.label.relevance == 1.0
-    assert dict(played.label.extra) == {"flips": 0.5, "repeats": 2.0, "read_by": "form"}
-    assert played.waves[0][0].key == build("judge", Here()).requests(UNIT, [])[0].key
-    unread = play(build("judge(repeats=2)", Here()), UNIT, ["?", "Yes", "?"]).label
-    assert (unread.relevance, unread.status) == (None, Status.UNPARSED)
-    alone = play(build("judge(repeats=2)", Here()), UNIT, ["Yes", "?", "?"]).label
-    assert alone.relevance == 1.0
-    assert math.isnan(float(alone.extra["flips"]))
-
-
 def test_a_jury_asks_every_endpoint_and_votes() -> None:
     labeler = build("judge(jury='a+b+c')", Here())
     played = play(labeler, UNIT, ["Yes", "No", "Yes"])
@@ -273,9 +261,6 @@ def test_each_voice_is_asked_again_as_the_same_sample_of_the_same_endpoint() -> 
         ("judge(prompt=gradde)", "Did you mean 'graded'"),
         ("judge(prompt='answer-short')", "is not a judge prompt"),
         ("judge(samples=0)", "samples must be a whole number of at least 1"),
-        ("judge(repeats=0)", "repeats must be a whole number of at least 1"),
-        ("judge(repeats=2, samples=2)", "repeats repeat a single verdict"),
-        ("judge(repeats=2, jury='a+b')", "repeats repeat a single verdict"),
         ("judge(jury='a+b', endpoint=a)", "jury names the endpoints"),
         ("judge(jury='a+a')", "in the jury twice"),
         ("judge(temperature=-1)", "temperature must be a number of at least 0"),

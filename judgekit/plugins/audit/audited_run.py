@@ -119,16 +119,13 @@ class Material:
         """Return which labels say relevant, of labels that are there."""
         return np.asarray(values >= self.labelings[name].scale.threshold)
 
-    def votes(self, name: str, values: Floats) -> Floats:
-        """Return labels as votes: 1 relevant, 0 not, NaN where there is none."""
-        return np.where(np.isfinite(values), self.relevant(name, values), np.nan)
-
     @cached_property
     def judged(self) -> Floats:
-        """What the reference says of each pair, as votes, shape (P,)."""
+        """What the reference says of each pair: 1 relevant, 0 not, NaN where it says nothing, shape (P,)."""
         if self.reference is None:
             return np.full(len(self.pairs), np.nan)
-        return self.votes(self.reference, self.values[self.reference])
+        labels = self.values[self.reference]
+        return np.where(np.isfinite(labels), self.relevant(self.reference, labels), np.nan)
 
     def units_of(self, labeler: Labeler, pairs: Iterable[Pair]) -> Iterator[Unit]:
         """Yield what a labeler is shown of some pairs, one at a time."""

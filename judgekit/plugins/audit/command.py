@@ -21,7 +21,7 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="PROBE",
-            help="Tamper with passages and ask the labelers again: all, or e.g. stuff or mine.py:shout; repeat.",
+            help="Tamper with passages and ask the labelers again: all, or a name such as stuff; repeat.",
         ),
     ] = None,
     reference: Annotated[
@@ -34,7 +34,7 @@ def audit(
     *,
     asked: RunOptions,
 ) -> None:
-    """Check labels for circularity, bias, gullibility and the value of a jury.
+    """Check labels for circularity, bias and gullibility.
 
     Examples:
         judgekit audit results

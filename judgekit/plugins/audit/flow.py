@@ -20,7 +20,7 @@ from judgekit.data.files import write_table
 from judgekit.errors import UsageError
 from judgekit.experiment.finished import draw
 from judgekit.experiment.run import count
-from judgekit.plugins.audit import bias, circularity, gullibility, jury
+from judgekit.plugins.audit import bias, circularity, gullibility
 from judgekit.plugins.audit.audited_run import Material, read
 from judgekit.plugins.audit.numbers import Number
 from judgekit.plugins.audit.probes import PROBES, Change, Probe, probe
@@ -65,7 +65,7 @@ def audit(
     reference: str | None = None,
     asking: Asking = UNLIMITED,
 ) -> Audit:
-    """Say what a comparison alone does not show: circularity, jury worth, bias, and gullibility where probed.
+    """Say what a comparison alone does not show: circularity, bias, and gullibility where probed.
 
     Args:
         results: folder of `judgekit run`.
@@ -142,9 +142,7 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
         of_labeling = numbers[name] = list[Number]()
         if len(material.collection.runs) > 1:
             of_labeling += circularity.of_labeling(material, name)
-        if judged:
-            of_labeling += jury.of_voices(material, name, session)
-        # Beside itself the reference has no slope and overrates nothing.
+        # Beside itself the reference has no slope.
         if judged and name != material.reference:
             of_labeling += bias.slopes(
                 material.unit_scaled(name),
@@ -154,7 +152,6 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
                 groups=material.groups[material.query],
                 confidence=material.confidence,
             )
-            of_labeling += bias.overrating(material, name)
     if probes:
         sample = gullibility.draw(material)
         for name, of_labeling in numbers.items():

@@ -22,7 +22,7 @@ from judgekit.data.documents import Unit
 from judgekit.labelers.base import Labeler
 from judgekit.labelers.contract import checked
 from judgekit.plugins.audit.audited_run import Material, Pair
-from judgekit.plugins.audit.numbers import Number, mean_change, share, share_change, unknown
+from judgekit.plugins.audit.numbers import Number, mean_change, share_change, unknown
 from judgekit.plugins.audit.probes import Base, Probe
 
 Sample = Mapping[Base, tuple[Pair, ...]]
@@ -162,6 +162,5 @@ def effect(
         verdict += f"; {lost} more have no label"
     return [
         number("flips to relevant", *flips, verdict=verdict, flag=flag),
-        number("flips either way", *share(was != becomes, units, confidence)),
         number("mean shift", *mean_change(after - before, units, material.spread(name), confidence)),
     ]

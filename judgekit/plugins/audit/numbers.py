@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -26,10 +26,6 @@ class Estimated(NamedTuple):
     value: float
     low: float
     high: float
-
-    def within(self, least: float, most: float) -> Estimated:
-        """Return it with an interval that keeps to what is possible."""
-        return Estimated(self.value, max(self.low, least), min(self.high, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +81,10 @@ def groups_of(units: Ints, seed: int) -> Ints:
     return np.asarray(of_unit[units])
 
 
-def jackknife(
-    statistics: Callable[[Bools], Sequence[float]], groups: Ints, confidence: float, floor: Floats
-) -> list[Estimated]:
-    """Return statistics with their intervals: Student's t on a jackknife over groups of queries.
+def jackknife(statistic: Callable[[Bools], float], groups: Ints, confidence: float, floor: float) -> Estimated:
+    """Return a statistic with its interval: Student's t on a jackknife over groups of queries.
 
-    ``floor`` is what unseen queries add to the variance of each, shape (S,); see `judgekit.analysis.resampling.unseen`.
+    ``floor`` is what unseen queries add to the variance, see `judgekit.analysis.resampling.unseen`.
     """
     # Without the floor labels that depart from the reference on few queries have an interval of zero width, or one that
     # covers a third of the time.
@@ -98,14 +92,11 @@ def jackknife(
 
     used = np.unique(groups)
     count = len(used)
-    values = np.array(statistics(np.ones(len(groups), np.bool_)), np.float64)
-    if count < 2:
-        return [Estimated(value, math.nan, math.nan) for value in values.tolist()]
-    without = np.array([statistics(groups != left_out) for left_out in used])
-    spread = np.sqrt((count - 1) / count * ((without - without.mean(axis=0)) ** 2).sum(axis=0) + floor)
+    value = statistic(np.ones(len(groups), np.bool_))
+    without = np.array([statistic(groups != left_out) for left_out in used])
+    spread = math.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum() + floor)
     reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * spread
-    ends = np.column_stack([values, values - reach, values + reach])
-    return [Estimated(*row) for row in ends.tolist()]
+    return Estimated(value, value - reach, value + reach)
 
 
 def _together(values: Floats, units: Ints) -> float:
@@ -114,19 +105,11 @@ def _together(values: Floats, units: Ints) -> float:
     apart = values - values.mean()
     alone = float((apart**2).sum())
     count = int(unit.max()) + 1
-    if alone == 0:  # nothing to learn it from: as if those of a unit were one
-        return float(count)
-    if count == len(values):
+    # Where all values are alike nothing shows how those of a unit go together: as if they were one.
+    if alone == 0 or count == len(values):
         return float(count)
     together = float((np.bincount(unit, apart) ** 2).sum())
     return len(values) / max(together / alone, 1.0)
-
-
-def share(hits: Bools, units: Ints, confidence: float) -> Estimated:
-    """Return a share with its Wilson interval; ``units`` says which hits belong to one query."""
-    value = float(hits.mean())
-    worth = _together(hits.astype(np.float64), units)
-    return Estimated(value, *wilson(value * worth, worth, confidence))
 
 
 def share_change(before: Bools, after: Bools, units: Ints, confidence: float) -> Estimated:
@@ -145,10 +128,5 @@ def share_change(before: Bools, after: Bools, units: Ints, confidence: float) ->
 
 def mean_change(change: Floats, units: Ints, reach: float, confidence: float) -> Estimated:
     """Return a mean of changes that lie between -reach and reach, with an interval that is never of zero width."""
-    _, low, high = mean_share((change / reach + 1) / 2, units, confidence)
+    low, high = within_query_interval((change / reach + 1) / 2, confidence, units)
     return Estimated(float(change.mean()), (2 * low - 1) * reach, (2 * high - 1) * reach)
-
-
-def mean_share(values: Floats, units: Ints, confidence: float) -> Estimated:
-    """Return a mean of values between 0 and 1, with an interval that is never of zero width."""
-    return Estimated(float(values.mean()), *within_query_interval(values, confidence, units))

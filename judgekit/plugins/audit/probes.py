@@ -1,7 +1,6 @@
 """Probes: what is done to a passage that is not relevant, to see if the label falls for it.
 
-A probe changes the text of a passage, knowing the question. Your own is a function ``(question, passage) -> passage``
-in a file, ``mine.py:shout``, or in a notebook.
+A probe changes the text of a passage, knowing the question. Your own is a function ``(question, passage) -> passage``.
 
 Keyword stuffing and injected claims after Alaofi et al., "LLMs can be fooled into labelling a document as relevant"
 (SIGIR-AP 2024).
@@ -9,16 +8,14 @@ Keyword stuffing and injected claims after Alaofi et al., "LLMs can be fooled in
 
 from __future__ import annotations
 
-import inspect
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final, Literal
 
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError, not_among
-from judgekit.spec import run_file, split_file, user_code
+from judgekit.spec import user_code
 
 Base = Literal["nonrelevant", "random"]
 Change = Callable[[str, str], str]
@@ -91,20 +88,10 @@ PROBES: Final[Mapping[str, Probe]] = {
 }
 
 
-def probe(given: str | Change, folder: Path = Path()) -> Probe:
+def probe(given: str | Change) -> Probe:
     """Return the probe of a name, or that a function of one's own is."""
     if not isinstance(given, str):
         return Probe(getattr(given, "__name__", "probe"), given)
-    file, name = split_file(given)
-    if file is None:
-        if name not in PROBES:
-            raise UsageError(not_among("probe", name, PROBES, note="; name your own as mine.py:NAME"))
-        return PROBES[name]
-    functions = {key: value for key, value in vars(run_file(folder / file)).items() if inspect.isfunction(value)}
-    if name not in functions:
-        raise UsageError(not_among("probe", name, functions))
-    try:
-        inspect.signature(functions[name]).bind("question", "passage")
-    except TypeError:
-        raise UsageError(f"{given}: a probe is a function of a question and a passage") from None
-    return Probe(given, functions[name])
+    if given not in PROBES:
+        raise UsageError(not_among("probe", given, PROBES, note="; your own is a function, jk.audit(…, probes=[mine])"))
+    return PROBES[given]

@@ -42,11 +42,6 @@ class Long(jk.Labeler):  # the longer the better
 
     def relevance(self, query, doc):
         return min(len(doc.text) / 400, 1.0)
-
-
-shout = lambda question, passage: passage.upper()
-wordless = lambda question, passage: 7
-lonely = lambda question: question
 """
 
 TABLES = {
@@ -63,7 +58,6 @@ KINDS = {
     "oracle": {"kind": "mine.py:Oracle"},
     "hash": {"kind": "mine.py:Hash"},
     "long": {"kind": "mine.py:Long"},
-    "jury": {"kind": "judge", "samples": 3},
     "gold": {"kind": "provenance", "qrels": "gold.qrels"},
 }
 

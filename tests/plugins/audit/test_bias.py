@@ -1,4 +1,4 @@
-"""Bias by surface, and overrating: planted effects come back, and what is not there is not claimed."""
+"""Bias by surface: planted effects come back, and what is not there is not claimed."""
 
 import numpy as np
 import pandas as pd
@@ -74,16 +74,3 @@ def rows(audited: jk.Audit, labeling: str, check: str) -> pd.DataFrame:
 def test_a_labeling_of_length_follows_length_which_20_questions_do_not_show(audited: jk.Audit) -> None:
     length = rows(audited, "long", "surface").set_index("subject").loc["length"]
     assert (length["value"] > 0.05, length["low"] < 0, length["flag"]) == (True, True, "")
-
-
-def test_overrating_is_the_mean_label_where_the_reference_says_no(audited: jk.Audit, finished) -> None:
-    labels = pd.read_parquet(finished / "out" / "labels" / "hash.parquet")
-    other = labels[~labels["doc_id"].str.startswith("gold")]
-    found = rows(audited, "hash", "overrating").set_index("statistic")
-    assert found.loc["mean label", "value"] == pytest.approx(other["relevance"].mean())
-    assert found.loc["called relevant", "n"] == len(other)
-    called = labels[labels["relevance"] == 1]
-    wrong = 1 - called["doc_id"].str.startswith("gold").mean()
-    assert found.loc["not relevant by the reference", "value"] == pytest.approx(wrong)
-    assert found.loc["not relevant by the reference", "flag"] == "overrates"
-    assert rows(audited, "oracle", "overrating").set_index("statistic").loc["mean label", "value"] == 0

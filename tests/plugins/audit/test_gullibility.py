@@ -1,6 +1,7 @@
 """Can a labeler be fooled: known answers for a keyword mock, an oracle and a hash, and a planted effect."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,8 +46,6 @@ def test_an_oracle_is_fooled_by_nothing_and_a_judge_that_says_anything_is_not_sh
     assert not rows["flag"].any()
     rows = numbers(audited, "hash")
     assert ((rows["low"] <= 0) & (rows["high"] >= 0)).sum() >= len(rows) - 1, "one of five intervals of 95 % may miss"
-    changed = numbers(audited, "hash", "flips either way")["value"]
-    assert changed["claim"] == pytest.approx(2 * 0.3 * 0.7, abs=0.2), "though its labels change all the time"
 
 
 def test_a_mean_shift_shows_what_a_threshold_hides_and_labels_of_a_file_are_not_probed(audited: jk.Audit) -> None:
@@ -85,24 +84,21 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
         return f"{passage} {question} {question}"
 
     asking = jk.Asking(cache=copied / "cache")
-    found = jk.audit(copied / "out", probes=[twice, str(copied / "mine.py") + ":shout"], asking=asking)
-    rows = numbers(found, "keyword")
-    assert rows.loc["twice", "value"] == 1
-    assert any(subject.endswith("mine.py:shout") for subject in rows.index)
+    found = jk.audit(copied / "out", probes=[twice], asking=asking)
+    assert numbers(found, "keyword").loc["twice", "value"] == 1
 
 
 @pytest.mark.parametrize(
-    ("spelling", "says"),
+    ("given", "says"),
     [
         ("stuf", "Did you mean 'stuff'"),
-        ("mine.py:whisper", "unknown probe 'whisper'"),
-        ("mine.py:lonely", "a function of a question and a passage"),
-        ("mine.py:wordless", r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"),
+        (lambda question, passage: 7, r"probe <lambda>, query 'q', doc 'd': it must return a text, not 7"),
+        (lambda question: question, r"probe <lambda>, query 'q', doc 'd': .*takes 1 positional argument"),
     ],
 )
-def test_a_mistake_in_a_probe_is_named(finished: Path, spelling: str, says: str) -> None:
+def test_a_mistake_in_a_probe_is_named(given: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        probe(spelling, finished).attacked(QUERY, DOC)
+        probe(given).attacked(QUERY, DOC)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60), st.integers(1, 30))
