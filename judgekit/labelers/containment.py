@@ -118,5 +118,5 @@ class Containment(Labeler):
 
 
 def _words(answer: str) -> int:
-    parted = answer if answer.isascii() else apart(fold(answer))
-    return (len(answer.split()) + len(parted.split()) + 1) // 2
+    """Return how many words an answer has; of what has no spaces two characters count as one."""
+    return sum((len(apart(fold(word)).split()) + 1) // 2 for word in answer.split())

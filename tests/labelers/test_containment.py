@@ -79,6 +79,13 @@ def test_where_it_makes_no_sense_it_is_not_applicable() -> None:
     assert label("containment(max_words=3)", ["the old bridge"], "over the old bridge") == 1
 
 
+@pytest.mark.parametrize(("answer", "words"), [("東京", 1), ("東京都", 2), ("東京 京都", 2), ("NHK 東京", 2)])
+def test_two_characters_without_spaces_count_as_one_word(answer: str, words: int) -> None:
+    assert label(f"containment(max_words={words})", [answer], answer) == 1
+    if words > 1:
+        assert label(f"containment(max_words={words - 1})", [answer], answer) is Status.NOT_APPLICABLE
+
+
 def test_class_answers_beside_open_ones_are_passed_over() -> None:
     assert label("containment", ["yes", "Paris"], "yes indeed") == 0
     assert label("containment", ["yes", "Paris"], "in Paris") == 1

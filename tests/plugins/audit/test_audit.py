@@ -9,7 +9,7 @@ import judgekit as jk
 from judgekit.errors import DataError, JudgekitError, UsageError
 from judgekit.plugins.audit.flow import plan_audit
 from judgekit.plugins.audit.numbers import groups_of
-from tests.plugins.audit.conftest import TOWNS, experiment
+from tests.plugins.audit.conftest import KINDS, TOWNS, experiment
 from tests.small import Judgekit
 
 
@@ -115,6 +115,17 @@ def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) 
     assert rows["verdict"].str.contains(f"unknown: only 0 of {TOWNS} queries").all()
     attacked = table[(table["labeling"] == "long") & (table["check"] == "gullibility")]
     assert "flips to relevant" in set(attacked["statistic"])
+
+
+def test_people_are_the_reference_before_provenance(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "people", {"kind": "human", "file": "gold.qrels"})
+    (copied / "experiment.toml").write_text(experiment("hash", "gold", "people"))
+    out, asking = copied / "people", jk.Asking(cache=copied / "cache")
+    jk.run(copied / "experiment.toml", out=out, asking=asking)
+    found = jk.audit(out, asking=asking)
+    assert found.notes[0] == "The reference is people, which judges 160 pairs, 20 of them relevant."
+    beside = found.table[found.table["check"] == "surface"]
+    assert set(beside["labeling"]) == {"hash", "gold"}, "and is not compared with itself"
 
 
 def test_groups_keep_the_queries_of_a_unit_together() -> None:

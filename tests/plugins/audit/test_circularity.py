@@ -21,6 +21,12 @@ def test_labels_inflate_where_they_see_more_gain_than_the_reference(real: float,
     assert over.low <= over.value <= over.high
 
 
+def test_a_gain_that_may_be_chance_is_no_inflation() -> None:
+    noise = np.where(np.arange(QUERIES) % 2, 0.31, -0.29)
+    over = circularity(BASE, BASE + noise, TOP, (BASE, BASE), units=UNITS)[2]
+    assert (over.value, over.low < 0, over.flag) == (pytest.approx(0.01), True, "")
+
+
 def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() -> None:
     numbers = circularity(BASE, BASE + 0.1, TOP, None, units=UNITS)
     assert [number.statistic for number in numbers] == ["gain by these labels", "runs at the maximum"]

@@ -64,6 +64,24 @@ def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path)
     assert sample == gullibility.draw(material)
 
 
+@pytest.mark.parametrize(("pairs", "drawn"), [(160, 20), (400, 20), (401, 21), (2000, 100)])
+def test_a_twentieth_of_the_pool_is_drawn_and_no_less_than_20_pairs(pairs: int, drawn: int, finished: Path) -> None:
+    material = read(finished / "out")
+    vars(material)["pairs"] = [("q", str(place)) for place in range(pairs)]
+    assert gullibility.sample_size(material) == drawn
+
+
+def test_a_pair_without_a_reference_label_is_not_drawn_and_random_passages_are_of_other_questions(
+    finished: Path,
+) -> None:
+    material = read(finished / "out")
+    material.judged[:60] = np.nan
+    sample = gullibility.draw(material)
+    assert not {*sample["nonrelevant"]} & {*material.pairs[:60]}
+    attacks = gullibility.attacks(material, "hash", [probe("stuff"), probe("stuff-random")], sample)
+    assert [attack.pairs for attack in attacks] == [sample["nonrelevant"], sample["random"]]
+
+
 @pytest.mark.parametrize("name", PROBES)
 def test_a_probe_has_a_name_and_changes_the_text_alone(name: str) -> None:
     made = probe(name)

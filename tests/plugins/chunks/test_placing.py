@@ -63,3 +63,11 @@ def test_every_stretch_of_a_page_is_found_where_it_stands(first: int, length: in
 def test_spans_outside_of_their_pages_are_errors(span: tuple[str, int, int], expected: str) -> None:
     with pytest.raises(DataError, match=expected):
         jk.chunks(PAGES, [Doc("d", "sea again.", "", *span)])
+
+
+@pytest.mark.parametrize(("every", "found"), [(12, True), (8, False)])
+def test_a_text_is_alike_if_nine_tenths_of_it_are(every: int, found: bool) -> None:
+    page = "".join(chr(200 + place) for place in range(100))
+    text = "".join("!" if place % every == 4 else letter for place, letter in enumerate(page))
+    (doc,) = jk.chunks([Doc("p", page)], [Doc("d", text, "", "p")]).docs
+    assert (doc.start is not None) == found

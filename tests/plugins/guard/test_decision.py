@@ -60,3 +60,22 @@ def test_of_a_suite_only_what_holds_for_every_label_is_claimed(losses: np.ndarra
     assert wide.outcome == (ends.pop() if len(ends) == 1 else "inconclusive")
     assert (losses.mean() > margin + 1e-9) <= (wide.outcome == "fail")
     assert (losses.mean() + width < margin - 1e-9) <= (wide.outcome == "pass")
+
+
+@pytest.mark.parametrize(("changed", "bounded"), [(4, False), (5, True)])
+def test_bounds_are_given_if_five_questions_differ(changed: int, bounded: bool) -> None:
+    losses = np.array([0.1] * changed + [0.0] * 50)
+    found = decide(losses, losses, 0.01)
+    assert (found.outcome, found.low is not None, found.high is not None) == ("inconclusive", bounded, bounded)
+
+
+@pytest.mark.parametrize(("losing", "margin"), [(0.0, 0.01), (0.03, 0.01)])
+def test_so_many_questions_as_are_said_to_settle_it_do_so_four_times_in_five(losing: float, margin: float) -> None:
+    rng = np.random.default_rng(1)
+    losses = rng.choice([0.0, 0.2, -0.2], 100, p=[0.9 - losing, 0.05 + losing, 0.05])
+    losses = np.append(losses, [losing - losses.mean()] * 2)
+    needed = decide(losses, losses, margin).needed
+    assert needed is not None
+    drawn = (rng.choice(losses, needed) for _ in range(300))
+    settled = sum(decide(each, each, margin).outcome != "inconclusive" for each in drawn)
+    assert 0.7 < settled / 300 < 0.9

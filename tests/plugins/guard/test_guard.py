@@ -27,7 +27,9 @@ FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
 def test_a_planted_loss_fails_the_build_and_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
     planted = ("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment")
     said = judgekit(*planted, code=1).out
-    assert said.startswith("fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)")
+    assert said.startswith(
+        "fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77); the limit is 1."
+    )
     assert "nDCG@10 by 'containment', 300 questions: 15 worse, 285 unchanged." in said
     assert "q0  loses 61.31  d0a [1] 1 → 5, d0b [0] 2 → 1 and 3 more  What is town 0?" in said
     assert len(said.splitlines()) <= 10
@@ -148,6 +150,46 @@ def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, reposito
     assert judgekit("guard", "old.jsonl", "old.jsonl").out.startswith("pass: nothing changed.")
     assert "to compare runs a gate needs labels" in judgekit("guard", "base.trec", "worse.trec").err
     assert "do not go with ratings" in judgekit("guard", "old.jsonl", "new.jsonl", "-m", "RR").err
+
+
+def test_the_questions_that_lose_most_come_first_and_those_that_win_are_not_named() -> None:
+    new = {"q0": 0.8, "q1": 0.1, "q2": 0.5, "q3": 1.0}
+    tables = [pd.DataFrame({"query_id": list(new), "value": values}) for values in ([0.9] * 4, list(new.values()))]
+    guarded = jk.guard(*tables, jk.Gate(suite=True))
+    assert list(guarded.changes["query_id"]) == ["q1", "q2", "q0", "q3"]
+    assert re.findall(r"q\d  loses [\d.]+", str(guarded)) == ["q1  loses 80", "q2  loses 40", "q0  loses 10"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"value": [0, 1.2]}, "the value 1.2 needs a scale"),
+        ({"metric": ["f1", "f1"]}, "rated by 'em' and by 'f1', which are not comparable"),
+        ({"depth": [1, 5]}, "the new answers have several depths (1, 5): keep one"),
+        ({"model": ["a", "b"]}, "several models"),
+        ({"run": ["a", "b"]}, "several runs"),
+        ({"query_id": ["q0", "q0"]}, "question 'q0'"),
+        ({"query_id": ["x0", "x1"]}, "no question in common"),
+    ],
+)
+def test_ratings_that_cannot_be_compared_are_refused(changed: dict[str, Any], says: str) -> None:
+    table = pd.DataFrame({"query_id": ["q0", "q1"], "value": [0.0, 1.0], "metric": "em"})
+    with pytest.raises((UsageError, DataError), match=re.escape(says)):
+        jk.guard(table, table.assign(**changed))
+
+
+def test_a_question_that_a_metric_does_not_apply_to_has_lost_no_answer() -> None:
+    rows = {"query_id": ["q0", "q1"], "value": [1.0, None], "status": ["ok", "not_applicable"]}
+    guarded = jk.guard(pd.DataFrame(rows), pd.DataFrame(rows), jk.Gate(suite=True))
+    assert guarded.losses.table["query_id"].tolist() == ["q0"]
+
+
+def test_a_labeler_is_asked_about_no_more_documents_than_the_measure_looks_at(
+    judgekit: Judgekit, repository: Path
+) -> None:
+    mock = ["--labeler", "judge", "--endpoint", URL, "--model", "mock", "-m", "nDCG@3"]
+    said = judgekit("guard", "few-base.trec", "few-worse.trec", "--queries", "few.jsonl", "--docs", "docs.jsonl", *mock)
+    assert "4 requests to send, for 1 questions whose lists differ" in said.err, "a to c, and b to d"
 
 
 @pytest.mark.parametrize(("base", "new"), [(1.0, None), (None, 0.0), (None, None)])
