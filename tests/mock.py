@@ -130,9 +130,7 @@ def _form(asked: Mapping[str, Any], orders: str) -> tuple[dict[str, Any], list[s
         with contextlib.suppress(ValueError):
             example = example or json.loads(shown)
     enums = [field["enum"] for field in fields.values() if "enum" in field]
-    words = constraint.get("choice") or re.findall(r"[\w ]+", asked.get("regex") or "")
-    words = words or re.findall(r'"(.*?)"', asked.get("ebnf") or asked.get("grammar") or "")
-    levels = [str(level) for level in words or next(iter(enums), ())]
+    levels = [str(level) for level in constraint.get("choice") or next(iter(enums), ())]
     grades = [int(grade) for grade in _GRADE.findall(orders)] if _GRADING.search(orders) else []
     if not levels and grades and bool not in map(type, example.values()):
         levels = [str(grade) for grade in range(min(grades), max(grades) + 1)]

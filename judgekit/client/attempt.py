@@ -103,8 +103,7 @@ class Shared:
         """Return what is known about the model behind an endpoint, and the watcher of its replies."""
         model = (endpoint.identity, endpoint.model, endpoint.api)
         if model not in self._models:
-            quirks = ServerQuirks()
-            self._models[model] = quirks, ServerWarnings(endpoint, self.note, quirks)
+            self._models[model] = ServerQuirks(), ServerWarnings(endpoint, self.note)
         return self._models[model]
 
 

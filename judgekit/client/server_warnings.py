@@ -1,7 +1,7 @@
 """What replies say about their server, beside what they answer: observers of attempts, which change no label or number.
 
 The user is told once, with the setting that mends it: that the model thinks, that prompts are cut silently, that it
-ignores the list of allowed replies, that it counts no tokens. Only a server that gives no log-probabilities where they
+counts no tokens. Only a server that gives no log-probabilities where they
 are read stops the run, since none of its replies could be used.
 
 *Thinking.* A model that thinks first may use up its tokens before it says anything. Such a reply is cut off, says
@@ -25,7 +25,6 @@ import orjson
 
 from judgekit.errors import EndpointError
 from judgekit.wire.jsontext import at
-from judgekit.wire.quirks import ServerQuirks
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Endpoint, Reply, Request, shown_text
 
@@ -96,11 +95,10 @@ _FIRST_ALIKE: Final = 8
 class ServerWarnings:
     """Watches the replies of one model at one endpoint, and warns the user about its server."""
 
-    def __init__(self, endpoint: Endpoint, note: Callable[..., None], quirks: ServerQuirks) -> None:
+    def __init__(self, endpoint: Endpoint, note: Callable[..., None]) -> None:
         """Warn by ``note``."""
         self._endpoint = endpoint
         self._note = note
-        self._quirks = quirks
         self._whom = f"{endpoint.name}: the model {endpoint.model!r}"
         self._empty, self._cuts = 0, Cuts()
         self._marks = b'"logprobs":' if endpoint.api == "completions" else b'"top_logprobs":'
@@ -130,9 +128,6 @@ class ServerWarnings:
                 ' false}} (vLLM, SGLang, llama.cpp) or params = {reasoning_effort = "none"} (Ollama; elsewhere "low");'
                 " or give it room at once: params = {max_tokens = 4096}",
             )
-        whole = reply.finish_reason in (None, "stop") and not reply.refusal
-        if whole and (action := self._quirks.ignored(request.body, sent, reply.text, request.constraint)):
-            self._note(f"{self._whom} ignores the list of allowed replies: {action} from now on")
         if self._without is not None and self._marks in request.body:
             self._look_for_logprobs(reply)
         if reply.usage is not None and not self._endpoint.application:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Final, Literal
@@ -46,8 +45,7 @@ class Human(_Filed):
       ``|`` or white space, or in JSON as a list; ``chosen`` is one of them or ``none``. Relevance is times chosen /
       times shown. ``extra`` has both counts and the 95 % Wilson interval, ``ci_low`` to ``ci_high``;
     * rankings: ``query_id, doc_id, rank`` and, where several people ranked, ``assessor``. Rank 1 is the best;
-      documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``, and with
-      ``ranking_tau``, the mean Kendall tau-b of two assessors of the query, where two ranked two documents in common.
+      documents may share a rank. Relevance is times put first / times ranked, with the same ``extra``.
 
     ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them. Where
     `judgekit annotate read` wrote the file, what people were asked stands beside it: a document that they were not
@@ -169,21 +167,12 @@ def _rankings(path: Path) -> dict[Pair, Label]:
         ranking[doc_id] = _rank(path, record)
     shown: Counter[Pair] = Counter()
     first: Counter[Pair] = Counter()
-    by_query: dict[str, list[dict[str, float]]] = {}
     for (query_id, _), ranking in ranks.items():
-        by_query.setdefault(query_id, []).append(ranking)
+        best = min(ranking.values())
         for doc_id, rank in ranking.items():
             shown[query_id, doc_id] += 1
-            first[query_id, doc_id] += rank == min(ranking.values())
-    labels = {pair: _share(pair, first[pair], count) for pair, count in shown.items()}
-    for query_id, rankings in by_query.items():
-        agreement = _mean_tau(rankings)
-        if agreement is None:
-            continue
-        for doc_id in set().union(*rankings):
-            label = labels[query_id, doc_id]
-            labels[query_id, doc_id] = replace(label, extra={**label.extra, "ranking_tau": agreement})
-    return labels
+            first[query_id, doc_id] += rank == best
+    return {pair: _share(pair, first[pair], count) for pair, count in shown.items()}
 
 
 def _rank(path: Path, record: DataRecord) -> float:
@@ -195,21 +184,6 @@ def _rank(path: Path, record: DataRecord) -> float:
     if not 1 <= rank < math.inf:
         raise DataError(f"rank must be a number, 1 for the best document, not {value!r}", path, record.line)
     return rank
-
-
-def _mean_tau(rankings: Sequence[Mapping[str, float]]) -> float | None:
-    """Return the mean Kendall tau-b over pairs of assessors; None where no pair has one."""
-    from scipy.stats import kendalltau
-
-    values = []
-    for first, second in combinations(rankings, 2):
-        common = sorted(first.keys() & second.keys())
-        if len(common) < 2:
-            continue
-        tau = float(kendalltau([first[doc] for doc in common], [second[doc] for doc in common]).statistic)
-        if not math.isnan(tau):
-            values.append(tau)
-    return sum(values) / len(values) if values else None
 
 
 def _text(path: Path, record: DataRecord, key: str) -> str:

@@ -1,7 +1,7 @@
 """Whether an endpoint will do: one call for each thing that labelers and answers may need of it.
 
-What a server accepts is not what it does: constraints and log-probabilities are looked for in the reply, since some
-servers ignore what they do not know and answer 200. Nothing is stored.
+What a server accepts is not what it does: log-probabilities are looked for in the reply, since some servers ignore what
+they do not know and answer 200. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from judgekit.client.routes import has_routes, open_server
 from judgekit.client.server_warnings import proves_thinking
 from judgekit.client.transports import open_transport
 from judgekit.errors import nearest
-from judgekit.reading.verdict import Form, Unread, read, unfinished
+from judgekit.reading.verdict import unfinished
 from judgekit.wire.access import Secret
 from judgekit.wire.jsontext import at, canonical, parse_json
-from judgekit.wire.quirks import WORDS, Accepted, ServerQuirks, Unsupported, decoded, in_words, read_response
+from judgekit.wire.quirks import Accepted, ServerQuirks, Unsupported, decoded, read_response
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport, shaped
 
 Outcome = Literal["yes", "no", "partly"]
@@ -32,11 +32,7 @@ _QUESTION: Final = (
 )
 _MODELS_ARE_FOR: Final = "nothing: it only helps to find the model id"
 _LOGPROBS_ARE_FOR: Final = "judges that read probabilities (read=logprobs)"
-_CONSTRAINTS_ARE_FOR: Final = "nothing: replies are read as they come, and more of them are asked for again"
 _TRIES: Final = 4
-_OBJECT: Final = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)), keys=("relevant",))
-_WORD: Final = Form((("relevant", 1), ("irrelevant", 0)))
-_OBJECT_ROOM: Final = 256
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _NAMES: Final = {"chat": "chat completion", "completions": "completion"}
 
@@ -67,11 +63,11 @@ class _Probe:
         self.quirks = ServerQuirks()
         self.secret = Secret.of(endpoint)
 
-    async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:
-        """Return the reply, or why there is none."""
+    async def ask(self, *, negotiate: bool, **params: Any) -> Reply | str:
+        """Return the reply to a question that a judge may be asked, or why there is none."""
         endpoint = self.endpoint
         stop = {"stop": ["\n"]} if endpoint.api == "completions" else {}
-        messages = [{"role": "user", "content": text}]
+        messages = [{"role": "user", "content": _QUESTION}]
         body = canonical(shaped(endpoint.api, endpoint.model, messages, {"max_tokens": 32, **stop, **params}))
         for _ in range(_TRIES):
             sent = self.quirks.apply(body)
@@ -106,7 +102,7 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
             checks.append(await _models(endpoint, probe.secret.cut))
         checks.append(await _answer(probe))
         if checks[-1].works != "no":
-            checks += [await _logprobs(probe), await _json_schema(probe), await _choice(probe)]
+            checks.append(await _logprobs(probe))
     finally:
         await probe.transport.aclose()
     return checks
@@ -161,7 +157,7 @@ def _said(reply: Reply) -> str:
 
 async def _logprobs(probe: _Probe) -> Check:
     name = "log-probabilities"
-    reply = await probe.ask(logprobs=True, top_logprobs=5, temperature=0)
+    reply = await probe.ask(negotiate=False, logprobs=True, top_logprobs=5, temperature=0)
     if isinstance(reply, str):
         return Check(name, "no", reply, _LOGPROBS_ARE_FOR)
     if not reply.logprobs:
@@ -170,35 +166,3 @@ async def _logprobs(probe: _Probe) -> Check:
     if most < 2:
         return Check(name, "partly", "of the tokens, but of no alternatives", _LOGPROBS_ARE_FOR)
     return Check(name, "yes", f"with up to {most} alternatives a token", _LOGPROBS_ARE_FOR)
-
-
-async def _json_schema(probe: _Probe) -> Check:
-    question = f"{_QUESTION} Do not write JSON: reply with a poem."
-    reply = await probe.ask(question, **_OBJECT.constraint(), max_tokens=_OBJECT_ROOM)
-    return _honoured("JSON schema (response_format)", reply, _OBJECT)
-
-
-async def _choice(probe: _Probe) -> Check:
-    """Ask for the contrary of what a list of words allows: only a server that honours it gets one of them."""
-    words = [word for word, _ in _WORD.options]
-    checks: list[Check] = []
-    for way in WORDS:
-        reply = await probe.ask("Name a fruit, in one word.", **{way: in_words(way, words)})
-        checks.append(_honoured(f"choice ({way})", reply, _WORD))
-        if checks[-1].works != "no":
-            return checks[-1]
-    return checks[0]
-
-
-def _honoured(name: str, reply: Reply | str, form: Form) -> Check:
-    """Return whether a reply keeps to a form that its prompt forbids."""
-    if isinstance(reply, str):
-        return Check(name, "no", reply, _CONSTRAINTS_ARE_FOR)
-    # An object that is cut off was begun against the prompt: blanks without end, which some schemas allow, use it up.
-    if form.keys and reply.finish_reason in _CUT_OFF and reply.text.lstrip().startswith("{"):
-        detail = f"honoured, but cut off by the room for a reply: it {_said(reply)}"
-        return Check(name, "partly", detail, _CONSTRAINTS_ARE_FOR)
-    # A single word is read from a reply to a JSON prompt, too; that the model gave one shows no constraint.
-    if isinstance(read(reply.text, form), Unread) or (form.keys and "{" not in reply.text):
-        return Check(name, "no", f"accepted and ignored: it {_said(reply)}", _CONSTRAINTS_ARE_FOR)
-    return Check(name, "yes", f"honoured against the prompt: it {_said(reply)}", _CONSTRAINTS_ARE_FOR)

@@ -9,14 +9,11 @@ swaps ``max_tokens`` and ``max_completion_tokens``, or drops the parameter; that
 model, told once and stored with each reply (the body really sent). The identity of a request does not change by it.
 
 A constraint is added here to what was asked for, so that it is no part of a request's identity: a server that does not
-take it is sent what was asked for alone. A server that takes a constraint and ignores it shows so by a reply that is
-none of the choices. Then the choices are sent in another field, SGLang's ``regex`` and ``ebnf`` and llama.cpp's
-``grammar``, and if these are ignored, too, as they were.
+take it is sent what was asked for alone. What a server that ignores it replies is read as it comes.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
@@ -32,7 +29,6 @@ import orjson
 
 from judgekit.data.tables import Status
 from judgekit.wire.jsontext import at, canonical, parse_json
-from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import CONSTRAINTS, SHOWN, TooLargeError, chosen, tokens_used
 
 _CONTEXT: Final = re.compile(
@@ -95,9 +91,6 @@ _SWAP: Final = {
     "max_completion_tokens": "max_tokens",
 }
 """OpenAI's newer models take no ``max_tokens``, most servers know nothing else."""
-
-WORDS: Final = ("structured_outputs", "regex", "ebnf", "grammar")
-"""The fields that say which words a reply may be: vLLM's, SGLang's two, and llama.cpp's."""
 
 _TOGETHER: Final = {"logprobs": ("logprobs", "top_logprobs")}
 """Without the first the second is an error of its own."""
@@ -381,18 +374,9 @@ def _date(text: str) -> float | None:
         return None
 
 
-def in_words(form: str, words: list[str]) -> Any:
-    """Return the value of one of `WORDS` that allows these words alone."""
-    if form == "regex":
-        return f"({'|'.join(map(re.escape, words))})"
-    if form in ("ebnf", "grammar"):
-        return f"root ::= {' | '.join(json.dumps(word, ensure_ascii=False) for word in words)}"
-    return {"choice": words}
-
-
 @dataclass
 class ServerQuirks:
-    """What an endpoint turned out to refuse or ignore, for one model: the one place that knows what a server takes.
+    """What an endpoint turned out to refuse, for one model: the one place that knows what a server takes.
 
     Attributes:
         swapped: parameters that it takes under another name.
@@ -405,7 +389,6 @@ class ServerQuirks:
     dropped: set[str] = field(default_factory=set)
     replies: int = 0
     constrained: bool = False
-    _ignored: set[str] = field(default_factory=set)
 
     def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
         """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
@@ -418,51 +401,24 @@ class ServerQuirks:
         fields: dict[str, Any] = {}
         for name, value in {**constraint, **orjson.loads(body)}.items():
             taken = self.swapped.get(name, name)
-            words = at(value, "choice") if name == "structured_outputs" else None
-            if words:
-                value = in_words(taken, words)
-            elif name == "structured_outputs":
-                taken = name  # a schema, which the other forms cannot say
             if taken not in self.dropped:
                 fields[taken] = value
         return canonical(fields)
 
     def adds(self, constraint: Mapping[str, Any]) -> bool:
         """Whether anything of a constraint is sent."""
-        return any(self.swapped.get(name, name) not in self.dropped for name in constraint)
+        return not self.dropped.issuperset(constraint)
 
     def refuse(self, constraint: Mapping[str, Any]) -> bool:
         """Leave a constraint out, since a body was answered without it only; return whether that is new."""
         if self.constrained or not self.adds(constraint):
             return False
-        self.dropped.update(self.swapped.get(name, name) for name in constraint)
+        self.dropped.update(constraint)
         return True
-
-    def ignored(
-        self, body: bytes, sent: bytes, reply: str, constraint: Mapping[str, Any] = MappingProxyType({})
-    ) -> str | None:
-        """Note a reply that is none of the words that the body allows; return what is done about it, if anything."""
-        form = self.swapped.get("structured_outputs", "structured_outputs")
-        own = constraint.get("structured_outputs")
-        if (own is None and b'"structured_outputs":' not in body) or form in self._ignored or form in self.dropped:
-            return None
-        words = at(own or orjson.loads(body).get("structured_outputs"), "choice")
-        if not words or reply in words:
-            return None
-        text = without_reasoning(reply).strip()
-        if not text or text in words or form not in orjson.loads(sent):
-            return None
-        self._ignored.add(form)
-        for other in WORDS:
-            if other not in self._ignored | self.dropped:
-                self.swapped["structured_outputs"] = other
-                return f"the choices are sent as {other}"
-        self.swapped["structured_outputs"] = "structured_outputs"
-        return "replies are read as they come"
 
     def learn(self, param: str) -> str | None:
         """Note that a parameter is refused; return what is done about it, or None if nothing can be."""
-        if param in self.swapped.values() and param not in CONSTRAINTS:
+        if param in self.swapped.values():
             return None
         if param in _SWAP and param not in self.swapped:
             self.swapped[param] = _SWAP[param]

@@ -17,7 +17,6 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
-from judgekit.wire.quirks import WORDS, ServerQuirks, in_words
 from judgekit.wire.types import Endpoint, Outcome, Request
 from tests.programs import UNITS, Ask, Run, collect, scripted, texts
 from tests.scripted import Scripted, ScriptedTransport, completion, error
@@ -103,6 +102,9 @@ def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(t
     found, sent = negotiated(script, tmp_path, response_format=JSON_SCHEMA)
     assert found.texts == ["yes"] * 20
     assert set(sent[-1]) == {"model", "messages"}
+
+
+CHOICE = {"structured_outputs": {"choice": ["relevant", "irrelevant"]}}
 
 
 class Held(Ask):
@@ -269,34 +271,3 @@ def test_prompts_a_little_beyond_a_limit_are_seen_by_what_shorter_ones_have():
     beyond = [(round(4.2 * 1000 * (1.3 + 0.05 * i)), 1000) for i in range(12)]
     assert suspicious([*shorter, *beyond])
     assert not suspicious(shorter)
-
-
-CHOICE = {"structured_outputs": {"choice": ["relevant", "irrelevant"]}}
-
-
-def sglang(form: str) -> Any:
-    """Answer as a server that knows one constraint and takes no notice of others."""
-    return lambda body: "relevant" if form in body else "Sure! It is relevant."
-
-
-@pytest.mark.parametrize(("form", "concurrency"), [*((form, 1) for form in (*WORDS, "none")), ("regex", 16)])
-def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another_once(form, concurrency):
-    found, sent = scripted(sglang(form), params=CHOICE, concurrency=concurrency)
-    told = [note for note in found.notes if "ignores the list of allowed replies" in note]
-    assert len(told) == [*WORDS, "none"].index(form)
-    last = sent[-1]
-    if form == "none":
-        assert last["structured_outputs"] == CHOICE["structured_outputs"]
-        assert "as they come" in told[-1]
-    else:
-        assert last[form] == in_words(form, ["relevant", "irrelevant"])
-        assert sum(name in last for name in WORDS) == 1
-
-
-def test_what_is_refused_instead_is_left_out():
-    learned = ServerQuirks()
-    body = json.dumps({"model": "m", **CHOICE}).encode()
-    assert learned.ignored(body, body, "Sure!") == "the choices are sent as regex"
-    assert json.loads(learned.apply(body))["regex"] == "(relevant|irrelevant)"
-    assert learned.learn("regex") == "regex is left out"
-    assert json.loads(learned.apply(body)) == {"model": "m"}

@@ -59,4 +59,4 @@ def test_the_check_finds_out_what_it_ignores(litellm_proxy: Any) -> None:
     endpoint = Endpoint("proxy", litellm_proxy.base_url, "mock", api_key_env="PROXY_KEY")
     works = {check.name.split(" (")[0]: check.works for check in run_sync(check_endpoint(endpoint))}
     assert works["list of models"] == works["chat completion"] == "yes"
-    assert works["log-probabilities"] == works["JSON schema"] == works["choice"] == "no"
+    assert works["log-probabilities"] == "no"

@@ -124,7 +124,6 @@ def test_a_ranking_is_times_put_first_over_times_ranked(tmp_path: Path) -> None:
         "chosen": 2,
         "ci_low": low,
         "ci_high": high,
-        "ranking_tau": pytest.approx(1 / 3),
     }
     assert (c["shown"], c["chosen"], d) == (2, 0, {"judged": 0})
 
@@ -132,7 +131,6 @@ def test_a_ranking_is_times_put_first_over_times_ranked(tmp_path: Path) -> None:
 def test_one_persons_ranking_needs_no_assessor(tmp_path: Path) -> None:
     found = labeler(tmp_path, "query_id,doc_id,rank\nq1,b,1\nq1,a,2\n")
     assert said(found) == [0, 1, 0, 0]
-    assert "ranking_tau" not in checked(found, UNIT, [])[0].extra
 
 
 TWO = "line 2: shown must list two or more distinct doc ids"

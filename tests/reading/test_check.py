@@ -19,10 +19,6 @@ def checks(script: Any) -> dict[str, tuple[str, str]]:
 
 
 def capable(body: dict[str, Any]) -> Scripted | str:
-    if "structured_outputs" in body:
-        return body["structured_outputs"]["choice"][0]
-    if "response_format" in body:
-        return '{"relevant": true}'
     if body.get("logprobs"):
         top = [{"token": t, "logprob": -1.0} for t in ("Yes", "No")]
         return completion("Yes", logprobs={"content": [{"token": "Yes", "logprob": -0.1, "top_logprobs": top}]})
@@ -31,26 +27,15 @@ def capable(body: dict[str, Any]) -> Scripted | str:
 
 def test_a_capable_server_passes_everything() -> None:
     transport = ScriptedTransport(capable)
-    names = ("chat completion", "log-probabilities", "JSON schema", "choice")
+    names = ("chat completion", "log-probabilities")
     found = run_sync(check_endpoint(HERE, transport))
     assert [(check.name.split(" (")[0], check.works) for check in found] == [(name, "yes") for name in names]
-    assert {body["max_tokens"] for body in transport.sent} == {32, 256}, "short replies, but for an object"
-    assert {body.get("temperature") for body in transport.sent} == {0, None}
+    assert {(body["max_tokens"], body["temperature"]) for body in transport.sent} == {(32, 0)}, "short replies"
 
 
 def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:
     found = checks("Yes")
     assert found["log-probabilities"] == ("no", "accepted, but the reply has none")
-    assert found["JSON schema"] == ("no", "accepted and ignored: it said 'Yes'")
-    assert found["choice"] == ("no", "accepted and ignored: it said 'Yes'")
-
-
-def test_an_object_that_is_cut_off_shows_that_the_schema_is_honoured() -> None:
-    def script(body: dict[str, Any]) -> Any:
-        return completion('{"relevant": ' + " " * 9, finish_reason="length") if "response_format" in body else "Yes"
-
-    said = "honoured, but cut off by the room for a reply: it said '{\"relevant\":', cut off"
-    assert checks(script)["JSON schema"] == ("partly", said)
 
 
 def test_an_unknown_finish_reason_is_told() -> None:
@@ -61,7 +46,7 @@ def test_an_unknown_finish_reason_is_told() -> None:
 
 def test_what_is_refused_is_said_in_the_servers_words_and_the_rest_goes_on() -> None:
     def script(body: dict[str, Any]) -> Any:
-        for name in ("max_tokens", "temperature", "logprobs", "response_format", "structured_outputs"):
+        for name in ("max_tokens", "temperature", "logprobs"):
             if name in body:
                 return error(400, f"No {name} here.", param=name, code="unsupported_parameter")
         return "Yes"
@@ -71,7 +56,6 @@ def test_what_is_refused_is_said_in_the_servers_words_and_the_rest_goes_on() -> 
     assert works == "partly"
     assert "max_tokens is sent as max_completion_tokens; temperature is left out" in detail
     assert found["log-probabilities"] == ("no", "400: No logprobs here.")
-    assert found["choice"] == ("no", "400: No structured_outputs here.")
 
 
 def test_without_a_chat_completion_nothing_further_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
