@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,6 @@ class Event:
         sent, cached, failed: requests paid for now, replayed from the store, and failed for good.
         note: a message the user should see once (a wait asked for by the server, a dropped parameter).
         spent: the money that the whole session took so far; None where no price is known.
-        limit: the most money that it may take.
-        ahead: units of stages to come that ask somebody, by stage.
     """
 
     stage: str
@@ -28,18 +26,11 @@ class Event:
     failed: int = 0
     note: str = ""
     spent: float | None = None
-    limit: float | None = None
-    ahead: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def requests(self) -> int:
         """Requests that came to an end."""
         return self.sent + self.cached + self.failed
-
-    @property
-    def share(self) -> float | None:
-        """The share of its requests that were asked for and not replayed; None before any."""
-        return (self.sent + self.failed) / self.requests if self.requests and self.done else None
 
 
 Progress = Callable[[Event], None]

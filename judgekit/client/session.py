@@ -234,9 +234,9 @@ class Session:
 
     def _report(self, stage: _Stage, note: str = "") -> None:
         stage.event_at = time.monotonic()
-        usage, spending = stage.usage, self.shared.spending
+        usage = stage.usage
         counts = stage.done, stage.total, usage.sent, usage.cached, usage.failed
-        self._progress(Event(stage.name, *counts, note, spending.money, spending.budget.max_cost))
+        self._progress(Event(stage.name, *counts, note, self.shared.spending.money))
 
     @asynccontextmanager
     async def _entered(self, stage: _Stage) -> AsyncIterator[_InFlight]:

@@ -34,8 +34,7 @@ from judgekit.analysis.agreement import agreement
 from judgekit.analysis.background import LENGTH, RETRIEVER
 from judgekit.analysis.inputs import outcome_of
 from judgekit.analysis.modes import modes_of, of_mode
-from judgekit.answering import answer_runs, answer_units, answers_asked, rating_stage
-from judgekit.answers.imported import Imported
+from judgekit.answering import answer_runs, answers_asked
 from judgekit.answers.unanswerable import unanswerable
 from judgekit.client.asking import UNLIMITED, Asking
 from judgekit.client.budget import Budget, Usage
@@ -439,24 +438,6 @@ class Finished(NotebookRepr):
     missing: tuple[str, ...]
 
 
-def _ahead(prepared: Prepared) -> dict[str, int]:
-    """Return how many units each stage that asks an LLM will have."""
-    collection, answers = prepared.collection, prepared.config.answers
-    ahead = {}
-    for name, labeler in prepared.labelers.items():
-        if labeler.needs.asked:
-            ahead[f"label {name}"] = collection.n_pairs
-    for stage, answering in prepared.answering.items():
-        if isinstance(answering.answerer, Imported):
-            units = len(answering.answerer.given)
-        else:
-            units = len(answer_units(collection, answers.depths, answers.closed_book))
-            ahead[stage] = units
-        for metric in answering.llm_metrics:
-            ahead[rating_stage(stage, metric)] = units
-    return ahead
-
-
 def run(
     experiment: Config | str | Path,
     *,
@@ -498,7 +479,6 @@ def run(
         state.session = session
         write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
         write_atomic(folder / "resolved.toml", kept_of(config))
-        asking.progress(Event("run", 0, None, ahead=_ahead(prepared)))
         for step in steps():
             await step.do(state)
 
