@@ -296,7 +296,7 @@ def build(
 
     if asked.dry_run:
         plans, prices = builds.plan_build(source, labeling, people, asked.cache)
-        show_plan(plans, prices, "build")
+        show_plan(plans, prices)
         return
     with progress() as draw:
         built = builds.build(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,7 @@ import typer
 from judgekit.console.bars import progress
 from judgekit.console.dry_run import show_plan
 from judgekit.console.options import AsJson, Cache, Limit, MaxRequests, RunOptions, Wait
-from judgekit.console.printing import advice, console, emit, note, records, say, usage_of, write_draft
+from judgekit.console.printing import advice, console, emit, note, say, write_draft
 from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
@@ -113,7 +113,6 @@ def plan(
         ),
     ] = None,
     cache: Cache = None,
-    as_json: AsJson = False,
 ) -> None:
     """Plan a pilot before you pay: choose its questions and estimate its cost and precision. Asks no model.
 
@@ -130,19 +129,7 @@ def plan(
     # An experiment that names its sample gets it replaced: another file would leave the run on the old questions.
     out = out or made.own or experiment.parent / "pilot.csv"
     check_outputs(out)
-    made = made.write(out)
-    if not as_json:
-        say(str(made))
-        return
-    tables = {"costs": made.costs, "power": made.power}
-    about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "file")
-    emit(
-        "plan",
-        **{name: getattr(made, name) for name in about},
-        query_log=None if made.coverage is None else asdict(made.coverage),
-        pilot=len(made.sample),
-        **{name: records(table) for name, table in tables.items()},
-    )
+    say(str(made.write(out)))
 
 
 def run(
@@ -188,15 +175,17 @@ def run(
         config = config.updated(data={"limit": limit})
     if [bool(part), bool(ray), flow.dry_run].count(True) > 1:
         raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
+    if as_json and (part or flow.dry_run):
+        raise UsageError("--json prints results, which --part and --dry-run do not make")
     # A part writes no results: eight machines that share a folder would write over each other's.
     if part is not None:
         asking = replace(flow.asking(), max_requests=max_requests, wait_s=wait)
-        _part(config, part_of(part), asking, as_json=as_json)
+        _part(config, part_of(part), asking)
         return
     if flow.dry_run:
         prepared = prepare(config, cache=flow.cache)
         note(*prepared.collection.notes)
-        show_plan(count(asked(prepared), flow.cache), config.price_list(), "run", as_json=as_json)
+        show_plan(count(asked(prepared), flow.cache), config.price_list())
         return
     out = out or Path("judgekit-out") / experiment.stem
     with progress() as draw:
@@ -211,7 +200,7 @@ def run(
     _show(outcome, as_json=as_json)
 
 
-def _part(config: Config, part: tuple[int, int], asking: Asking, *, as_json: bool) -> None:
+def _part(config: Config, part: tuple[int, int], asking: Asking) -> None:
     """Fetch the replies of a part of an experiment into the store, and print the usage."""
     from judgekit.experiment.run import budget_of, warm
 
@@ -219,13 +208,10 @@ def _part(config: Config, part: tuple[int, int], asking: Asking, *, as_json: boo
     with progress() as draw:
         share = budget_of(asking.budget, number, of)
         taken = warm(config, number, of, replace(asking.within(share), progress=draw))
+    sent = sum(usage.sent for usage in taken.values())
+    cached = sum(usage.cached for usage in taken.values())
     failed = sum(usage.failed for usage in taken.values())
-    if as_json:
-        emit("run", part=f"{number}/{of}", usage=usage_of(taken))
-    else:
-        sent = sum(usage.sent for usage in taken.values())
-        cached = sum(usage.cached for usage in taken.values())
-        say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
+    say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
     if failed:
         raise typer.Exit(1)
 
@@ -247,7 +233,6 @@ def choose(
     ] = None,
     wait: Wait = 0.0,
     flow: RunOptions,
-    as_json: AsJson = False,
 ) -> None:
     """Choose the run to ship: ask answers in blocks, drop runs shown to be worse, stop when the choice is sure enough.
 
@@ -258,45 +243,38 @@ def choose(
         judgekit choose experiment.toml --dry-run
         judgekit choose --replay results
     """
-    from judgekit.analysis.claims import plain
     from judgekit.experiment.choose import choose as choose_run, contest
     from judgekit.experiment.file import load
     from judgekit.experiment.run import count
 
     if replay is not None and experiment is None:
-        _replay(replay, margin, as_json=as_json)
+        _replay(replay, margin)
         return
     if experiment is None or replay is not None:
         raise UsageError("give an experiment file, or --replay with a results folder")
     config = load(experiment)
     if flow.dry_run:
         made = contest(config, margin, flow.cache)
-        show_plan(count(made.asked(), flow.cache), config.price_list(), "choose", as_json=as_json)
+        show_plan(count(made.asked(), flow.cache), config.price_list())
         note("this is the most: runs that drop out are not asked further, and asking stops once the choice is made")
         return
     out = out or Path("choice")
     with progress() as draw:
         asking = replace(flow.asking(draw), wait_s=wait)
         chosen = choose_run(config, margin=margin, out=out, asking=asking)
-    if as_json:
-        emit("choose", folder=out, run=chosen.run, claims=list(plain(chosen.claims)))
-    else:
-        say(str(chosen), "", f"choice: {out / 'choice.json'}")
+    say(str(chosen), "", f"choice: {out / 'choice.json'}")
     if chosen.missing:
         raise typer.Exit(1)
 
 
-def _replay(folder: Path, margin: float | None, *, as_json: bool) -> None:
+def _replay(folder: Path, margin: float | None) -> None:
     """Play a choice on results, and print what it would have done."""
-    from judgekit.analysis.claims import lines_of, plain, wrapped
+    from judgekit.analysis.claims import lines_of, wrapped
     from judgekit.experiment.choice import replayed
     from judgekit.experiment.choose import replay_results
 
     claims = replayed(*replay_results(folder, margin))
-    if as_json:
-        emit("choose", folder=folder, claims=list(plain(claims)))
-    else:
-        say(wrapped(lines_of(claims)))
+    say(wrapped(lines_of(claims)))
 
 
 def report(

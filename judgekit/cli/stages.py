@@ -20,7 +20,7 @@ from judgekit.console.options import (
     named,
     scales_of,
 )
-from judgekit.console.printing import console, emit, leave, made_from, note, records, save_table, say, show, usage_of
+from judgekit.console.printing import console, emit, leave, made_from, note, records, save_table, say, show
 from judgekit.data.manifest import by_role, has_manifest, manifest_path, write_manifest
 from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError
@@ -71,22 +71,19 @@ def label(
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
     if asked.dry_run:
-        asked.count(servers, "label", {f"label {pool.name}": partial(labels_asked, labeler, pool.collection)})
+        asked.count(servers, {f"label {pool.name}": partial(labels_asked, labeler, pool.collection)})
         return
     inputs = made_from(by_role(queries, docs, runs), read)
-    labeling, usage = asked.session(servers, pool.label)
+    labeling = asked.session(servers, pool.label)
     write_qrels(labeling, out)
     write_labels(labeling, table)
     write_manifest(manifest_path(out), inputs, [out, table])
     counts = {status: n for status, n in labeling.counts().items() if n}
     empty = judges_nothing(labeling)
-    if asked.as_json:
-        emit("label", labeler=labeler.spec, qrels=out, labels=table, counts=counts, usage=usage_of(usage))
-    else:
-        told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
-        if empty:
-            told = f"{len(labeling):,} pairs, none of them judged by the file"
-        say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
+    told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
+    if empty:
+        told = f"{len(labeling):,} pairs, none of them judged by the file"
+    say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
     note(*remarks(labeling))
     # A script must not go on with labels that are not there, so each of these ends with exit code 1.
     leave(labeling.table, "labels", table, asked=bool(labeler.needs.asked))
@@ -167,19 +164,15 @@ def answer(
     if asked.dry_run:
         by_stage = {answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
         about = (collection, depths, closed_book)
-        asked.count(servers, "answer", {n: partial(answers_asked, one, *about) for n, one in by_stage.items()})
+        asked.count(servers, {n: partial(answers_asked, one, *about) for n, one in by_stage.items()})
         return
     inputs = made_from(by_role(queries, docs, runs), read)
     work = partial(answer_modes, ways, collection, depths, closed_book=closed_book)
-    table, usage = asked.session(servers, work)
+    table = asked.session(servers, work)
     save_table(table, out, inputs)
     columns = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
     means = table.groupby(columns)["value"].mean()
-    if asked.as_json:
-        counts = {str(status): int(n) for status, n in table["status"].value_counts().items()}
-        emit("answer", quality=out, means=records(means.reset_index()), counts=counts, usage=usage_of(usage))
-    else:
-        say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}")
+    say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}")
     # The table has a row per metric; an answer that is missing counts once, however many metrics rate it.
     by_answer = [*columns[:-1], "query_id"]
     answers = table.drop_duplicates(by_answer)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from judgekit.console.printing import emit, grid, note, say
+from judgekit.console.printing import grid, note, say
 
 if TYPE_CHECKING:
     from judgekit.client.budget import Prices
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
 
 
-def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, as_json: bool = False) -> None:
+def show_plan(plans: Mapping[str, Plan], prices: Prices) -> None:
     """Print what a dry run counted, by stage."""
     from judgekit.client.budget import Budget, Spending
     from judgekit.client.routes import context_lengths
@@ -26,10 +26,6 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
     for stage, plan in plans.items():
         if stage != "all":
             _note_too_long(stage, plan, lengths)
-    if as_json:
-        rows = {stage: _row(plan, money[stage]) for stage, plan in plans.items()}
-        emit(command, dry_run=True, stages=rows)
-        return
     titles = ["stage", "units", "requests", "in the store", "to send", "tokens"]
     if any(money[stage] is not None and plan.lacking for stage, plan in plans.items()):
         titles.append("money")
@@ -48,23 +44,6 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
         if plans["all"].is_reported:
             basis = "what these endpoints reported of stored requests"
         say(f"{' and '.join(titles[5:]).capitalize()}: about, with replies, and the range; by {basis}.")
-
-
-def _row(plan: Plan, money: Foreseen | None) -> dict[str, Any]:
-    """Return what a stage takes, for machines; None is unknown."""
-    tokens = plan.tokens
-    row: dict[str, Any] = {
-        "units": plan.units,
-        "requests": plan.requests,
-        "cached": plan.cached,
-        "to_send": plan.requests - plan.cached,
-        "to_send_at_most": None if plan.up_to is None else plan.up_to - plan.cached,
-        "tokens": round(tokens.about),
-        "tokens_low": round(tokens.low),
-        "tokens_high": round(tokens.high),
-    }
-    known = (None, None, None) if money is None else (money.about, money.low, money.high)
-    return row | dict(zip(("money", "money_low", "money_high"), known, strict=True))
 
 
 def _to_send(plan: Plan) -> str:

@@ -22,7 +22,6 @@ from judgekit.settings import attributes, bounds_of
 from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Usage
     from judgekit.client.session import Session
     from judgekit.experiment.servers import Servers
 
@@ -114,9 +113,8 @@ class EndpointOptions:
         str | None,
         typer.Option(
             metavar="ENDPOINT",
-            help="Server to ask: its address, http://localhost:8000/v1; a spelling, local(base_url=…, model=m,"
-            " api_key_env=KEY); a name in experiment.toml; or a TOML file with endpoints and prices. See"
-            " docs/endpoints.md.",
+            help="Server to ask: its address, http://localhost:8000/v1, or a TOML file with endpoints and prices, of"
+            " which experiment.toml:NAME names one. See docs/endpoints.md.",
             rich_help_panel=ENDPOINT,
         ),
     ] = None
@@ -167,25 +165,21 @@ class AskOptions(RunOptions, EndpointOptions):
         int | None,
         typer.Option(min=1, help="Largest number of requests in flight (default: 16).", rich_help_panel=ENDPOINT),
     ] = None
-    as_json: AsJson = False
 
-    def count(self, servers: Servers, command: str, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
+    def count(self, servers: Servers, units: Mapping[str, Callable[[], Iterator[Any]]]) -> None:
         """Show what stages would send; see `judgekit.experiment.run.count`."""
         from judgekit.experiment.prepare import check_access
         from judgekit.experiment.run import count
 
         check_access(servers.endpoints.values())
-        show_plan(count(units, self.cache), servers.prices, command, as_json=self.as_json)
+        show_plan(count(units, self.cache), servers.prices)
 
-    def session(self, servers: Servers, work: Callable[[Session], Awaitable[T]]) -> tuple[T, dict[str, Usage]]:
-        """Return what ``work`` returns, given a session, and what it took by endpoint."""
+    def session(self, servers: Servers, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Return what ``work`` returns, given a session whose progress is drawn."""
         from judgekit.client.sync import with_session
 
-        async def inside(session: Session) -> tuple[T, dict[str, Usage]]:
-            return await work(session), session.totals()
-
         with progress() as draw:
-            return with_session(inside, self.asking(draw), servers.prices)
+            return with_session(work, self.asking(draw), servers.prices)
 
 
 def named(items: list[str] | None, what: str) -> dict[str, Path]:

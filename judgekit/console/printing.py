@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from judgekit.client.budget import Usage
     from judgekit.experiment.init import Draft
     from judgekit.store.replies import Store
 
@@ -94,21 +93,6 @@ def emit(command: str, **fields: Any) -> None:
     """Print the one JSON object of a command; its shape is told in docs/cli.md."""
     # Paths and numpy numbers are written as texts; NaN was made None by `records`.
     typer.echo(as_json(json.dumps({"command": command, **fields}, ensure_ascii=False, indent=1, default=str)))
-
-
-def usage_of(totals: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
-    """Return by endpoint what was taken now, for `emit`."""
-    return {
-        name: {
-            "sent": usage.sent,
-            "cached": usage.cached,
-            "failed": usage.failed,
-            "prompt_tokens": usage.incurred.prompt_tokens,
-            "completion_tokens": usage.incurred.completion_tokens,
-            "money": usage.incurred.money,
-        }
-        for name, usage in totals.items()
-    }
 
 
 @contextmanager

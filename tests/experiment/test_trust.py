@@ -69,7 +69,7 @@ COMMANDS = (
     ["annotate", "sample", "experiment.toml", "--out", "s.jsonl"],
     ["check-endpoint", "--endpoint", "experiment.toml"],
     ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "-o", "x.qrels",
-     "--endpoint", "local"],
+     "--endpoint", "experiment.toml:local"],
 )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from judgekit.client import routes
 from judgekit.client.sync import run_sync
 from judgekit.data.files import read_table
 from judgekit.data.tables import LABELS
+from judgekit.experiment.prepare import prepare
+from judgekit.experiment.run import asked, count
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
 from tests.integration.serving import Server, free_port, serving, started
@@ -128,11 +130,11 @@ def test_an_experiment_has_every_label_in_its_form_and_costs_nothing_again(
     server: Server, folder: Path, judgekit: Judgekit
 ) -> None:
     experiment(server.base_url, *LABELERS)
-    planned = json.loads(judgekit("run", "experiment.toml", "--dry-run", "--json").out)
+    planned = count(asked(prepare("experiment.toml")))["all"]
     before = answered(server)
     judgekit("run", "experiment.toml", "--out", "first", code=0)
     sent = answered(server) - before
-    assert sent >= planned["stages"]["all"]["to_send"]
+    assert sent >= planned.requests - planned.cached
     judgekit("run", "experiment.toml", "--out", "again", code=0)
     assert answered(server) - before == sent
 

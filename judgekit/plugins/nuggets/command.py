@@ -39,7 +39,7 @@ def nuggets(
 
     if asked.dry_run:
         plans, prices = making.plan_nuggets(experiment, endpoint, asked.cache)
-        show_plan(plans, prices, "nuggets")
+        show_plan(plans, prices)
         return
     with progress() as draw:
         made = making.make_nuggets(experiment, out, endpoint=endpoint, asking=asked.asking(draw))
