@@ -25,7 +25,7 @@ def test_the_table_has_one_row_per_coefficient_and_depends_on_no_order_but_its_i
     assert (one.table["ci_low"] <= one.table["value"]).all()
     assert (one.table["n"] == 120).all()
     pd.testing.assert_frame_equal(one.table, again.table)
-    assert one.decision == again.decision
+    assert one.decision.record() == again.decision.record()
     assert (one.table["value"] == other.table["value"]).all()
     assert (one.table["ci_low"] != other.table["ci_low"]).any()
     assert finder(one.decision) == "good"

@@ -484,7 +484,8 @@ def test_swapped_tables_are_told_apart_and_those_of_other_libraries_are_read() -
     with pytest.raises(UsageError, match=said):
         decide(quality, scores)
     arrow = [pa.Table.from_pandas(table, preserve_index=False) for table in (scores, quality)]
-    assert decide(*arrow, rules=Rules(resamples=100)) == decide(scores, quality, rules=Rules(resamples=100))
+    rules = Rules(resamples=100)
+    assert decide(*arrow, rules=rules).record() == decide(scores, quality, rules=rules).record()
 
 
 def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_nothing() -> None:
