@@ -236,6 +236,14 @@ def test_three_values_of_a_run_are_few_and_four_are_not():
     assert (flags["three"], flags["four"]) == ({"few_values"}, {""})
 
 
+@pytest.mark.parametrize("n", [24, 25])
+def test_numbers_of_fewer_than_25_questions_say_that_no_simulation_had_so_few(n):
+    table = compare(*noisy(n=n), rules=Rules(resamples=100)).table
+    measured = table[table["ci_method"] != ""]
+    assert len(measured)
+    assert (measured["flags"].str.contains("coverage") == (n == 24)).all()
+
+
 def test_scores_that_equal_the_quality_are_suspicious_in_the_primary_cell():
     scores, quality = copied(n=60, measures=("P@5",), labelings={"good": 0.5})
     for background in (Background(), Background(by_construction=[("good", "m", "em")])):  # that is so at depth 1 only

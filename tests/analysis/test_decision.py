@@ -505,11 +505,20 @@ def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_no
         )
         assert same == pytest.approx(wide, rel=0.2)
         assert narrow < 0.65 * wide
-    few = {query: str(int(query[1:5]) % 10) for query in groups}
-    found = compare(*many, rules=Rules(resamples=300), background=Background(groups=few))
-    assert not found.decision.kept
-    assert not claims(found.decision, "gain")["a"].shown
-    assert any("Only 10 groups" in warning for warning in found.warnings)
+    for number in (19, 20):
+        few = {query: str(int(query[1:5]) % number) for query in groups}
+        found = compare(*many, rules=Rules(resamples=300), background=Background(groups=few))
+        assert bool(found.decision.kept) == claims(found.decision, "gain")["a"].shown == (number == 20)
+        assert any("Only 19 groups" in warning for warning in found.warnings) == (number == 19)
+
+
+@pytest.mark.parametrize(("wrong", "said"), [(4, False), (5, True)])
+def test_to_find_more_of_the_questions_that_fail_takes_five_that_do(wrong: int, said: bool) -> None:
+    quality = np.ones((1, 200))
+    quality[0, :wrong] = 0
+    noise = np.random.default_rng(0).normal(size=quality.shape)
+    found = compare(*tables({"finds": 3 * quality + noise, "hides": noise - 3 * quality}, quality, runs=("only",)))
+    assert bool(claims(found.decision, "finds more")) == said
 
 
 def test_groups_of_queries_leave_half_of_the_degrees_of_freedom(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
+from judgekit.data.trec import Asked
 from judgekit.errors import DataError
 from judgekit.labelers.base import Labeler, build
 from judgekit.labelers.contract import checked
@@ -68,6 +69,16 @@ def test_a_document_that_nobody_saw_is_not_relevant_or_missing(tmp_path: Path) -
     labels = checked(labeler(tmp_path, GRADES + "q1,a,1\n", ", unlisted=missing"), UNIT, [])
     assert [x.status for x in labels] == [Status.OK, *[Status.UNASKED] * 3]
     assert labels[1].reason == "nobody was asked about this document"
+
+
+def test_a_sample_knows_the_scale_and_whom_nobody_was_asked_about(tmp_path: Path) -> None:
+    rows = (("q1", "a", 0.5, "", "ok", 1),)
+    Asked("s", "pairs", "grades:3:2", queries=1, pairs=4, rows=rows).write(tmp_path / "people.qrels")
+    found = labeler(tmp_path, "q1 0 a 1\n", name="people.qrels")
+    assert (str(found.scale), said(found)) == ("grades:3:2", [1, None, None, None])
+    assert checked(found, UNIT, [])[1].status is Status.UNASKED
+    declared = labeler(tmp_path, "q1 0 a 1\n", ", scale='grades:2'", name="people.qrels")
+    assert str(declared.scale) == "grades:2"
 
 
 @pytest.mark.parametrize("text", [GRADES + "q2,a,1\n", VOTES + "q2,a b,a\n", "q2 0 a 1\n"])

@@ -26,6 +26,7 @@ def here(tmp_path: Path) -> Here:
     (tmp_path / "gold.qrels").write_text(QRELS)
     (tmp_path / "binary.qrels").write_text("q1 0 p1-a 1\nq1 0 x 0\n")
     (tmp_path / "pages.qrels").write_text("q1 0 p1 1\n")
+    (tmp_path / "several.qrels").write_text("q1 0 p1-a 1\nq1 0 p1-b 2\n")
     return Here(tmp_path, docs=MemoryDocs(DOCS))
 
 
@@ -45,6 +46,7 @@ def labels(spec: str, here: Here, query_id: str = "q1") -> list[float | None]:
         ("qrels='binary.qrels', expand=page", [1, 1, 0, 0], "binary"),
         ("qrels='pages.qrels', expand=page", [1, 1, 0, 0], "binary"),
         ("qrels='pages.qrels'", [0, 0, 0, 0], "binary"),
+        ("qrels='several.qrels', expand=page", [2, 2, 0, 0], "grades:2"),
     ],
 )
 def test_relevance_is_the_files_or_the_pages(options: str, expected: list[float], scale: str, here: Here) -> None:

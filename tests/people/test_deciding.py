@@ -180,6 +180,13 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
     assert replace(told, new=tuple(asked)).over
 
 
+@pytest.mark.parametrize(
+    ("primary", "measure"), [("R@3", "DCG@3"), ("Success@2", "DCG@2"), ("P@2", "P@2"), ("P", "DCG@4")]
+)
+def test_the_measure_is_the_primary_one_if_that_is_p_at_k_else_dcg(collection, machine, primary, measure):
+    assert str(decide(collection, {"judge": machine}, None, primary, 1).measure) == measure
+
+
 @pytest.mark.parametrize("measure", ["P@3", "DCG@3"])
 def test_no_mean_is_above_one(collection, machine, measure):
     graded = machine.table.assign(relevance=machine.table["relevance"] * 3)

@@ -29,6 +29,13 @@ def test_whole_queries_hold_all_of_their_pool_and_pairs_are_drawn_alike_and_once
     assert {task.probability for task in sample.tasks} == {50 / collection.n_pairs}
 
 
+@pytest.mark.parametrize("design", ["queries", "pairs"])
+def test_the_seed_fixes_the_draw(collection, design):
+    first, again, other = (draw(collection, n=9, design=design, handout=Handout(seed=seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert set(pairs_of(first)) != set(pairs_of(other))
+
+
 @given(st.integers(1, 100), st.floats(0.05, 1))
 def test_a_draw_has_exactly_n_pairs_and_probabilities_that_add_up_to_it(size, share):
     n = max(1, round(share * size))
@@ -80,6 +87,8 @@ def test_assessors_share_the_work_and_each_task_has_as_many_as_asked(collection)
     by_id = {task.task: task for task in sample.tasks}
     assert len(again) == 6
     assert all(by_id[task.repeat_of].doc_ids == task.doc_ids for task in again)
+    few = draw(collection, n=25, design="pairs", handout=Handout(duplicates=0.05))
+    assert len(few.tasks) == 27, "one task in twenty, begun ones counted"
 
 
 def test_all_answers_to_random_questions_are_graded_and_equal_ones_once(collection):

@@ -319,9 +319,6 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
     if len(twice):
         raise UsageError(f"the {name} answers rate question {twice.iloc[0]!r} twice")
     ratings = table.set_index("query_id")["value"]
-    if (ratings < 0).any() or (ratings > 1).any():
-        span = f"{ratings.min():g} to {ratings.max():g}"
-        raise UsageError(f"the {name} answers have values from {span}: a gate needs 0 to 1")
     return table["metric"].iloc[0], ratings
 
 

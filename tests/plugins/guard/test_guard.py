@@ -203,6 +203,7 @@ def test_missing_answers_can_be_anything(listed: bool, suite: bool, base: float 
         return
     assert (guarded.outcome, guarded.mean.open) == ("inconclusive", True)
     assert "12 questions lack the rated answer of a version, which may be anything from 0 to 1." in str(guarded)
+    assert f"  0  loses {'-100' if base is new else '0'} to 100" in str(guarded)
 
 
 def test_what_questions_say_cannot_break_the_comment_or_the_lines(repository: Path) -> None:
