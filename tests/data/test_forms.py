@@ -5,6 +5,7 @@ import bz2
 import datetime
 import gzip
 import json
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -115,7 +116,7 @@ JUDGED: dict[str, bytes] = {
     "expected documents": json.dumps(
         [
             {"query_id": "q1", "query": "?", "documents": ["d1", "d2"], "grades": [2, 0]},
-            {"query_id": "q2", "query": "?", "documents": ["d2"], "grades": [1]},
+            {"query_id": "q2", "query": "?", "documents": ["d2"], "relevance": [1]},
         ]
     ).encode(),
 }
@@ -401,6 +402,64 @@ def test_a_text_of_several_lines_in_tsv_is_read_where_told_or_plain(tmp_path: Pa
     assert [q.text for q in read_queries(put(tmp_path, b'id\ttext\n1\t"a\nb"\n')).values()] == ["a\nb"]
 
 
+def names_of_the_page() -> list[tuple[str, str, str]]:
+    """Return each kind, option and name of the table of docs/formats.md."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text()
+    kind, found = "", []
+    for row in page.split("## Names of fields")[1].split("\n## ")[0].splitlines():
+        if row.startswith("| ") and "`" in row:
+            said, options, names = (cell.strip() for cell in row.strip("|").split("|"))
+            kind = said or kind
+            for option, several in zip(options.split(", "), names.split("; "), strict=False):
+                found += [(kind, option.strip("`"), name) for name in re.findall("`(.+?)`", several)]
+    return found
+
+
+HELD_BY: dict[str, tuple[dict[str, str], Callable[[Path], object], object]] = {
+    "queries": ({"id": "q1", "text": "who?", "answers": "Ann"}, answers_of, {"q1": ("who?", ("Ann",))}),
+    "docs": ({"id": "d", "text": "by Ann", "page": "p"}, lambda path: [*read_docs(path)], [Doc("d", "by Ann", page_id="p")]),
+    "score": ({"query": "q1", "doc": "d", "score": "1"}, pairs_of_run, {("q1", "d"): 1.0}),
+    "rank": ({"query": "q1", "doc": "d", "rank": "1"}, lists_of_run, {"q1": ["d"]}),
+    "relevance": ({"query": "q1", "doc": "d", "relevance": "1"}, pairs_of_qrels, {("q1", "d"): 1.0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "option", "name"), names_of_the_page())
+def test_a_field_may_have_each_name_of_the_page(kind: str, option: str, name: str, tmp_path: Path) -> None:
+    cells, read, expected = HELD_BY.get(kind) or HELD_BY.get(option) or HELD_BY["score"]
+    own = {key: names[0] for declared in DECLARED.values() for key, names in declared.names.items()}
+    own |= {"id": "query_id" if kind == "queries" else "doc_id", option: name}
+    path = put(tmp_path, f"{','.join(own[key] for key in cells)}\n{','.join(cells.values())}\n".encode(), "data.csv")
+    assert read(path) == expected
+
+
+@pytest.mark.parametrize(
+    "word", ["up", "yes", "good", "👍", "hoch", "oui", "sí", "down", "no", "bad", "👎", "runter", "non"]
+)
+def test_a_thumb_may_be_each_of_these_words(word: str, tmp_path: Path) -> None:
+    rated = read_table(RATINGS, put(tmp_path, f"query_id,value\nq,{word}\n".encode()))["value"].tolist()
+    assert rated == ["down" if word in ("down", "no", "bad", "👎", "runter", "non") else "up"]
+
+
+@pytest.mark.parametrize("column", ["value", "rating", "stars", "thumb", "thumbs", "vote", "feedback"])
+def test_a_column_of_each_of_these_names_holds_ratings(column: str, tmp_path: Path) -> None:
+    assert recognise(put(tmp_path, f"query_id,run,{column}\nq1,a,1\n".encode(), "x.csv")).kinds == ("ratings",)
+
+
+EVALUATED = {"map": "AP", "recip_rank": "RR", "bpref": "Bpref", "P_5": "P@5", "recall_5": "R@5", "ndcg": "nDCG"} | {
+    "ndcg_cut_10": "nDCG@10",
+    "map_cut_10": "AP@10",
+    "success_1": "Success@1",
+}
+
+
+def test_measures_of_trec_eval_have_our_names_and_are_of_the_labeling_scores(tmp_path: Path) -> None:
+    path = put(tmp_path, "".join(f"{name}\tq1\t0.5\n" for name in EVALUATED).encode(), "bm25.eval")
+    table = read_table(SCORES, path)
+    assert table["measure"].tolist() == [*EVALUATED.values()]
+    assert {*table["labeling"], *table["run"]} == {"scores", "bm25"}
+
+
 def test_the_first_line_decides_between_commas_and_semicolons(tmp_path: Path) -> None:
     queries = put(tmp_path, b'query_id;text;answers\nq1;"who; and when?";Ann\nq2;a, b;\n')
     assert answers_of(queries) == {"q1": ("who; and when?", ("Ann",)), "q2": ("a, b", ())}
@@ -520,10 +579,10 @@ def test_a_folder_of_texts_is_docs_by_their_paths(tmp_path: Path) -> None:
     put(tmp_path, b"intro\n\n# The *bridge*\n\nBuilt in 1412.\n", "pages/towns/arlen town.md")
     put(
         tmp_path,
-        b"<html><head><style>p{}</style></head><h1>Borvik</h1><p>Mill &amp; market</p><script>x</script>",
+        b"<html><head><title>T</title><style>p{}</style></head><h1>Borvik</h1><p>Mill &amp; market</p><script>x</script>",
         "pages/b.html",
     )
-    put(tmp_path, b"plain", "pages/c.txt")
+    put(tmp_path, b"# plain", "pages/c.txt")
     put(tmp_path, b"hidden", "pages/.d.txt")
     docs = list(read_docs(tmp_path / "pages"))
     assert [(doc.doc_id, doc.title) for doc in docs] == [
@@ -531,7 +590,7 @@ def test_a_folder_of_texts_is_docs_by_their_paths(tmp_path: Path) -> None:
         ("c.txt", ""),
         ("towns/arlen_town.md", "The *bridge*"),
     ]
-    assert [docs[0].text, docs[1].text] == ["Borvik\n\nMill & market", "plain"]
+    assert [docs[0].text, docs[1].text] == ["Borvik\n\nMill & market", "# plain"]
     long = "\n\n".join(f"paragraph {i} " + "word " * 20 for i in range(9))
     put(tmp_path, long.encode(), "pages/long.md")
     cut = [doc for doc in read_docs(f"texts(cut=300):{tmp_path / 'pages'}") if doc.page_id == "long.md"]

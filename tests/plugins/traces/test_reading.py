@@ -163,6 +163,27 @@ def test_lists_of_one_trace_are_one_list_and_the_answer_is_about_the_last_run(tm
     assert found.answers[["run", "depth"]].values.tolist() == [["rerank", 2]]
 
 
+def test_what_counts_is_when_it_happened_wherever_it_stands_in_the_file(tmp_path: Path) -> None:
+    early, late = spans("z", "When?", "1850", 0, session="s"), spans("a", "When?", "1852", 30)
+    why = spans("b", "Why?", "Lightning.", 20, session="s")
+    wide = {**early[1], "name": "wide", "start_time": "2026-01-01T00:00:00+00:00"}
+    wide["attributes"] = {"retrieval": {"documents": [{"document": {"content": f"{i}"}} for i in range(3)]}}
+    why[1]["attributes"]["retrieval"]["documents"].pop()
+    found = jk.read_traces(lines(tmp_path / "spans.jsonl", [*late, *why, *early, wide]))
+    assert [query.query_id for query in found.queries.values()] == ["z", "b"]
+    assert [turn["content"] for turn in found.queries["b"].messages] == ["When?", "1850", "Why?"]
+    told = found.answers[["run", "depth", "query_id", "model", "answer"]].values.tolist()
+    assert sorted(told) == [["dense", 2, "b", "model-a", "Lightning."], ["dense", 2, "z", "model-a", "1852"]]
+
+
+def test_the_model_is_that_of_the_last_llm_span(tmp_path: Path) -> None:
+    rows = spans("t", "When?", "1850", 0)
+    first = {**rows[0], "start_time": "2026-01-01T00:00:00+00:00"}
+    first["attributes"] = {**rows[0]["attributes"], "llm": {"model_name": "rewriter"}}
+    found = jk.read_traces(lines(tmp_path / "spans.jsonl", [*rows, first]))
+    assert found.answers["model"].tolist() == ["model-a"]
+
+
 def retrieved(documents: Any) -> list[Record]:
     return [{**spans("t", "W?", "x", 0)[1], "attributes": {"retrieval": {"documents": documents}}}]
 
