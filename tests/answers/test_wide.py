@@ -57,11 +57,13 @@ def test_numeric_columns_are_labelings_and_an_empty_cell_is_no_score() -> None:
 
 
 def test_the_same_question_has_the_same_id_in_every_table_and_a_column_of_ids_goes_before() -> None:
-    tables = {name: pd.DataFrame(ROWS) for name in ("v1", "v2")}
+    spaced = [row | {"user_input": f" {row['user_input'].replace(' ', '  ')}\n"} for row in ROWS]
+    tables = {"v1": pd.DataFrame(ROWS), "v2": pd.DataFrame(spaced)}
     quality = taken_apart(tables, THUMB).quality
     assert quality.groupby("query_id")["run"].agg(list).tolist() == [["v1", "v2"]] * 2
-    named = taken_apart({"": pd.DataFrame(ROWS).assign(query_id=["007", "8"], system="s")}, THUMB).quality
-    assert named[["query_id", "run"]].to_numpy().tolist() == [["007", "s"], ["8", "s"]]
+    for column in ("run", "system", "retriever"):
+        named = taken_apart({"": pd.DataFrame(ROWS).assign(query_id=["007", "8"], **{column: "s"})}, THUMB).quality
+        assert named[["query_id", "run"]].to_numpy().tolist() == [["007", "s"], ["8", "s"]]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json", "t.parquet"])

@@ -212,3 +212,28 @@ def test_docs_on_disk_can_be_read_by_several_threads(tmp_path: Path) -> None:
     docs = read_docs(tmp_path / "docs.jsonl", memory_limit=0)
     with ThreadPoolExecutor(4) as threads:
         assert [doc for [doc] in threads.map(lambda doc: docs.get([doc.doc_id]), found)] == found
+
+
+def test_history_is_what_was_said_before_the_question_unless_a_column_has_that_name() -> None:
+    turns = tuple(
+        {"role": role, "content": said} for role, said in (("user", "Who?"), ("tool", "Ann."), ("user", "When?"))
+    )
+    query, before = Query("q", "When?", messages=turns), "user: Who?\ntool: Ann."
+    assert query.column("history") == replace(query, messages=turns[:2]).column("history") == before
+    assert query.column("messages") == f"{before}\nuser: When?"
+    assert replace(query, columns={"history": ""}).column("history") == "", "an empty value is fine"
+    for odd in (query, replace(query, messages=())):
+        with pytest.raises(DataError, match="query 'q' has no column 'day', which the prompt shows"):
+            odd.column("day")
+    assert replace(query, language="fi").group("language") == "fi"
+    with pytest.raises(DataError, match="question 'q' has no group: unknown column 'language'"):
+        query.group("language")
+
+
+def test_a_collection_holds_each_document_once_and_returns_them_in_the_order_asked_for() -> None:
+    docs = MemoryDocs([DOC, Doc("b", "x")])
+    assert [doc.doc_id for doc in docs.get(["b", "NA"])] == ["b", "NA"]
+    with pytest.raises(DataError, match="doc 'c' is not in the collection"):
+        docs.get(["b", "c"])
+    with pytest.raises(DataError, match="doc 'NA' appears twice"):
+        MemoryDocs([DOC, DOC])

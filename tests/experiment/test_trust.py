@@ -192,6 +192,12 @@ def test_local_servers_and_what_init_wrote_here_need_no_confirmation(
         load(copied)
 
 
+def test_a_header_from_a_variable_is_a_key_even_for_a_server_on_this_machine(evil: Path) -> None:
+    edited(evil, 'model = "mock"', 'model = "mock"\nheaders = { X-Tenant = "env:MY_TENANT" }')
+    with pytest.raises(ConfigError, match="read the environment variable MY_TENANT and send it to http://127"):
+        load(evil)
+
+
 def test_a_configuration_that_cannot_be_read_confirms_nothing(evil: Path, untrusting: Path) -> None:
     edited(evil, 'kind = "containment"', 'kind = "evil.py:Mine"')
     untrusting.mkdir(parents=True)

@@ -11,12 +11,15 @@ import pytest
 
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
-from judgekit.data.documents import Doc, Query, Unit
+from judgekit.collection import Collection
+from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 from judgekit.labelers.base import build
 from judgekit.plugins.nuggets.facts import Nugget, from_references, read_nuggets, write_nuggets
+from judgekit.plugins.nuggets.making import NuggetMaker, _units
 from judgekit.plugins.nuggets.metrics import CitedSentence, cited_sentences
+from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Failure, Outcome
 from tests.commands import Judgekit
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome, play
@@ -243,6 +246,39 @@ def test_a_file_edited_by_hand_is_read_as_it_stands(tmp_path: Path) -> None:
     assert read_nuggets(path) == {"q1": (Nugget("a \u2013 b"), Nugget("c", False)), "q2": ()}
     path.write_text(LINE % '{"text": "  two  words "}')
     assert read_nuggets(path) == {"q1": (Nugget("two words"),)}
+
+
+# Made by an LLM.
+
+
+@pytest.mark.parametrize(
+    ("facts", "listed"),
+    [
+        ([("A", "vital"), ("B", "okay"), ("a", "okay")], [Nugget("A"), Nugget("B", False)]),
+        ([(str(n), "vital") for n in range(25)], [Nugget(str(n)) for n in range(20)]),
+        ([("A", "vital"), ("B", "useful")], None),
+        ([("A", "vital"), (" ", "okay")], None),
+    ],
+)
+def test_each_fact_of_a_reply_is_vital_or_okay_and_at_most_20_are_kept(
+    facts: list[tuple[str, str]], listed: list[Nugget] | None
+) -> None:
+    maker, unit = NuggetMaker(Here().endpoint(None), load_prompt("nuggets")), Unit(QUERY, (Doc("d", "It is old."),))
+    said = json.dumps([{"fact": fact, "importance": importance} for fact, importance in facts])
+    (asked,) = maker.requests(unit, [])
+    reply = outcome(asked, said)
+    found = maker.nuggets([reply])
+    assert (list(found) if isinstance(found, tuple) else None) == listed
+    again = maker.requests(unit, [reply])
+    assert [request.again for request in again] == ([] if listed else [True])
+    assert maker.requests(unit, [reply, reply]) == [], "once more, and not again"
+
+
+def test_facts_are_listed_from_the_best_passages_of_each_run_in_turn() -> None:
+    runs = {name: {"q1": {f"{name}{rank}": -rank for rank in range(15)}} for name in "ba"}
+    docs = MemoryDocs(Doc(f"{name}{rank}", "x") for name in "ab" for rank in range(15))
+    (unit,) = _units(Collection.make([QUERY, Query("q2", "?")], docs, runs, 15), {})
+    assert [doc.doc_id for doc in unit.docs] == [f"{name}{rank}" for rank in range(10) for name in "ba"]
 
 
 # From the command line.
