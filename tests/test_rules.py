@@ -37,6 +37,13 @@ def test_what_a_rule_may_not_be_is_refused_wherever_it_is_given(
         parse_config({**content, "analysis": given}, tmp_path / "experiment.toml")
 
 
+def test_rules_that_nobody_sets_are_those_of_the_pages() -> None:
+    rules = Rules()
+    assert (rules.margin_points, rules.confidence, rules.resamples, rules.seed) == (2, 0.95, 1000, 1)
+    assert not rules.accept_mixed_models
+    assert [rules.of(), rules.of(1), rules.of(5)] == pytest.approx([0.975, 0.975, 0.99]), "half of the error, or less"
+
+
 def test_the_rules_are_the_table_of_the_file_and_the_options_of_compare(judgekit: Judgekit) -> None:
     names = [declared.name for declared in fields(Rules)]
     assert [*SECTIONS["analysis"].model_fields] == names

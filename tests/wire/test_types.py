@@ -60,6 +60,14 @@ def test_identities_are_those_of_every_version_before_so_that_no_paid_reply_is_l
     assert identity(endpoint, sample, BODY) == expected
 
 
+def test_an_endpoint_asks_as_the_pages_say_if_nothing_else_is_set():
+    made = Endpoint("e", "http://h/v1", "m")
+    assert (made.api, made.transport, made.params, made.thinks) == ("chat", "http", {}, False)
+    assert (made.concurrency, made.requests_per_minute) == (16, None)
+    assert (made.timeout_s, made.max_retries, made.patience_s) == (120, 6, 15 * 60)
+    assert made.max_reply_bytes == 8_000_000
+
+
 def test_what_belongs_to_the_identity_and_what_does_not():
     def key(sample=0, name="e", **fields):
         base_url = fields.pop("base_url", "http://h/v1")
