@@ -22,8 +22,8 @@ from judgekit.spec import Spec
 VITAL: Final = "vital"
 OKAY: Final = "okay"
 _EXPECTED: Final = 'nuggets, JSON lines such as {"query_id": "q1", "nuggets": [{"text": "…", "importance": "vital"}]}'
+# A reference with fewer words is a name or a number, and another reference is another spelling of it.
 _SHORT: Final = 6
-"""A reference with fewer words is a name or a number, of which another reference is another spelling."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])")
 
 
@@ -55,6 +55,7 @@ def read_nuggets(path: Path) -> Nuggets:
         if not isinstance(listed, list):
             raise DataError(f"nuggets must be a list, not {listed!r}; expected {_EXPECTED}", path, record.line)
         nuggets[query_id] = tuple(_nugget(path, record, number, item) for number, item in enumerate(listed, 1))
+        # The same fact twice would count twice in every recall.
         texts = [nugget.text.casefold() for nugget in nuggets[query_id]]
         if len(set(texts)) < len(texts):
             raise DataError(f"query {query_id!r} has the same nugget twice", path, record.line)
@@ -102,6 +103,7 @@ def from_references(query: Query) -> tuple[Nugget, ...]:
     for answer in query.answers:
         if answer not in spellings:
             texts += sentences(answer)
+    # Several references often share sentences, each of which is one fact.
     distinct: dict[str, str] = {}
     for text in texts:
         distinct.setdefault(text.casefold(), text)

@@ -11,7 +11,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, Labeler, Needs
 from judgekit.plugins.nuggets.facts import Nugget, read_nuggets
-from judgekit.plugins.nuggets.support import AT_ONCE, ListAsker, Question, joined, nugget_questions
+from judgekit.plugins.nuggets.support import AT_ONCE, ListAsker, Question, Support, nugget_questions
 from judgekit.reading.prompts import find_prompt
 from judgekit.reading.verdict import Unread
 from judgekit.settings import setting
@@ -65,7 +65,7 @@ class NuggetLabeler(Labeler):
     def _nuggets(self, query: Query) -> list[Nugget]:
         return self._vital.get(query.query_id, [])
 
-    def _questions(self, unit: Unit) -> list[Question]:
+    def _questions(self, unit: Unit) -> list[Question[Support]]:
         text = render(unit.docs[0], self.rendering)
         return nugget_questions(self._asked.prompt, unit.query, self._nuggets(unit.query), text)
 
@@ -85,7 +85,7 @@ class NuggetLabeler(Labeler):
             reason = f"{self.file} has no vital nugget for this query"
             return [Label(*pair, None, Status.NOT_APPLICABLE, "", reason)]
         raw = "\n".join(reply.text for reply in replies if hasattr(reply, "text"))
-        supports = joined(self._asked.supports(self._questions(unit), replies))
+        supports = self._asked.read(self._questions(unit), replies)
         if isinstance(supports, Unread):
             return [Label(*pair, None, supports.status, raw, supports.reason)]
         stated = supports.count("support")

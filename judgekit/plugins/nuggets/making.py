@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,16 +14,15 @@ from judgekit.client.sync import with_session
 from judgekit.collection import Collection
 from judgekit.context import Context
 from judgekit.data.documents import Doc, Query, Unit
-from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import check_access
 from judgekit.experiment.run import count
 from judgekit.plugins.nuggets.facts import OKAY, VITAL, Nugget, Nuggets, from_references, write_nuggets
-from judgekit.plugins.nuggets.support import ASKED_AGAIN, json_list
-from judgekit.reading.prompts import Prompt, load_prompt
-from judgekit.reading.verdict import Unread, usable
-from judgekit.wire.types import Endpoint, Outcome, Request, chat
+from judgekit.plugins.nuggets.support import ListAsker, Question
+from judgekit.reading.prompts import load_prompt
+from judgekit.reading.verdict import Unread
+from judgekit.wire.types import Outcome, Request
 
 if TYPE_CHECKING:
     from judgekit.client.budget import Prices
@@ -33,59 +32,44 @@ if TYPE_CHECKING:
 STAGE: Final = "nuggets"
 _PASSAGES: Final = 20
 """Passages that are shown for a question, the best of each run in turn."""
+# The prompt asks for no more; a model that lists hundreds would make each answer cost dozens of requests.
 _MOST: Final = 20
-"""Nuggets of a question that are kept; the prompt asks for no more."""
 
 
 @dataclass(frozen=True)
 class NuggetMaker:
     """Asks an LLM for the nuggets of a question, and once more where its reply cannot be read."""
 
-    endpoint: Endpoint
-    prompt: Prompt
+    asker: ListAsker
+
+    def _questions(self, unit: Unit) -> list[Question[Nugget]]:
+        values = self.asker.prompt.values(unit.query, unit.docs)
+        return [Question(values, 'a JSON list of objects, {"fact": "…", "importance": "vital" or "okay"}', _nuggets)]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the question; again, once, if the reply cannot be read."""
-        if replies and not (len(replies) == 1 and self._is_unreadable(replies[0])):
-            return []
-        messages = self.prompt.messages(self.prompt.values(unit.query, unit.docs))
-        fields = {"temperature": 0, **self.prompt.params, **self.endpoint.llm.params}
-        # The same question once more is another sample: the reply to the first one is in the store.
-        request = chat(self.endpoint, messages, sample=len(replies), **fields)
-        return [replace(request, again=bool(replies))]
+        return self.asker.requests(self._questions(unit), replies)
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a question takes."""
         return 2
 
-    def nuggets(self, replies: Sequence[Outcome]) -> tuple[Nugget, ...] | Unread:
-        """Return the nuggets that the last reply lists, or why it cannot be read."""
-        reply = usable(replies[-1])
-        if isinstance(reply, Unread):
-            return reply
-        listed = json_list(reply.text, self.endpoint.thinks)
-        if listed is None:
-            return Unread(Status.UNPARSED, "the reply is not a JSON list")
-        nuggets: dict[str, Nugget] = {}
-        for item in listed[:_MOST]:
-            nugget = _nugget(item)
-            if nugget is None:
-                return Unread(Status.UNPARSED, f"the reply lists {item!r}, not a fact and its importance")
-            nuggets.setdefault(nugget.text.casefold(), nugget)
-        return tuple(nuggets.values())
-
-    def _is_unreadable(self, outcome: Outcome) -> bool:
-        listed = self.nuggets([outcome])
-        return isinstance(listed, Unread) and listed.status in ASKED_AGAIN
+    def nuggets(self, unit: Unit, replies: Sequence[Outcome]) -> list[Nugget] | Unread:
+        """Return the nuggets of a question, or why there are none."""
+        return self.asker.read(self._questions(unit), replies)
 
 
-def _nugget(item: Any) -> Nugget | None:
-    if not isinstance(item, dict) or item.keys() != {"fact", "importance"}:
-        return None
-    fact, importance = item["fact"], item["importance"]
-    if not isinstance(fact, str) or not fact.strip() or importance not in (VITAL, OKAY):
-        return None
-    return Nugget(" ".join(fact.split()), importance == VITAL)
+def _nuggets(listed: list[Any]) -> list[Nugget] | str:
+    nuggets: dict[str, Nugget] = {}
+    for item in listed[:_MOST]:
+        fact, importance = None, None
+        if isinstance(item, dict) and item.keys() == {"fact", "importance"}:
+            fact, importance = item["fact"], item["importance"]
+        if not isinstance(fact, str) or not fact.strip() or importance not in (VITAL, OKAY):
+            return f"{item!r}, not a fact and its importance"
+        nugget = Nugget(" ".join(fact.split()), importance == VITAL)
+        nuggets.setdefault(nugget.text.casefold(), nugget)
+    return list(nuggets.values())
 
 
 @dataclass(frozen=True)
@@ -129,13 +113,14 @@ def make_nuggets(
         async def ask(session: Session) -> None:
             units = list(_units(collection, nuggets))
             async for unit, replies in session.resolve(units, maker, STAGE, len(units)):
-                found = maker.nuggets(replies)
-                if isinstance(found, Unread):
-                    missing[unit.query.query_id] = found.reason
+                listed = maker.nuggets(unit, replies)
+                if isinstance(listed, Unread):
+                    missing[unit.query.query_id] = listed.reason
                 else:
-                    nuggets[unit.query.query_id] = found
+                    nuggets[unit.query.query_id] = tuple(listed)
 
         with_session(ask, asking, config.price_list())
+    # In the order of the question file, so that edits to two versions can be compared line by line.
     ordered = {query_id: nuggets[query_id] for query_id in collection.queries if query_id in nuggets}
     write_nuggets(ordered, out)
     return MadeNuggets(ordered, given, missing)
@@ -147,14 +132,11 @@ def plan_nuggets(
     """Count what `make_nuggets` would send, and return the experiment's prices, too."""
     config, collection = _read(experiment, cache)
     nuggets = _given(collection)
-
-    def asked() -> Iterable[StageUnit]:
-        if len(nuggets) == len(collection.queries):
-            return ()
+    units: list[StageUnit] = []
+    if len(nuggets) < len(collection.queries):
         maker = _maker(config, endpoint)
-        return ((maker, unit) for unit in _units(collection, nuggets))
-
-    return count({STAGE: partial(iter, list(asked()))}, cache), config.price_list()
+        units = [(maker, unit) for unit in _units(collection, nuggets)]
+    return count({STAGE: partial(iter, units)}, cache), config.price_list()
 
 
 def _read(experiment: str | Path, cache: str | Path | None) -> tuple[Config, Collection]:
@@ -172,9 +154,9 @@ def _maker(config: Config, endpoint: str | None) -> NuggetMaker:
             config.path,
             "endpoints",
         )
-    asked = Context(servers).endpoint(endpoint).llm
-    check_access([asked])
-    return NuggetMaker(asked, load_prompt("nuggets"))
+    llm = Context(servers).endpoint(endpoint).llm
+    check_access([llm])
+    return NuggetMaker(ListAsker(llm, load_prompt("nuggets")))
 
 
 def _given(collection: Collection) -> dict[str, tuple[Nugget, ...]]:

@@ -21,8 +21,8 @@ from judgekit.plugins.nuggets.support import (
     ListAsker,
     Question,
     Support,
-    joined,
     nugget_questions,
+    support_question,
 )
 from judgekit.reading.prompts import find_prompt, neutral, passages
 from judgekit.reading.verdict import Unread
@@ -67,7 +67,7 @@ class _AskedMetric(AnswerMetric):
         known = self.known(unit)
         if known:
             return known
-        supports = joined(self._asked.supports(self.questions(unit), replies))
+        supports = self._asked.read(self.questions(unit), replies)
         if isinstance(supports, Unread):
             return Score(None, supports.status, supports.reason)
         return Score(self.value(unit, supports))
@@ -78,9 +78,10 @@ class _AskedMetric(AnswerMetric):
 
     def known(self, unit: Answered) -> Score | None:
         """Return what is known without the LLM: why there is no value, or 0 for an abstention."""
+        # An abstention states no fact: 0 is known, and nothing is paid to hear it.
         return self.unscored(unit.answer, unit.query) or (Score(0.0) if unit.answer.abstained else None)
 
-    def questions(self, unit: Answered) -> list[Question]:
+    def questions(self, unit: Answered) -> list[Question[Support]]:
         """Return what is asked about an answer."""
         raise NotImplementedError
 
@@ -116,7 +117,7 @@ class _ByNuggets(_AskedMetric):
             return Score(None, Status.NOT_APPLICABLE, f"{self.file} has {which} for query {unit.query.query_id!r}")
         return super().known(unit)
 
-    def questions(self, unit: Answered) -> list[Question]:
+    def questions(self, unit: Answered) -> list[Question[Support]]:
         """Return what is asked about an answer: ten nuggets at a time."""
         # The marks are no words of the answer.
         text = _MARK.sub("", unit.answer.text)
@@ -187,15 +188,15 @@ class _Citations(_AskedMetric):
             return None
         return Score(0.0)
 
-    def questions(self, unit: Answered) -> list[Question]:
+    def questions(self, unit: Answered) -> list[Question[Support]]:
         """Return what is asked about an answer: of each sentence, the passages that it cites."""
-        questions = []
+        questions: list[Question[Support]] = []
         for sentence in cited_sentences(unit.answer.text):
             shown = [unit.docs[number - 1] for number in sentence.cited if number <= len(unit.docs)]
             if shown:
                 values = self._asked.prompt.values(unit.query)
-                values |= {"passages": passages(shown), "text": neutral(sentence.text), "count": str(len(shown))}
-                questions.append(Question(values, len(shown)))
+                values |= {"passages": passages(shown), "text": neutral(sentence.text)}
+                questions.append(support_question(values, len(shown)))
         return questions
 
     def weights(self, unit: Answered, supports: Sequence[Support]) -> list[list[float]]:
@@ -275,6 +276,7 @@ def cited_sentences(text: str) -> list[CitedSentence]:
         sentence = text[start:end]
         start = next_start
         numbers = [int(number) for mark in _MARK.findall(sentence) for number in re.findall(r"\d+", mark)]
+        # [0] names no passage, and [1][1] names one once.
         cited = tuple(dict.fromkeys(number for number in numbers if number > 0))
         plain = " ".join(_MARK.sub("", sentence).split())
         if plain:

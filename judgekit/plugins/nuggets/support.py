@@ -1,15 +1,16 @@
-"""Listwise questions: an LLM says of each item of a list whether a text supports it.
+"""Questions whose reply is a JSON list: which items of a list a text supports, or which facts passages state.
 
-The reply is a JSON list with one word for each item, in their order, and nothing else. A reply that is no such list
-(cut off, too short, too long, with another word) is asked for once more; after that there is no value, and never 0.
+The reply is the list and nothing else. A reply that is no such list (cut off, too short, too long, with another word)
+is asked for once more; after that there is no value, and never 0.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, get_args
+from functools import partial
+from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
 from judgekit.data.documents import Query
 from judgekit.data.tables import Status
@@ -26,16 +27,24 @@ WEIGHTS: Final[Mapping[Support, float]] = {"support": 1.0, "partial": 0.5, "none
 AT_ONCE: Final = 10
 """Nuggets that are shown in one request, as AutoNuggetizer does (Pradeep et al., arXiv 2411.09607)."""
 
-ASKED_AGAIN: Final = (Status.UNPARSED, Status.TRUNCATED)
-"""A failure was tried several times already, and a refusal stays one."""
+_ROOM: Final = 256
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is filled into a prompt, and how many words the reply has to list."""
+class Question(Generic[Item]):
+    """What is asked.
+
+    Attributes:
+        values: what is filled into the prompt.
+        form: what the reply has to be, as a model is told whose first reply is something else.
+        read: reads the list of a reply, or returns why it cannot be used.
+    """
 
     values: Mapping[str, str]
-    items: int
+    form: str
+    read: Callable[[list[Any]], list[Item] | str]
 
 
 @dataclass(frozen=True)
@@ -45,68 +54,64 @@ class ListAsker:
     endpoint: Endpoint
     prompt: Prompt
 
-    def requests(self, questions: Sequence[Question], replies: Sequence[Outcome]) -> list[Request]:
+    def requests(self, questions: Sequence[Question[Item]], replies: Sequence[Outcome]) -> list[Request]:
         """Return the next wave: all questions, then those again whose replies cannot be read, then []."""
         if not replies:
             return [self._request(self.prompt.messages(question.values)) for question in questions]
         if len(replies) > len(questions):
             return []
-        wave = []
+        wave: list[Request] = []
         for question, reply in zip(questions, replies, strict=True):
             if self._asks_again(question, reply):
                 wave.append(self._again(question, reply))
         return wave
 
-    def supports(self, questions: Sequence[Question], replies: Sequence[Outcome]) -> list[list[Support] | Unread]:
-        """Return what each question's reply lists, or why it cannot be read."""
+    def read(self, questions: Sequence[Question[Item]], replies: Sequence[Outcome]) -> list[Item] | Unread:
+        """Return the items of all lists, in order; where one of them cannot be read, why."""
         again = iter(replies[len(questions) :])
-        lists = []
+        items: list[Item] = []
         for question, reply in zip(questions, replies, strict=False):
-            if self._asks_again(question, reply):
-                lists.append(self._read(question, next(again)))
-            else:
-                lists.append(self._read(question, reply))
-        return lists
+            listed = self._read(question, next(again) if self._asks_again(question, reply) else reply)
+            if isinstance(listed, Unread):
+                return listed
+            items += listed
+        return items
 
     def _request(self, messages: Sequence[Mapping[str, str]], **params: Any) -> Request:
         fields = {"temperature": 0, **self.prompt.params, **self.endpoint.llm.params, **params}
         return chat(self.endpoint, messages, **fields)
 
-    def _asks_again(self, question: Question, reply: Outcome) -> bool:
+    def _asks_again(self, question: Question[Item], reply: Outcome) -> bool:
         listed = self._read(question, reply)
-        return isinstance(listed, Unread) and listed.status in ASKED_AGAIN
+        # A failure was tried several times already, and a refusal stays one.
+        return isinstance(listed, Unread) and listed.status in (Status.UNPARSED, Status.TRUNCATED)
 
-    def _again(self, question: Question, reply: Outcome) -> Request:
+    def _again(self, question: Question[Item], reply: Outcome) -> Request:
         messages = self.prompt.messages(question.values)
-        room = {"max_tokens": GROWTH * int(self.prompt.params.get("max_tokens", 256))}
-        if isinstance(usable(reply), Unread):  # cut off, or nothing that could be quoted
-            return replace(self._request(messages, **room), again=True)
-        assert isinstance(reply, Reply)  # see `ASKED_AGAIN`
+        if not isinstance(reply, Reply) or isinstance(usable(reply), Unread):
+            # Cut off, or nothing that could be quoted: the same question, with more room.
+            room = GROWTH * int(self.prompt.params.get("max_tokens", _ROOM))
+            return replace(self._request(messages, max_tokens=room), again=True)
         said = neutral(without_reasoning(reply.text).strip())
-        turns = [{"role": "assistant", "content": said}] if said else []
-        words = ", ".join(WORDS)
-        form = f"Reply with nothing but a JSON list of {question.items} words, each one of: {words}."
-        return replace(self._request([*messages, *turns, {"role": "user", "content": form}]), again=True)
+        if said:
+            messages.append({"role": "assistant", "content": said})
+        messages.append({"role": "user", "content": f"Reply with nothing but {question.form}."})
+        return replace(self._request(messages), again=True)
 
-    def _read(self, question: Question, outcome: Outcome) -> list[Support] | Unread:
+    def _read(self, question: Question[Item], outcome: Outcome) -> list[Item] | Unread:
         reply = usable(outcome)
         if isinstance(reply, Unread):
             return reply
-        listed = json_list(reply.text, self.endpoint.thinks)
+        listed = _json_list(reply.text, self.endpoint.thinks)
         if listed is None:
             return Unread(Status.UNPARSED, "the reply is not a JSON list")
-        if len(listed) != question.items:
-            return Unread(Status.UNPARSED, f"the reply lists {len(listed)} words for {question.items} items")
-        supports = []
-        for item in listed:
-            word = item.strip().casefold() if isinstance(item, str) else item
-            if word not in WORDS:
-                return Unread(Status.UNPARSED, f"the reply lists {item!r}, which is none of {', '.join(WORDS)}")
-            supports.append(word)
-        return supports
+        items = question.read(listed)
+        if isinstance(items, str):
+            return Unread(Status.UNPARSED, f"the reply lists {items}")
+        return items
 
 
-def json_list(text: str, thinks: bool = False) -> list[Any] | None:
+def _json_list(text: str, thinks: bool = False) -> list[Any] | None:
     """Return the JSON list that a reply is, code fences aside; None where it is anything else."""
     said = plain_reply(text, thinks)
     if said is None:
@@ -120,22 +125,30 @@ def json_list(text: str, thinks: bool = False) -> list[Any] | None:
     return None
 
 
-def nugget_questions(prompt: Prompt, query: Query, nuggets: Sequence[Nugget], text: str) -> list[Question]:
+def support_question(values: Mapping[str, str], items: int) -> Question[Support]:
+    """Return a question that wants a word for each of its items."""
+    form = f"a JSON list of {items} words, each one of: {', '.join(WORDS)}"
+    return Question({**values, "count": str(items)}, form, partial(_supports, items))
+
+
+def _supports(items: int, listed: list[Any]) -> list[Support] | str:
+    if len(listed) != items:
+        return f"{len(listed)} words for {items} items"
+    supports: list[Support] = []
+    for item in listed:
+        word = item.strip().casefold() if isinstance(item, str) else item
+        if word not in WORDS:
+            return f"{item!r}, which is none of {', '.join(WORDS)}"
+        supports.append(word)
+    return supports
+
+
+def nugget_questions(prompt: Prompt, query: Query, nuggets: Sequence[Nugget], text: str) -> list[Question[Support]]:
     """Return the questions about which nuggets a text states, `AT_ONCE` in each."""
-    questions = []
+    questions: list[Question[Support]] = []
     for start in range(0, len(nuggets), AT_ONCE):
         shown = nuggets[start : start + AT_ONCE]
         facts = "\n".join(f"{number}. {neutral(nugget.text)}" for number, nugget in enumerate(shown, 1))
-        values = prompt.values(query) | {"facts": facts, "text": neutral(text), "count": str(len(shown))}
-        questions.append(Question(values, len(shown)))
+        values = prompt.values(query) | {"facts": facts, "text": neutral(text)}
+        questions.append(support_question(values, len(shown)))
     return questions
-
-
-def joined(lists: Sequence[list[Support] | Unread]) -> list[Support] | Unread:
-    """Return all lists as one; where one of them cannot be read, why."""
-    supports: list[Support] = []
-    for listed in lists:
-        if isinstance(listed, Unread):
-            return listed
-        supports += listed
-    return supports
