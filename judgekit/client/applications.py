@@ -21,8 +21,8 @@ from judgekit.spec import run_file, split_file, user_code
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint, Transport
 
+# A function raises these again however often it is called; anything else is tried again.
 _MISTAKES: Final = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
-"""What a function raises again however often it is called; anything else is tried again."""
 
 Sent = tuple[int, Mapping[str, str], bytes]
 
@@ -71,6 +71,7 @@ class FunctionTransport(Transport):
         except JudgekitError as problem:
             cause = problem.__cause__
             status = getattr(cause, "status_code", None) or getattr(getattr(cause, "response", None), "status_code", 0)
+            # An application may pass on that its own server is busy; then it is worth waiting.
             if status not in (408, 429, 503):
                 status = 500
                 if isinstance(cause, _MISTAKES):
@@ -131,6 +132,7 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
         except (SystemExit, KeyboardInterrupt) as end:
             future.set_exception(JudgekitError(f"it ended its thread, as {type(end).__name__} does"))
 
+    # A thread of its own: a call that hangs would else hold the program open, and the pool's slots with it.
     Thread(target=work, daemon=True).start()
     return await asyncio.wrap_future(future)
 

@@ -56,14 +56,14 @@ from judgekit.wire.types import (
 )
 
 _NEVER_CONNECTED_RETRIES: Final = 2
+# So many requests in a row may fail, or be rejected, before a model's first reply and later. A server that never
+# answered has a fault of its own, but of 200 prompts a proven one may well reject all.
 _FIRST_FAILURES: Final = 8
 _LATER_FAILURES: Final = 20
 _LONGEST: Final = 60
 _REJECTION_STATUSES: Final = frozenset({400, 422, 500, 501})
 _FIRST_REJECTIONS: Final = 50
 _LATER_REJECTIONS: Final = 200
-"""So many requests in a row may fail, or be rejected, before a model's first reply and later. A server that never
-answered has a fault of its own, but of 200 prompts a proven one may well reject all."""
 
 _PAID_IN_VAIN: Final[Mapping[type[OSError], str]] = {MalformedHeadError: MALFORMED, TooLargeError: OVERSIZED}
 """Replies that came and cannot be read."""

@@ -28,8 +28,8 @@ _THROTTLE_PATIENCE: Final = 4
 _TELL_EVERY_S: Final = 20.0
 _SILENT_S: Final = 20.0
 _WORTH_TELLING_S: Final = 0.5
+# Being throttled is not worth a message while replies still come.
 _THROTTLED_S: Final = 5.0
-"""Being throttled is not worth a message while replies still come."""
 
 _NOTHING: Final = Retry("")
 

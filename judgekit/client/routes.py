@@ -67,6 +67,7 @@ async def _not_ready(server: Server) -> str:
     """Return why a server is not ready, or "" if it is."""
     try:
         status, body = await server("/models")
+        # Some servers have no list of models, and say on /health whether they are ready.
         if status in (404, 405):
             status, body = await server("/../health")
     except OSError as problem:

@@ -74,6 +74,7 @@ class Cuts:
         if len(self._seen) < _KEPT and tokens:
             self._seen.append((tokens, size / tokens))
             self._usual = None
+        # A cut shows at the largest number of tokens alone; short prompts are never cut.
         if tokens < max(_LEAST, self.tokens):
             return False
         if tokens > self.tokens:

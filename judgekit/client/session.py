@@ -38,11 +38,11 @@ _LEAST_WAITING: Final = 64
 _SHARE_S: Final = 0.2
 """Seconds between looks for replies that other processes stored."""
 
+# Replies wait for others to be stored with: so long, or until they are a third of what is being sent beyond the first
+# eight. So a killed process pays again for little more than it had in flight, and for no more where that was little.
 _GATHER_S: Final = 0.02
 _STORED_ALONE: Final = 8
 _GATHERED_SHARE: Final = 3
-"""Replies wait for others to be stored with: so long, or until they are a third of what is being sent beyond the first
-eight. So a killed process pays again for little more than it had in flight, and for no more where that was little."""
 
 _ELSEWHERE: Final = (
     "another process asks some of the same requests: judgekit waits for its replies, which are paid once"

@@ -180,6 +180,7 @@ class Labeler(Spelled):
         if value is None:
             reason = "does not apply to this document"
             return Label.missing(query.query_id, doc.doc_id, Status.NOT_APPLICABLE, reason)
+        # numpy's True is no number for Python, and is what a labeler returns that compares arrays.
         if not isinstance(value, numbers.Real) and type(value).__module__ != "numpy":
             raise UsageError(f"{self.spec}, query {query.query_id!r}, doc {doc.doc_id!r}: {value!r} is not a number")
         return Label(query.query_id, doc.doc_id, float(value))

@@ -18,8 +18,8 @@ from judgekit.settings import setting
 from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Request, most_requests
 
+# So that two votes of ten are a share of .2, whichever way it was computed.
 _EXACT: Final = 1e-9
-"""So that two votes of ten are a share of .2, whichever way it was computed."""
 
 
 @dataclass(frozen=True)

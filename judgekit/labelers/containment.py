@@ -18,8 +18,8 @@ from judgekit.wire.types import Outcome
 
 _CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not enough info")
 _CACHED_DOCS: Final = 1 << 14
+# An answer without spaces may have more words in a text that is written with them.
 _SPLIT: Final = 2
-"""Words that an answer may have more in a text, where it is written with spaces."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class Containment(Labeler):
         text = self._prepared(render(doc, self.rendering))
         for phrase, answer in phrases:
             if text.holds(phrase):
+                # Where on the page an answer stands costs a search of its own, and only overlapping passages share
+                # evidence.
                 evidence = {} if doc.start is None else self._evidence(doc, phrases)
                 return Label(query.query_id, doc.doc_id, 1.0, raw=answer, extra=evidence)
         return None

@@ -109,6 +109,7 @@ def wilson(chosen: float, shown: float, confidence: float = 0.95) -> tuple[float
 
 def _content_of(path: Path) -> Content:
     """Return what a file holds, by its columns, which TREC's qrels do not name."""
+    # TREC's files have no header, so four columns are told by their number before any are looked for by name.
     first = (head(path, _EXPECTED).splitlines() or [b""])[0].split()
     if len(first) == 4 and b"query_id" not in b"".join(first) and first[0][:1] not in b"{[":
         return "grades"
@@ -178,6 +179,7 @@ def _rankings(path: Path) -> dict[Pair, Label]:
 def _rank(path: Path, record: DataRecord) -> float:
     value = record.fields.get("rank")
     try:
+        # True counts as 1 for Python, and would be the best rank.
         rank = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         rank = math.nan

@@ -101,6 +101,7 @@ class Judge(Labeler):
             )
         words = self._prompt.output.form.options
         for word, value in words:
+            # "1" and "10" share their first token, whose probability is that of both.
             longer = [other for other, another in words if other.startswith(word) and another != value]
             if longer:
                 raise UsageError(
@@ -129,6 +130,7 @@ class Judge(Labeler):
 
     def _scaled(self, verdict: int) -> float:
         """Return a verdict as a label; where labels are taken to [0, 1], the prompt's ends become 0 and 1."""
+        # Expected values and means lie between grades: they are taken to [0, 1], where judges of all prompts compare.
         low, high = self._prompt.output.form.ends if self._as_unit else (0, 1)
         return (verdict - low) / (high - low)
 
@@ -147,6 +149,7 @@ class Judge(Labeler):
                 params.update(logprobs=True, top_logprobs=self.top_logprobs)
             if self.temperature is not None:
                 params["temperature"] = self.temperature
+            # At temperature 0 the votes of one model would all be the same.
             elif self.samples > 1 and "temperature" not in endpoint.params:
                 params["temperature"] = 1.0
             asker = Asker(endpoint, self._prompt, params)
@@ -196,16 +199,19 @@ class Judge(Labeler):
         if isinstance(reading, Verdict):
             read_by = "second request" if again else reading.by
             return Label(*pair, self._scaled(reading.value), raw=raw, extra={"read_by": read_by})
+        # fsum, since the order of alternatives differs between servers and a label must not.
         mean = math.fsum(share * self._scaled(verdict) for verdict, share in reading.shares.items())
         return Label(*pair, min(1.0, max(0.0, mean)), raw=raw, extra={"mass": reading.mass})
 
     def _voted(self, voices: Sequence[Label]) -> Label:
         votes = [voice.relevance for voice in voices if voice.relevance is not None]
+        # Half of a jury is no majority of it: which half replied may depend on the very passage.
         if 2 * len(votes) <= len(voices):
             missing = next(voice for voice in voices if voice.relevance is None)
             reason = f"only {len(votes)} of {len(voices)} voices gave a verdict: {missing.reason}"
             return replace(missing, reason=reason)
         counts = Counter(votes)
+        # A tie goes to the smaller relevance: a passage is called relevant only by more votes than not.
         winner = min(counts, key=lambda value: (-counts[value], value))
         extra = {"votes": float(len(votes)), "agreement": counts[winner] / len(votes)}
         relevance = math.fsum(votes) / len(votes) if self._as_unit else winner

@@ -148,6 +148,7 @@ class Provenance(_Filed):
 
     def _listed(self, query_id: str, doc: Doc) -> Label | None:
         label = super()._listed(query_id, doc)
+        # A passage that people called not relevant stays positive if another one of its page is, as in KILT.
         page = self._pages.get((query_id, self._page(doc)))
         # What is missing may be relevant, so that a page which is not says nothing about it.
         if page is not None and (label is None or page > (label.relevance or 0.0)):

@@ -115,6 +115,7 @@ class Utility(Labeler):
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return what answering from the one document asks; nothing where the metric lacks its references."""
+        # Nothing could rate the answer, so it is not paid for.
         if self._metric.needs_references and not unit.query.answers:
             return []
         units = self._answered(unit)

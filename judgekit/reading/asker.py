@@ -77,6 +77,7 @@ class Asker:
         """The fields of the body besides model and messages: as first asked, and with more room."""
         own = {**self.endpoint.llm.params, **self.params}
         fields = {"temperature": 0, **self._ends, **self.prompt.params}
+        # An endpoint that names its room under another name would else be sent two limits, which OpenAI refuses.
         if any(room in own for room in _ROOMS):
             fields.pop("max_tokens", None)
         fields.update(own)

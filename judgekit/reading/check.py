@@ -85,6 +85,7 @@ class _Probe:
             if isinstance(response, Accepted):
                 return Reply("", response.raw)
             reason = self.secret.cut(response.reason)
+            # Parameters under test are not negotiated away: that a server refuses them is the answer.
             if not isinstance(response, Unsupported) or not (negotiate or response.param.startswith("max_")):
                 return reason
             if self.quirks.learn(response.param) is None:
@@ -101,6 +102,7 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
         if has_routes(endpoint) and transport is None:
             checks.append(await _models(endpoint, probe.secret.cut))
         checks.append(await _answer(probe))
+        # A server that is down would fail every further check, each after its whole time-out.
         if checks[-1].works != "no":
             checks.append(await _logprobs(probe))
     finally:
@@ -162,6 +164,7 @@ async def _logprobs(probe: _Probe) -> Check:
         return Check(name, "no", reply, _LOGPROBS_ARE_FOR)
     if not reply.logprobs:
         return Check(name, "no", "accepted, but the reply has none", _LOGPROBS_ARE_FOR)
+    # Some servers give the chosen token alone, of which no probability of another verdict can be read.
     most = max(len(at(token, "top_logprobs") or ()) for token in reply.logprobs)
     if most < 2:
         return Check(name, "partly", "of the tokens, but of no alternatives", _LOGPROBS_ARE_FOR)

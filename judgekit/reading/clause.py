@@ -18,11 +18,11 @@ NOUNS: Final = (
     r"verdict|grade|score|rating|decision|judge?ment|label|relevance|relevant|conclusion|result|overall|urteil|ergebnis"
     r"|note finale|relevance (?:judge?ment|grade|score|rating)"
 )
+# Not where grades are asked for: there an answer is one to the question.
 _ANSWERS: Final = (
     r"answer|response|output|a|antwort|réponse|respuesta|risposta|resposta|antwoord|svar|odpowiedź|ответ|yanıt|उत्तर"
     r"|정답|الإجابة|答案|回答|答え|relevant\?|is (?:it|(?:the|this) passage) relevant(?: to the question)?\?"
 )
-"""Where grades are asked for, an answer is one to the question."""
 
 _GRADES: Final = r"bewertung|note|nota|voto|puntuación|calificación|оценка|评分|得分|점수"
 _OWNERS: Final = r"(?:(?:my|the|your|final|overall|correct|right|relevance|die|der|la|el|il)[ ,]{1,2})*"
@@ -47,8 +47,8 @@ _QUESTION: Final = re.compile(
 _TURN: Final = r"\s*(?P<mark>[.,:;!(。]|\s[-–—]{1,2}\s|—|\b(?:because|since)\b)\s*(?P<beside>.*)"
 _ASKS: Final = (":", "(", "!", *(f" {dash} " for dash in "-–—"), "—")
 _BOUNDARY: Final = r"(?:^|(?<=[.!\"”] ))"
+# Behind these the word was no verdict: "No. 1 of the list", "Yes, says the passage", "Yes, but".
 _ELSEWHERE: Final = re.compile(r"\d|(?:but|however|as|according|says?|said|is|was|so|like)\b", re.IGNORECASE)
-"""What stands behind a word that was no verdict: "No. 1 of the list", "Yes, says the passage", "Yes, but"."""
 
 _ICONS: Final = {**dict.fromkeys("✅✔☑👍", 1), **dict.fromkeys("❌✖✗👎🚫", 0)}
 
@@ -162,6 +162,7 @@ class Clauses:
                 return None
             return int(not (clause["denied"] or clause["un"]))
         value = self.values[clause["said"].casefold()]
+        # A cross beside "Yes" may mean either, and grades have no icons.
         if clause["icon"] and (self.graded or _ICONS[clause["icon"]] != value):
             return None
         return None if clause["quote"].strip() and not clause["announced"] else value

@@ -36,13 +36,13 @@ _OF_ITSELF: Final = re.compile(
 )
 """Words by which a text speaks of itself, or of what is made of it."""
 
+# The content of a passage may well have these words, so in a plain reason about it they mean nothing.
 _MAYBE: Final = re.compile(
     r"\b(?:lines?|fields?|labels?|marks?|points?(?! to| out)|judge?(?:ments?|s)?|overall|final(?:ly)?|next|below|above"
     r"|underneath|bottom|low(?:er|est)|worst|follow(?:s|ing)|previous|suppos\w+|examples?|e\.g|i\.e|rolled|format|layout"
     r"|irony|fools?|opposite|revers\w+|error|fake|instead|revised|draft|replace|void|strike|highest|max(?:imum)?|best|respon[ds]\w*|outputs?"
     r"|not correct)\b"
 )
-"""The same, but content may well have them: in a plain reason they mean nothing."""
 
 _SUPPOSES: Final = re.compile(
     r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me|for|to)"

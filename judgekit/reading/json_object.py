@@ -33,6 +33,7 @@ def names_and_texts(entries: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Two keys that differ in case alone are one key twice: which of them holds the verdict nobody knows.
     entries = {name.casefold(): value for name, value in pairs}
     if len(entries) < len(pairs):
         raise ValueError("a key is repeated")

@@ -13,8 +13,8 @@ from judgekit.reading.verdict import Form, Unread, read, usable
 from judgekit.wire.types import Endpoint, Outcome, Reply
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
+# As good as no probability at all; servers write anything from -100 to minus infinity.
 _IMPOSSIBLE: Final = -1e6
-"""As good as no probability at all; servers write anything from -100 to minus infinity."""
 _ROUNDED: Final = 1e-3
 """By how much servers' rounding may lift probabilities above 1."""
 
@@ -42,6 +42,7 @@ def distribution(outcome: Outcome, form: Form, endpoint: Endpoint) -> Distributi
         return reply
     try:
         text = "".join(map(_token, reply.logprobs)) if reply.logprobs else reply.text
+        # The text of the tokens, not of the message: servers strip blanks from one of them, and places must agree.
         verdict = read(text, form, endpoint.thinks)
         if isinstance(verdict, Unread):
             return verdict
@@ -108,6 +109,7 @@ def _malformed(what: str, found: Any) -> ValueError:
 def _stands_for(token: str, form: Form) -> int | None:
     """Return the one verdict that a token is, or begins; None if there is none or more than one."""
     text = _EDGES.sub("", token).casefold()
+    # "1" begins "10", but a word that is an option of its own is nothing else's beginning.
     if not text or text in form.values:
         return form.values.get(text)
     values = {value for word, value in form.values.items() if word.startswith(text)}

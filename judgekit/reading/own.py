@@ -14,8 +14,8 @@ from judgekit.reading.doubt import MASK
 _WORD: Final = re.compile(r"\w+")
 _SPAN: Final = 4
 _STOP: Final = re.compile(r"[.!?]\s")
+# Not parts of a name or a number: "No. 1", "3 The passage".
 _COMMON: Final = frozenset({"yes", "no", "the", "it", "this"})
-"""Words that make no name of a number: "No. 1", "3 The passage"."""
 
 _HUNDRED: Final = "100"
 """The one number of more than two digits that people grade by."""
@@ -69,11 +69,14 @@ class Shown:
             if tuple(words[place : place + _SPAN]) in self._spans and not _STOP.search(text, start, end):
                 yield start, end
         for first, second in pairwise(matches):
+            # Two capitals are most often a name from the passage, which a hedge or a number inside of it must not
+            # taint.
             is_name = not (first[0][0].islower() or second[0][0].islower())
             is_name = is_name and _COMMON.isdisjoint((first[0].casefold(), second[0].casefold()))
             if is_name and self.holds(f"{first[0]} {second[0]}"):
                 yield first.start(), second.end()
         for word in matches:
+            # Years and amounts are the passage's; a small number may be the grade itself.
             if word[0].isdecimal() and len(word[0]) > 2 and word[0] != _HUNDRED and self.holds(word[0]):
                 yield word.span()
         for quoted in _QUOTED.finditer(text):

@@ -17,6 +17,8 @@ from judgekit.reading.verdict import Form
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import SHOWN
 
+# An answer prompt may show passages besides. A task is whatever a plug-in asks: it fills in what it likes, and reads
+# the reply itself.
 _NEEDED: Final[Mapping[Kind, frozenset[str]]] = {
     "judge": frozenset({"question", "passages"}),
     "answer": frozenset({"question"}),
@@ -25,8 +27,6 @@ _NEEDED: Final[Mapping[Kind, frozenset[str]]] = {
     "grounded": frozenset({"question", "passages", "answer"}),
     "task": frozenset({"question"}),
 }
-"""Per kind the placeholders that must be there; an answer prompt may show passages besides. A task is whatever a
-plug-in asks: it fills in what it likes, and reads the reply itself."""
 
 _VERDICTS: Final = ("yes/no", "grade", "choice")
 _ANSWERS: Final = ("short", "long", "class")

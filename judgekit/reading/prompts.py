@@ -71,8 +71,8 @@ _UNSEEN: Final = re.compile(
 )
 """What can be strewn into a word and is not seen."""
 
+# No token is as long, whatever is strewn into it; without an end the search would be quadratic.
 _SEEN: Final = 400
-"""As far as one looks for the end of a token: none is as long, whatever is strewn into it."""
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,7 @@ class SecondReading:
             if not plain.strip("-_=~. $"):
                 continue
             above = lines[-1].rstrip(":.") if lines else ""
+            # "Verdict:" may stand on a line of its own above the word, as headings do.
             if self.clauses.label.fullmatch(above) and not self.clauses.label.match(plain):
                 lines[-1] = f"{above}: {plain}"
             else:

@@ -225,6 +225,7 @@ def stated(
     if isinstance(reply, Unread):
         return reply
     form = prompt.output.form
+    # Only short replies come again: with its reasoning no two replies of a model are alike.
     verdict = read(reply.text, form, thinks) if thinks else form.read(reply.text)
     if prompt.output.scale is None or (isinstance(verdict, Verdict) and not verdict.words):
         return verdict  # most replies are in the form that was asked for, and are read without what was filled in

@@ -14,15 +14,15 @@ from typing import Final
 
 from judgekit.store.rows import ERRORS, OURS
 
+# Bytes of the smallest row: a damaged number of rows that no file of this size can hold is not believed.
 _LEAST: Final = 64
-"""Bytes that a row takes at the least, so that a damaged number of rows is not believed."""
 
+# One of these is mostly whole. Without the highest number all that the file might hold is tried, for seconds.
 _HIGHEST: Final = (
     "SELECT max(rowid) FROM Cache NOT INDEXED",
     "SELECT max(rowid) FROM Cache INDEXED BY Cache_expire_time WHERE expire_time IS NULL",
     "SELECT max(rowid) FROM Cache INDEXED BY Cache_key_raw",
 )
-"""One of these is mostly whole: without the highest number all that the file might hold is tried, for seconds."""
 
 _SPAN: Final = (
     "SELECT rowid, CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache NOT INDEXED"

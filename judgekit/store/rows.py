@@ -40,9 +40,9 @@ SETTINGS: Final[dict[str, Any]] = {
 """diskcache's settings, all of them, so that none is taken from a file."""
 
 _KNOWN: Final = (*SETTINGS, *diskcache.core.METADATA)
+# Rows of a kilobyte or two leave a third of SQLite's usual pages (4 KB) empty; larger ones are slower to write, since
+# a new row changes a page of the index wherever its key happens to stand.
 _PAGE: Final = 8192
-"""Bytes. Rows of a kilobyte or two leave a third of SQLite's usual pages empty; larger ones are slower to write, since
-a new row changes a page of the index wherever its key happens to stand."""
 
 _NEW_PAGES: Final = 16
 """More than a store has in which nothing is stored yet."""
@@ -50,8 +50,8 @@ _NEW_PAGES: Final = 16
 _IN: Final = 512
 """Rows that one query returns."""
 
+# Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it.
 _VALUE: Final = "CAST(value AS BLOB)"
-"""Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it."""
 
 OURS: Final = f"raw = 1 AND mode = {diskcache.core.MODE_RAW} AND filename IS NULL"
 """A row that `TextDisk` wrote. Every query asks for these alone."""
@@ -62,16 +62,16 @@ _FOREIGN_SETTINGS: Final = (
     "SELECT count(*) FROM Settings NOT INDEXED WHERE typeof(key) != 'text' OR key NOT IN"
     f" ({', '.join('?' * len(_KNOWN))})"
 )
+# What the index lacks of the rows that diskcache counted is never found, and SQLite does not notice.
 _MISCOUNTED: Final = (
     "SELECT 1 FROM Settings NOT INDEXED WHERE key = 'count' AND typeof(value) = 'integer'"
     " AND value != (SELECT count(key) FROM Cache INDEXED BY Cache_key_raw)"
 )
-"""Whether the index lacks rows that diskcache counted: what it lacks is never found, and SQLite does not notice."""
 
+# A damaged index may hold what is no key. To look for it takes two seconds for a million rows, so it is done once.
 _MISSPELLED: Final = (
     "SELECT 1 FROM Cache INDEXED BY Cache_key_raw WHERE length(key) = 64 AND key GLOB '*[^0-9a-f]*' LIMIT 1"
 )
-"""Whether the index holds what is no key: two seconds for a million rows."""
 
 _CLAIMED: Final = "CREATE TABLE IF NOT EXISTS Claimed (process TEXT PRIMARY KEY, time REAL, keys TEXT)"
 

@@ -22,15 +22,15 @@ RECORDED_URL: Final = "recorded:"
 """The base_url of the replies that a real model gave to the bundled sample's requests; no socket, no key."""
 
 _KINDS: Final = "api|access|account|auth|bearer|hf|id|private|refresh|sas|secret|security|session|shared|subscription"
+# What keys are called; not ``max_tokens`` or ``prompt_cache_key``, which many send as parameters.
 _KEY_NAME: Final = re.compile(
     rf"^(key|token)$|({_KINDS})[-_. ]?(key|token)$"
     r"|(^|[-_. ])(auth|authorization|bearer|credentials?|passw(or)?d|pwd|secret|sig|signature)$",
     re.IGNORECASE,
 )
-"""What keys are called; not ``max_tokens`` or ``prompt_cache_key``."""
 
+# Keys hold runs of letters and digits this long; names and versions do not.
 _KEY_VALUE: Final = re.compile(r"[A-Za-z0-9]{20}")
-"""Keys hold runs of letters and digits this long; names and versions do not."""
 
 _FROM_ENV: Final = "env:"
 _METADATA: Final = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
@@ -213,8 +213,8 @@ def _variable(name: str, where: str, spaces: bool = True) -> str:
     return value
 
 
+# A shorter key protects nothing ("EMPTY", "none", "sk-1234"), and occurs in texts by chance.
 _LEAST: Final = 12
-"""A shorter key protects nothing ("EMPTY", "none", "sk-1234"), and occurs in texts by chance."""
 
 _CUT: Final = "***"
 

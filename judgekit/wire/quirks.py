@@ -31,69 +31,69 @@ from judgekit.data.tables import Status
 from judgekit.wire.jsontext import at, canonical, parse_json
 from judgekit.wire.types import CONSTRAINTS, SHOWN, TooLargeError, chosen, tokens_used
 
+# One prompt is too long. OpenAI and vLLM: "maximum context length is 9 tokens"; llama.cpp: "exceeds the available
+# context size"; TGI: "Input validation error: `inputs` tokens"; LiteLLM says it with 500: "prompt is too long".
 _CONTEXT: Final = re.compile(
     r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"
     r"|too many (input )?tokens|reduce the length|input validation error: .inputs. tokens"
     r"|exceeds? .{0,40}(token|context) limit",
     re.IGNORECASE,
 )
-"""One prompt is too long. OpenAI and vLLM: "maximum context length is 9 tokens"; llama.cpp: "exceeds the available
-context size"; TGI: "Input validation error: `inputs` tokens"; LiteLLM says it with 500: "prompt is too long"."""
 
+# One prompt is not answered. Azure: code ``content_filter`` with 400; OpenRouter: "flagged" with 403.
 _MODERATED: Final = re.compile(r"content[ _](filter|policy|management)|moderation|safety system|flagged", re.IGNORECASE)
-"""One prompt is not answered. Azure: code ``content_filter`` with 400; OpenRouter: "flagged" with 403."""
 
+# A 429 that waiting does not heal. OpenAI: "check your plan and billing details"; gateways: "credit balance".
 _UNPAID: Final = re.compile(r"insufficient[ _]quota|billing|exceeded your current quota|credit balance", re.IGNORECASE)
-"""A 429 that waiting does not heal. OpenAI: "check your plan and billing details"; gateways: "credit balance"."""
 
+# A 400 about the settings, though the server answered before: a key that expired, a model that was unloaded.
 _MISCONFIGURED: Final = re.compile(
     r"(invalid|incorrect|missing|wrong|expired|revoked|no|valid) (\w+ )?api[ _-]?key|invalid_api_key|model_not_found"
     r"|api[ _-]?key (\w+ )?(not|is|invalid|incorrect|missing|expired|required)\b|(unknown|invalid|no such) model\b"
     r"|model \S{1,80} (is )?(not found|not loaded|does not exist|doesn't exist)",
     re.IGNORECASE,
 )
-"""A 400 about the settings, though the server answered before: a key that expired, a model that was unloaded."""
 
 _WRONG_CODE: Final = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
 _ONE_VALUE: Final = r"(set to|strictly|positive|> ?0|1\b|null|none|unset|omitted|absent|false|empty|the default)"
+# A wrong value says nothing against the parameter, since another request's value may be right. But where a server takes
+# a single value, or none that is zero (TGI: "temperature must be strictly positive"), leaving the parameter out heals.
 _WRONG_VALUE: Final = re.compile(
     r"too (large|big|high|long|small|low)|(less|greater|more|smaller|larger|lower|higher) than|at (most|least)\b"
     rf"|valid range|out of range|exceeds|must be (?!{_ONE_VALUE})|should be (an? |at |in |between)",
     re.IGNORECASE,
 )
-"""What is said of a value that is wrong, as another's may not be; but where a server takes a single value of a
-parameter, or none that is zero (TGI: "temperature must be strictly positive"), leaving the parameter out heals."""
 
+# Several words in quotes are taken from the request, so the error is not about what they mention: a prompt with
+# control characters "near 'the temperature of'" says nothing of the temperature.
 _ECHO: Final = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
-"""Several words in quotes: taken from the request, so that what they mention is not what the error is about. A prompt
-with control characters "near 'the temperature of'" says nothing of the temperature."""
 
 _LOCATION: Final = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
+# FastAPI's detail, which vLLM sends as Python writes it: the parameter, and what is said without the input.
 _SAID: Final = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
-"""FastAPI's detail, which vLLM sends as Python writes it: the parameter, and what is said without the input."""
 
 _NO_PARAM: Final = frozenset({"", "none", "null", "body"})
+# Parameters that are words as well ("please stop asking, dear user"): only quoted they are meant.
 _AMBIGUOUS: Final = frozenset({"n", "stop", "user", "seed", "tools", "store"})
-"""Parameters that are words as well ("please stop asking, dear user"): only quoted they are meant."""
 
 _FIXED: Final = frozenset({"model", "n", "stream", *SHOWN.values()})
 """What no request can do without."""
 
 _SHOWN: Final = 300
 _FEW: Final = 16
+# How bytes begin that gzip or zlib packed; no JSON and no page begins so, whatever the headers say.
 _PACKED: Final = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
-"""How bytes begin that gzip or zlib packed; no JSON and no page begins so."""
 
 _BINARY: Final = re.compile(rb"\s*[^\s -~]")
 
+# OpenAI's newer models take no ``max_tokens``, most servers know nothing else.
 _SWAP: Final = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
 }
-"""OpenAI's newer models take no ``max_tokens``, most servers know nothing else."""
 
+# Without the first the second is an error of its own.
 _TOGETHER: Final = {"logprobs": ("logprobs", "top_logprobs")}
-"""Without the first the second is an error of its own."""
 
 
 @dataclass(frozen=True, slots=True)

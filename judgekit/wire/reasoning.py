@@ -11,13 +11,14 @@ _THINK: Final = re.compile(
 )
 """Tags that mean reasoning wherever they stand. A group has matched where the tag ends a block."""
 
+# Tags whose name says that they mean reasoning. They count only if the reply begins with one: a reply may well speak
+# of an <analysis> further on.
 _BLOCK: Final = re.compile(
     r"[<\[◁][|｜]?(?:(/|end_(?:of_)?)|(?:begin|start)_(?:of_)?)?[\w:.-]{0,30}?"
     r"(?:think|thought|reason|reflect|analysis|scratchpad|internal)[\w:.-]{0,30}(?:\s[^<>=]{1,40}=[^<>]{0,200})?"
     r"[|｜]?[>\]▷]|<unused\d{1,4}>(?!thought\b)()|<unused\d{1,4}>thought\b",
     re.IGNORECASE,
 )
-"""Tags whose name says that they mean reasoning; a reply that begins with one has it in such tags."""
 
 _CONTROL: Final = re.compile(
     r"</?s>|<[|｜][^\s<>|｜]{1,40}[|｜]>|<end_?of_?\w{1,20}>|</?(?:eos|bos|eod|eot|eom|pad)>|\[(?:eos|bos|pad|/?inst)\]",

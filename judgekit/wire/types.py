@@ -47,8 +47,8 @@ SHOWN: Final[Mapping[str, str]] = {"chat": "messages", "completions": "prompt"}
 """The field of the body in which each API is shown what is asked."""
 
 _CUE: Final = "Reply:"
+# OpenAI refuses a completion with more alternatives than these.
 _MOST: Final = 5
-"""A completion gives at most so many alternatives, by OpenAI's rules; a request for more is refused."""
 
 _SAID: Final = 150
 """Characters that are shown of malformed headers."""

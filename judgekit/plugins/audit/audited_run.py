@@ -137,6 +137,7 @@ class Material:
         queries, docs = zip(*self.pairs, strict=True)
         made = []
         for index, (scale, values) in enumerate(labels):
+            # A label that is missing stays missing in the scores: as 0 it would count against re-ranking.
             status = np.where(np.isfinite(values), Status.OK.value, Status.FAILED.value)
             columns = {"query_id": queries, "doc_id": docs, "relevance": values, "status": status}
             made.append(Labeling(str(index), scale, pd.DataFrame(columns)))

@@ -30,6 +30,7 @@ def surface(material: Material) -> dict[str, Floats]:
     looks = np.full((3, len(material.pairs)), np.nan)
     for place, (query_id, doc_id) in enumerate(material.pairs):
         doc, question = docs[doc_id], questions[query_id]
+        # Long passages are many times as long as short ones: it is the ratio that a judge may follow.
         looks[0, place] = math.log1p(len(doc.text.split()))
         if doc.title:
             looks[1, place] = len(question & _words(doc.title)) / max(len(question), 1)
@@ -48,6 +49,7 @@ def surface(material: Material) -> dict[str, Floats]:
 
 def _words(text: str) -> set[str]:
     found = set(re.findall(r"\w+", text.casefold()))
+    # Short words ("the", "of") are in every passage and would hide how much of the question is.
     return {word for word in found if len(word) > 3 or word.isdigit()} or found
 
 

@@ -51,6 +51,7 @@ def of_labeling(material: Material, name: str) -> list[Number]:
 
 def reranked(material: Material, name: str, run: Run | None) -> Run:
     """Return a run, or without one the whole pool, by the labels: ties keep the order, unlabelled docs come last."""
+    # A document without a label comes last, as a run that uses the labels would have to put it.
     label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
     query_ids: list[str] = []
     doc_ids: list[str] = []
@@ -76,6 +77,7 @@ def circularity(
 ) -> list[Number]:
     """Return what re-ranking by a labeling does to its own scores and to those of a reference."""
     runs, n = base.shape
+    # A measure without an upper end, such as DCG, has the range that was seen; the interval needs one.
     range_of_scores = max(1.0, float(np.ptp([base, after])))
 
     def mean(statistic: str, values: Floats, verdict: str = "") -> Number:

@@ -106,6 +106,7 @@ def plan_audit(
     for name in material.labelings:
         controls = set()
         for attack in gullibility.attacks(material, name, tampering, sample):
+            # All probes of the same passages share one control, which is counted once, as it is sent.
             if attack.pairs not in controls:
                 stages.setdefault(attack.control, []).extend((attack.labeler, unit) for unit in attack.shown)
             controls.add(attack.pairs)

@@ -30,8 +30,8 @@ Sample = Mapping[Base, tuple[Pair, ...]]
 
 NAME: Final = "gullibility"
 _SHARE: Final = 0.05
+# Of fewer pairs an interval would say nothing.
 _LEAST: Final = 20
-"""Pairs that are drawn at least: of fewer an interval would say nothing."""
 
 
 def sample_size(material: Material) -> int:

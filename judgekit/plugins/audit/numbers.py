@@ -77,6 +77,7 @@ def unknown(check: str, subject: str, statistic: str, why: str, n: int = 0) -> N
 def groups_of(units: Ints, seed: int) -> Ints:
     """Return which of at most 20 random groups each query is in, shape (n,); queries of one unit stay together."""
     count = int(units.max(initial=-1)) + 1
+    # Drawn, since queries in the file's order often come in blocks of one kind, and a block would be a group.
     of_unit = np.random.default_rng([seed, 2]).permutation(np.arange(count) % min(_GROUPS, count))
     return np.asarray(of_unit[units])
 
@@ -108,6 +109,7 @@ def _together(values: Floats, units: Ints) -> float:
     # Where all values are alike nothing shows how those of a unit go together: as if they were one.
     if alone == 0 or count == len(values):
         return float(count)
+    # Kish's design effect: how far the values of a unit go together, beyond their own spread.
     together = float((np.bincount(unit, apart) ** 2).sum())
     return len(values) / max(together / alone, 1.0)
 

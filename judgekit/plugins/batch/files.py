@@ -198,6 +198,7 @@ def _results(path: Path) -> Iterator[tuple[int, str, Response]]:
                 line.number,
             )
         response = row.get("response")
+        # A request that the service never sent has an error beside it and no response.
         whole = response if isinstance(response, dict) else {"status_code": 500, "body": {"error": row.get("error")}}
         status, body = whole.get("status_code", 200), orjson.dumps(whole.get("body"))
         read = read_response(status if isinstance(status, int) else 500, {}, body, proven=whole is response)

@@ -101,6 +101,7 @@ def _found(store: Store, client: openai.OpenAI, submission: Submission) -> Submi
     """Return a submission with its batch, looked for by its file where that is not noted; None if there is none."""
     if submission.batch is not None:
         return submission
+    # The client turns the pages itself; the newest batches come first.
     for batch in client.batches.list(limit=100):
         if batch.input_file_id == submission.file:
             known = replace(submission, batch=batch.id)
@@ -124,6 +125,7 @@ def submit(store: Store, units: Iterable[U], program: Program[U], endpoints: Ite
     """Upload the requests that the store lacks, and have them asked as batches."""
     for endpoint, submissions in _by_endpoint(store, endpoints).items():
         unknown = [submission for submission in submissions if submission.batch is None]
+        # A process may have died between the upload and the answer: without a look, the batch would be paid twice.
         if unknown:
             with service(endpoint) as client:
                 for submission in unknown:

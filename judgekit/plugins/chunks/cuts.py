@@ -46,6 +46,7 @@ def _found(state: State) -> pd.DataFrame | None:
     measures = [Measure(name) for name in names]
     try:
         evaluation = score_pool(state.prepared.collection, list(state.labelings.values()), measures)
+    # No relevant document says where it stands, so there is no evidence to count.
     except UsageError:
         return None
     means = evaluation.means().pivot(index=["labeling", "run"], columns="measure", values="value")

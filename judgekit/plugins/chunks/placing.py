@@ -94,6 +94,7 @@ def _check(doc: Doc, page: str) -> None:
 
 def _exact(text: str, page: str) -> tuple[int, int] | None:
     """Return where a text stands on a page, letter by letter, else but for white space."""
+    # Exactly first: most chunkers keep white space, and the search for a pattern is slow on a whole book.
     start = page.find(text)
     if text.strip() and start >= 0:
         return start, start + len(text)

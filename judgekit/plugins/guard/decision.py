@@ -29,8 +29,8 @@ _ALPHA: Final = 0.05
 _PLANNED: Final = 0.8
 """Power of a number of queries that would settle it."""
 _MOST: Final = 1_000_000
+# Bounds of fewer questions that differ are those of the unseen query alone: they would say nothing.
 _FEWEST: Final = 5
-"""Queries that have to differ before bounds are given."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ def bounds(losses: Floats) -> tuple[float, float]:
 
 def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
     """Decide on the mean loss of these queries and no others."""
+    # Equal scores may differ in their last digit, and would count as changed questions.
     low, high = np.round(low, 12), np.round(high, 12)
     least, most = round(float(low.mean()), 12), round(float(high.mean()), 12)
     outcome: Outcome = "inconclusive"

@@ -191,6 +191,7 @@ def _decided(losses: Losses, gate: Gate, queries: Queries) -> Guarded:
         mean = replace(mean, outcome="pass", needed=None)
     elif losses.obstacle:
         mean = replace(mean, outcome="inconclusive", needed=None)
+    # A list in another order may lose nothing and still be what a reviewer wants to see.
     changed = (table[["least", "most"]].abs().max(axis=1) > _NOTHING) | (table["moved"] != "")
     changes = table[changed].sort_values(["least", "most"], ascending=False, kind="stable", ignore_index=True)
     texts = [queries[query_id].text if query_id in queries else "" for query_id in changes["query_id"]]
@@ -285,5 +286,6 @@ def content(guarded: Guarded) -> dict[str, Any]:
 
 def markdown(guarded: Guarded) -> str:
     """Return a comment for a pull request: the text as code, in which nothing that a question says means anything."""
+    # A question with three backticks would end the block and put its own Markdown into the comment.
     text = str(guarded).replace("`", "'")
     return f"### judgekit guard: {guarded.outcome}\n\n```text\n{text}\n```\n"

@@ -221,6 +221,7 @@ def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
     definition = measure.definition
     if definition.low is None or definition.high is None:  # as of every measure where lower is better
         raise UsageError(f"{measure} has no fixed range, so a loss has no size: choose another measure")
+    # Signed labels have gains below 0, and a loss is a share of the whole range.
     start = -1.0 if scale == "signed" and definition.needs == "label" else definition.low
     span = definition.high - start
     (base_low, new_low), (base_high, new_high) = scored.low[0, 0], scored.high[0, 0]
@@ -285,6 +286,7 @@ def by_answers(base: Any, new: Any) -> Losses:
     if base_ratings.index.intersection(new_ratings.index).empty:
         raise DataError("the ratings of the two versions have no question in common")
     both = pd.DataFrame({"base": base_ratings, "new": new_ratings}).sort_index()
+    # A rating that is missing may be anything, so it widens the loss in both directions.
     least = both["base"].fillna(0.0) - both["new"].fillna(1.0)
     most = both["base"].fillna(1.0) - both["new"].fillna(0.0)
     table = pd.DataFrame({"query_id": both.index, "least": least.to_numpy(), "most": most.to_numpy(), "moved": ""})
@@ -300,6 +302,7 @@ def _ratings(name: str, version: Any) -> tuple[str, pd.Series[Any]]:
     """Return the metric by which the answers of a version are rated, and the ratings by question."""
     try:
         as_runs(version)
+    # Whatever is no run is taken for ratings; their reader names what is wrong with it.
     except JudgekitError:
         table = named(scaled(version)) if isinstance(version, pd.DataFrame) else read_ratings(version)
     else:  # TREC's columns could be read as values by query, too

@@ -162,6 +162,7 @@ def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         key = prefix + name if prefix else _CAMEL.sub("_", name).lower()
+        # What went in and came out is the application's own object, whose keys mean something only together.
         if isinstance(value, Mapping) and key not in ("input", "output", "metadata"):
             flat |= _flat(value, f"{key}.")
         elif value is not None and value == value:  # Parquet has NaN where there is nothing
@@ -244,6 +245,7 @@ def _documents(fields: Mapping[str, Any], step: _Step) -> list[Any]:
     listed = _parsed(_value(fields, "documents"))
     if isinstance(listed, Mapping):
         listed = listed.get("documents") or listed.get("results")
+    # pandas writes lists into CSV as Python does, with single quotes: guessing at them would lose documents.
     if isinstance(listed, str) and listed.lstrip().startswith("["):
         what = f"trace {step.trace}: the documents are not written as JSON ({listed[:40]}…)"
         raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
@@ -373,6 +375,7 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
 
 def _root(steps: Sequence[_Step]) -> _Step:
     """Return the outermost step. What it lacks comes from the steps inside of it, the answer from the last of them."""
+    # Exports cut at a page or a time may lack the root: then the earliest outer step stands for it.
     ordered = sorted(steps, key=lambda step: (step.kind != _WHOLE, bool(step.parent), step.start))
     root = ordered[0]
     for step in ordered:
