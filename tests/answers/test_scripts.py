@@ -9,7 +9,7 @@ import pytest
 
 from judgekit.answers.quality import metric
 from judgekit.answers.reading import Answer
-from judgekit.answers.text import apart, fold, normalize
+from judgekit.answers.text import Text, apart, fold, normalize
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, build
@@ -35,6 +35,12 @@ def test_an_answer_that_stands_in_a_text_is_found_in_it_and_no_other() -> None:
     for case in CASES:
         answer, text = case["answer"], case["text"]
         assert contained(answer, text).relevance == value("contains", text, answer) == case["holds"], case
+
+
+def test_a_number_is_found_in_its_other_spelling_and_never_inside_of_another() -> None:
+    found = [("41300", "41,300"), ("1,234,567", "US$1234567"), ("12%", "up 12 per cent"), ("12 percent", "(12%)")]
+    others = [("41300", "41, 300"), ("4130", "41,300"), ("12%", "12 percentiles")]
+    assert [Text(text).holds(Text(answer)) for answer, text in found + others] == [True] * 4 + [False] * 3
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
