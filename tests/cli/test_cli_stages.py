@@ -169,6 +169,8 @@ def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(judgekit, folder)
     ("old", "new", "said"),
     [
         ("depths = [4]", 'depths = [4]\nmetrics = ["em"]', "endpoint"),
+        ("depths = [4]", 'depths = [4]\nprompt = "answer-long"', "endpoint"),
+        ("depths = [4]", 'depths = [4]\nendpoint = "local"', "endpoint"),
         ('ratings = ["thumbs.csv"]', "metrics = []", "metrics, or files with ratings"),
         ("depths = [4]", "depths = [1, 4]", "lacks column 'depth', and the depths are 1, 4"),
     ],

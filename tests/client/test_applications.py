@@ -1,5 +1,8 @@
 """A user's own application behind an endpoint: a function of any kind; same limits, retries and store."""
 
+import re
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +68,37 @@ def test_what_may_pass_is_tried_again_and_a_mistake_is_not(tmp_path):
     endpoint = jk.Endpoint("app", target=shaky, concurrency=1)
     assert asked(endpoint, tmp_path) == {"q1": ("Rome", "ok"), "q2": ("", "failed")}
     assert tries.count("When?") == 1
+    table = jk.answer(**DATA, endpoints=endpoint, asking=jk.Asking(cache=tmp_path / "other"))
+    (reason,) = table.loc[table["status"] == "failed", "reason"]
+    assert re.search(r"KeyError: 'documents' \(test_applications\.py, line \d+\)", reason)
 
 
 def leaves(question: str, documents: list[dict[str, str]]) -> Any:
     raise SystemExit(3) if question == "Where?" else KeyboardInterrupt
+
+
+def test_a_function_runs_in_threads_as_many_at_a_time_as_declared_and_gets_further_columns(tmp_path):
+    active, most, got, lock = 0, 0, [], threading.Lock()
+
+    def slow(question, documents):
+        nonlocal active, most
+        with lock:
+            active += 1
+            most = max(most, active)
+            got.append(documents)
+        time.sleep(0.05)
+        with lock:
+            active -= 1
+        return {"answer": "x", "model": "inside"}
+
+    queries = {f"q{i}": {"text": f"What is {i}?"} for i in range(9)}
+    runs = {"r": {query: {"d1": 1.0} for query in queries}}
+    about = {"queries": queries, "runs": runs, "docs": [{"doc_id": "d1", "text": "In Rome.", "page": "7"}]}
+    endpoint = jk.Endpoint("app", target=slow, concurrency=3)
+    table = jk.answer(**DATA | about, endpoints=endpoint, asking=jk.Asking(cache=tmp_path / "cache"))
+    assert most == 3
+    assert all(documents == [{"doc_id": "d1", "title": "", "text": "In Rome.", "page": "7"}] for documents in got)
+    assert set(table["reply_model"]) == {"inside"}
 
 
 @pytest.mark.parametrize(
@@ -82,13 +112,14 @@ def test_a_function_that_ends_the_program_or_returns_no_text_fails_its_question(
     assert reason in table["reason"][0]
 
 
-def test_what_a_functions_own_client_was_answered_says_whether_it_is_tried_again(tmp_path):
+@pytest.mark.parametrize("status", [408, 429, 503])
+def test_what_a_functions_own_client_was_answered_says_whether_it_is_tried_again(status, tmp_path):
     tries: list[str] = []
 
     def answer(question, documents):
         tries.append(question)
         request = httpx.Request("POST", "http://app.example/ask")
-        said = httpx.Response(503 if len(tries) == 1 else 200, json={"answer": "Rome"}, request=request)
+        said = httpx.Response(status if len(tries) == 1 else 200, json={"answer": "Rome"}, request=request)
         return said.raise_for_status().json()
 
     answers = asked(jk.Endpoint("app", target=answer, concurrency=1), tmp_path)

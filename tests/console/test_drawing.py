@@ -1,5 +1,11 @@
 """What a run says of its stages and its money where no terminal is."""
 
+import time
+
+import pytest
+
+from judgekit.console.bars import progress
+from judgekit.progress import Event
 from tests.mock import URL
 from tests.small import toml
 
@@ -16,3 +22,21 @@ def test_stages_without_requests_are_told_too_and_money_at_the_end(judgekit, fol
         *("--out", "out.qrels", "--cache", "other", "--endpoint", "priced.toml"),
     )
     assert "spent: 0.00" in said.err
+
+
+def test_a_log_holds_a_line_every_half_minute_and_each_note_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with progress() as draw:
+        for second in (0, 29, 30, 31, 59, 60):
+            now[0] = 100.0 + second
+            draw(Event("label judge", second, 90, second, failed=second == 60, note="the model thinks", spent=0.5))
+    told = capfd.readouterr().err.splitlines()
+    assert told == [
+        "note: the model thinks",
+        "label judge: 30 of 90, 30 sent, 0 from the store, 0.5 spent in all",
+        "label judge: 60 of 90, 60 sent, 0 from the store, 1 failed, 0.5 spent in all",
+        "spent: 0.5",
+    ]

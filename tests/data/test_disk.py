@@ -10,7 +10,7 @@ import pytest
 
 import judgekit as jk
 from judgekit.data import readers
-from judgekit.data.documents import Doc
+from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.frames import as_docs
 from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, write_docs
 from judgekit.errors import DataError, UsageError
@@ -53,6 +53,14 @@ def test_a_second_command_finds_the_index(
 def test_without_a_folder_of_ones_own_the_index_lies_beside_the_reply_store(path: Path) -> None:
     read_docs(path, memory_limit=0)
     assert [file.suffix for file in Path(os.environ["JUDGEKIT_CACHE"], "docs").iterdir()] == [".idx"]
+
+
+def test_above_8_mib_a_collection_stays_on_disk(tmp_path: Path) -> None:
+    for bytes_, kind in ((8 << 20, MemoryDocs), ((8 << 20) + 1, DiskDocs)):
+        row = '{"doc_id": "d", "text": "%s"}\n'
+        (tmp_path / "large.jsonl").write_text(row % ("x" * (bytes_ - len(row) + 2)))
+        assert (tmp_path / "large.jsonl").stat().st_size == bytes_
+        assert isinstance(read_docs(tmp_path / "large.jsonl", index=tmp_path / "index"), kind)
 
 
 def test_a_file_that_has_changed_is_indexed_anew(path: Path, tmp_path: Path) -> None:

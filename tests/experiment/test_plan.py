@@ -109,6 +109,22 @@ def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment, tmp_path):
     assert costs(plan, "judgments", "all")["people"] == counted["label judge"].units
 
 
+def test_a_plan_proposes_200_questions_and_writes_nothing_by_itself(experiment, tmp_path):
+    docs = ("a", "b")
+    queries = "".join(json.dumps({"query_id": f"q{i}", "text": f"What is {i}?"}) + "\n" for i in range(210))
+    (tmp_path / "queries.jsonl").write_text(queries)
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"doc_id": d, "text": d}) + "\n" for d in docs))
+    for name, doc in (("one", "a"), ("two", "b")):
+        (tmp_path / f"{name}.trec").write_text("".join(f"q{i} Q0 {doc} 1 1 r\n" for i in range(210)))
+    data = toml(
+        data={"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 3}, runs={"one": "one.trec", "two": "two.trec"}
+    )
+    experiment.write_text(data + REST)
+    before = sorted(tmp_path.iterdir())
+    assert len(planned(experiment).sample) == 200
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(experiment, tmp_path, judgekit):
     cache = ("--cache", tmp_path / "cache")
     said = judgekit("plan", experiment, "--questions", 12, *cache, code=0)

@@ -85,6 +85,16 @@ def test_people_s_labels_stand_and_the_others_follow_them(pool):
     assert set(known) == {1}  # one share for each label
 
 
+def test_confidence_is_how_often_people_gave_that_label_where_they_judged():
+    """Three of four passages that the machine calls relevant are, and none that it does not."""
+    pairs = [(f"q{i:02}", f"d{d}") for i in range(40) for d in range(5)]
+    judge = labeling_of({(q, d): float(d < "d2") for q, d in pairs}, "binary")
+    judged = [(q, d, float(d < "d2" and int(q[1:]) % 4 > 0), 1.0) for q, d in pairs if d != "d1"]
+    table = final_labels(judge, people_of(judged, "binary")).table
+    by_judge = table[table["source"] == "judge"]
+    assert by_judge.groupby("relevance")["confidence"].unique().to_dict() == {1.0: [0.75]}
+
+
 def test_held_out_labels_come_from_rules_that_never_saw_the_query(pool):
     grades, values = pool
     rows = [(q, d, values[q, d], float(g >= 2), 1.0) for (q, d), g in grades.items()]

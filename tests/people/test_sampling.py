@@ -99,6 +99,10 @@ def test_all_answers_to_random_questions_are_graded_and_equal_ones_once(collecti
     assert sample.queries == 59, "q50 lacks an answer"
     assert Counter(len({task.query_id}) for task in sample.tasks) == {1: 10 + 2 * 49}
     assert {task.probability for task in sample.tasks} == {1.0}
+    shown: dict[str, list[str]] = {}
+    for task in sample.tasks:
+        shown.setdefault(task.query_id, []).append(task.doc_ids[0])
+    assert all(ids == sorted(ids) for ids in shown.values()), "their order says nothing of the runs"
     told = json.dumps([task.brief() for task in sample.tasks])
     assert "good" not in told
     assert "poor" not in told

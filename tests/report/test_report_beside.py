@@ -79,6 +79,7 @@ def test_what_changed_is_said_before_the_tables(tmp_path):
     ("change", "said"),
     [
         ({"metric": "f1"}, "the decisions are about another metric or depth"),
+        ({"depth": 1}, "the decisions are about another metric or depth"),
         ({"model": "other"}, "no run has a question in both"),
     ],
 )

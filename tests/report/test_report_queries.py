@@ -36,6 +36,19 @@ def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_thresho
     assert index["labelings"] == [{"name": "judge", "least": least, "scale": scale}]
 
 
+@pytest.mark.parametrize(("values", "right"), [([0.0, 1.0], 0.5), ([0.25, 0.75], 0.5), ([2.0, 6.0], 4.0)])
+def test_an_answer_is_right_from_half_on_or_from_the_middle_of_what_was_observed(values, right):
+    backing = make_backing(2)
+    table = backing.quality.assign(value=[values[query == "q1"] for query in backing.quality["query_id"]])
+    packed = pack(make_results(), replace(backing, quality=table))
+    assert json.loads(zlib.decompress(base64.b64decode(packed.index)))["right"] == right
+
+
+def test_a_page_holds_the_first_5000_queries():
+    packed = pack(make_results(), make_backing(5001, 1, words=0))
+    assert (packed.left_out, len(packed.blocks)) == (1, 250)
+
+
 def test_rows_are_drawn_as_far_as_they_are_looked_at_and_words_and_ids_are_searched(opened):
     browser = opened("#queries")
     assert text(browser, "#count") == "60 of 60 queries"
