@@ -1,5 +1,6 @@
 """Quality that was measured elsewhere: thumbs, ratings, another system's answers."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,12 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.answers.imported import completed, read_answers, read_ratings
+from judgekit.answers.imported import candidates, completed, read_answers, read_ratings
 from judgekit.data.documents import Query
 from judgekit.data.files import read_table
 from judgekit.data.tables import ANSWERS
 from judgekit.errors import DataError, UsageError
+from judgekit.rules import DeclaredOutcome
 from tests.mock import URL
 
 QUERIES = {"q1": Query("q1", "Which city?", ("Paris",)), "q2": Query("q2", "Why?")}
@@ -51,6 +53,41 @@ def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -
         completed(bare, ["bm25"], [])
     kept = read_ratings(write(tmp_path, "run,depth,query_id,value\na,1,q1,1\n"))
     assert completed(kept, ["b"], [9])[list(kept.columns)].equals(kept), "what it says is left as it is"
+
+
+def test_a_scale_is_put_on_0_to_1_by_its_ends(tmp_path: Path) -> None:
+    for scale, values, ends in (
+        ("stars", (1, 5), (0.0, 1.0)),
+        ("points", (0, 100), (0.0, 1.0)),
+        ("1..7", (1, 4), (0.0, 0.5)),
+    ):
+        path = write(tmp_path, f"query_id,value\nq1,{values[0]}\nq2,{values[1]}\n")
+        assert read_ratings(path, outcome=DeclaredOutcome(scale=scale))["value"].tolist() == [*ends]
+        with pytest.raises(DataError, match=f"line 3: .* is not on the scale {re.escape(scale)}"):
+            read_ratings(
+                write(tmp_path, f"query_id,value\nq1,1\nq2,{values[1] * 2}\n"), outcome=DeclaredOutcome(scale=scale)
+            )
+    assert read_ratings(write(tmp_path, "query_id,value\nq1,1\nq2,-1\n"))["value"].tolist() == [1.0, 0.0]
+    assert read_ratings(write(tmp_path, "query_id,value\nq1,0.25\n"))["value"].tolist() == [0.25]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ("1 5", "stars"),
+        ("0 5", "0..10"),
+        ("1 6", "1..10"),
+        ("0 11", "points"),
+        ("-2 3", "-2..3"),
+        ("0 1", None),
+        ("-1 1", None),
+    ],
+)
+def test_the_scale_to_propose_is_the_narrowest_that_holds_all_values(
+    values: str, scale: str | None, tmp_path: Path
+) -> None:
+    rows = "".join(f"q{i},{value}\n" for i, value in enumerate(values.split()))
+    assert candidates(write(tmp_path, f"query_id,value\n{rows}"), beside_answers=False) == {"rating": scale}
 
 
 def rated(source: Path | pd.DataFrame, queries: dict[str, Query] = QUERIES, **options: Any) -> pd.DataFrame:

@@ -36,6 +36,18 @@ def test_all_queries_are_labelled_after_a_pilot_and_nothing_twice(piloted, judge
     assert " 0 sent" in judgekit("build", "experiment.toml", "-l", "judge").err
 
 
+def test_the_cost_of_a_label_is_that_of_all_replies_spread_over_the_pool(folder, judgekit):
+    edited(folder / "experiment.toml", "[answers]", "[prices.mock]\nprompt = 1000.0\ncompletion = 0.0\n[answers]")
+    (folder / "gold.csv").write_text("query_id,doc_id,relevance\nq0,d0a,1\nq1,d1b,0\n")
+    told = judgekit("build", "experiment.toml", "-l", "judge", "--people", "gold.csv", code=0).err
+    spent = float(re.findall(r"spent: ([\d.]+)", told)[0])
+    table = pd.read_parquet(folder / "ground-truth" / "labels.parquet")
+    by_judge = table[table["source"] == "judge"]
+    assert by_judge["cost"].nunique() == 1
+    assert by_judge["cost"].iloc[0] * len(table) == pytest.approx(spent, rel=1e-3)
+    assert table.loc[table["source"] == "gold.csv", "cost"].isna().all(), "nobody knows what people cost"
+
+
 def test_the_card_of_an_experiment_file_tells_the_biases_of_the_results_beside_it(folder, judgekit):
     def biases() -> str:
         judgekit("build", "experiment.toml", "-l", "judge", code=0)

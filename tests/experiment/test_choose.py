@@ -268,8 +268,10 @@ def test_the_command_replays_counts_and_refuses(experiment, tmp_path, judgekit):
     assert re.search(r"It would have stopped after \d+ of 160 questions with good, at most \d+\.\d points", text)
     assert "Asking everything says good." in text
     assert re.search(r"In 200 random orders \d+ chose a run within 10 points, \d+ stopped early, \w+ broke its", text)
-    judgekit("choose", experiment, "--out", tmp_path / "c", *store)
-    assert json.loads((tmp_path / "c" / "choice.json").read_text())["run"] == "good"
+    judgekit("choose", experiment, *store)
+    assert json.loads((tmp_path / "choice" / "choice.json").read_text())["run"] == "good"
+    about = json.loads((tmp_path / "choice" / "choice.json").read_text())["choice"]
+    assert about["margin_points"] == 10.0, "that of the file where none is given"
     assert judgekit("choose").code == 2
     assert judgekit("choose", experiment, "--replay", tmp_path / "results").code == 2
     assert "margin" in judgekit("choose", experiment, "--margin", "0", *store).err
