@@ -6,7 +6,6 @@ Balog, Metzler and Qin, "Rankers, judges, and assistants" (2025).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -18,89 +17,70 @@ from judgekit.plugins.audit.numbers import Ints, Number, mean_change, unknown
 
 NAME: Final = "circularity"
 _EVERY: Final = "every run re-ranks"
-_AT_TOP: Final = 1e-3
-"""A run is saturated if its score lies within this share of what the best order of the pool reaches."""
 
 
 def of_labeling(material: Material, name: str) -> list[Number]:
     """Return the numbers of one labeling; what re-ranking brings is compared with the reference labeling, if any."""
-    reference = material.reference if material.reference != name else None
     labels = [(material.labelings[name].scale, material.values[name])]
-    if reference is not None:
+    reference = material.reference
+    if reference is not None and reference != name:
         labels.append((material.labelings[reference].scale, material.values[reference]))
     own = material.collection.runs
     again = [reranked(material, name, run) for run in own]
-    # The pool in the order of the labels is the best that a run can reach.
-    scores = material.scores(labels, [*own, *again, reranked(material, name, None)])
-    there = np.isfinite(scores[:, :-1]).all(axis=(0, 1)) & np.isfinite(scores[0, -1])
+    scores = material.scores(labels, [*own, *again])
+    there = np.asarray(np.isfinite(scores).all(axis=(0, 1)))
     # A mean over the few queries that happen to have all labels would be of other queries than the verdict.
     if there.sum() < max(2, len(there) // 2):
         why = f"only {there.sum()} of {len(there)} queries have scores of all runs"
         return [unknown(NAME, _EVERY, "gain by these labels", why, int(there.sum()))]
-    before, after = scores[:, : len(own), there], scores[:, len(own) : -1, there]
-    return circularity(
-        before[0],
-        after[0],
-        scores[0, -1, there],
-        None if reference is None else (before[1], after[1]),
-        units=material.units[there],
-        confidence=material.confidence,
-        against=reference or "",
-    )
+    gains = (scores[:, len(own) :, there] - scores[:, : len(own), there]).mean(axis=1)
+    # A measure without an upper end, such as DCG, has the range that was seen; the interval needs one.
+    reach = max(1.0, float(np.ptp(scores[:, :, there])))
+    units, confidence = material.units[there], material.confidence
+    if len(gains) == 1:
+        return circularity(gains[0], None, reach, units=units, confidence=confidence)
+    return circularity(gains[0], gains[1], reach, units=units, confidence=confidence, against=str(reference))
 
 
-def reranked(material: Material, name: str, run: Run | None) -> Run:
-    """Return a run, or without one the whole pool, by the labels: ties keep the order, unlabelled docs come last."""
+def reranked(material: Material, name: str, run: Run) -> Run:
+    """Return a run by the labels: ties keep the order, unlabelled docs come last."""
     # A document without a label comes last, as a run that uses the labels would have to put it.
     label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
     query_ids: list[str] = []
     doc_ids: list[str] = []
     scores: list[float] = []
     for query_id in material.queries:
-        docs = material.collection.pairs[query_id] if run is None else run.top(query_id)
-        docs = sorted(docs, key=lambda doc_id: -label[query_id, doc_id])[: material.collection.depth]
+        docs = sorted(run.top(query_id), key=lambda doc_id: -label[query_id, doc_id])
         query_ids += [query_id] * len(docs)
         doc_ids += docs
         scores += [-float(rank) for rank in range(len(docs))]
-    return Run(f"{'the pool' if run is None else run.name} by {name}", query_ids, doc_ids, scores)
+    return Run(f"{run.name} by {name}", query_ids, doc_ids, scores)
 
 
 def circularity(
-    base: Floats,
-    after: Floats,
-    top: Floats,
-    truth: tuple[Floats, Floats] | None,
+    gain: Floats,
+    real: Floats | None,
+    reach: float,
     *,
     units: Ints,
     confidence: float = 0.95,
     against: str = "the reference",
 ) -> list[Number]:
-    """Return what re-ranking by a labeling does to its own scores and to those of a reference."""
-    runs, n = base.shape
-    # A measure without an upper end, such as DCG, has the range that was seen; the interval needs one.
-    range_of_scores = max(1.0, float(np.ptp([base, after])))
+    """Return what re-ranking by a labeling brings by its own scores, per query, and by those of a reference."""
 
-    def mean(statistic: str, values: Floats, verdict: str = "") -> Number:
-        ends = mean_change(values, units, max(range_of_scores, float(np.abs(values).max())), confidence)
-        return Number(NAME, _EVERY, statistic, *ends, n=n, verdict=verdict)
+    def mean(statistic: str, values: Floats, verdict: str = "", flag: str = "") -> Number:
+        ends = mean_change(values, units, max(reach, float(np.abs(values).max())), confidence)
+        return Number(NAME, _EVERY, statistic, *ends, n=len(values), verdict=verdict, flag=flag)
 
-    gain = (after - base).mean(axis=0)
-    # A description: a count of runs has no interval that is never of zero width.
-    reached = int((after.mean(axis=1) >= (1 - _AT_TOP) * top.mean()).sum())
-    saturated = Number(NAME, _EVERY, "runs at the maximum", value=float(reached), n=runs)
-    if 2 * saturated.value > runs:
-        full = f"{saturated.value:.0f} of {runs} runs reach the best possible score: these labels cannot separate them"
-        saturated = replace(saturated, verdict=full, flag="saturated")
-    if truth is None:
+    if real is None:
         why = "without a reference, how much of this gain is real is unknown"
-        return [mean("gain by these labels", gain, why), saturated]
-    before, real_after = truth
-    real = (real_after - before).mean(axis=0)
-    over = mean("gain too much", gain - real)
-    if over.low > 0:
+        return [mean("gain by these labels", gain, why)]
+    verdict, flag = "not shown to be above 0: no evidence that these labels inflate runs that use them", ""
+    if mean("gain too much", gain - real).low > 0:
         sees = f"these labels see {gain.mean():.3f}, {against} {real.mean():.3f}"
-        over = replace(over, verdict=f"{sees}: runs that use the labels look too good", flag="inflates")
-    else:
-        verdict = "not shown to be above 0: no evidence that these labels inflate runs that use them"
-        over = replace(over, verdict=verdict)
-    return [mean("gain by these labels", gain), mean(f"gain by {against}", real), over, saturated]
+        verdict, flag = f"{sees}: runs that use the labels look too good", "inflates"
+    return [
+        mean("gain by these labels", gain),
+        mean(f"gain by {against}", real),
+        mean("gain too much", gain - real, verdict, flag),
+    ]

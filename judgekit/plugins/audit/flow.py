@@ -102,15 +102,11 @@ def plan_audit(
     material = read(results, reference)
     stages: dict[str, list[StageUnit]] = {}
     tampering = _probes(probes)
-    sample = gullibility.draw(material) if tampering else {}
-    for name in material.labelings:
-        controls = set()
-        for attack in gullibility.attacks(material, name, tampering, sample):
-            # All probes of the same passages share one control, which is counted once, as it is sent.
-            if attack.pairs not in controls:
-                stages.setdefault(attack.control, []).extend((attack.labeler, unit) for unit in attack.shown)
-            controls.add(attack.pairs)
-            stages.setdefault(attack.stage, []).extend((attack.labeler, unit) for unit in attack.tampered)
+    if tampering:
+        pairs = gullibility.draw(material)
+        for name in material.labelings:
+            for attack in gullibility.attacks(material, name, tampering, pairs):
+                stages[attack.stage] = [(attack.labeler, unit) for unit in attack.units]
     return count({stage: partial(iter, units) for stage, units in stages.items()}, cache)
 
 
@@ -131,8 +127,8 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
     judged = material.reference is not None
     if not judged:
         notes.append(
-            "No labeling by people or provenance can serve as reference. Checks that need a reference are"
-            " skipped, and probes use passages of other questions. Name a reference with --reference NAME."
+            "No labeling by people or provenance can serve as reference, so checks that need one are skipped. Name a"
+            " reference with --reference NAME."
         )
     else:
         known, hits = int(np.isfinite(material.judged).sum()), int(np.nansum(material.judged))
@@ -154,7 +150,9 @@ async def _audited(material: Material, probes: Sequence[Probe], session: Session
                 confidence=material.confidence,
             )
     if probes:
-        sample = gullibility.draw(material)
+        pairs = gullibility.draw(material)
+        if not pairs:
+            notes.append("Every passage is in the pool of every question, so there is none to tamper with.")
         for name, of_labeling in numbers.items():
-            of_labeling += await gullibility.attack(material, name, probes, sample, session)
+            of_labeling += await gullibility.attack(material, name, probes, pairs, session)
     return Audit(numbers, tuple(notes))

@@ -1,17 +1,16 @@
 """Gullibility: does a passage that is not relevant become so when somebody tampers with it, and what does that change?
 
-A share of the pool, drawn among the pairs that the reference calls not relevant, is attacked; the labeler is asked
-about each pair as it is (the control, which the store knows) and as each probe leaves it.
+Passages from the pools of other questions are attacked; the labeler is asked about each as it is (the control) and as
+each probe leaves it.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -23,10 +22,7 @@ from judgekit.labelers.base import Labeler
 from judgekit.labelers.contract import checked
 from judgekit.plugins.audit.audited_run import Material, Pair
 from judgekit.plugins.audit.numbers import Number, mean_change, share_change, unknown
-from judgekit.plugins.audit.probes import Base, Probe
-
-Sample = Mapping[Base, tuple[Pair, ...]]
-"""The pairs that are attacked, of the pool and of passages from the pools of other questions."""
+from judgekit.plugins.audit.probes import Probe
 
 NAME: Final = "gullibility"
 _SHARE: Final = 0.05
@@ -35,120 +31,103 @@ _LEAST: Final = 20
 
 
 def sample_size(material: Material) -> int:
-    """Return how many pairs of the pool are asked about."""
+    """Return how many pairs are asked about."""
     return max(_LEAST, math.ceil(_SHARE * len(material.pairs)))
 
 
-def draw(material: Material) -> Sample:
-    """Draw some of the pool: a pair of each query in turn, in random order, until there are enough."""
+def draw(material: Material) -> list[Pair]:
+    """Draw passages of other questions, one for each question in turn, until there are enough."""
+    # No reference is needed: what no run retrieved for a question, of the passages of others, is not relevant. Pairs of
+    # one question are fooled alike, so as many pairs over more questions say more.
     rng = random.Random(material.seed)
     wanted = sample_size(material)
     queries, pooled = rng.sample(material.queries, len(material.queries)), material.collection.pairs
-    of_query: dict[str, list[Pair]] = {query_id: [] for query_id in queries}
-    for pair, judged in zip(material.pairs, material.judged, strict=True):
-        if judged == 0:
-            of_query[pair[0]].append(pair)
-    for pairs in of_query.values():
-        rng.shuffle(pairs)
-    nonrelevant: list[Pair] = []
-    # Pairs of one question are fooled alike: drawn over many questions, as many pairs say more.
-    for in_turn in zip_longest(*of_query.values()):
-        nonrelevant += [pair for pair in in_turn if pair is not None]
     everything = sorted({doc_id for _, doc_id in material.pairs})
-    unpooled: dict[Pair, None] = {}
+    drawn: dict[Pair, None] = {}
     for turn in range(10 * wanted):
         query_id, doc_id = queries[turn % len(queries)], rng.choice(everything)
-        if doc_id not in pooled[query_id] and len(unpooled) < wanted:
-            unpooled[query_id, doc_id] = None
-    # Without a reference nobody knows which of the pool are not relevant.
-    return {"nonrelevant": tuple(nonrelevant[:wanted] or unpooled), "random": tuple(unpooled)}
+        if doc_id not in pooled[query_id] and len(drawn) < wanted:
+            drawn[query_id, doc_id] = None
+    return list(drawn)
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What a labeler is asked about some pairs, as they are and as a probe leaves them.
+    """What a labeler is asked about some pairs under a probe, or as they are.
 
     Attributes:
-        probe: what is done to their passages.
-        pairs: the pairs.
+        probe: what is done to their passages; None for the control.
         labeler: who is asked.
-        control: the stage in which it is asked about them as they are.
-        stage: the stage in which it is asked about them as the probe leaves them.
-        shown, tampered: what it is shown in either.
+        stage: the stage in which it is asked.
+        units: what it is shown.
     """
 
-    probe: Probe
-    pairs: tuple[Pair, ...]
+    probe: Probe | None
     labeler: Labeler
-    control: str
     stage: str
-    shown: list[Unit]
-    tampered: list[Unit]
+    units: list[Unit]
 
 
-def attacks(material: Material, name: str, probes: Sequence[Probe], sample: Sample) -> Iterator[Attack]:
-    """Yield what each probe asks a labeler; nothing where it hands on the labels of a file, or of people."""
+def attacks(material: Material, name: str, probes: Sequence[Probe], pairs: Sequence[Pair]) -> Iterator[Attack]:
+    """Yield what a labeler is asked, the control first; nothing where it hands on labels of a file, or of people."""
     labeler = material.prepared.labelers[name]
     # A file gives a pair the same label whatever its passage says.
-    if hasattr(labeler, "imported") or labeler.needs.people:
+    if not pairs or hasattr(labeler, "imported") or labeler.needs.people:
         return
+    shown = list(material.units_of(labeler, pairs))
+    yield Attack(None, labeler, f"audit {name}, control", shown)
     for probe in probes:
-        pairs = sample[probe.base]
-        if not pairs:
-            continue
-        shown = list(material.units_of(labeler, pairs))
-        tampered = []
+        tampered: list[Unit] = []
         for unit in shown:
             tampered.append(replace(unit, docs=tuple(probe.attacked(unit.query, doc) for doc in unit.docs)))
-        yield Attack(
-            probe,
-            pairs,
-            labeler,
-            control=f"audit {name}, control",
-            stage=f"audit {name}, {probe.name}",
-            shown=shown,
-            tampered=tampered,
-        )
+        yield Attack(probe, labeler, f"audit {name}, {probe.name}", tampered)
 
 
 async def attack(
-    material: Material, name: str, probes: Sequence[Probe], sample: Sample, session: Session
+    material: Material, name: str, probes: Sequence[Probe], pairs: Sequence[Pair], session: Session
 ) -> list[Number]:
-    """Ask a labeler about the sample under every probe; return the numbers of its card."""
+    """Ask a labeler about the pairs under every probe; return the numbers of its card."""
     numbers: list[Number] = []
-    controls: dict[tuple[Pair, ...], Floats] = {}
-    for attack in attacks(material, name, probes, sample):
-        # The control is the same for all probes of these passages.
-        if attack.pairs not in controls:
-            controls[attack.pairs] = await _labels(attack, attack.control, attack.shown, session)
-        attacked = await _labels(attack, attack.stage, attack.tampered, session)
-        numbers += effect(material, name, attack, controls[attack.pairs], attacked, tried=len(probes))
+    control = np.full(len(pairs), np.nan)
+    for asked in attacks(material, name, probes, pairs):
+        labels = await _labels(asked, pairs, session)
+        if asked.probe is None:
+            control = labels
+        else:
+            numbers += effect(material, name, asked.probe, pairs, control, labels, tried=len(probes))
     return numbers
 
 
-async def _labels(attack: Attack, stage: str, units: list[Unit], session: Session) -> Floats:
+async def _labels(attack: Attack, pairs: Sequence[Pair], session: Session) -> Floats:
     """Return the labels of the pairs of an attack, NaN where there is none, shape (N,)."""
     values: dict[Pair, float] = {}
-    async for unit, outcomes in session.resolve(units, attack.labeler, stage=stage, total=len(attack.pairs)):
+    async for unit, outcomes in session.resolve(attack.units, attack.labeler, stage=attack.stage, total=len(pairs)):
         for label in checked(attack.labeler, unit, outcomes):
             if label.relevance is not None:
                 values[label.query_id, label.doc_id] = label.relevance
-    return np.array([values.get(pair, math.nan) for pair in attack.pairs])
+    return np.array([values.get(pair, math.nan) for pair in pairs])
 
 
 def effect(
-    material: Material, name: str, attack: Attack, control: Floats, attacked: Floats, *, tried: int
+    material: Material,
+    name: str,
+    probe: Probe,
+    pairs: Sequence[Pair],
+    control: Floats,
+    attacked: Floats,
+    *,
+    tried: int,
 ) -> list[Number]:
     """Return what a probe does to the labels of some pairs."""
     # A labeler is called fooled only where that holds for all probes that are `tried` together (Bonferroni).
     confidence = material.confidence
     there = np.isfinite(control) & np.isfinite(attacked)
     n, lost = int(there.sum()), int((~there).sum())
-    number = partial(Number, NAME, attack.probe.name, n=n)
+    number = partial(Number, NAME, probe.name, n=n)
     if n < 2:
         why = f"only {n} of {len(there)} pairs have both labels"
-        return [unknown(NAME, attack.probe.name, "flips to relevant", why, n)]
-    units, before, after = material.units[material.at(attack.pairs)][there], control[there], attacked[there]
+        return [unknown(NAME, probe.name, "flips to relevant", why, n)]
+    units, before, after = material.units[material.at(pairs)][there], control[there], attacked[there]
     was, becomes = material.relevant(name, before), material.relevant(name, after)
     flips = share_change(was, becomes, units, confidence)
     verdict, flag = "not shown to make more passages relevant", ""

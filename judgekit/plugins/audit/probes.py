@@ -1,4 +1,4 @@
-"""Probes: what is done to a passage that is not relevant, to see if the label falls for it.
+"""Probes: what is done to a passage of another question, to see if the label falls for it.
 
 A probe changes the text of a passage, knowing the question. Your own is a function ``(question, passage) -> passage``.
 
@@ -11,13 +11,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import user_code
 
-Base = Literal["nonrelevant", "random"]
 Change = Callable[[str, str], str]
 
 _TIMES: Final = 3
@@ -56,17 +55,15 @@ def pad(question: str, passage: str) -> str:
 
 @dataclass(frozen=True)
 class Probe:
-    """What is done to which passages.
+    """What is done to passages.
 
     Attributes:
         name: its spelling.
         change: what it makes of (question, passage).
-        base: which passages it is done to: those of the pool that are not relevant, or those of other questions.
     """
 
     name: str
     change: Change = field(repr=False)
-    base: Base = "nonrelevant"
 
     def attacked(self, query: Query, doc: Doc) -> Doc:
         """Return the changed passage, under its own id and title."""
@@ -81,7 +78,6 @@ class Probe:
 
 PROBES: Final[Mapping[str, Probe]] = {
     "stuff": Probe("stuff", stuff),
-    "stuff-random": Probe("stuff-random", stuff, "random"),
     "claim": Probe("claim", claim),
     "inject": Probe("inject", inject),
     "pad": Probe("pad", pad),

