@@ -1,6 +1,7 @@
 """Quality that was measured elsewhere: thumbs, ratings, another system's answers."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.answers.imported import candidates, completed, read_answers, read_ratings
+from judgekit.answers.imported import candidates, check_contexts, completed, read_answers, read_ratings
 from judgekit.data.documents import Query
 from judgekit.data.files import read_table
+from judgekit.data.runs import Run
 from judgekit.data.tables import ANSWERS
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import DeclaredOutcome
@@ -151,6 +153,15 @@ def test_several_files_of_answers_are_one_table(tmp_path: Path) -> None:
     two.write_text('{"query_id": "q1", "answer": "Rome", "run": "b", "mode": "vote"}\n')
     with pytest.raises(DataError, match=r"one\.json: lacks column 'mode', which others of the files have"):
         read_answers([(one, "a"), (two, None)], QUERIES, runs=["a", "b"], depths=[5])
+
+
+def test_answers_that_were_made_from_other_documents_than_their_run_is_are_refused(tmp_path: Path) -> None:
+    runs = {"a": Run("a", ["q1", "q1", "q1"], ["d1", "d2", "d3"], [3.0, 2.0, 1.0])}
+    for context, fits in (("d2 d1", True), ('"[""d1"", ""d2""]"', True), ("d1 d3", False), ("d1", False), ("", False)):
+        rows = f"run,depth,query_id,answer,context\na,2,q1,Paris,{context}\n"
+        (found,) = read_answers(write(tmp_path, rows), QUERIES, runs=["a"], depths=[2])
+        with nullcontext() if fits else pytest.raises(DataError, match="the top 2 of run 'a' is d1, d2"):
+            check_contexts(found, runs)
 
 
 def test_rows_of_an_evaluation_table_say_their_run(tmp_path: Path) -> None:

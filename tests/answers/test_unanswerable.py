@@ -1,8 +1,9 @@
 """Which questions nothing answers, and which answers to them abstain."""
 
+import pandas as pd
 import pytest
 
-from judgekit.answers.unanswerable import gives_up, unanswerable
+from judgekit.answers.unanswerable import gives_up, unanswerable, unanswerable_in
 from judgekit.data.documents import Query
 from judgekit.errors import DataError
 
@@ -27,6 +28,12 @@ def test_without_a_column_references_that_abstain_and_no_gold_documents_say_so()
 
 def test_the_column_wins_over_references() -> None:
     assert unanswerable([query("a", "unknown", answerable="yes")], gold=set()) == frozenset()
+
+
+def test_the_column_of_a_table_says_it_of_some_rows_as_of_all() -> None:
+    table = pd.DataFrame({"query_id": ["a", "a", "b", "c"], "answerable": [False, None, True, "no"]})
+    assert unanswerable_in(table) == {"a", "c"}
+    assert unanswerable_in(table[["query_id"]]) == frozenset()
 
 
 def test_anything_else_in_the_column_is_an_error_that_names_the_question() -> None:

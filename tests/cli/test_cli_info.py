@@ -6,6 +6,7 @@ from judgekit import __version__
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts, prompt_folder
 from tests.mock import URL
+from tests.scripted import Scripted
 
 
 def test_measures_are_listed_with_formula_source_range_and_what_they_reward(judgekit):
@@ -46,6 +47,14 @@ def test_an_endpoint_is_checked_call_by_call(judgekit):
     said = judgekit("check-endpoint", "--endpoint", URL, "--model", "mock", code=0)
     for what in ("chat completion", "log-probabilities"):
         assert what in said.out
+
+
+def test_a_server_that_does_not_answer_ends_a_check_with_3_and_one_without_extras_with_0(judgekit, fault_server):
+    check = ("check-endpoint", "--endpoint", fault_server.base_url, "--model", "m")
+    fault_server.answer = lambda body, seen: "Yes"
+    judgekit(*check, code=0)
+    fault_server.answer = lambda body, seen: Scripted(401, b'{"error": {"message": "no key"}}')
+    judgekit(*check, code=3)
 
 
 def test_the_help_groups_the_commands(judgekit):
