@@ -20,6 +20,7 @@ from judgekit.data.trec import (
     Asked,
     asked_path,
     convert,
+    kind_of,
     missing_path,
     read_qrels,
     read_run,
@@ -261,6 +262,14 @@ def test_only_trec_files_are_written(write, tmp_path: Path, out: str, options: d
     with pytest.raises(UsageError, match=reason):
         convert(write("q1 0 a 1\n"), out if out == "-" else tmp_path / out, **options)
     assert not (tmp_path / out).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.run", "run"), ("a.trec", "run"), ("a.trec.gz", "run"), ("a.qrels", "qrels"), ("a.qrels.gz", "qrels")],
+)
+def test_the_ending_says_what_is_written(name: str, kind: str) -> None:
+    assert kind_of(name) == kind
 
 
 def test_what_people_were_asked_stands_beside_their_qrels(tmp_path: Path) -> None:
