@@ -79,3 +79,19 @@ def test_so_many_questions_as_are_said_to_settle_it_do_so_four_times_in_five(los
     drawn = (rng.choice(losses, needed) for _ in range(300))
     settled = sum(decide(each, each, margin).outcome != "inconclusive" for each in drawn)
     assert 0.7 < settled / 300 < 0.9
+
+
+def first_of(loss: float, questions: int) -> np.ndarray:
+    """Losses of 300 questions, of which the first lose so much."""
+    return np.repeat([loss, 0.0], [questions, 300 - questions])
+
+
+@pytest.mark.parametrize(("questions", "loss"), [(6, 1.0), (8, 0.5), (29, 0.1)])
+def test_so_many_questions_show_a_loss_and_one_less_does_not(questions: int, loss: float) -> None:
+    enough, few = first_of(loss, questions), first_of(loss, questions - 1)
+    assert [decide(losses, losses, 0.01).outcome for losses in (enough, few)] == ["fail", "inconclusive"]
+
+
+def test_a_change_of_nothing_takes_265_questions_to_pass_a_limit_of_a_point() -> None:
+    alike = [np.zeros(questions) for questions in (264, 265)]
+    assert [decide(losses, losses, 0.01).outcome for losses in alike] == ["inconclusive", "pass"]

@@ -19,6 +19,7 @@ from judgekit.labelers.base import build
 from judgekit.plugins.nuggets.facts import Nugget, from_references, read_nuggets, write_nuggets
 from judgekit.plugins.nuggets.making import NuggetMaker, _units
 from judgekit.plugins.nuggets.metrics import CitedSentence, cited_sentences
+from judgekit.plugins.nuggets.support import ListAsker
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Failure, Outcome
 from tests.commands import Judgekit
@@ -263,12 +264,13 @@ def test_a_file_edited_by_hand_is_read_as_it_stands(tmp_path: Path) -> None:
 def test_each_fact_of_a_reply_is_vital_or_okay_and_at_most_20_are_kept(
     facts: list[tuple[str, str]], listed: list[Nugget] | None
 ) -> None:
-    maker, unit = NuggetMaker(Here().endpoint(None), load_prompt("nuggets")), Unit(QUERY, (Doc("d", "It is old."),))
+    maker = NuggetMaker(ListAsker(Here().endpoint(None), load_prompt("nuggets")))
+    unit = Unit(QUERY, (Doc("d", "It is old."),))
     said = json.dumps([{"fact": fact, "importance": importance} for fact, importance in facts])
     (asked,) = maker.requests(unit, [])
     reply = outcome(asked, said)
-    found = maker.nuggets([reply])
-    assert (list(found) if isinstance(found, tuple) else None) == listed
+    found = maker.nuggets(unit, [reply] * (1 if listed else 2))
+    assert (found if isinstance(found, list) else None) == listed
     again = maker.requests(unit, [reply])
     assert [request.again for request in again] == ([] if listed else [True])
     assert maker.requests(unit, [reply, reply]) == [], "once more, and not again"
