@@ -113,8 +113,9 @@ class EndpointOptions:
         str | None,
         typer.Option(
             metavar="ENDPOINT",
-            help="Server to ask: its address, http://localhost:8000/v1, or a TOML file with endpoints and prices, of"
-            " which experiment.toml:NAME names one. See docs/endpoints.md.",
+            help="Server to ask: its address, http://localhost:8000/v1; a spelling, local(base_url=…, model=m,"
+            " api_key_env=KEY); a name in experiment.toml; or a TOML file with endpoints and prices. See"
+            " docs/endpoints.md.",
             rich_help_panel=ENDPOINT,
         ),
     ] = None

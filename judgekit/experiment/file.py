@@ -121,6 +121,19 @@ else:
     OutcomeConfig = _form_of(DeclaredOutcome, "OutcomeConfig", BaseModel)
 
 
+class _Endpoints(BaseModel):
+    endpoints: Annotated[dict[str, EndpointConfig], Field(min_length=1)]
+
+
+def endpoint_of(name: str, table: dict[str, Any]) -> Endpoint:
+    """Return the endpoint that a table describes as ``[endpoints.NAME]`` of an experiment file would."""
+    try:
+        form = _Endpoints(endpoints={name: table})  # type: ignore[dict-item]  # pydantic makes the table's form of it
+    except ValidationError as error:
+        raise _speak(error, None) from None
+    return Endpoint(name=name, **form.endpoints[name].model_dump())
+
+
 class PriceConfig(_Section):
     """``[prices.MODEL]``: money per million tokens, in the user's currency.
 
@@ -133,8 +146,7 @@ class PriceConfig(_Section):
     completion: Annotated[float, Field(ge=0)]
 
 
-class _Servers(BaseModel):
-    endpoints: Annotated[dict[str, EndpointConfig], Field(min_length=1)]
+class _Servers(_Endpoints):
     prices: dict[str, PriceConfig] = {}
 
 

@@ -1,4 +1,4 @@
-"""The endpoints that a command names: an address, or those of a TOML file, which may be an experiment file."""
+"""The endpoints that a command names: an address, a spelling, a name in an experiment file, or a TOML file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any, Final
 
 from judgekit.client.budget import Price
 from judgekit.errors import ConfigError, UsageError, not_among
-from judgekit.experiment.file import read_servers
+from judgekit.experiment.file import endpoint_of, read_servers
+from judgekit.spec import parse
 from judgekit.wire.types import Endpoint
 
 _FILE: Final = re.compile(r"(.+\.toml)(?::(.+))?")
+_NAME: Final = re.compile(r"[\w.-]+")
+_HERE: Final = "experiment.toml"
+"""The experiment file in which a bare name is looked up."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,15 @@ def servers_of(given: str, changes: Mapping[str, Any]) -> Servers:
         ConfigError, UsageError: there is no such file or name, or a setting is not one.
     """
     if re.match(r"https?://", given):
-        return Servers({"default": Endpoint(name="default", base_url=given, **changes)}, {})
-    file = _FILE.fullmatch(given)
-    if file is None:
-        raise UsageError(f"--endpoint {given}: give an address, a TOML file with endpoints, or experiment.toml:NAME")
-    path, name = Path(file[1]), file[2]
+        return Servers({"default": endpoint_of("default", {"base_url": given, **changes})}, {})
+    # A bare name is looked up in the experiment here, as most commands are run beside it.
+    in_file = _FILE.fullmatch(given) or (_FILE.fullmatch(f"{_HERE}:{given}") if _NAME.fullmatch(given) else None)
+    if in_file is None:
+        spec = parse(given)
+        return Servers({spec.name: endpoint_of(spec.name, {**spec.options, **changes})}, {})
+    path, name = Path(in_file[1]), in_file[2]
+    if name is not None and not path.is_file():
+        raise UsageError(f"--endpoint {given}: there is no {path} here; give an address, a spelling or a TOML file")
     tables, prices = read_servers(path)
     if name is not None:
         if name not in tables:

@@ -84,7 +84,7 @@ def test_a_stage_keeps_to_its_budget(judgekit, folder, command):
     assert "would exceed the budget of 0.0001" in said.err
 
 
-def test_an_endpoint_is_an_address_or_stands_in_a_file(judgekit, folder, fault_server):
+def test_an_endpoint_is_an_address_a_spelling_a_name_or_a_file(judgekit, folder, fault_server):
     url = fault_server.base_url
     settings = {"base_url": url, "model": "m", "timeout_s": 30.0, "params": {"temperature": 0.5}}
     other = settings | {"model": "n"}
@@ -92,7 +92,9 @@ def test_an_endpoint_is_an_address_or_stands_in_a_file(judgekit, folder, fault_s
     edited(folder / "experiment.toml", f'"{URL}"', f'"{url}"')
     asked = [
         ([url, "--model", "m"], {"model": "m"}),
-        (["experiment.toml:local", "--concurrency", "2"], {"model": "mock"}),
+        ([f"here(base_url={url}, model=m)", "--concurrency", "2"], {"model": "m"}),
+        (["local"], {"model": "mock"}),
+        (["local", "--model", "k"], {"model": "k"}),
         (["mine.toml:a"], {"model": "m", "temperature": 0.5}),
         (["mine.toml:b", "--model", "k"], {"model": "k", "temperature": 0.5}),
         (["experiment.toml"], {"model": "mock"}),
@@ -107,13 +109,16 @@ def test_an_endpoint_is_an_address_or_stands_in_a_file(judgekit, folder, fault_s
 @pytest.mark.parametrize(
     ("endpoint", "told"),
     [
+        (["local(base_url=http://h/v1, model=m, timout_s=3)"], "Did you mean 'timeout_s'"),
+        (["local(base_url=http://h/v1, model=m, timeout_s=long)"], "endpoints.local.timeout_s"),
+        (["local(base_url=http://h/v1)"], "model is empty"),
         (["http://h/v1"], "model is empty"),
-        (["local"], "--endpoint local: give an address, a TOML file with endpoints, or experiment.toml:NAME"),
-        (["experiment.toml:locla"], "unknown endpoint of experiment.toml 'locla': choose from local. Did you mean"),
+        (["locla"], "unknown endpoint of experiment.toml 'locla': choose from local. Did you mean 'local'"),
         (["nowhere.toml"], "nowhere.toml: no such file"),
         (["two.toml", "--model", "m"], "--model is of one endpoint"),
         (["two.toml:c"], "choose from a, b"),
         (["none.toml"], "none.toml: [endpoints] is missing"),
+        (["local(base_url=http://h/v1"], "expected"),
     ],
 )
 def test_an_endpoint_that_is_none_is_a_sentence(judgekit, folder, endpoint, told):
