@@ -79,9 +79,8 @@ def test_chunks_writes_no_json_lines_under_the_name_of_a_table(judgekit):
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
-COMMANDS = [
-    line.split("`judgekit ")[1].split("`")[0] for line in DOCS.read_text().splitlines() if "| `judgekit " in line
-]
+FORMS, USES = DOCS.read_text().split("```bash\n")[0], DOCS.read_text().split("```bash\n")[1].split("```")[0]
+COMMANDS = [line.removeprefix("judgekit ") for line in USES.splitlines() if line.startswith("judgekit ")]
 
 
 @pytest.fixture
@@ -127,15 +126,17 @@ def examples(folder: Path, beir: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_row_of_the_table_of_forms_works(judgekit, examples, command):
+def test_every_command_of_the_table_of_forms_works(judgekit, examples, command):
     judgekit(*shlex.split(command), code=0)
     written = next((word for word in shlex.split(command)[::-1] if (examples / word).exists()), None)
     assert written is None or (examples / written).stat().st_size > 0
 
 
-def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here():
-    rows = [line for line in DOCS.read_text().split("## Names")[0].splitlines() if line.startswith("| ")]
-    assert len(COMMANDS) == len(rows) - 2 - 1, "all but what is refused"
+def test_each_form_of_the_table_has_a_command_below_it():
+    names = [line.removeprefix("# ") for line in USES.splitlines() if line.startswith("# ")]
+    rows = [line.removeprefix("| ") for line in FORMS.splitlines() if line.startswith("| ")][2:]
+    assert len(names) == len(rows)
+    assert all(row.startswith(name) for name, row in zip(names, rows, strict=True))
 
 
 def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit, folder):
