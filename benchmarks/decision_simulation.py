@@ -396,7 +396,7 @@ def regret_table(table: pd.DataFrame) -> str:
         rows.append(f"| {order} | {' | '.join(_mean(gap) for gap in gaps)} |")
     kept = table["kept"].replace("", "none").value_counts(normalize=True)
     listed = ", ".join(f"{name} {share:.2f}".replace("0.", ".") for name, share in kept.items())
-    return "\n".join([*rows, "", f"Kept: {listed}."])
+    return "\n".join([*rows, "", f"Kept: {listed}."]).replace("dearest", "most expensive")
 
 
 def page(text: str, table: pd.DataFrame, near_runs: pd.DataFrame) -> str:
