@@ -1,4 +1,4 @@
-"""Writes docs/study.md, its figure and its table of pairs: `make study`."""
+"""Writes docs/study.md, its figures and its table of pairs: `make study`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LICENCES = {
 
 
 def whole() -> str:
-    """Write the figure and the table of pairs, and return the page."""
+    """Write the figures and the table of pairs, and return the page."""
     found = sections.Found.read()
     page.numbers(found.pairs, "study-pairs.csv")
     credit = [
@@ -27,17 +27,24 @@ def whole() -> str:
     parts = chain(
         ["# Studies on public data"],
         sections.headline(found),
-        sections.reading(found),
         sections.choosing(found),
         sections.indexes(found),
         sections.twice(found),
         sections.snippets(),
-        sections.little(found),
         sections.construction(found),
         sections.unanswerable(),
         sections.judging(),
         sections.usefulness(),
         sections.gap(),
+        ["## Tables"],
+        sections.repositories(found),
+        sections.gains(found),
+        sections.prompts(found),
+        sections.constructed(found),
+        sections.judged_by_people(),
+        sections.little(found),
+        sections.further(),
+        sections.method(),
         [
             "## Sources",
             "The data are fetched when the studies are run, each file is held against its SHA-256, and none is kept"

@@ -1,4 +1,4 @@
-"""The page's sections: what was found, what it means, what it does not mean, and what would overturn it."""
+"""The page's sections: what was found, what limits it, and the tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 import pandas as pd
 
 from studies import bioasq, contexts, design, experts, judged, judges, multihop, small
-from studies.page import figure, holds, link, plain, share, shown, table
+from studies.page import dots, figure, holds, link, plain, share, shown, table
 from studies.pairs import AGREE, NOT_TOLD, OPPOSITE, Difference, Setting, Worth, counts, table as pair_table, worth
 
 NAMES = {
@@ -117,17 +117,19 @@ def _same_by_measure(counted: Counted, repository: str) -> dict[str, int]:
 def headline(found: Found) -> Iterator[str]:
     """Yield the page's one sentence and its figure."""
     counted = counts(found.comparable)
-    study, again, first = (_same_by_measure(counted, name) for name in (design.REPO, multihop.AGAIN, contexts.REPO))
-    sentence = (
-        "**Where two runs return equally many passages, labels and answers are never shown to choose opposite runs:"
-        f" in one repository all {study[AGREE]} pairs agree, in a second all {again[AGREE]}, and in a third the answers"
-        f" tell none of {first[NOT_TOLD]} pairs apart.** No LLM judge was compared with answers at a useful size: that"
-        " [place is empty](#llm-labels-beside-answers-not-run)."
+    study, again, first, legal = (
+        _same_by_measure(counted, name) for name in (design.REPO, multihop.AGAIN, contexts.REPO, small.LEGAL)
     )
+    agree = study[AGREE] + again[AGREE]
+    close = first[NOT_TOLD] + legal[NOT_TOLD]
     yield holds(
         all(count[OPPOSITE] == 0 for count in counted.values())
-        and (study[NOT_TOLD], again[NOT_TOLD], first[AGREE]) == (0, 0, 0),
-        sentence,
+        and (study[NOT_TOLD], again[NOT_TOLD], first[AGREE], legal[AGREE]) == (0, 0, 0, 0),
+        f"**Where two runs return equally many passages, labels and answers agree on the better run in {agree} of"
+        f" {agree + close} pairs; {close} pairs are too close to tell, and none is shown to be opposite.** All"
+        f" {study[AGREE]} pairs agree in one repository and all {again[AGREE]} in a second. In a third the answers tell"
+        f" none of {first[NOT_TOLD]} pairs apart, and in a fourth all {legal[NOT_TOLD]} are ties. No LLM judge was"
+        " compared with answers at a useful size: that [place is empty](#llm-labels-beside-answers-not-run).",
     )
     constructed = counts(found.constructed[found.constructed["differs"] != "size of chunks"])
     yield figure(
@@ -138,23 +140,20 @@ def headline(found: Found) -> Iterator[str]:
             "Decided by construction: depth, threshold, random passages": _bars(constructed),
         },
     )
+    yield (
+        "`make study` writes this page and stops if a sentence no longer holds. [Method](#method) defines the words."
+        " [Tables](#tables) has the numbers, and [one file](_static/study-pairs.csv) every pair. Brackets hold 95 %"
+        " intervals."
+    )
 
 
 def _bars(counted: Counted) -> dict[str, dict[str, int]]:
     return {f"{NAMES[repository]}: {measure}": count for (repository, measure), count in counted.items()}
 
 
-def reading(found: Found) -> Iterator[str]:
-    """Yield how to read the numbers, and a row for each repository."""
-    yield (
-        "`make study` writes this page. It stops where a sentence does not hold. Two runs are *comparable* if they"
-        " return equally many passages and one list is a proper part of the other on at most a tenth of the questions."
-        " Runs are *told apart* if a paired t test says so for the labels and for the answers (p < .05 by Holm over the"
-        " repository's pairs; over source documents where several questions come from one). Lists of equally many"
-        " different passages cannot be nested. Brackets hold 95 %"
-        " intervals of one number. Pairs share runs, so counts of pairs are counts and no rates."
-        " [Every pair](_static/study-pairs.csv) has its numbers in a table."
-    )
+def repositories(found: Found) -> Iterator[str]:
+    """Yield a row for each repository with comparable pairs."""
+    yield "**Comparable pairs.**"
     rows = []
     counted = counts(found.comparable)
     for repository, by in BY.items():
@@ -179,7 +178,7 @@ def reading(found: Found) -> Iterator[str]:
         "who asked; answered; graded",
         "agree",
         "opposite",
-        "not told",
+        "too close",
         "nested",
         "identical",
     ]
@@ -199,6 +198,28 @@ def _measures(counted: Counted) -> str:
 def choosing(found: Found) -> Iterator[str]:
     """Yield what choosing by labels is worth."""
     yield "## What choosing by labels is worth"
+    told = {key: by for key, by in found.worths.items() if key[0] != contexts.REPO}
+    close = {key: by for key, by in found.worths.items() if key[0] == contexts.REPO}
+    gained = [by["recall"].gain[0] for by in told.values()]
+    same = all(plain(by["recall"].gain[0]) == plain(by["answers"].gain[0]) for by in told.values())
+    nothing = all(by[side].gain[1] < 0 < by[side].gain[2] for by in close.values() for side in ("recall", "answers"))
+    yield holds(
+        same and all(by["recall"].gain[1] > 0 for by in told.values()) and nothing,
+        f"**Where answers tell runs apart, choosing by labels gains {plain(min(gained))} to {plain(max(gained))}"
+        " points, as much as choosing by the answers themselves. Elsewhere neither is shown to gain.** *Gain* is the"
+        " points of answer quality won over a coin flip between two runs, if you choose by half of the questions.",
+    )
+    panels: dict[str, dict[str, dict[str, Sequence[float]]]] = {}
+    for (repository, setting), by in found.worths.items():
+        row: dict[str, Sequence[float]] = {"by labels": by["recall"].gain, "by answers": by["answers"].gain}
+        panels.setdefault(NAMES[repository], {})[setting] = row
+    yield dots(
+        "study-gain", "What choosing between two runs gains", "points of answer quality over a coin flip", panels
+    )
+
+
+def gains(found: Found) -> Iterator[str]:
+    """Yield the table of what choosing by labels is worth."""
     rows = []
     for (repository, setting), by in found.worths.items():
         picks = {measure: each.pick for measure, each in by.items() if measure != "answers"}
@@ -219,63 +240,85 @@ def choosing(found: Found) -> Iterator[str]:
             )
         )
     yield (
-        "*Gain*: points of answer quality over a coin flip between two runs, chosen from half of the questions."
-        " *Loses at most*: what shipping the labels' pick may lose against the best run. Every measure picks the same"
-        " run; gains differ by less than .05."
+        "**Gain.** *Loses at most* is what shipping the labels' pick may lose against the best run. Every measure picks"
+        " the same run; gains differ by less than .05."
     )
     head = ["setting", "labels pick", "gain by labels", "gain by answers", "may be best", "loses at most"]
     yield table(head, rows)
 
 
+def _sides(row: pd.Series, turned: bool = True) -> dict[str, Sequence[float]]:
+    """Return the differences of a pair by labels and by answers, the second configuration minus the first."""
+    sides = {"by labels": "labels", "by answers": "answers"}
+    numbers = {name: (_turned if turned else _straight)(row, side) for name, side in sides.items()}
+    return {name: (number.value, number.low, number.high) for name, number in numbers.items()}
+
+
 def indexes(found: Found) -> Iterator[str]:
-    """Yield the section on indexes."""
+    """Yield the section on indexes, with the figure of this and the next two sections."""
     row = found.row(design.REPO, "indexes, 50,000 papers", "flat", "IVF aggressive")
-    repeated = [design.noise(corpus) for corpus in design.CORPORA]
-    yield "## Indexes: labels and answers agree"
+    yield "## Indexes"
     yield (
-        f"**Data.** {len(design.answerable())} questions about {len(set(design.papers().values()))} papers, a flat and"
-        " three approximate indexes over 5,000 and 50,000 papers, five chunks each. One paper per question is gold."
+        "**An index that loses documents loses answers, and labels of the source paper see it.** Flat minus the most"
+        f" approximate index, 50,000 papers: answers {shown(_straight(row, 'answers'))} points, recall"
+        f" {shown(_straight(row, 'labels'))}."
+    )
+    retrievers = {
+        NAMES[repository]: {
+            f"top {depth}": _sides(found.row(repository, name.format(depth), "Contriever", "ADORE"))
+            for depth in multihop.DEPTHS
+        }
+        for repository, name in ((contexts.REPO, "Llama-3-8B, top {}"), (multihop.AGAIN, "top {}"))
+    }
+    changes = {"by labels": bioasq.change("hit"), "by answers": bioasq.change("answer")}
+    yield dots(
+        "study-differences",
+        "How much better one configuration is",
+        "difference in points: recall (or hit) by labels, quality of answers",
+        {
+            "Flat minus approximate index": {"50,000 papers": _sides(row, turned=False)},
+            **{f"ADORE minus Contriever, {name}": rows for name, rows in retrievers.items()},
+            "Experts' minus found snippets": {
+                "BioASQ": {name: (number.value, number.low, number.high) for name, number in changes.items()}
+            },
+        },
     )
     yield (
-        "**Result.** Flat minus the most approximate index, 50,000 papers: answers"
-        f" {shown(_straight(row, 'answers'))} points, recall {shown(_straight(row, 'labels'))}."
+        "One model wrote the questions from one paper each, answered them and graded the answers, so labels and answers"
+        " share their origin. Questions that several papers answer, or another grader, could overturn this."
     )
-    yield "**What it means.** An index that loses documents loses answers, and any label of the source paper sees it."
-    yield (
-        "**What it does not mean.** One model wrote the questions from one paper each, answered and graded; without"
-        " that paper it can hardly be right. Labels and answers share their origin. A configuration that was run twice"
-        f" has other grades on {repeated[0]} and {repeated[1]} questions."
-    )
-    yield "**What would overturn it.** Questions that several papers answer; another grader than the answerer."
 
 
 def twice(found: Found) -> Iterator[str]:
     """Yield the section on two repositories with the same questions."""
-    yield "## One question set, two lessons"
+    yield "## One question set, two prompts"
     silent = [multihop.no_answer(name, depth) for name in multihop.AGAIN_FILES for depth in multihop.DEPTHS]
-    yield (
-        "**Data.** The same 1,200 questions of 2WikiMultihopQA, and retrievers of the same names. The readers of"
-        " rag-complex-qa are asked for a short answer. The reader of RAGs for Complex QA must say NO-RES where the"
-        f" passages hold no answer, and does so on {min(silent):,} to {max(silent):,} questions. ADORE minus"
-        " Contriever, in points:"
+    same = {metric: counts(_comparable(multihop.retrievers(metric))) for metric in ("em", "f1")}
+    yield holds(
+        all(count[AGREE] == count[OPPOSITE] == 0 for each in same.values() for count in each.values()),
+        "**Whether labels can choose may depend on the prompt: a model that may answer from memory hides what the"
+        " retriever finds.** Two repositories answer the same 1,200 questions with retrievers of the same names. Recall"
+        " prefers ADORE to Contriever in both. Answers follow only in RAGs for Complex QA, whose model must say NO-RES"
+        f" if the passages hold no answer, and does so on {min(silent):,} to {max(silent):,} questions. In"
+        " rag-complex-qa, answers tell no pair apart, neither by *contains* nor by exact match nor by F1. So ask some"
+        " questions end to end before you buy labels.",
     )
+    yield (
+        "The two ADOREs were trained apart, and the models are Llama-3-8B and Llama-3.1-8B, at temperatures .1 and .3."
+        " Both prompts with one model and the same lists could overturn this."
+    )
+
+
+def prompts(found: Found) -> Iterator[str]:
+    """Yield the table of two repositories with the same questions."""
     rows = []
     for depth in multihop.DEPTHS:
         one = found.row(contexts.REPO, f"Llama-3-8B, top {depth}", "Contriever", "ADORE")
         other = found.row(multihop.AGAIN, f"top {depth}", "Contriever", "ADORE")
         rows.append((depth, *(shown(_turned(row, side)) for row in (one, other) for side in ("labels", "answers"))))
     head = ["top", "rag-complex-qa: recall", "contains", "RAGs for Complex QA: recall", "contains"]
+    yield "**One question set.** ADORE minus Contriever, in points:"
     yield table(head, rows)
-    same = {metric: counts(_comparable(multihop.retrievers(metric))) for metric in ("em", "f1")}
-    yield holds(
-        all(count[AGREE] == count[OPPOSITE] == 0 for each in same.values() for count in each.values()),
-        "**Result.** Recall prefers ADORE in both repositories. Answers follow in the second only. In the first they"
-        " tell no pair apart, neither by *contains* nor by exact match nor by F1.",
-    )
-    yield (
-        "**What it means.** Whether labels can choose may depend on the prompt: a reader that may answer from memory"
-        " hides what the retriever finds. Ask some questions end to end before you buy labels."
-    )
     kinds = multihop.by_kind()
     overall, options, free = (kinds[kind] for kind in ("all", "options", "open"))
     yield holds(
@@ -285,15 +328,10 @@ def twice(found: Found) -> Iterator[str]:
         and free[1].low > 0
         and free[2].low > 0
         and found.row(contexts.REPO, "Llama-3-8B, top 5", "BM25", "ADORE")["verdict"] == NOT_TOLD,
-        "**An example, not a finding.** ADORE minus BM25 at top 5 for Llama-3-8B: recall"
-        f" {shown(overall[1])}, exact match {shown(overall[2])}. On open questions both are above 0"
-        f" ({plain(free[1].value)}, {plain(free[2].value)}), on questions that offer options both below"
-        f" ({plain(options[1].value)}, {plain(options[2].value)}). This pair was picked after looking, and over 12"
-        " pairs it is not shown.",
-    )
-    yield (
-        "**What it does not mean.** The two ADOREs were trained apart; the readers are Llama-3-8B and Llama-3.1-8B, at"
-        " temperatures .1 and .3. **What would overturn it.** Both prompts with one reader and the same lists."
+        "One example was picked after looking, and is not shown over 12 pairs: ADORE minus BM25 at top 5 for"
+        f" Llama-3-8B has recall {shown(overall[1])}, exact match {shown(overall[2])}. On open questions both are above"
+        f" 0 ({plain(free[1].value)}, {plain(free[2].value)}), on questions that offer options both below"
+        f" ({plain(options[1].value)}, {plain(options[2].value)}).",
     )
 
 
@@ -307,24 +345,13 @@ def snippets() -> Iterator[str]:
     hit, answer, rows = bioasq.change("hit"), bioasq.change("answer"), bioasq.table()
     fewer = int((rows[f"snippets {bioasq.MARKED}"] < rows[f"snippets {bioasq.FOUND}"]).sum())
     yield "## Experts' snippets"
-    yield (
-        f"**Data.** {len(rows)} questions of BioASQ 12B with an exact answer, answered by GPT-3.5 from up to ten"
-        " snippets that a system found, and from those that experts marked"
-        f" ({link(bioasq.REPO)}, batches 1 and 2; golden answers from {link(bioasq.GOLD)}, a copy). Later batches put"
-        " answers into queries and are left out."
-    )
     yield holds(
-        hit.low > 0 and answer.low > 0,
-        f"**Result.** Marked minus found: a snippet that experts marked is there {shown(hit)} points more often, and"
-        f" answers are {shown(answer)} points better.",
-    )
-    yield holds(
-        answer.value < hit.value / 4,
-        "**What it means.** Answers follow experts' labels, by less than a quarter of the labels' lead.",
-    )
-    yield (
-        "**What it does not mean.** Experts' snippets hit experts' labels by construction, and are fewer for"
-        f" {fewer} questions: this is no comparable pair. **What would overturn it.** Other snippets of equal number."
+        hit.low > 0 and answer.low > 0 and answer.value < hit.value / 4,
+        "**Answers follow experts' labels, by less than a quarter of the labels' lead.** GPT-3.5 answered"
+        f" {len(rows)} questions of BioASQ 12B from up to ten snippets that a system found, and from those that experts"
+        f" marked. Marked minus found: a snippet that experts marked is there {shown(hit)} points more often, and"
+        f" answers are {shown(answer)} points better. Experts' snippets hit experts' labels by construction, and are"
+        f" fewer for {fewer} questions, so this is no comparable pair.",
     )
 
 
@@ -354,13 +381,9 @@ def little(found: Found) -> Iterator[str]:
     )
 
 
-def construction(found: Found) -> Iterator[str]:
-    """Yield what is decided by construction."""
-    yield "## Decided by construction"
-    yield (
-        "If one list contains the other, recall and hit can only prefer the longer list, and precision nearly always"
-        " prefers the shorter. No label can change that. It says nothing of labels, whatever the answers do:"
-    )
+def constructed(found: Found) -> Iterator[str]:
+    """Yield the table of what is decided by construction."""
+    yield "**Decided by construction.** The last two columns count agree / opposite / too close:"
     rows = []
     for (repository, differs), pairs in found.constructed.groupby(["repository", "differs"], sort=False):
         if differs == "size of chunks":
@@ -373,8 +396,13 @@ def construction(found: Found) -> Iterator[str]:
             cells.append(" / ".join(str(count[v]) for v in (AGREE, OPPOSITE, NOT_TOLD)) if count else "–")
         number = len(pairs[pairs["measure"] == "recall"])
         rows.append((NAMES[str(repository)], differs, number, nested, *cells))
-    head = ["repository", "what differs", "pairs", "nested", "recall: agree / opposite / not told", "precision"]
+    head = ["repository", "what differs", "pairs", "nested", "recall", "precision"]
     yield table(head, rows)
+
+
+def construction(found: Found) -> Iterator[str]:
+    """Yield what is decided by construction."""
+    yield "## Decided by construction"
     again = found.row(multihop.AGAIN, "depths, Contriever", "top 1", "top 5")
     first = {
         metric: _row_of(multihop.depths(metric), "depths, Llama-3-8B, Contriever", "top 1", "top 5")
@@ -384,14 +412,13 @@ def construction(found: Found) -> Iterator[str]:
         _turned(again, "answers").low > 0
         and first["contains"]["answers_low"] < 0 < first["contains"]["answers_high"]
         and _turned(first["em"], "answers").high < 0,
-        "Even the sign does not replicate. Contriever, top 5 minus top 1: *contains*"
-        f" {shown(_turned(again, 'answers'))} in RAGs for Complex QA, {shown(_turned(first['contains'], 'answers'))}"
-        " with Llama-3-8B in rag-complex-qa, where exact match changes by"
-        f" {shown(_turned(first['em'], 'answers'))}. With random passages among the gold ones, recall is the same for"
-        " all contexts and precision falls with each passage: an earlier page called one a bad choice and the other"
-        " a good one. Both follow from how the contexts were built.",
+        "**If one list contains the other, recall and hit can only prefer the longer list, and precision nearly always"
+        " prefers the shorter, whatever the answers do.** No label can change that, so [choose a depth by"
+        " answers](choose-measure.md#how-many-passages). Even the sign does not replicate. Contriever, top 5 minus top"
+        f" 1: *contains* {shown(_turned(again, 'answers'))} in RAGs for Complex QA,"
+        f" {shown(_turned(first['contains'], 'answers'))} with Llama-3-8B in rag-complex-qa, where exact match changes"
+        f" by {shown(_turned(first['em'], 'answers'))}.",
     )
-    yield "Choose a depth by answers: [Choose a measure](choose-measure.md#how-many-passages)."
 
 
 def _row_of(settings: Sequence[Setting], name: str, first: str, second: str) -> pd.Series:
@@ -408,25 +435,41 @@ def unanswerable() -> Iterator[str]:
     ends = [plain(value * design.MOST / 100, 2) for value in (points.value, points.low, points.high)]
     yield holds(
         all(each.difference.low > 0 for each in corpora.values()),
-        f"The RAG design study has {len(design.unanswerable())} questions that no paper answers, graded from 0 to 2 by"
-        f" whether the reader abstains. Top 1 gets {plain(large.first, 2)}, top 20 {plain(large.last, 2)} (difference"
-        f" {ends[0]}, {ends[1]} to {ends[2]}; 50,000 papers; shown for 5,000 too). Answers to the other questions get"
-        " better with depth, these get worse, and no label of a passage can see it, for there is nothing to find."
-        " Evaluate them apart, by abstention.",
+        "**With more passages, the answers to questions that nothing answers get worse, and no label of a passage can"
+        f" see it.** The RAG design study has {len(design.unanswerable())} such questions, graded from 0 to 2 by"
+        f" whether the model abstains. Top 1 gets {plain(large.first, 2)}, top 20 {plain(large.last, 2)} (difference"
+        f" {ends[0]}, {ends[1]} to {ends[2]}; 50,000 papers; shown for 5,000 too). Evaluate such questions"
+        " apart, by abstention.",
     )
 
 
 def judging() -> Iterator[str]:
     """Yield the section on LLM judges against people."""
     rows = judges.table()
-    told = int(rows["told"].iloc[0])
-    yield "## Judges against people"
-    yield (
-        f"**Data.** {rows['runs'].iloc[0]} runs of TREC DL 2021, {judges.labelled():,} pairs of"
-        f" {rows['topics'].iloc[0]} topics labelled by NIST and by seven files of LLM labels"
-        f" ({link(judges.REPO)}). There are no answers: people's {judges.MEASURE} stands in their place. People tell"
-        f" {told:,} of the pairs of runs apart (p < .05, each alone)."
+    told, opposite = int(rows["told"].iloc[0]), rows["opposite"]
+    yield "## LLM judges against people"
+    yield holds(
+        rows["tau"].idxmax() == "UMBRELA" and opposite[opposite > 0].index.tolist() == ["Llama binary, file 2"],
+        f"**Of seven files of LLM labels, GPT-4o's graded labels (UMBRELA) order the {rows['runs'].iloc[0]} runs of"
+        f" TREC DL 2021 most as people's labels do.** One of two files of the same Llama judge reverses"
+        f" {int(opposite.max())} pairs of runs, the other none: a judge is not one number.",
     )
+    found = {str(name): {"by labels": (100 * row["found"] / told,)} for name, row in rows.iterrows()}
+    title = "Differences between runs that LLM labels find"
+    axis = f"share of the {told:,} differences that people's labels show, in percent"
+    yield dots("study-judges", title, axis, {"Judge": found})
+    yield (
+        f"There are no answers here: people's {judges.MEASURE} stands in their place, and agreement with people says"
+        " nothing about answers. GPT-4o may have seen this collection. Runs whose passages people did not label, or a"
+        " later collection, could overturn this."
+    )
+
+
+def judged_by_people() -> Iterator[str]:
+    """Yield the table of LLM judges against people."""
+    rows = judges.table()
+    told = int(rows["told"].iloc[0])
+    yield f"**LLM judges.** People tell {told:,} pairs of runs apart (p < .05, each alone):"
     head = ["judge", "tau-b of the order", f"found, of {told:,}", "opposite", "not confirmed"]
     yield table(
         head,
@@ -434,17 +477,6 @@ def judging() -> Iterator[str]:
             (name, plain(row["tau"], 2), f"{row['found']:,.0f}", int(row["opposite"]), int(row["unconfirmed"]))
             for name, row in rows.iterrows()
         ],
-    )
-    opposite = rows["opposite"]
-    yield holds(
-        rows["tau"].idxmax() == "UMBRELA" and opposite[opposite > 0].index.tolist() == ["Llama binary, file 2"],
-        "**What it means.** GPT-4o's graded labels (UMBRELA) order these runs most as people do. One of two files of"
-        f" the same Llama judge turns round {int(opposite.max())} pairs, the other none: a judge is not one number.",
-    )
-    yield (
-        "**What it does not mean.** Agreement with people says nothing of answers. Only pooled passages are labelled."
-        " GPT-4o may have seen this collection. **What would overturn it.** Runs outside of the pool, a later"
-        " collection."
     )
 
 
@@ -454,22 +486,16 @@ def usefulness() -> Iterator[str]:
     leading = sum(max(rows, key=lambda name: rows[name][0]) == "informativeness" for rows in found.values())
     above = sum(rows["informativeness"][1] > 50 for rows in found.values())
     ranges = {name: [rows[name][0] for rows in found.values()] for name in ("informativeness", "support")}
-    yield "## Experts: what makes an answer useful"
-    yield (
-        f"**Data.** {len(rated)} of the {experts.ALL:,} answers of {link(experts.REPO)}, those in its smaller files,"
-        f" by {len(found)} systems; each expert rated the answer and its claims. Of two answers of a system, how often"
-        " does the more useful one have the higher value? Chance is 50."
-    )
+    yield "## What makes an answer useful"
     yield holds(
         leading >= 4 and above >= 4 and all(rows["support"][0] < rows["informativeness"][0] for rows in found.values()),
-        f"**Result.** Informativeness leads in {leading} of {len(found)} systems"
-        f" ({min(ranges['informativeness']):.0f} to {max(ranges['informativeness']):.0f} times in 100; above chance in"
-        f" {above}). Support by the cited source is lower in every one ({min(ranges['support']):.0f} to"
-        f" {max(ranges['support']):.0f}).",
-    )
-    yield (
-        "**What it does not mean.** One expert rates both, so one impression moves both, and four fifths of the answers"
-        " are not in. **What would overturn it.** The whole set; properties rated by somebody else."
+        "**How informative an answer is says more about its usefulness than support by its sources.** Each expert"
+        f" rated an answer and its claims: {len(rated)} of the {experts.ALL:,} answers of {link(experts.REPO)}, by"
+        f" {len(found)} systems. Of two answers of a system, informativeness points to the more useful one most often"
+        f" in {leading} systems ({min(ranges['informativeness']):.0f} to {max(ranges['informativeness']):.0f} times in"
+        f" 100; above chance, which is 50, in {above}). Support by the cited source is lower in every one"
+        f" ({min(ranges['support']):.0f} to {max(ranges['support']):.0f}). One expert rates both, so one impression"
+        " moves both, and four fifths of the answers are not in.",
     )
 
 
@@ -478,24 +504,50 @@ def gap() -> Iterator[str]:
     pairs = judged.pairs()
     yield "## LLM labels beside answers: not run" if not judged.RESULT.exists() else "## LLM labels beside answers"
     yield (
-        f"An LLM judge, a graded judge and eRAG over the {pairs:,} pairs that three retrievers found at top 5 for the"
-        f" 1,200 questions above: {3 * pairs:,} requests, about $3 at $0.15 and $0.60 a million tokens. One command"
-        " counts first, asks before it pays, goes on after a stop, and writes the labels and this table:"
+        f"An LLM judge, a graded judge and eRAG would label the {pairs:,} pairs that three retrievers found at top 5"
+        f" for the 1,200 questions above. This takes {3 * pairs:,} requests, about $3 at $0.15 and $0.60 a million"
+        " tokens. One command counts first, asks before it pays, goes on after a stop, and writes the labels and"
+        " this table:"
     )
     yield (
         "<!-- not run: it needs an endpoint -->\n```console\n"
         "$ make study-judged ENDPOINT=http://localhost:8000/v1 MODEL=my-model\n```"
     )
     yield judged.place()
+
+
+def further() -> Iterator[str]:
+    """Yield how to compare the labels and ratings of a set that is too large for these studies."""
+    yield "## A larger set"
     yield (
-        "**The best set in kind, not checked here**, because its files are too large for the copies that were looked"
-        " at: [MT-RAG](https://github.com/IBM/mt-rag-benchmark) at cc5b1d4 (Apache-2.0) has people's labels of"
-        " passages, five retrievers, nine LLMs and ratings of answers. Write the retrieved `contexts` of its"
-        " generation tasks as TREC runs, its ratings as `quality.csv` (`run`, `query_id`, `value`), and compare:"
+        "The best public set for labels beside answers is [MT-RAG](https://github.com/IBM/mt-rag-benchmark) at"
+        " cc5b1d4 (Apache-2.0). It has people's labels of passages, five retrievers, nine LLMs and ratings of answers,"
+        " but it is too large to be checked here. Write the `contexts` of its generation tasks as TREC runs, its"
+        " ratings as `quality.csv` (`run`, `query_id`, `value`), and compare:"
     )
     yield (
         "<!-- not run: not checked here -->\n```console\n"
         "$ git clone https://github.com/IBM/mt-rag-benchmark && git -C mt-rag-benchmark checkout cc5b1d4\n"
         "$ judgekit score --run elser.trec --run bm25.trec --qrels people.qrels -m nDCG@5 --per-query -o scores.csv\n"
         "$ judgekit compare --scores scores.csv --quality quality.csv --primary nDCG@5\n```"
+    )
+
+
+def method() -> Iterator[str]:
+    """Yield how pairs are counted and what the data are."""
+    repeated = [design.noise(corpus) for corpus in design.CORPORA]
+    yield "## Method"
+    yield (
+        "- Two runs are *comparable* if they return equally many passages and one list is a proper part of the other"
+        " (*nested*) on at most a tenth of the questions.\n"
+        "- Runs are *told apart* if a paired t test says so for the labels and for the answers: p < .05 by Holm over"
+        " the repository's pairs, over source documents where several questions come from one. Other pairs are too"
+        " close to tell. Pairs share runs, so their counts are no rates.\n"
+        f"- RAG design study: {len(design.answerable())} questions about {len(set(design.papers().values()))} papers,"
+        " five chunks each, a flat and three approximate indexes. A configuration that was run twice has other grades"
+        f" on {repeated[0]} and {repeated[1]} questions.\n"
+        f"- BioASQ: {link(bioasq.REPO)}, batches 1 and 2, questions with an exact answer; golden answers from"
+        f" {link(bioasq.GOLD)}. Later batches put answers into queries and are left out.\n"
+        f"- TREC DL 2021: {judges.labelled():,} pairs labelled by NIST and by all files of"
+        f" {link(judges.REPO)}."
     )

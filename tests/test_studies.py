@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -185,6 +186,18 @@ def test_a_figure_draws_each_count_to_scale(tmp_path: Path, monkeypatch: pytest.
     assert "<text" in drawn
     assert ">0</text>" in drawn
     assert ">3</text>" in drawn
+
+
+def test_a_figure_draws_each_number_on_its_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "_static").mkdir()
+    monkeypatch.setattr(page, "DOCS", tmp_path)
+    page.dots("dots", "A", "points", {"one": {"top 5": {"by labels": (5, 0, 10)}}})
+    drawn = (tmp_path / "_static" / "dots.svg").read_text()
+    (ends,) = re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)" y1="([\d.]+)" y2="\3" stroke="#0b62a8"', drawn)
+    assert float(ends[1]) - float(ends[0]) == pytest.approx(300, abs=0.1), "from 0 to 10, the whole axis"
+    assert f'<circle cx="{(float(ends[0]) + float(ends[1])) / 2:.1f}"' in drawn
+    assert ">points</text>" in drawn
+    assert "by answers" not in drawn
 
 
 def test_numbers_are_shown_with_their_interval() -> None:
