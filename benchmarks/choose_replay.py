@@ -50,7 +50,9 @@ def screened(setting: Setting, seed: int, rules: RaceRules) -> tuple[int, int, b
     A guard of questions is answered for all runs. If labels follow it, the best by labels stay, and every run whose
     guard answers lie over a standard error above the best of these.
     """
-    quality, scores = setting.answers.to_numpy(np.float64).T, setting.labels["recall"].to_numpy(np.float64).T
+    # The studies list the runs of answers and of labels in different orders.
+    recall = setting.labels["recall"].reindex_like(setting.answers)
+    quality, scores = setting.answers.to_numpy(np.float64).T, recall.to_numpy(np.float64).T
     runs, questions = quality.shape
     order = random_order(questions, seed)
     answers, labels = quality[:, order.places], np.nan_to_num(scores[:, order.places])
