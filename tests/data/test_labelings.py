@@ -114,6 +114,14 @@ def test_keys_are_found_whatever_their_bits(known: list[int], others: list[int])
         assert among[found[found >= 0]].tolist() == [key for key in asked if key in known]
 
 
+@pytest.mark.parametrize(
+    ("scale", "least"),
+    [("binary", 1), ("grades:3", 1), ("grades:3:2", 2), ("means:5:2", 2), ("unit", 0.5), ("signed", 0)],
+)
+def test_a_label_is_relevant_from_the_declared_one_or_the_middle_of_the_scale(scale: str, least: float) -> None:
+    assert Scale.parse(scale).threshold == least
+
+
 def test_labels_are_found_by_pair_and_counted_in_steps_of_their_scale() -> None:
     rows = [("q", f"d{i:02}", i / 20, "ok") for i in range(21)]
     shown = Labeling("x", Scale("unit"), table(*rows, ("p", "d", None, "failed")))

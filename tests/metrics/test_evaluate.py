@@ -136,6 +136,8 @@ SIGNED = "not defined on signed labels"
         ("signed", "NumRet(rel=0.5)", SIGNED),
         ("signed", "P@2", -0.25),
         ("signed", "Success@2", 0),
+        ("signed", "Success@1", -0.5),
+        *(("signed", measure, SIGNED) for measure in ("ERR", "RBP", "AP(rel=0.1)", "R(rel=0.1)@2")),
         ("signed", "nDCG", 0),
         ("grades:3", "ERR(prob=label)", "labels as probabilities"),
         ("grades:3", "ERR(max=2)", "cannot hold the labels up to 3"),
