@@ -135,8 +135,11 @@ async def _answer(probe: _Probe) -> Check:
     seconds = time.perf_counter() - begun
     if isinstance(reply, str):
         return Check(name, "no", reply)
-    remarks = [f"{old} is sent as {new}" for old, new in probe.quirks.swapped.items()]
-    remarks += [f"{param} is left out" for param in sorted(probe.quirks.dropped)]
+    remarks: list[str] = []
+    for old, new in probe.quirks.swapped.items():
+        remarks.append(f"{old} is sent as {new}")
+    for param in sorted(probe.quirks.dropped):
+        remarks.append(f"{param} is left out")
     if reply.usage is None:
         remarks.append("it reports no tokens, so that costs stay unknown")
     if proves_thinking(reply, parse_json(reply.raw)):

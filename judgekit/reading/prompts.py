@@ -171,7 +171,9 @@ def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str =
         return "\n\n".join([f"<passage>\n{neutral(render(doc, fields))}\n</passage>" for doc in docs])
 
     def shown(doc: Doc, name: str) -> str:
-        return neutral(render(doc, fields) if name == "doc" else doc.column(name.removeprefix("doc.")))
+        if name == "doc":
+            return neutral(render(doc, fields))
+        return neutral(doc.column(name.removeprefix("doc.")))
 
     def filled(doc: Doc) -> str:
         return IN_PASSAGE.sub(lambda name: shown(doc, name[1]), template)
@@ -181,6 +183,7 @@ def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str =
 
 def prompt_folder() -> Path:
     """Return the folder of the shipped prompts: inside the installed package, else the checkout's own."""
+    # A wheel carries them as judgekit/prompts; the editable install of a checkout has them beside the package.
     package = Path(__file__).resolve().parent.parent
     inside = package / "prompts"
     return inside if inside.is_dir() else package.parent / "prompts"

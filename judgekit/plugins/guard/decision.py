@@ -128,6 +128,7 @@ def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
 
 def _clears(gap: float, added: float, spread: float, n: int) -> bool:
     """Return whether n queries show that a mean is so far from a limit, as often as is planned."""
+    # The bounds hold one unseen query at its best or worst: it counts for less, the more queries there are.
     error = math.sqrt((spread**2 + added**2 / n) / n)
     reach = float(stdtrit(n, 1 - _ALPHA)) * error + float(ndtri(_PLANNED)) * spread / math.sqrt(n)
     return gap - added / (n + 1) > reach

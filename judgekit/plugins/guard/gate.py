@@ -127,6 +127,7 @@ def guard(
         StoppedError: the endpoint ended it; what was paid for is in the store.
     """
     gate = gate or Gate()
+    # A folder holds several runs, and its labels were made for these: a gate could not tell what is meant.
     for version in (base, new):
         if isinstance(version, str | Path) and is_results_folder(Path(version)):
             raise UsageError(

@@ -1,5 +1,6 @@
 """Can a labeler be fooled: known answers for a keyword mock, an oracle and a hash, and a planted effect."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,9 @@ def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path)
     material = read(finished / "out")
     drawn = gullibility.draw(material)
     assert len(drawn) == 20
-    assert not set(material.pairs) & set(drawn), "each passage is one of other questions"
+    for seed in range(5):
+        of_others = gullibility.draw(replace(material, seed=seed))
+        assert not set(material.pairs) & set(of_others), "each passage is one of other questions"
     assert {query_id for query_id, _ in drawn} == set(material.queries)
     assert drawn == gullibility.draw(material)
 
