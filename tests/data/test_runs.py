@@ -133,3 +133,8 @@ def test_many_docs_keep_their_rows_apart() -> None:
     assert len(set(run.ranked_keys.tolist())) == count
     with pytest.raises(DataError, match="lists doc 'document-000070' twice for query 'q0'"):
         Run("big", [*(f"q{i % 7}" for i in range(count)), "q0"], [*docs, docs[70]], np.zeros(count + 1))
+
+
+@pytest.mark.parametrize(("ties", "first"), [(Ties.DOC_DESC, "a"), (Ties.DOC_ASC, "a"), (Ties.DOC_DESC_32, "b")])
+def test_scores_that_32_bits_do_not_tell_apart_are_tied_for_who_compares_them_so(ties: Ties, first: str) -> None:
+    assert Run("run", ["q", "q"], ["a", "b"], [1 + 1e-12, 1.0], ties=ties).top("q", 1)[0] == first

@@ -13,6 +13,7 @@ from judgekit.data.tables import SCORES
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import Mean, evaluate
 from judgekit.metrics.evaluation import incomparable
+from judgekit.metrics.measures import Measure
 from tests.metrics.material import labeling_of, run_of, scored_run
 
 
@@ -56,6 +57,9 @@ def test_what_counts_documents_does_not_compare_runs_that_share_few_of_them() ->
     found = evaluate(runs, [labeling], "R@2 RR P@2 R(unit=evidence)@2", docs=docs)
     (warning,) = found.warnings
     assert warning.startswith("a and b share 0% of their documents, so R@2 cannot compare them:")
+    for name in ("AP", "DCG", "F1", "P", "R", "RBP", "Rprec", "SetF", "SetP", "SetR", "nDCG"):
+        assert incomparable(runs, Measure(name)), name
+    assert not any(incomparable(runs, Measure(name)) for name in ("RR", "Success", "nDCG(unit=evidence)"))
     assert warning.endswith("The same holds for P@2.")
     assert [bool(incomparable(runs, measure)) for measure in found.measures] == [True, False, True, False]
 
