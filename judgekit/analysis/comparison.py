@@ -279,7 +279,7 @@ class _Comparing:
         both = quality, scores
         self.kinds = _named_by("by", self.rules.by, self.background.kinds, both) or {}
         self.groups = _named_by("groups", self.rules.groups, self.background.groups, both)
-        return scores, at_every_depth(quality, scores, self._depths, whole=False)
+        return scores, at_every_depth(quality, scores, self._depths)
 
     def _without_unanswerable(self, scores: pd.DataFrame, quality: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return both tables without the questions that nothing answers, and note how many there are."""

@@ -366,16 +366,11 @@ class Inputs:
         return found
 
 
-def at_every_depth(
-    quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None, *, whole: bool
-) -> pd.DataFrame:
-    """Return quality that does not say of which depth it is at each depth that the measures look at."""
-    # That is so if it is about runs as wholes, as what trec_eval prints, or if no measure has a cutoff: else it stays
-    # as it is.
-    wanted = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k})
-    if "depth" in quality.columns or (wanted and (len(wanted) == 1 or not whole)):
+def at_every_depth(quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None) -> pd.DataFrame:
+    """Return quality that does not say of which depth it is as that of whole runs, where no measure has a cutoff."""
+    if "depth" in quality.columns or depths or any(map(cutoff_of, scores["measure"].unique())):
         return quality
-    return pd.concat([quality.assign(depth=depth) for depth in wanted or [WHOLE_RUN]], ignore_index=True)
+    return quality.assign(depth=WHOLE_RUN)
 
 
 def outcome_of(evaluation: Evaluation) -> pd.DataFrame:

@@ -336,7 +336,7 @@ def compare(
         typer.Option(
             "--scores",
             metavar="[NAME=]FILE",
-            help="Score table with values per query, or the output of trec_eval or ir_measures; repeat."
+            help="Score table with values per query; repeat."
             " With --people, the results folder of a run. Without --quality, any tool's table with a row for each"
             " answer and a column for each metric, of the run NAME; name the outcome's column with --outcome.",
         ),
@@ -345,8 +345,7 @@ def compare(
         list[Path] | None,
         typer.Option(
             "--quality",
-            help="Quality table with query_id, value and, if there are several, run, depth, model, metric, or the"
-            " output of trec_eval or ir_measures; repeat.",
+            help="Quality table with query_id, value and, if there are several, run, depth, model, metric; repeat.",
         ),
     ] = None,
     people: Annotated[
@@ -432,8 +431,8 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
 
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
-    from judgekit.data.files import other_form, read_table
-    from judgekit.data.tables import RATINGS, SCORES
+    from judgekit.data.files import read_table
+    from judgekit.data.tables import SCORES
 
     tables = []
     for labeling, file in map(split_named, scores):
@@ -444,7 +443,7 @@ def _of_tables(scores: list[str], quality: list[Path], rules: Rules, outcome: De
     rated = []
     for path in quality:
         table = read_ratings(path, outcome=outcome, notes=left_out)
-        rated.append(at_every_depth(table, scored, None, whole=other_form(RATINGS, path) is not None))
+        rated.append(at_every_depth(table, scored, None))
     return _Given(scored, pd.concat(rated, ignore_index=True), rules, outcome, left_out=left_out)
 
 

@@ -2,17 +2,13 @@
 
 Whatever is written can be read back unchanged: ids such as ``007``, ``NA`` or ``1e5`` stay strings, floats keep all
 their digits, NaN is an empty cell.
-
-Values per run, measure and query as other tools print them are read as scores or as quality: the output of trec_eval
-(``measure query value``, with ``-q`` or without) and of ir_measures (``measure value``, ``query measure value``).
 """
 
 from __future__ import annotations
 
 import csv
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,10 +20,10 @@ from judgekit.data.fields import TABULAR
 from judgekit.data.forms import form_named, forms, records
 from judgekit.data.forms.delimited import CSV, delimiter_of
 from judgekit.data.outputs import as_cell, of_cell
-from judgekit.data.records import as_number, kind_of, parquet_file
-from judgekit.data.sources import opened, stem
+from judgekit.data.records import kind_of, parquet_file
+from judgekit.data.sources import opened
 from judgekit.data.streams import head, lines, open_atomic, parquet_parts, read_bytes
-from judgekit.data.tables import ALL, ANSWERS, QUALITY, RATED, SCHEMA_VERSION, SCORES, Table
+from judgekit.data.tables import ANSWERS, RATED, SCHEMA_VERSION, Table
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import form_of
 
@@ -50,8 +46,8 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
 
     Args:
         table: what the file should hold, e.g. ``judgekit.data.tables.SCORES``.
-        path: CSV, TSV, JSON lines, a JSON array (plain or packed), a Parquet file or a folder of Parquet parts, or what
-            other tools print (`other_form`); ``csv(query_id=qid, value=stars):FILE`` names your own columns.
+        path: CSV, TSV, JSON lines, a JSON array (plain or packed), a Parquet file or a folder of Parquet parts;
+            ``csv(query_id=qid, value=stars):FILE`` names your own columns. Answers also in nested forms.
         numbered: give the rows of a text file their lines as index, named ``line``.
 
     Raises:
@@ -60,10 +56,11 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
     """
     import pandas as pd
 
-    other = other_form(table, path)
-    if other is not None:
-        return table.check(other, path)
     spec, text = form_of(path)
+    if table.name == ANSWERS.name and (spec.name == "auto" or (spec.name in forms() and form_named(spec.name).nested)):
+        nested = _nested_answers(path)
+        if nested is not None:
+            return table.check(nested, path)
     path = Path(text)
     own = {**table.columns, **table.optional}
     options = CSV.options if spec.name == "auto" else form_named(spec.name).options
@@ -216,49 +213,7 @@ def _write_parquet(frames: Iterable[pd.DataFrame], path: str | Path) -> None:
             writer.write_table(chunk.replace_schema_metadata(schema.metadata))
 
 
-_EXPECTED: Final = "values by measure and query"
-LAYOUTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "trec_eval": ("measure", "query_id", "value"),
-    "ir_measures": ("query_id", "measure", "value"),
-    "means": ("measure", "value"),
-}
-"""The columns of what other tools print."""
-_COUNTS: Final = ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
-_NAMES: Final = {"map": "AP", "ndcg": "nDCG", "recip_rank": "RR", "bpref": "Bpref", "gm_map": "gm_map"}
-_CUT: Final = {"P": "P", "recall": "R", "ndcg_cut": "nDCG", "map_cut": "AP", "success": "Success"}
-_MEASURE: Final = re.compile(r".+@\d+$|(?:" + "|".join([*_NAMES, *(f"{name}_" for name in _CUT)]) + ")", re.ASCII)
-_CUT_OFF: Final = 60_000
-"""Bytes of a beginning from which its last line may be cut off."""
-
-
-def _spelled(measure: str) -> str:
-    """Return trec_eval's name of a measure as this program spells it: ``nDCG@10`` for ``ndcg_cut_10``."""
-    match = re.fullmatch(r"([A-Za-z_]+?)_(\d+)", measure)
-    if match and match[1] in _CUT:
-        return f"{_CUT[match[1]]}@{match[2]}"
-    return _NAMES.get(measure, measure)
-
-
-def other_form(table: Table, source: str | Path) -> pd.DataFrame | None:
-    """Return what a file of another form holds of a table: scores, quality or answers; None if it is a table itself."""
-    spec, text = form_of(source)
-    if table.name == ANSWERS.name and (spec.name == "auto" or (spec.name in forms() and form_named(spec.name).nested)):
-        return _answers(source)
-    path = Path(text)
-    if table.name not in (SCORES.name, QUALITY.name) or spec.name not in ("auto", *LAYOUTS) or not path.is_file():
-        return None
-    layout = spec.name
-    if layout == "auto":
-        layout = _layout(path)
-    if not layout:
-        return None
-    frame = _values(path, LAYOUTS[layout])
-    if table.name == QUALITY.name:
-        return frame.rename(columns={"measure": "metric"})
-    return frame.assign(labeling="scores")
-
-
-def _answers(source: str | Path) -> pd.DataFrame | None:
+def _nested_answers(source: str | Path) -> pd.DataFrame | None:
     """Return the answers of a nested form, each a text or a number (0 is one), "" where there is none."""
     import pandas as pd
 
@@ -275,63 +230,3 @@ def _answers(source: str | Path) -> pd.DataFrame | None:
         rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})
     further = [name for name in ("run", *RATED) if any(name in row for row in rows)]
     return pd.DataFrame(rows, columns=["query_id", "answer", *further])
-
-
-def _layout(path: Path) -> str:
-    """Return which tool printed a file, by its first lines; "" if none did."""
-    start = head(path, _EXPECTED)
-    texts = start.decode(errors="replace").splitlines()
-    if len(start) > _CUT_OFF:
-        texts.pop()
-    rows = [words for words in map(str.split, texts) if words and words[0] not in _COUNTS]
-    if not rows or len(rows[0]) not in (2, 3):
-        return ""
-    width = len(rows[0])
-    for row in rows:
-        if len(row) != width or not math.isfinite(as_number(row[-1])):
-            return ""
-
-    def likely(name: str) -> tuple[bool, int]:
-        """Return more for a layout whose column of measures looks like measures, or holds fewer different words."""
-        words = {row[LAYOUTS[name].index("measure")] for row in rows}
-        return all(map(_MEASURE.match, words)), -len(words)
-
-    # "measure query value" and "query measure value" look alike: the column that reads like measures decides, then
-    # the one with fewer different words, for there are more queries than measures.
-    fitting = []
-    for name, layout in LAYOUTS.items():
-        # A measure is a word, with @ and a number perhaps; the mean over queries is called all.
-        at = layout.index("measure")
-        if len(layout) == width and not any(row[at] == ALL or math.isfinite(as_number(row[at])) for row in rows):
-            fitting.append(name)
-    if len(fitting) == 2 and likely("trec_eval") == likely("ir_measures"):
-        have = " or ".join(f"{name} ({' '.join(LAYOUTS[name])})" for name in fitting)
-        raise DataError(f"may be of the form {have}: put one in front of its name, {fitting[0]}:{path.name}", path)
-    return max(fitting, key=likely, default="")
-
-
-def _values(path: Path, layout: tuple[str, ...]) -> pd.DataFrame:
-    """Return run, query, measure and value of each line; where a file does not name its run, its own name does."""
-    import pandas as pd
-
-    rows: list[dict[str, Any]] = []
-    run = stem(path)
-    for line in lines(path, _EXPECTED):
-        words = line.text.split()
-        # trec_eval names the run behind the values of its queries, so that it is put into the rows at the end.
-        if words[:1] == ["runid"]:
-            run = words[-1]
-            continue
-        if not words or words[0] in _COUNTS:
-            continue
-        if len(words) != len(layout):
-            reason = f"has {len(words)} columns, expected {' '.join(layout)}: {line.text[:80]!r}"
-            raise DataError(reason, path, line.number)
-        row: dict[str, Any] = {"query_id": ALL, **dict(zip(layout, words, strict=True))}
-        value = as_number(row["value"])
-        if not math.isfinite(value):
-            raise DataError(f"the value {row['value']!r} is not a finite number", path, line.number)
-        rows.append({**row, "measure": _spelled(row["measure"]), "value": value})
-    if not rows:
-        raise DataError("holds no values of measures", path)
-    return pd.DataFrame(rows).assign(run=run)

@@ -376,7 +376,6 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("JSON by column", read_queries, b'{"question": ["a", "b"], "answer": ["x", "y"], "contexts": [["c"], ["d"]]}', 1, "'question' holds a whole column"),
     ("JSON by column as pandas writes it", read_run, b'{"query_id": {"0": "a"}, "doc_id": {"0": "b"}, "score": {"0": 1}}', 1, "'query_id' holds a whole column"),
     ("an answer that is a list", partial(read_table, ANSWERS), lines({**RAGAS[0], "response": ["a"]}), 1, "the answer must be a text, not a list"),
-    ("scores of two kinds", partial(read_table, SCORES), b"a b 0.5\n", None, "may be of the form trec_eval (measure query_id value) or ir_measures"),
     ("a TREC run for scores", partial(read_table, SCORES), b"q1 Q0 d1 1 0.5 t\n", 1, "begins with"),
     ("TREC qrels for scores", partial(read_table, SCORES), b"q1 0 d1 1\n", 1, "begins with"),
     ("a grade beyond whole floats", read_qrels, b"q1 0 d1 1\nq1 0 d2 99999999999999999999\n", 2, "1e+20 is too large for a grade"),
@@ -484,11 +483,6 @@ SCORED: dict[str, tuple[bytes, list[list[object]]]] = {
         lines({"labeling": "a", "run": "r", "measure": "P@5", "query_id": "t1", "value": "0.5"}),
         [VALUE],
     ),
-    "trec_eval": (b"runid all r\nnum_ret all 9\nP_5 t1 0.5\nmap all 1\n", [VALUE, ["r", "AP", "all", 1.0]]),
-    "trec_eval of one query": (b"P_5\tt1\t0.5\nmap\tt1\t1\n", [["data", *VALUE[1:]], ["data", "AP", "t1", 1.0]]),
-    "ir_measures": (b"t1\tP@5\t0.5\nt2\tP@5\t1\n", [["data", *VALUE[1:]], ["data", "P@5", "t2", 1.0]]),
-    "fewer measures than topics": (b"t1 a 0.5\nt2 a 1\n", [["data", "a", "t1", 0.5], ["data", "a", "t2", 1.0]]),
-    "means": (b"P@5\t0.5\n", [["data", "P@5", "all", 0.5]]),
 }
 HELD: dict[str, tuple[Callable[[Path], object], bytes, object]] = {
     **{f"run, {form}": (pairs_of_run, content, RUN) for form, content in RUNS.items()},
