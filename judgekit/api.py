@@ -52,10 +52,10 @@ def label(
             or a labeler, ``Longest(least=3)``.
         queries: a file, a DataFrame ``query_id, text, answers``, `Query` objects, dictionaries with these keys, or a
             dictionary of ids to texts, to such dictionaries or to `Query` objects.
-        docs: likewise, ``doc_id, text, title``; or a look-up of `Doc` with ``get()``.
+        docs: likewise, ``doc_id, text, title``.
         runs: a dictionary of names to runs, a list of files or `Run` objects, or one run: a file, a DataFrame
-            ``query_id, doc_id, score``, a `Run`, ``{query_id: {doc_id: score}}`` (pytrec_eval), rows of ir_measures,
-            or a run of ranx.
+            ``query_id, doc_id, score``, a `Run`, ``{query_id: {doc_id: score}}`` (pytrec_eval), or rows of
+            ir_measures.
         depth: how many documents per run and query are pooled.
         endpoints: the LLM, or several that the spelling names.
         name: of the labeling; the canonical spelling by default.
@@ -154,7 +154,7 @@ def score(
         runs: as for `label`.
         labelings: a dictionary of names to labelings, a list of files or `Labeling` objects, or one labeling: a TREC
             qrels file, a DataFrame ``query_id, doc_id, relevance``, a `Labeling`, ``{query_id: {doc_id: relevance}}``
-            (pytrec_eval), rows of ir_measures, or qrels of ranx.
+            (pytrec_eval), or rows of ir_measures.
         measures: spellings, e.g. ``"nDCG@10 P(rel=2)@5 AP"`` or a list of them, of `Measure` or of ir_measures' own;
             also of measures declared by `measure`, or in a file: ``"mine.py:FirstGood@5"``.
         scales: scale of a table or file by its name, e.g. ``{"judge": "grades:3"}``; whole numbers without one are

@@ -36,7 +36,6 @@ from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.files import read_table
-from judgekit.data.frames import framed
 from judgekit.data.tables import ALL, SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
@@ -476,7 +475,7 @@ def _named_by(
 
 def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:
     """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
-    parts: Sequence[Any] = [framed(part) for part in (given if isinstance(given, list | tuple) else [given])]
+    parts: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
     odd = [type(each).__name__ for each in parts if not isinstance(each, str | Path | pd.DataFrame)]
     if odd or not parts:
         expected = f"{name} must be a table, a file or the result of judgekit.score, or several"

@@ -16,7 +16,6 @@ import pandas as pd
 from judgekit.data.fields import QUERY
 from judgekit.data.forms import records
 from judgekit.data.forms.entry import hashed
-from judgekit.data.frames import framed
 from judgekit.data.records import NULLS, READABLE, as_number
 from judgekit.data.sources import stem
 from judgekit.errors import DataError, UsageError, not_among
@@ -115,7 +114,7 @@ def _joined(tables: Mapping[str, str | Path | pd.DataFrame]) -> pd.DataFrame:
                 place = f"{path}, line {record.line}"
                 rows.append({**record.fields, _PLACE: place, _TABLE: name or stem(path)})
         else:
-            for number, cells in enumerate(framed(source).rename(columns=str).to_dict("records"), 1):
+            for number, cells in enumerate(source.rename(columns=str).to_dict("records"), 1):
                 rows.append({**cells, _PLACE: f"row {number}", _TABLE: name or "run"})
     if not rows:
         raise DataError(f"the table holds no rows; expected {_EXPECTED}")

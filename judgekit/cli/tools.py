@@ -147,43 +147,39 @@ def trust(
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write; .jsonl for docs and queries.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write.")],
     kind: Annotated[
         str | None,
-        typer.Option(help="run, qrels, docs or queries (default: by the ending of OUT: .run, .trec or .qrels)."),
+        typer.Option(help="run or qrels (default: by the ending of OUT: .run, .trec or .qrels)."),
     ] = None,
     min_grade: Annotated[
         float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
 ) -> None:
-    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file; docs and queries to JSON lines.
+    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file.
 
     Examples:
         judgekit convert bm25.csv bm25.trec
         judgekit convert judge.qrels binary.qrels --scale unit --min-grade 0.5
-        judgekit convert 'texts(cut=2000):handbook' passages.jsonl --kind docs
     """
     from judgekit.data.checks import contradictions
     from judgekit.data.sources import stem
     from judgekit.data.trec import convert as convert_data, kind_of
 
     note_read(Path(split_form(source)[1]))
-    device = _new_file(out)
+    _new_file(out)
     written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
     if kind_of(out, kind) == "run":
         note(*contradictions({stem(split_form(source)[1]): source}))
-    # On /dev/stdout the sentence would end up in the data.
-    say(f"{written}: {out}", err=device)
+    say(f"{written}: {out}")
 
 
-def _new_file(out: Path) -> bool:
-    """Refuse a file that exists; return whether it is a device such as /dev/stdout."""
+def _new_file(out: Path) -> None:
+    """Refuse a file that exists."""
     check_outputs(out)
-    device = Path("/dev") in out.parents
-    if out.is_file() and not device:
+    if out.exists():
         raise UsageError(f"{out} already exists: choose another name, or delete it first")
-    return device
 
 
 cache = group(
@@ -263,12 +259,12 @@ def export(out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz co
     """
     from judgekit.store.maintenance import export_store
 
-    device = _new_file(out)
+    _new_file(out)
     with opened_store(readonly=True) as store:
         count = export_store(store, out)
         if lost := store.count() - count:
             note(f"{lost:,} damaged replies are left out; `judgekit cache verify` names them")
-    say(f"{count:,} replies: {out}", err=device)
+    say(f"{count:,} replies: {out}")
 
 
 @cache.command("import")

@@ -41,7 +41,7 @@ class Declaration(NamedTuple):
         names: of their fields.
         many: what several of them are called.
         expected: what a file of them may be, for error messages.
-        bare: the columns of a file without a header, by their number: topics, MS MARCO's and DPR's collections, ….
+        bare: the columns of a file without a header, by their number: MS MARCO's queries and collections, ….
         number: the key of the number of a pair, where they are pairs of query and doc.
         trec: the columns of TREC's files.
         beir: the file in a BEIR folder.
@@ -81,7 +81,7 @@ DECLARED: Final = {
             "messages": ("messages",),
         },
         "queries",
-        f"query records ({READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, ragas or deepeval)",
+        f"query records ({READABLE}; or files of BEIR, KILT, DPR/FiD, ragas or deepeval)",
         bare=(("query_id", "text"),),
         beir="queries.jsonl",
         one="query",
@@ -126,9 +126,8 @@ DECLARED: Final = {
     "run": Declaration(
         {**_PAIR, "score": ("score", "sim", "similarity"), "rank": ("rank",)},
         "runs",
-        "a TREC run (query Q0 doc rank score tag), or a run as CSV, TSV, Parquet, MS MARCO TSV, JSON {query: {doc:"
+        "a TREC run (query Q0 doc rank score tag), or a run as CSV, TSV, Parquet, JSON {query: {doc:"
         " score}}, or in a file of DPR/FiD, KILT, ragas or deepeval",
-        bare=(("query_id", "doc_id", "score"),),
         number="score",
         trec=("query_id", "", "doc_id", "rank", "score", ""),
         needs=(("query",), ("doc",), ("score", "rank")),
@@ -139,7 +138,6 @@ DECLARED: Final = {
         "judgments",
         "a TREC qrels file (query 0 doc relevance), or qrels as CSV, TSV, Parquet, JSON {query: {doc: relevance}},"
         " or in a file of BEIR, KILT, ragas or deepeval",
-        bare=(("query_id", "doc_id", "relevance"),),
         number="relevance",
         trec=("query_id", "iteration", "doc_id", "relevance"),
         beir="qrels/{split}.tsv",

@@ -15,15 +15,13 @@ from typing import Any, Final, TypeGuard, TypeVar
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-from pandas.api.types import is_numeric_dtype
 
 from judgekit.data.checks import contradictions
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query, record_of
 from judgekit.data.fields import DECLARED, DOC, QUERY, Source, docs_of, queries_of, rows_of
 from judgekit.data.forms import inside, nested_form, telling
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, read_queries
+from judgekit.data.readers import DiskDocs, read_docs, read_queries
 from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
 from judgekit.data.sources import stem
@@ -38,22 +36,22 @@ AsRuns = Run | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
 AsLabelings = Labeling | str | Path | Mapping[str, Any] | Iterable[Any]
 
 _QUERIES: Final = (
-    "queries must be a file, a DataFrame (query_id, text, answers), jk.Query objects, dictionaries with these keys, or"
-    " a dictionary of query ids to texts, to such dictionaries or to jk.Query objects"
+    "queries must be a file, a pandas DataFrame (query_id, text, answers), jk.Query objects, dictionaries with these"
+    " keys, or a dictionary of query ids to texts, to such dictionaries or to jk.Query objects"
 )
 _DOCS: Final = (
-    "docs must be a file, a DataFrame (doc_id, text, title), jk.Doc objects, dictionaries with these keys, a dictionary"
-    " of doc ids to texts, to such dictionaries or to jk.Doc objects, or your own object with get(ids)"
+    "docs must be a file, a pandas DataFrame (doc_id, text, title), jk.Doc objects, dictionaries with these keys, or a"
+    " dictionary of doc ids to texts, to such dictionaries or to jk.Doc objects"
 )
 _ONE_RUN: Final = (
-    "a run must be a file, a DataFrame (query_id, doc_id, score), a jk.Run, a dictionary {query_id: {doc_id: score}},"
-    " dictionaries or objects with query_id, doc_id and score (as those of ir_measures), or a run of ranx"
+    "a run must be a file, a pandas DataFrame (query_id, doc_id, score), a jk.Run, a dictionary"
+    " {query_id: {doc_id: score}}, or dictionaries or objects with query_id, doc_id and score (as those of ir_measures)"
 )
 _RUNS: Final = f"runs must be a dictionary of names to runs, a list of files or jk.Run objects, or one run; {_ONE_RUN}"
 _ONE_LABELING: Final = (
-    "a labeling must be a TREC qrels file, a DataFrame (query_id, doc_id, relevance), a jk.Labeling, a dictionary"
-    " {query_id: {doc_id: relevance}}, dictionaries or objects with query_id, doc_id and relevance (as those of"
-    " ir_measures), or qrels of ranx"
+    "a labeling must be a TREC qrels file, a pandas DataFrame (query_id, doc_id, relevance), a jk.Labeling, a"
+    " dictionary {query_id: {doc_id: relevance}}, or dictionaries or objects with query_id, doc_id and relevance (as"
+    " those of ir_measures)"
 )
 _LABELINGS: Final = (
     "labelings must be a dictionary of names to labelings, a list of files or jk.Labeling objects, or one labeling; "
@@ -68,41 +66,17 @@ def as_queries(source: AsQueries) -> Queries:
     if isinstance(source, dict) and source and all(isinstance(q, Query) and q.query_id == i for i, q in source.items()):
         return source
     origin = Source(None, "frame", QUERY, "query")
-    return queries_of(*_inside(origin, _records(framed(source), origin, _QUERIES), "query"))
+    return queries_of(*_inside(origin, _records(source, origin, _QUERIES), "query"))
 
 
 def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
-    """Return docs from any form that people hold them in (see the message of the error); a look-up stays as it is."""
+    """Return docs from any form that people hold them in (see the message of the error); a collection stays itself."""
     if _are_files(source):
         return read_docs(source, index=index)
-    if isinstance(source, MemoryDocs | DiskDocs | GivenDocs):
+    if isinstance(source, MemoryDocs | DiskDocs):
         return source
-    held = framed(source)
-    if not isinstance(held, pd.DataFrame | Mapping) and callable(getattr(held, "get", None)):
-        return GivenDocs(held)
     origin = Source(None, "frame", DOC, "doc")
-    return docs_of(*_inside(origin, _records(held, origin, _DOCS), "doc"))
-
-
-def framed(source: Any) -> Any:
-    """Return what speaks Arrow's PyCapsule interface (polars, pyarrow, duckdb, …) as a table of pandas."""
-    if isinstance(source, pd.DataFrame | pd.Series) or not hasattr(source, "__arrow_c_stream__"):
-        return source
-    table = pa.table(source)
-    # Arrow turns views into objects of pandas, but not lists of views, which are the lists of polars.
-    plain = pa.schema([column.with_type(_without_views(column.type)) for column in table.schema])
-    return table.cast(plain).to_pandas()
-
-
-def _without_views(kind: pa.DataType) -> pa.DataType:
-    """Return an Arrow type whose texts, also those in lists and structs, are not views."""
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.large_list(_without_views(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
-    return kind
+    return docs_of(*_inside(origin, _records(source, origin, _DOCS), "doc"))
 
 
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
@@ -201,31 +175,16 @@ def _plain(value: object) -> object:
 
 def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, str | None]]:
     """Yield runs or labelings, each with its name where a dictionary names it."""
-
-    def named(item: object) -> bool:
-        """Return whether something has a name of its own; tables, which are held alone, are refused in lists."""
-        return isinstance(item, kind | str | Path) or hasattr(item, "to_dict")
-
-    source = framed(source)
     if isinstance(source, Mapping) and not _by_query(source):
         for name, held in source.items():
             if not isinstance(name, str):
                 raise _unknown(expected, source)
-            yield framed(held), name
-        return
-    if isinstance(source, Mapping) or named(source):
+            yield held, name
+    elif isinstance(source, list | tuple) and source and all(isinstance(item, kind | str | Path) for item in source):
+        for item in source:
+            yield item, None
+    else:
         yield source, None
-        return
-    if not isinstance(source, Iterable) or isinstance(source, bytes):
-        raise _unknown(expected, source)
-    items = list(source)
-    if not any(map(named, items)):
-        yield items, None
-        return
-    for item in items:
-        if isinstance(item, pd.DataFrame) or not named(item):
-            raise UsageError(f"{expected}; got {_kind(items)}, where {_kind(item)} has no name")
-        yield item, None
 
 
 def _by_query(source: Mapping[Any, Any]) -> bool:
@@ -271,8 +230,6 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
     value = DECLARED[kind].number
     origin = Source(None, "frame", DECLARED[kind].names, whose)
     own = ["query_id", "doc_id", value]
-    if not isinstance(source, pd.DataFrame) and hasattr(source, "to_dict"):
-        source = source.to_dict()
     if isinstance(source, Mapping):
         rows: list[tuple[Any, Any, Any]] = []
         for query_id, docs in source.items():
@@ -292,13 +249,11 @@ def _rows(source: Any, kind: str, expected: str, whose: str) -> pd.DataFrame:
             raise _unknown(expected, [{}])
     if frame.empty:
         raise DataError(f"{whose}: expected rows with {', '.join(own)}, got none")
-    # PyTerrier counts the documents in ``docid`` and has their ids in ``docno``.
-    every = {name: name for name in frame.columns}
-    texts = {name: name for name in every if name in own or not is_numeric_dtype(frame[name])}
+    columns = DataRecord(1, {name: name for name in frame.columns})
     renamed = {}
     for key, name in zip(("query", "doc", value), own, strict=True):
-        given = origin.find(DataRecord(1, texts), key) or origin.find(DataRecord(1, every), key)
-        if given is not None and given != name:
+        given = origin.find(columns, key)
+        if given is not None:
             renamed[given] = name
     return frame.rename(columns=renamed)
 

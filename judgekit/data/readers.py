@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc, MemoryDocs, Queries, Query, record_of, unknown_doc
-from judgekit.data.fields import DECLARED, DOC, Source, doc_of, docs_of, queries_of, same_text
+from judgekit.data.fields import DECLARED, Source, doc_of, docs_of, queries_of, same_text
 from judgekit.data.folders import files_of, size_of
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import Located, contents, located, opened
 from judgekit.data.streams import open_atomic, packing, temporary
 from judgekit.data.trec import read_qrels
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError
 
 Files = str | Path | Sequence[str | Path]
 
@@ -252,55 +252,3 @@ def _build(source: Source, records: Iterable[DataRecord], folder: Path, name: st
         return partial.replace(folder / f"{name}-{partial.stat().st_size}.idx")
     finally:
         partial.unlink(missing_ok=True)
-
-
-class GivenDocs:
-    """The user's own collection: what it returns for ids is checked, and every problem says which doc it is about.
-
-    Attributes:
-        source: an object with ``get(ids)``. It returns docs in the order asked for, or by id:
-            each a `Doc`, a text, or a dictionary with ``text`` and perhaps ``title``.
-    """
-
-    def __init__(self, source: Any) -> None:
-        """Wrap a look-up."""
-        self._source = source
-
-    def get(self, doc_ids: Sequence[str]) -> list[Doc]:
-        """Return the documents in the order asked for."""
-        try:
-            held = self._source.get(list(doc_ids))
-            if isinstance(held, Mapping):
-                held = [held[doc_id] for doc_id in doc_ids]
-        except KeyError as error:
-            raise unknown_doc(error.args[0]) from None
-        docs = [held]
-        if isinstance(held, Iterable) and not isinstance(held, str):
-            docs = list(held)
-        if len(docs) != len(doc_ids):
-            raise UsageError(f"get(ids) of your docs returned {len(docs)} docs for {len(doc_ids)} ids")
-        return [*map(self._doc, doc_ids, docs)]
-
-    def _doc(self, doc_id: str, held: Any) -> Doc:
-        if held is None:
-            raise DataError(f"get(ids) of your docs returned None for doc {doc_id!r}, so the collection lacks it")
-        doc = held
-        if isinstance(held, str):
-            doc = Doc(doc_id, held)
-        elif isinstance(held, Mapping):
-            origin = Source(None, "frame", {**DOC, "id": ("doc_id",)}, "doc")
-            _, doc = doc_of(origin, DataRecord(1, {"doc_id": doc_id, **held}))
-        if not isinstance(doc, Doc) or doc.doc_id != doc_id:
-            raise UsageError(f"get(ids) of your docs returned {held!r:.80} where doc {doc_id!r} was asked for")
-        return doc
-
-    def __contains__(self, doc_id: object) -> bool:
-        if hasattr(self._source, "__contains__"):
-            return doc_id in self._source
-        try:
-            return bool(self.get([str(doc_id)]))
-        except DataError:
-            return False
-
-    def __len__(self) -> int:
-        return len(self._source) if hasattr(self._source, "__len__") else 0

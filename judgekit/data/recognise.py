@@ -24,7 +24,7 @@ from judgekit.data.forms import (
 from judgekit.data.forms.delimited import TREC, PlainQuotes
 from judgekit.data.forms.texts import FOLDER
 from judgekit.data.records import DataRecord, as_number
-from judgekit.data.sources import located, opened
+from judgekit.data.sources import NoHeader, located, opened
 from judgekit.data.streams import Beginning
 from judgekit.data.tables import ANSWERS, RATED, RATERS
 from judgekit.errors import DataError, JudgekitError, UsageError, not_among
@@ -166,6 +166,8 @@ def _held(source: str | Path, content: Recognised) -> tuple[tuple[str, ...], str
         try:
             if content.named.keys() <= declared.names.keys() and _holds(source, content, kind):
                 held.append(kind)
+        except NoHeader as error:
+            return (), _reason(error)
         except JudgekitError as error:
             # What is wrong with a column matters where the file has columns of that kind at all.
             if not problem and any({*names}.intersection(content.fields) for names in declared.names.values()):

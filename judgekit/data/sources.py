@@ -100,8 +100,6 @@ class _Layout(NamedTuple):
     names: Names
     table: TextTable | None = None
     """How the cells of a text file stand."""
-    guessed: bool = False
-    """Whether nobody names its columns."""
 
 
 def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
@@ -131,23 +129,34 @@ def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
         header = tuple(name.strip() for name in str(spec.options["header"]).split(","))
         return _Layout(form, names, table._replace(columns=header))
     cells = beginning.row.split(delimiter)
-    if guessed := _without_header(path, kind, names, cells, form.name):
-        return _Layout(form, names, table._replace(columns=guessed), guessed=True)
+    if bare := _without_header(path, kind, names, cells, form.name):
+        return _Layout(form, names, table._replace(columns=bare))
     return _Layout(form, names, table._replace(columns=cells, header=True))
 
 
+class NoHeader(DataError):
+    """Rows of three cells, of which nobody says what the number is."""
+
+
 def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], syntax: str) -> tuple[str, ...]:
-    """Return the columns of a TSV (of runs and qrels also CSV) file without a header line; () if it has one."""
+    """Return the columns of a TSV file of queries, docs or answers without a header line; () if it has one."""
     declared = DECLARED[kind]
-    columns = next((columns for columns in declared.bare if len(columns) == len(cells)), ())
-    if not columns or (syntax == "csv" and not declared.number):
-        return ()
     cells = [cell.strip().strip('"') for cell in cells]
     for known in (names, *(other.names for other in DECLARED.values())):
         if {*cells} & {*chain(*known.values())}:
             return ()
+    # A third column of numbers may be ranks, scores or grades. Ranks that are read as scores turn each list
+    # upside down, and nobody would see it.
+    if len(cells) == 3 and math.isfinite(as_number(cells[2])):
+        number = declared.number or "score"
+        raise NoHeader(
+            f"has no header: name its columns, {syntax}(header='query_id,doc_id,{number}'):{path} (or rank, score or"
+            " relevance, as it may be)",
+            path,
+            1,
+        )
     # A header with names that nobody knows ("topic_no,para,bm25_score") would become a row of the run.
-    if declared.number and not math.isfinite(as_number(cells[2])):
+    if declared.number and len(cells) == 3:
         query, doc, number = cells
         form = f"{syntax}(query={query},doc={doc},{declared.number}={number}):{path}"
         raise DataError(
@@ -156,7 +165,9 @@ def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], s
             path,
             1,
         )
-    return columns
+    if syntax == "csv":
+        return ()
+    return next((columns for columns in declared.bare if len(columns) == len(cells)), ())
 
 
 def opened(source: str | Path, kind: str) -> tuple[Source, Iterator[DataRecord]]:
@@ -211,10 +222,10 @@ def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
     """Return the query, doc and number of each row of a run or of qrels, column by column where that can be done."""
     path, spec = place
-    rows, guessed = None, False
+    rows = None
     if spec.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in dict(spec.params):
         layout = _layout(path, spec, kind)
-        table, guessed = layout.table, layout.guessed
+        table = layout.table
         columns: Sequence[str] = ()
         if table is not None:
             columns = table.columns
@@ -238,8 +249,6 @@ def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
         rows = pairs_by_record(place, kind)
     if not len(rows.values) and not may_be_empty:
         raise DataError(f"is empty; expected {DECLARED[kind].expected}", path)
-    if guessed and kind == "run":
-        return _in_order_of_rank(rows, path)
     return rows
 
 
@@ -248,22 +257,3 @@ def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | 
     origin, records = contents(place, kind)
     queries, docs, values = rows_of(origin, records, DECLARED[kind].number, problem)
     return Pairs(run_lengths(strings(queries)), strings(docs), np.array(values, np.float64))
-
-
-def _in_order_of_rank(rows: Pairs, path: Path) -> Pairs:
-    """Take the third column of a run without a header for ranks where it counts 1, 2, 3, … in each query."""
-    starts, values = rows.queries.bounds, rows.values
-    lengths = np.diff(starts)
-    counted = np.arange(len(values)) - np.repeat(starts[:-1], lengths) + 1
-    if (values == counted).all():
-        return rows._replace(values=-values)
-    # A run that is sorted by document has its ranks in any order. Read as scores they would turn each list upside down,
-    # and nobody would see it. Ranks that count downwards are scores: the best document has the largest.
-    by_value = np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
-    downwards = np.repeat(lengths, lengths) + 1 - counted
-    if (values[by_value] == counted).all() and not (values == downwards).all():
-        forms = "tsv(header='query_id,doc_id,rank'): or tsv(header='query_id,doc_id,score'):"
-        raise DataError(
-            f"has no header, and its third column may be ranks or scores: write {forms} in front of the path", path
-        )
-    return rows

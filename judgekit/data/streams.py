@@ -256,15 +256,11 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-_DESCRIPTORS: Final = {"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/1": 1, "/dev/fd/2": 2}
-"""The files that are open already, by their names."""
-
-
 @contextmanager
 def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that appears under its name only once it is whole."""
     # They go to a hidden file beside it, flushed and renamed at the end; an exception leaves an older file as it was. A
-    # link is followed, a device or pipe written directly.
+    # link is followed.
     target = Path(path)
     check_outputs(target)
     try:
@@ -273,12 +269,9 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
             target = target.resolve()
         if target.is_dir():
             raise DataError("is a folder: name a file to write", path)
-        # Of what is open already its place is kept: a shell may have redirected it to a file that holds more.
-        already = _DESCRIPTORS.get(str(path))
-        if already is not None or (target.exists() and not target.is_file()):
-            with target.open("wb") if already is None else os.fdopen(os.dup(already), "wb") as stream:
-                yield stream
-            return
+        # A rename would put a file in the place of /dev/stdout or /dev/null, where the user may do so.
+        if target.exists() and not target.is_file():
+            raise DataError("is a pipe or a device: name a file to write", path)
         partial = temporary(target)
         try:
             with partial.open("xb") as stream:

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 _KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
 """What a file is, by the ending of its name."""
-_HOLDS: Final = {"run": "a run"}
-_LINES: Final = ("docs", "queries")
-"""Kinds of data that are written as JSON lines."""
 _NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bz2", ".zst", ".xz")
 
 
@@ -261,15 +258,12 @@ def kind_of(out: str | Path, kind: str | None = None) -> str:
     ending = Path(Path(out).name.removesuffix(".gz")).suffix
     kind = kind or _KINDS.get(ending)
     if kind is None:
-        raise UsageError(f"{out}: name OUT .run or .qrels, or choose --kind run, qrels, docs or queries")
-    known = ("docs", "qrels", "queries", "run")
-    if kind not in known:
-        raise UsageError(not_among("kind of data", kind, known))
+        raise UsageError(f"{out}: name OUT .run or .qrels, or choose --kind run or qrels")
+    if kind not in ("run", "qrels"):
+        raise UsageError(not_among("kind of data", kind, ("qrels", "run")))
     if str(out) == "-":
         raise UsageError("OUT must be a file: convert does not write to standard output")
-    if kind in _LINES and ending != ".jsonl" and Path("/dev") not in Path(out).parents:
-        raise UsageError(f"{out}: {kind} are written as JSON lines: name OUT .jsonl")
-    if kind not in _LINES and ending in _NO_TREC:
+    if ending in _NO_TREC:
         raise UsageError(f"{out}: convert writes TREC files: name OUT .run or .qrels")
     return kind
 
@@ -282,13 +276,12 @@ def convert(
     min_grade: float | None = None,
     scale: str | None = None,
 ) -> str:
-    """Write a run or qrels of any form as a TREC file, docs or queries as JSON lines.
+    """Write a run or qrels of any form as a TREC file.
 
     Args:
         source: the file, or ``FORM:FILE`` where content does not tell the form.
         out: the file to write; compressed if its name ends in ``.gz``.
-        kind: ``run``, ``qrels``, ``docs`` or ``queries``; by default what the name of ``out`` says (``.run`` and
-            ``.trec``, or ``.qrels``).
+        kind: ``run`` or ``qrels``; by default what the name of ``out`` says (``.run`` and ``.trec``, or ``.qrels``).
         min_grade: qrels: 1 for labels of at least this much, 0 for the others.
         scale: qrels: what the numbers mean, where there are decimals.
 
@@ -298,20 +291,9 @@ def convert(
     Raises:
         DataError, UsageError: the file cannot be read, or not be written so.
     """
-    from judgekit.data import readers  # which imports this module
-
-    kind = kind_of(out, kind)
-    if kind != "qrels" and (min_grade is not None or scale is not None):
-        raise UsageError(f"--min-grade and --scale are about qrels, and OUT holds {_HOLDS.get(kind, kind)}")
-    if kind == "docs":
-        docs = readers.read_docs(source)
-        readers.write_docs(docs, out)
-        return f"{len(docs):,} docs"
-    if kind == "queries":
-        queries = readers.read_queries(source)
-        readers.write_queries(queries, out)
-        return f"{len(queries):,} queries"
-    if kind == "run":
+    if kind_of(out, kind) == "run":
+        if min_grade is not None or scale is not None:
+            raise UsageError("--min-grade and --scale are about qrels, and OUT holds a run")
         run = read_run(source)
         write_run(run, out)
         return f"a run of {len(run):,} rows"

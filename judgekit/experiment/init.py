@@ -218,8 +218,8 @@ class _Survey:
         else:
             file.named, file.unfit = any(path in self.files.named for path in texts), True
             file.why = (
-                f"not used: no run names one of the {len(texts):,} text files by its path. Cut into passages they are"
-                f" texts(cut=2000):{file.source}"
+                f"not used: no run names one of the {len(texts):,} text files by its path. If your retriever cuts"
+                " them into passages, give these as docs"
             )
         self.files.all.append(file)
 
@@ -452,8 +452,9 @@ def _long(file: Input, docs: Docs) -> str:
     if file.content.form is not FOLDER or not isinstance(docs, Iterable):
         return ""
     long = sum(len(doc.text) > _LONG for doc in docs)
-    cut = f"texts(cut=2000):{file.source} cuts them into passages, to retrieve from"
-    return f", {long:,} of them longer than {_LONG:,} characters ({cut})" if long else ""
+    if not long:
+        return ""
+    return f", {long:,} of them longer than {_LONG:,} characters (retrieve passages of them instead)"
 
 
 def _of_split(file: Input, queries: Queries, ids: set[str]) -> Queries:

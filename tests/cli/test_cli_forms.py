@@ -4,8 +4,6 @@
 import gzip
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -47,32 +45,6 @@ def test_convert_says_what_it_wrote_and_replaces_nothing_in_silence(judgekit, fo
     assert "q1 0 d1 1\n" in (folder / "beir.trec").read_text()
 
 
-def test_convert_cuts_a_folder_of_texts_into_passages_to_retrieve_from(judgekit, folder):
-    (folder / "wiki").mkdir()
-    (folder / "wiki" / "long.md").write_text("# Long\n\n" + "\n\n".join(f"part {i} " + "x " * 99 for i in range(9)))
-    said = judgekit("convert", "texts(cut=500):wiki", "passages.jsonl", "--kind", "docs", code=0)
-    passages = [json.loads(line) for line in (folder / "passages.jsonl").read_text().splitlines()]
-    assert said.out == f"{len(passages)} docs: passages.jsonl\n"
-    assert [doc["doc_id"] for doc in passages] == [f"long.md#{i}" for i in range(1, len(passages) + 1)]
-    assert passages[1]["page_id"] == "long.md"
-    assert judgekit("convert", "queries.jsonl", "q.jsonl", "--kind", "queries", code=0).out == "6 queries: q.jsonl\n"
-    assert "docs are written as JSON lines" in judgekit("convert", "wiki", "x.trec", "--kind", "docs", code=2).err
-    refused = judgekit("convert", "wiki", "x.jsonl", "--kind", "docs", "--scale", "unit", code=2)
-    assert "--min-grade and --scale are about qrels, and OUT holds docs" in refused.err
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/stdout")
-def test_convert_writes_to_standard_output_where_that_has_a_name(folder):
-    (folder / "run.csv").write_text("query_id,doc_id,score\nq1,d1,1\n")
-    command = [sys.executable, "-m", "judgekit", "convert", "run.csv", "/dev/stdout", "--kind", "run"]
-    with (folder / "taken").open("wb") as file:
-        subprocess.run(command, cwd=folder, check=True, stdout=file)
-    piped = subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
-    assert (folder / "taken").read_bytes() == piped
-    assert piped.split()[:3] == [b"q1", b"Q0", b"d1"]
-    assert len(piped.splitlines()) == 1, "what it wrote is said elsewhere than among the data"
-
-
 def test_chunks_writes_no_json_lines_under_the_name_of_a_table(judgekit):
     said = judgekit("chunks", "pages.jsonl", "docs.jsonl", "-o", "out.csv", code=2)
     assert "--out out.csv: documents are written as JSON lines" in said.err
@@ -105,7 +77,6 @@ def examples(folder: Path, beir: Path) -> Path:
         "gold.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\n",
         "expected.json": '[{"query": "who?", "documents": ["d1", "d2"], "grades": [2, 1]}]',
         "ragas.jsonl": '{"user_input": "who?", "retrieved_contexts": ["Ann"], "response": "Ann", "reference": "Ann"}\n',
-        "topics.txt": "<top>\n<num> Number: q1\n<title> who?\n</top>\n",
         "topics.tsv": "q1\twho?\nq2\twhat?\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }

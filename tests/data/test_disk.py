@@ -3,17 +3,14 @@
 import gzip
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-import judgekit as jk
 from judgekit.data import readers
 from judgekit.data.documents import Doc, MemoryDocs
-from judgekit.data.frames import as_docs
-from judgekit.data.readers import DiskDocs, GivenDocs, read_docs, write_docs
-from judgekit.errors import DataError, UsageError
+from judgekit.data.readers import DiskDocs, read_docs, write_docs
+from judgekit.errors import DataError
 
 FOUND = [Doc(f"d{i}", f"text {i}", f"title {i}") for i in range(50)]
 
@@ -110,30 +107,3 @@ def test_a_nested_form_is_unpacked_with_each_doc_once(tmp_path: Path) -> None:
     (tmp_path / "dpr.jsonl").write_text(entry % (1, "2") + entry % (2, "1"))
     with pytest.raises(DataError, match=r"line 2: ctxs\[1\]: doc '1' has a different title or text than before"):
         read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
-
-
-def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
-    known = {"d1": "a text", "d2": {"text": "b", "title": "B"}, "d3": Doc("d3", "c")}
-    mine = SimpleNamespace(get=lambda ids: [known[i] for i in ids])
-    docs = as_docs(mine)
-    assert docs.get(["d3", "d1", "d2"]) == [Doc("d3", "c"), Doc("d1", "a text"), Doc("d2", "b", "B")]
-    assert ("d1" in docs, "d9" in docs) == (True, False)
-    with pytest.raises(DataError, match="missing from the collection, first 'd9'"):
-        jk.label("containment", queries={"q1": "x"}, docs=mine, runs={"q1": {"d9": 1.0}})
-
-
-@pytest.mark.parametrize(
-    ("look_up", "error", "reason"),
-    [
-        (lambda ids: [], UsageError, "returned 0 docs for 1 ids"),
-        (lambda ids: [5], UsageError, "returned 5 where doc 'd1' was asked for"),
-        (lambda ids: [Doc("d2", "x")], UsageError, "where doc 'd1' was asked for"),
-        (lambda ids: {}, DataError, "doc 'd1' is not in the collection"),
-        (lambda ids: None, DataError, "returned None for doc 'd1'"),
-        (dict.fromkeys, DataError, "returned None for doc 'd1'"),
-        (lambda ids: [{"title": "no text"}], DataError, "lacks the field 'text'"),
-    ],
-)
-def test_what_a_look_up_returns_is_checked(look_up: object, error: type[Exception], reason: str) -> None:
-    with pytest.raises(error, match=reason):
-        GivenDocs(SimpleNamespace(get=look_up)).get(["d1"])

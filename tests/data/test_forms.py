@@ -73,8 +73,6 @@ RUNS: dict[str, bytes] = {
     "CSV": b"query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq2,d2,0.5\n",
     "CSV with more columns": b"rank,docid,qid,score,text\n1,d1,q1,2,a b\n2,d2,q1,1,\n1,d2,q2,0.5,c\n",
     "TSV": b"qid\tdocno\tscore\r\nq1\td1\t2\r\nq1\td2\t1\r\nq2\td2\t.5\r\n",
-    "TSV without a header": b"q1\td1\t2\nq1\td2\t1\nq2\td2\t0.5\n",
-    "CSV without a header": b'q1,d1,"2"\nq1,d2,1\nq2,d2,0.5\n',
     "JSON by query": json.dumps(BY_QUERY).encode(),
     "JSON lines": lines(*({"query_id": q, "doc_id": d, "score": s} for (q, d), s in RUN.items())),
     "DPR": lines(
@@ -85,7 +83,6 @@ RUNS: dict[str, bytes] = {
 
 
 RANKED: dict[str, bytes] = {
-    "MS MARCO TSV": b"q1\td1\t1\nq1\td2\t2\nq2\td2\t1\n",
     "CSV with ranks": b"query_id,doc_id,rank\nq1,d1,1\nq1,d2,2\nq2,d2,1\n",
     "KILT guesses": lines(
         {"id": "q1", "input": "?", "output": [{"answer": "x", "provenance": [{"wikipedia_id": "d1"}, {"wikipedia_id": "d2"}, {"wikipedia_id": "d1"}]}]},
@@ -94,22 +91,22 @@ RANKED: dict[str, bytes] = {
 }  # fmt: skip
 
 
-def test_ranks_and_scores_that_look_alike_have_to_be_told(tmp_path: Path) -> None:
+def test_numbers_without_a_name_are_neither_ranks_nor_scores_nor_grades(tmp_path: Path) -> None:
     path = put(tmp_path, b"q1\td1\t2\nq1\td2\t1\nq1\td3\t3\n")
-    with pytest.raises(DataError, match="may be ranks or scores: write "):
-        read_run(path)
+    for read, number in ((read_run, "score"), (read_qrels, "relevance"), (read_docs, "score")):
+        with pytest.raises(
+            DataError, match=rf"has no header: name its columns, tsv\(header='query_id,doc_id,{number}'"
+        ):
+            read(path)
     assert read_run(f"tsv(header='query_id,doc_id,rank'):{path}").top("q1") == ["d2", "d1", "d3"]
     assert read_run(f"tsv(header='query_id,doc_id,score'):{path}").top("q1") == ["d3", "d1", "d2"]
-    scores = put(tmp_path, b"q1\td1\t3\nq1\td2\t2\nq1\td3\t1\n", "scores")
-    assert read_run(scores).top("q1") == ["d1", "d2", "d3"]
-    rising = put(tmp_path, b"q1\td1\t0.5\nq1\td2\t1\nq1\td3\t2\n", "rising")
-    assert read_run(rising).top("q1") == ["d3", "d2", "d1"], "ranks count 1, 2, 3, and these do not"
+    assert recognise(path).kinds == ()
+    assert "has no header" in recognise(path).why
 
 
 JUDGED: dict[str, bytes] = {
     "TREC": b"q1 0 d1 2\nq1 0 d2 0\nq2 0 d2 1\n",
     "BEIR": b"query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td2\t1\n",
-    "TSV without a header": b"q1\td1\t2\nq1\td2\t0\nq2\td2\t1\n",
     "CSV": b"qid,docid,label\nq1,d1,2\nq1,d2,0\nq2,d2,1\n",
     "JSON by query, indented": json.dumps(GRADES, indent=1).encode(),
     "JSON lines": lines(*({"query_id": q, "doc_id": d, "relevance": int(r)} for (q, d), r in QRELS.items())),
@@ -139,30 +136,9 @@ ASKED: dict[str, bytes] = {
     "KILT": KILT,
 }
 
-TOPICS = b"""
-<top>
-<num> Number: q1
-<title> who wrote it?
-
-<desc> Description:
-Say who
-wrote it.
-</top>
-
-<top>
-<num>q2</num>
-<title>who read it?</title>
-</top>
-"""
-
-
-def test_topics_have_further_fields(tmp_path: Path) -> None:
-    assert read_queries(put(tmp_path, TOPICS))["q1"].columns["desc"] == "Say who wrote it."
-    assert read_queries(put(tmp_path, b"<top>\n<num>1\n<title>Topic: Number: 5\n</top>"))["1"].text == "Number: 5"
-
 
 def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> None:
-    path = put(tmp_path, RANKED["MS MARCO TSV"])
+    path = put(tmp_path, b"1\tone text\n")
     assert read_docs(put(tmp_path, b"1\tone text\n2\tanother\n", "two")).get(["2"]) == [Doc("2", "another")]
     assert read_docs(put(tmp_path, b"1\tone text\tA\n", "three")).get(["1"]) == [Doc("1", "one text", "A")]
     with pytest.raises(UsageError, match=r"unknown data format 'xml'.*beir, csv, dict, dpr,"):
@@ -177,7 +153,6 @@ NODES = [
 ]
 LATER = [{"node": {"id_": text[3:], "text_resource": {"text": text}}, "score": None} for text in FOUND]
 HAYSTACK = [{"id": text[3:], "content": text, "meta": {}, "score": 0.1} for text in FOUND]
-ANSWERED = {"type": "GeneratedAnswer", "init_parameters": {"data": "Ann did", "query": "who?", "documents": HAYSTACK}}
 RETRIEVED: dict[str, list[dict[str, Any]]] = {
     "LangGraph": [{"question": "who?", "documents": DOCUMENTS, "generation": "Ann did"}],
     "LangChain's chain": [{"input": "who?", "context": DOCUMENTS, "answer": "Ann did"}],
@@ -185,15 +160,10 @@ RETRIEVED: dict[str, list[dict[str, Any]]] = {
     "LangChain with scores": [{"question": "who?", "documents": [[DOCUMENTS[0], 0.1], [DOCUMENTS[1], 0.2]], "answer": "Ann did"}],
     "texts": [{"question": "who?", "documents": [*FOUND], "answer": "Ann did"}],
     "LlamaIndex": [{"query": "who?", "response": "Ann did", "source_nodes": NODES}],
-    "LlamaIndex, its response": [{"query": "who?", "response": {"response": "Ann did", "source_nodes": LATER}}],
-    "Haystack": [{"query": "who?", "retriever": {"documents": HAYSTACK}, "llm": {"replies": ["Ann did"]}}],
-    "Haystack, a chat": [{"query": "who?", "documents": HAYSTACK, "replies": [{"role": "assistant", "content": [{"text": "Ann did"}]}]}],
-    "Haystack, an answer": [{"answer_builder": {"answers": [ANSWERED]}}],
+    "LlamaIndex since 0.12": [{"query": "who?", "response": "Ann did", "source_nodes": LATER}],
+    "Haystack": [{"query": "who?", "documents": HAYSTACK, "answer": "Ann did"}],
 }  # fmt: skip
-RESPONSE = SimpleNamespace(
-    response="Ann did",
-    source_nodes=[SimpleNamespace(node=SimpleNamespace(id_=text[3:], text=text), score=1.0) for text in FOUND],
-)
+NODE_OBJECTS = [SimpleNamespace(node=SimpleNamespace(id_=text[3:], text=text), score=1.0) for text in FOUND]
 OBJECTS = {
     "LangChain": [
         {
@@ -202,7 +172,7 @@ OBJECTS = {
             "answer": "Ann did",
         }
     ],
-    "LlamaIndex": [{"query": "who?", "response": RESPONSE}],
+    "LlamaIndex": [{"query": "who?", "response": "Ann did", "source_nodes": NODE_OBJECTS}],
     "Haystack": [{"query": "who?", "documents": [SimpleNamespace(**fields) for fields in HAYSTACK]}],
 }
 
@@ -369,8 +339,6 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("ragas, a context", read_docs, lines({**RAGAS[0], "retrieved_contexts": [5]}), 1, "ctxs[0]: 'text' must be a string"),
     ("ragas as CSV", read_docs, b"question,contexts,answer\nx,\"['a', b]\",y\n", 2, "begins with \"[\" but is not a JSON list"),
     ("ragas as CSV, an array of numpy", read_docs, b"question,contexts,answer\nx,\"['a' 'b']\",y\n", 2, "begins with \"[\" but is not a JSON list"),
-    ("topics, no end", read_queries, b"<top>\n<num> 1\n<title> a\n", 1, "this topic has no end"),
-    ("topics, text outside", read_queries, b"<top>\n<num> 1\n<title> a\n</top>\nmore\n", 5, "stands outside a topic"),
     ("a run for queries", read_queries, RUNS["JSON by query"], None, "is of the form 'dict', which holds no queries; expected query records"),
     ("TSV, quotes over rows", read_queries, b'1\t"a\n2\tb"\n3\tc\n', 1, "ends 1 lines below, but each of these lines looks like a row"),
     ("JSON by column", read_queries, b'{"question": ["a", "b"], "answer": ["x", "y"], "contexts": [["c"], ["d"]]}', 1, "'question' holds a whole column"),
@@ -462,7 +430,7 @@ def test_measures_of_trec_eval_have_our_names_and_are_of_the_labeling_scores(tmp
 def test_the_first_line_decides_between_commas_and_semicolons(tmp_path: Path) -> None:
     queries = put(tmp_path, b'query_id;text;answers\nq1;"who; and when?";Ann\nq2;a, b;\n')
     assert answers_of(queries) == {"q1": ("who; and when?", ("Ann",)), "q2": ("a, b", ())}
-    assert pairs_of_run(put(tmp_path, b"q1;d1;2\nq1;d2;1\nq2;d2;.5\n")) == RUN
+    assert pairs_of_run(put(tmp_path, b"query_id;doc_id;score\nq1;d1;2\nq1;d2;1\nq2;d2;.5\n")) == RUN
     table = put(tmp_path, b'query_id;value;note\nq1;0.5;a,b\nq2;1;"x;y"\n')
     assert read_table(RATINGS, table)["note"].tolist() == ["a,b", "x;y"]
     assert pairs_of_run(put(tmp_path, b"query_id,doc_id,score\nq1;x,d1,2\n")) == {("q1;x", "d1"): 2.0}
@@ -490,7 +458,6 @@ HELD: dict[str, tuple[Callable[[Path], object], bytes, object]] = {
     **{f"qrels, {form}": (pairs_of_qrels, content, QRELS) for form, content in JUDGED.items()},
     **{f"queries, {form}": (answers_of, content, ANSWERS_OF) for form, content in ASKED.items()},
     **{f"queries, {name}": (answers_of, pack(ASKED["BEIR"]), ANSWERS_OF) for name, pack in PACKED.items()},
-    "topics": (answers_of, TOPICS, UNANSWERED),
     "topics as TSV": (answers_of, b"q1\twho wrote it?\nq2\twho read it?\n", UNANSWERED),
     "docs": (lambda path: len(read_docs(path, memory_limit=0)), b"doc_id\ttext\ttitle\n1\ta\tb\n2\tc\td\n", 2),
     "ragas": (lambda path: len(read_docs(path)), lines({**RAGAS[0], "reference_contexts": ["by Ann", "more"]}), 3),
@@ -584,16 +551,9 @@ def test_a_folder_of_texts_is_docs_by_their_paths(tmp_path: Path) -> None:
         ("c.txt", ""),
         ("towns/arlen_town.md", "The *bridge*"),
     ]
-    assert [docs[0].text, docs[1].text] == ["Borvik\n\nMill & market", "# plain"]
-    long = "\n\n".join(f"paragraph {i} " + "word " * 20 for i in range(9))
-    put(tmp_path, long.encode(), "pages/long.md")
-    cut = [doc for doc in read_docs(f"texts(cut=300):{tmp_path / 'pages'}") if doc.page_id == "long.md"]
-    assert [doc.doc_id for doc in cut] == [f"long.md#{i}" for i in range(1, len(cut) + 1)]
-    assert max(len(doc.text) for doc in cut) <= 300
-    assert "".join(doc.text for doc in cut) == long.strip()
-    assert all(doc.text == long.strip()[doc.start : doc.end] for doc in cut)
-    with pytest.raises(UsageError, match="cut=5: expected the most characters of a passage, at least 200"):
-        read_docs(f"texts(cut=5):{tmp_path / 'pages'}")
+    assert [docs[0].text, docs[1].text] == ["Borvik
+
+Mill & market", "# plain"]
 
 
 def test_a_sheet_of_excel_is_read_as_csv_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

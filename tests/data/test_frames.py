@@ -23,16 +23,6 @@ QUERIES = {"007": Query("007", "who?", ("Ann", "A. B.")), "NA": Query("NA", "wha
 DOCS = [Doc("d1", "one", "A", "p1"), Doc("d2", "")]
 
 
-class Capsule:
-    """A table that says nothing of itself but how Arrow reads it, as those of polars and duckdb do."""
-
-    def __init__(self, **columns: list[object]) -> None:
-        self.table = pa.table(columns)
-
-    def __arrow_c_stream__(self, schema: object = None) -> object:
-        return self.table.__arrow_c_stream__(schema)
-
-
 GenericQuery = namedtuple("GenericQuery", "query_id text")  # as ir_datasets holds one
 
 
@@ -43,20 +33,11 @@ def query_table(answers: object, none: object) -> pd.DataFrame:
 
 ANSWERS = ["Ann", "A. B."]
 ARROW = {"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [ANSWERS, None]}
-VIEWS = pa.table(ARROW).cast(
-    pa.schema(
-        [("query_id", pa.string_view()), ("text", pa.string_view()), ("answers", pa.large_list(pa.string_view()))]
-    )
-)
-"""As polars holds texts and lists."""
 QUERY_FORMS: list[Any] = [
     *(query_table(some, no) for some in (ANSWERS, tuple(ANSWERS), np.array(ANSWERS, object)) for no in ([], None)),
     *(query_table(ANSWERS, no) for no in (np.nan, pd.NA)),
     query_table(ANSWERS, []).rename(columns={"query_id": "id", "text": "question"}).set_index(np.array(["x", "y"])),
     pa.table(ARROW).to_pandas(types_mapper=pd.ArrowDtype),
-    pa.table(ARROW),
-    Capsule(**ARROW),
-    VIEWS,
     list(QUERIES.values()),
     [{"query_id": "007", "text": "who?", "answers": ANSWERS}, GenericQuery("NA", "what?")],
     [QUERIES["007"], {"id": "NA", "question": "what?"}],
@@ -64,7 +45,6 @@ QUERY_FORMS: list[Any] = [
 ]
 DOC_FORMS: list[Any] = [
     pd.DataFrame({"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]}),
-    Capsule(doc_id=["d1", "d2"], text=["one", ""], title=["A", None], page_id=["p1", None]),
     iter(DOCS),
     [{"doc_id": "d1", "text": "one", "title": "A", "page_id": "p1"}, {"docid": "d2", "contents": ""}],
     {"d1": {"text": "one", "title": "A", "page_id": "p1"}, "d2": ""},
@@ -125,16 +105,6 @@ BM25 = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.5}}
 GOLD = {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}
 
 
-class Ranx:
-    """Holds a run or qrels as ranx does."""
-
-    def __init__(self, content: dict[str, dict[str, Any]], name: str | None = None) -> None:
-        self.content, self.name = content, name
-
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        return self.content
-
-
 def rows(content: dict[str, dict[str, Any]], kind: Any) -> list[Any]:
     return [kind(q, d, value) for q, docs in content.items() for d, value in docs.items()]
 
@@ -143,21 +113,12 @@ def table(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
     return pd.DataFrame(rows(content, lambda *row: row), columns=["query_id", "doc_id", value])
 
 
-def pyterrier(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
-    frame = table(content, value).set_axis(["qid", "docno", "label" if value == "relevance" else value], axis=1)
-    return frame.assign(docid=range(len(frame)), query="?")
-
-
 def forms(content: dict[str, dict[str, Any]], value: str, kind: Any) -> dict[str, Any]:
     return {
         "DataFrame": table(content, value),
-        "Arrow": Capsule(**table(content, value).to_dict("list")),
         "pytrec_eval": content,
-        "ranx": Ranx(content),
         "ir_measures": rows(content, kind),
         "dictionaries": table(content, value).to_dict("records"),
-        "PyTerrier": pyterrier(content, value),
-        "PyTerrier's rows": pyterrier(content, value).drop(columns="docid").to_dict("records"),
     }
 
 
@@ -178,10 +139,10 @@ def test_a_run_comes_in_any_form_with_a_name_and_without(form: str) -> None:
         pd.testing.assert_frame_equal(run.frame(), expected, check_dtype=False)
 
 
-def test_runs_come_as_a_list_of_files_of_runs_and_of_what_has_a_name(tmp_path: Path) -> None:
+def test_runs_come_as_a_list_of_files_and_of_runs(tmp_path: Path) -> None:
     (tmp_path / "dense.trec.gz").write_text("q1 Q0 d1 1 1.0 tag\n")
-    given = [tmp_path / "dense.trec.gz", RUNS["Run"], Ranx(BM25, "ranx")]
-    assert [run.name for run in as_runs(given)] == ["dense", "run", "ranx"]
+    given = [tmp_path / "dense.trec.gz", RUNS["Run"]]
+    assert [run.name for run in as_runs(given)] == ["dense", "run"]
     assert [run.name for run in as_runs(tmp_path / "dense.trec.gz")] == ["dense"]
     found = as_runs({"a": BM25, "b": {"q1": {}, "q2": {"d1": 1}}, "c": RUNS["Run"], "d": str(given[0])})
     assert [run.name for run in found] == ["a", "b", "c", "d"]
@@ -241,7 +202,7 @@ NEITHER: dict[Callable[[Any], object], tuple[str, list[Any]]] = {
     [(read, what, given) for read, (what, values) in NEITHER.items() for given in values],
 )
 def test_what_is_something_else_is_told_what_was_expected(read: Callable[[Any], object], what: str, given: Any) -> None:
-    with pytest.raises(UsageError, match=rf"{what} must be a (TREC qrels )?file, a DataFrame .*; got "):
+    with pytest.raises(UsageError, match=rf"{what} must be a (TREC qrels )?file, a pandas DataFrame .*; got "):
         read(given)
 
 

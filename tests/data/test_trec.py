@@ -210,9 +210,9 @@ SCORES = st.dictionaries(st.tuples(IDS, IDS), st.floats(allow_nan=False, allow_i
 
 def in_form(form: str, folder: Path, rows: list[tuple[str, str, float]], number: str) -> Path:
     """Write rows of query, doc and number in a form."""
-    path = folder / f"in.{'tsv' if form in ('beir', 'msmarco') else form}"
+    path = folder / f"in.{'tsv' if form == 'beir' else form}"
     header = ["query_id", "doc_id", number]
-    headers = {"csv": [header], "tsv": [header], "beir": [["query-id", "corpus-id", "score"]], "msmarco": []}
+    headers = {"csv": [header], "tsv": [header], "beir": [["query-id", "corpus-id", "score"]]}
     if form in headers:
         with path.open("w", newline="") as file:
             delimiter = "," if form == "csv" else "\t"
@@ -226,7 +226,7 @@ def in_form(form: str, folder: Path, rows: list[tuple[str, str, float]], number:
     return path
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "jsonl", "json", "msmarco", "beir"])
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "jsonl", "json", "beir"])
 @settings(max_examples=5)
 @given(pairs=SCORES)
 def test_runs_and_qrels_of_any_form_become_trec(
@@ -236,24 +236,21 @@ def test_runs_and_qrels_of_any_form_become_trec(
     rows = [(q, d, v) for (q, d), v in sorted(pairs.items())]
     expected = Run("run", [q for q, _, _ in rows], [d for _, d, _ in rows], [v for _, _, v in rows])
     grades = [(q, d, int(v % 9)) for q, d, v in rows]
-    if form == "msmarco":
-        rows = [(q, d, rank) for q in expected.query_ids for rank, d in enumerate(expected.top(q), 1)]
     told = convert(in_form(form, folder, rows, "score"), folder / "out.trec.gz")
     again = read_run(folder / "out.trec.gz")
     assert (told, again.name) == (f"a run of {len(rows)} rows", "out")
     assert {q: again.top(q) for q in again.query_ids} == {q: expected.top(q) for q in expected.query_ids}
-    assert form == "msmarco" or again.frame().equals(expected.frame())
-    if form != "msmarco":
-        convert(in_form(form, folder, grades, "relevance"), folder / "out.qrels")
-        lines = (folder / "out.qrels").read_text().splitlines()
-        assert sorted(tuple(line.split(" ")) for line in lines) == sorted((q, "0", d, str(v)) for q, d, v in grades)
+    assert again.frame().equals(expected.frame())
+    convert(in_form(form, folder, grades, "relevance"), folder / "out.qrels")
+    lines = (folder / "out.qrels").read_text().splitlines()
+    assert sorted(tuple(line.split(" ")) for line in lines) == sorted((q, "0", d, str(v)) for q, d, v in grades)
 
 
 @pytest.mark.parametrize(
     ("out", "options", "reason"),
     [
-        ("out.txt", {}, "name OUT .run or .qrels, or choose --kind run, qrels"),
-        ("out.qrels", {"kind": "docs"}, "docs are written as JSON lines"),
+        ("out.txt", {}, "name OUT .run or .qrels, or choose --kind run or qrels"),
+        ("out.qrels", {"kind": "docs"}, "unknown kind of data"),
         ("out.trec", {"min_grade": 1}, "are about qrels"),
         ("-", {"kind": "qrels"}, "OUT must be a file"),
     ],

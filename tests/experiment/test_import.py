@@ -267,7 +267,7 @@ def test_a_folder_of_texts_is_the_collection_where_runs_name_its_files(
     rows = "".join(f"q{i},{i % 2}/town{i}.md,1\nq{i},0/town{2 * i + 20}.md,2\n" for i in range(10))
     Path("run.csv").write_text("query_id,doc_id,rank\n" + rows)
     said = judgekit("init", ".", code=0)
-    assert "wiki/          passages: 210, 1 of them longer than 8,000 characters (texts(cut=2000):wiki" in said.out
+    assert "wiki/          passages: 210, 1 of them longer than 8,000 characters (retrieve passages" in said.out
     assert load("experiment.toml").data.docs == ["texts:wiki"]
     judgekit("run", "experiment.toml", "--dry-run", code=0)
 

@@ -28,7 +28,6 @@ from judgekit.data.forms.lists import DICT, DPR
 from judgekit.data.forms.rag import RAG, RETRIEVED
 from judgekit.data.forms.sheets import PARQUET, XLSX
 from judgekit.data.forms.texts import FOLDER
-from judgekit.data.forms.topics import TOPICS
 from judgekit.data.records import DataRecord, kind_of
 from judgekit.data.streams import Beginning, note_read, parquet_parts
 from judgekit.data.tables import RATED
@@ -42,7 +41,7 @@ __all__ = ["ENTRY", "FORMS", "Beginning", "content_id", "entry_of", "flat_form",
 FORMS: Final = {
     form.name: form
     for form in (
-        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TOPICS, TREC, TSV, CSV),
+        *(PARQUET, XLSX, FOLDER, JSONL, JSON, TREC, TSV, CSV),
         *(RETRIEVED, DPR, KILT, EXPECTED, RAG, DICT),
     )
 }

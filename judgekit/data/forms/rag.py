@@ -1,7 +1,7 @@
 """``retrieved``: what an application's pipeline returned. ``rag``: a table of it for an evaluation.
 
-Pipelines are those of LangChain, LlamaIndex and Haystack, as JSON or as their objects; tables those of ragas, deepeval
-and others.
+The passages of a result are those of LangChain, LlamaIndex or Haystack, as JSON or as objects; tables are those of
+ragas, deepeval and others.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ _RIGHT: Final = (
     *("answers", "ground_truths", "ground_truth", "reference"),
     *("expected_output", "expected_answer", "reference_answer"),
 )
-_SAID: Final = ("response", "actual_output", "answer", "result", "generation", "output", "data")
+_SAID: Final = ("response", "actual_output", "answer", "result", "generation", "output")
 _NAMES: Final = {"query_id": QUERY["id"], "question": ASKED, "answer": _SAID, "answers": _RIGHT}
 _TELLING: Final = {*_CONTEXTS[:3], "user_input", "actual_output", "expected_output", "ground_truth", "ground_truths"}
-_PARTS: Final = ("documents", "source_nodes", "replies", "answers")
-"""What a part of a result holds: a component of Haystack's pipeline, a response of LlamaIndex."""
 _GRADED: Final = {*DECLARED["qrels"].names["relevance"]} - {"score"}
 
 
@@ -70,38 +68,6 @@ def _marks_rag(fields: Mapping[str, Any]) -> bool:
     return bool(_TELLING & {*fields}) or ("reference" in fields and bool({"response", "answer"} & {*fields}))
 
 
-def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with what its parts hold beside the rest."""
-    merged: dict[str, Any] = {}
-    for name, part in fields.items():
-        held = _attributes(part)
-        merged |= held if {*_PARTS} & {*held} else {name: part}
-    answers = merged.get("answers")
-    given = _attributes(answers[0]) if isinstance(answers, list) and answers else {}
-    if "data" in given:  # Haystack's answer with its documents
-        del merged["answers"]
-        merged = {**given, **merged}
-    if merged.get("replies"):
-        merged.setdefault("answer", _text_of(merged["replies"][0]))
-    return merged
-
-
-def _attributes(item: Any) -> dict[str, Any]:
-    """Return what an object or its JSON holds, by name."""
-    if isinstance(item, Mapping):
-        return dict(item.get("init_parameters", item))  # as Haystack writes objects
-    names = (*_PARTS, "response", "query", "data")
-    return {name: value for name in names if (value := getattr(item, name, None)) is not None}
-
-
-def _text_of(reply: Any) -> Any:
-    """Return the text of a reply: a text, or a message of a chat as an object or as JSON."""
-    if isinstance(reply, Mapping):
-        parts = reply.get("content", reply.get("_content"))
-        return parts[0].get("text") if isinstance(parts, list) and parts else parts
-    return reply if isinstance(reply, str) else getattr(reply, "text", None)
-
-
 def _passages_in(fields: Mapping[str, Any]) -> str | None:
     """Return the name of a list of passages with texts; None if a result holds none."""
     for name in _RETRIEVED:
@@ -121,15 +87,15 @@ def _are_passages(name: str, items: Iterable[Any]) -> bool:
 
 
 def _marks_retrieved(fields: Mapping[str, Any]) -> bool:
-    return not {*GRADES} & {*fields} and _passages_in(_flat(fields)) is not None
+    return not {*GRADES} & {*fields} and _passages_in(fields) is not None
 
 
 def _retrieved(fields: Mapping[str, Any]) -> dict[str, Any]:
-    flat = _flat(fields)
-    listed = _passages_in(flat)
-    if listed is None and not any(flat.get(name) == [] for name in _RETRIEVED):  # nothing was found for this question
+    listed = _passages_in(fields)
+    # An empty list is a question for which nothing was found.
+    if listed is None and not any(fields.get(name) == [] for name in _RETRIEVED):
         raise ValueError(f"lacks a list of passages with their texts ({', '.join(_RETRIEVED)})")
-    return _entry(flat, listed)
+    return _entry(fields, listed)
 
 
 RETRIEVED: Final = DataForm(

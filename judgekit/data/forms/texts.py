@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from judgekit.data.folders import TEXTS, text_files
 from judgekit.data.records import DataRecord
 from judgekit.data.streams import text_of
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError
 from judgekit.registry import DataForm
-from judgekit.spec import Value
 
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.M)
-_BLANK_LINE: Final = re.compile(r"\n\s*\n")
-_LEAST: Final = 200
 
 
 def text_id(path: Path, folder: Path) -> str:
@@ -25,22 +22,14 @@ def text_id(path: Path, folder: Path) -> str:
     return "_".join(path.relative_to(folder).as_posix().split())
 
 
-def _texts(folder: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
-    most = options.get("cut")
-    if most is not None and not (isinstance(most, int) and most >= _LEAST):
-        raise UsageError(f"cut={most}: expected the most characters of a passage, at least {_LEAST}")
+def _texts(folder: Path) -> Iterator[DataRecord]:
     files = folder.is_dir() and text_files(folder)
     if not files:
         raise DataError(f"is not a folder with text files ({', '.join(TEXTS)})", folder)
     for file in files:
         title, text = _read(file)
         name = text_id(file, folder)
-        pieces = [(0, len(text))] if most is None else [*_pieces(text, int(most))]
-        for number, (start, end) in enumerate(pieces, 1):
-            fields: dict[str, Any] = {"doc_id": name, "title": title, "text": text[start:end]}
-            if len(pieces) > 1:
-                fields |= {"doc_id": f"{name}#{number}", "page_id": name, "start": start, "end": end}
-            yield DataRecord(1, fields, inside="" if len(files) == 1 else name)
+        yield DataRecord(1, {"doc_id": name, "title": title, "text": text}, inside=name)
 
 
 def _read(file: Path) -> tuple[str, str]:
@@ -50,19 +39,6 @@ def _read(file: Path) -> tuple[str, str]:
         return _page(whole)
     heading = None if file.suffix.lower() == ".txt" else _HEADING.search(whole)
     return heading[1] if heading else "", whole.strip()
-
-
-def _pieces(text: str, most: int) -> Iterator[tuple[int, int]]:
-    """Yield where passages of at most ``most`` characters begin and end: whole paragraphs where they fit."""
-    start = 0
-    while len(text) - start > most:
-        window = text[start : start + most]
-        breaks = [match.end() for match in _BLANK_LINE.finditer(window)]
-        end = max((place for place in breaks if place >= _LEAST), default=0) or window.rfind(" ") + 1 or most
-        yield start, start + end
-        start += end
-    if text[start:].strip():
-        yield start, len(text)
 
 
 _LEFT_OUT: Final = re.compile(r"<!--.*?-->|<(script|style|head|template|noscript)\b.*?</\1\s*>", re.I | re.S)
@@ -85,5 +61,4 @@ FOLDER: Final = DataForm(
     _texts,
     ("doc",),
     marks=lambda beginning: beginning.path.is_dir() and bool(text_files(beginning.path)),
-    options=("cut",),
 )
