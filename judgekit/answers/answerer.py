@@ -110,6 +110,7 @@ class Answerer:
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""
         calls = len(self._calls(unit))
+        # Each may be asked once more, where its reply cannot be used.
         return 2 * (calls + (self.mode == "merge" and calls > 1))
 
     def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
@@ -130,6 +131,7 @@ class Answerer:
         docs = fit(unit.docs, self.fields, self.context_tokens)
         if self.mode == "reversed":
             return docs[::-1]
+        # By a hash of the two ids, so that a re-run shows the same order and pays nothing.
         if self.mode == "shuffled":
             drawn = f"0\0{unit.query.query_id}\0"
             return tuple(sorted(docs, key=lambda doc: hashlib.sha256(f"{drawn}{doc.doc_id}".encode()).digest()))
@@ -237,6 +239,7 @@ def make_answerer(
         raise UsageError(not_among("mode", mode, MODES))
     if not endpoint.application:
         return Answerer(endpoint, find_prompt(prompt, context.path), context.fields, mode, context_tokens)
+    # An application shows its documents and merges its answers as it likes.
     if prompt != DEFAULT_PROMPT or mode in _APART:
         what = f"the prompt {prompt!r}" if prompt != DEFAULT_PROMPT else f"the mode {mode!r}"
         raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
@@ -253,6 +256,7 @@ def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> tuple[Doc, .
     left = tokens
     for doc in docs:
         size = _tokens([doc], fields)
+        # Cut where the server would cut in silence, so that what was lost is counted.
         if size > left:
             shortened = _shorten(doc, fields, left)
             if shortened is not None:

@@ -61,6 +61,7 @@ def scaled(
         try:
             values = ratings.values(wanted.on if metric == chosen else None)
         except _Undeclared as error:
+            # Another column of numbers without a scale is no reason to stop: it is left out by name.
             if metric == chosen:
                 raise
             left_out.append(error)
@@ -89,6 +90,7 @@ def likely_scale(rows: pd.DataFrame, metric: str, path: str | Path | None = None
     else:
         return None
     low, high = float(values.min()), float(values.max())
+    # A proposal for the user to confirm: nothing is put on a scale by its values.
     if low >= 1 and high <= 5:
         return "stars"
     if low >= 0 and high <= 10:
@@ -148,6 +150,7 @@ class _Ratings:
                 raise self._error(row, f"the value {numbers[row]:g} needs a scale. {_DECLARE}", _Undeclared)
             return numbers
         thumbs = scale.name == _THUMBS.name
+        # 'good' among stars may be a comment that slipped into the column.
         if words.any() and not thumbs and scale.name != UNIT.name:
             row = int(np.argmax(words))
             raise self._error(row, f"the word {cells[row]!r} stands among values on the scale {scale.name}")

@@ -60,6 +60,7 @@ def read_answers(
     tables = []
     for file, run in sources:
         tables.append(_answers(file, run, queries, runs, depths, answered_by, limited=limited))
+    # Missing in one file only, it would be empty there, as if answered from nothing.
     for column in ("mode", "context"):
         lacking = [file for (file, _), table in zip(sources, tables, strict=True) if column not in table.columns]
         if 0 < len(lacking) < len(tables):
@@ -99,6 +100,7 @@ def _answers(
     table, path = _read(source)
     if table.empty:
         raise DataError("holds no answers", path)
+    # Labels by the answering model are marked as circular, so its name must not be in doubt.
     if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
         reason = f"has a column 'model' that differs from answered_by = {answered_by!r}: leave out one of them"
         raise DataError(reason, path)
@@ -113,6 +115,7 @@ def _answers(
     table = table.drop_duplicates([*keys, "answer"])  # as beside several metrics
     _check_unique(table, keys, "answers", path)
     known = table["query_id"].isin(list(queries))
+    # A run on the first questions is no reason to cut the file of answers.
     if not known.all() and not (limited and known.any()):
         unknown = table[~known]
         raise DataError(f"query {unknown['query_id'].iloc[0]!r} is not among the queries", path, line_of(unknown))
@@ -154,6 +157,7 @@ def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
     """Hold what answers were made from against the top of their runs, in any order."""
     others: list[tuple[str, int, str]] = []
     for (run, depth, query_id), context in (imported.contexts or {}).items():
+        # As sets: an application may show its documents in any order.
         if run in runs and depth and set(context) != set(runs[run].top(query_id, int(depth))):
             others.append((run, int(depth), query_id))
     if not others:
@@ -171,6 +175,7 @@ def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
 def _answer(raw: str | None) -> Answer:
     if raw is None:
         return Answer("", Status.UNASKED, reason="the imported answers lack this query")
+    # An application on a thinking model may have stored its thoughts as well.
     text = trimmed(without_reasoning(raw))
     if text:
         return stated(text, raw)
@@ -194,11 +199,13 @@ def _ratings(
     """Return ratings on 0 to 1, each with its status, sorted; a line that is wrong is named."""
     table = scaled(table, outcome, path, notes)
     if "status" not in table.columns:
+        # Nobody pressed a thumb: that is missing, and no thumb down.
         unrated = table["value"].isna()
         status = np.where(unrated, Status.UNASKED.value, Status.OK.value)
         reason = np.where(unrated, "not rated", "")
         table = table.assign(status=pd.array(status, dtype="str"), reason=pd.array(reason, dtype="str"))
     keys = [key for key in ("run", "depth", "query_id", "metric", "model", "mode") if key in table.columns]
+    # Several people may rate one answer only where a column says who they are.
     if outcome is None or not outcome.several:
         _check_unique(table, keys, "values", path)
     return table.sort_values(keys, kind="stable")

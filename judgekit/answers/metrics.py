@@ -75,6 +75,7 @@ class TokenF1(AnswerMetric):
     @staticmethod
     def _f1(text: str, best: str) -> float:
         said, reference = normalize(text).split(), normalize(best).split()
+        # A reference such as ? or A has no token left: F1 would be 0 whatever is answered.
         if not said or not reference:
             return float(comparable(text) == comparable(best))
         common = sum((Counter(said) & Counter(reference)).values())
@@ -126,6 +127,7 @@ class Contains(AnswerMetric):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return 1.0 or 0.0."""
+        # Blanks around both, so that only whole words are found.
         said = f" {normalize(text, whole=True)} "
         return float(any(f" {normalize(reference, whole=True)} " in said for reference in references))
 
@@ -169,6 +171,7 @@ class _Rouge(AnswerMetric):
         return bool(self._splitter(reference)(reference))
 
     def _splitter(self, *texts: str) -> Callable[[str], list[str]]:
+        # Google's rouge_score leaves nothing of Cyrillic or Chinese: every answer would score 0.
         foreign = self.tokens == "unicode" or (self.tokens == "script" and any(map(is_foreign, texts)))
         if foreign:
             return _words
@@ -253,6 +256,7 @@ class _ByLLM(AnswerMetric):
     def _values(self, unit: Answered) -> dict[str, str]:
         values = self._asker.prompt.values(unit.query, unit.docs) | {"answer": neutral(unit.answer.text)}
         if self.needs_references:
+            # In one line each, and without tags: a reference must not end its own list.
             values["references"] = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
         return values
 
@@ -265,6 +269,7 @@ class _ByLLM(AnswerMetric):
         verdict = self._asker.stated(outcomes[0], lambda: self._values(unit))
         if isinstance(verdict, Unread):
             return Score(None, verdict.status, verdict.reason)
+        # A point is a hundredth of the scale, whichever grades a prompt has.
         low, high = self._asker.prompt.output.form.ends
         return Score((verdict.value - low) / (high - low))
 
@@ -274,8 +279,10 @@ class _ByLLM(AnswerMetric):
         missing = self.unscored(answer, unit.query)
         if missing:
             return missing
+        # An answer from memory is neither grounded nor not: 0 would punish the closed-book control.
         if self.needs_docs and not unit.docs:
             return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
+        # To a question that nothing answers an abstention is right, and its reference says so.
         gave_up = answer.abstained and not any(abstains(reference, answer.text) for reference in references)
         if gave_up:
             return Score(0.0)

@@ -110,6 +110,7 @@ class AnswerMetric(Spelled):
 
         Before the answer is there, ``unit`` holds an empty one.
         """
+        # A question, and once more where its reply cannot be read.
         return 2
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
@@ -129,6 +130,7 @@ class AnswerMetric(Spelled):
             return Score(self.compare(answer.text, references))
         with user_code(lambda: f"{self.name}, query {query.query_id!r}", type(self).compare.__code__.co_filename):
             value = float(self.compare(answer.text, references))
+        # A user's metric that returns 5 on a scale to 1 would shift every mean without a word.
         problem = self.scale.problem(value)
         if problem:
             raise UsageError(f"{self.name}, query {query.query_id!r}: {problem}")

@@ -115,6 +115,7 @@ def _class_answer(raw: str, output: Output, thinks: bool) -> Answer:
     verdict = read(raw, output.form, thinks)
     if isinstance(verdict, Unread):
         return Answer("", verdict.status, raw, verdict.reason)
+    # 'SUPPORTS, but only if ...' is no class, and its first word is not what was meant.
     if verdict.words:
         return Answer("", Status.UNPARSED, raw, f"the reply is more than a class: {verdict.words[:80]!r}")
     said, _ = output.form.options[verdict.value]
@@ -135,6 +136,7 @@ def seems_to_abstain(text: str, phrase: str = "unknown") -> bool:
     """Whether an answer that is not an abstention reads like one; it is only counted, and no score depends on it."""
     if abstains(text, phrase):
         return False
+    # An abstention stands at the beginning: further on a text may say what it does not know and still answer.
     said, own = _folded(text[:_SEEN]), _folded(phrase)
     return _HINT.search(said) is not None or (own != "" and re.search(rf"\b{re.escape(own)}\b", said) is not None)
 
@@ -200,6 +202,7 @@ def short_answer(text: str) -> str:
     """Return the answer that a reply to a short-answer prompt states; "" if it only announces one."""
     text = _own_turn(_unwrapped(text))
     tagged = [m["rest"] for m in _TAG.finditer(text)] or [m["text"] or m["rest"] for m in _BOXED.finditer(text)]
+    # The last one: models that think aloud write drafts of the answer before it.
     if tagged:
         return _unwrapped(tagged[-1])
     in_object = _in_json(text)
@@ -223,6 +226,7 @@ def _own_turn(text: str) -> str:
     if question is None:
         return text
     before = text[: question.start()].strip()
+    # Base models answer and go on with a question of their own.
     if "\n" not in before and not before.endswith(":") and 0 < len(before.split()) <= _SHORT_WORDS:
         return before
     answered = _LETTER.match(text) or next(_labels(text), None)
@@ -248,6 +252,7 @@ def _in_json(text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     values = [value for key, value in reply.items() if key.casefold() in _KEYS]
+    # An answer that is an object or true is no short answer: the text as it is says more.
     if not values or isinstance(values[-1], dict | list | bool) or values[-1] is None:
         return None
     return str(values[-1]).strip()

@@ -155,6 +155,7 @@ def normalize(text: str, *, whole: bool = False) -> str:
     if text.isascii():
         return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
     text = unicodedata.normalize("NFC", fold(text).casefold())
+    # -5 and 5 are different answers; in Latin texts SQuAD's rule, which drops the sign, stays.
     if _holds_more(text, _SPACED_BYTES) and is_foreign(text):
         text = _SIGN.sub(" \u2212 ", text)
     text = _ARTICLES.sub(" ", text.translate(_NO_PUNCTUATION))
@@ -165,6 +166,7 @@ def normalize(text: str, *, whole: bool = False) -> str:
 
 def comparable(text: str) -> str:
     """Return the text by which two answers are the same: normalised, or all but as it is where that leaves nothing."""
+    # The band 'The The' and the grade 'A' are nothing but articles.
     said = normalize(text)
     if said:
         return said
@@ -174,6 +176,7 @@ def comparable(text: str) -> str:
 
 def trimmed(text: str) -> str:
     """Return ``text`` without white space and invisible characters (zero-width, direction marks) at its ends."""
+    # Most are, and str.strip is many times as fast as the expression.
     if text.isprintable():
         return text.strip()
     return str(_ENDS.sub("", text))
@@ -214,6 +217,7 @@ class Text:
         return with_number and self._one_spelling._holds_tokens(answer._one_spelling)
 
     def _holds_tokens(self, answer: Text) -> bool:
+        # The longest token is looked for first: it is absent from most passages, and that settles them.
         return answer.probe in self._folded and answer._marked in self._marked
 
     @cached_property

@@ -36,6 +36,7 @@ def unanswerable(queries: Iterable[Query], *, gold: Collection[str] | None = Non
     """
     found = []
     for query in queries:
+        # The user's word counts before ours.
         declared = _declared(query.query_id, query.columns.get(COLUMN, ""))
         without_gold = gold is not None and query.query_id not in gold
         if declared is False or (declared is None and without_gold and _says_so(query)):
@@ -59,6 +60,7 @@ def unanswerable_in(table: pd.DataFrame) -> frozenset[str]:
 def _declared(query_id: str, said: str) -> bool | None:
     """Return whether the column says that a question has an answer; None where it says nothing."""
     folded = said.strip().lower()
+    # A word that is not known would make a question answerable in silence.
     if folded and folded not in _YES | _NO:
         raise DataError(f"question {query_id!r}: {COLUMN} is {said!r}; it must be true or false")
     if folded:

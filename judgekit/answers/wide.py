@@ -79,6 +79,7 @@ def taken_apart(tables: Mapping[str, str | Path | pd.DataFrame], outcome: Declar
         raise DataError(f"no column tells questions apart: expected one of {', '.join((*_IDS, *_QUESTIONS))}")
     keys = _keys(table, column, run_column, by_text=id_column is None)
 
+    # What names the row, or how it was made, is no score of it.
     others = {column, run_column, outcome.outcome, outcome.cluster, *_QUESTIONS, "depth", "model"}
     scores: list[pd.DataFrame] = []
     unused: list[str] = []
@@ -131,6 +132,7 @@ def _keys(table: pd.DataFrame, column: str, run_column: str | None, *, by_text: 
         # Ids hold no white space; the same text is the same question in every table.
         query_id = hashed("q", " ".join(value.split())) if by_text else value.strip()
         key = query_id, str(run or table_run)
+        # Two answers of one run to one question: which of them counts nobody says.
         if key in places:
             same = f"{places[key]} ({column} {value[:60]!r}, run {key[1]!r})"
             raise DataError(f"{place}: the same question and run as {same}")

@@ -51,6 +51,7 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
         listed = set(run.query_ids)
         absent[run.name] = tuple(q for q in queries if q not in listed)
         further = len(listed) + len(absent[run.name]) - len(queries)
+        # Otherwise a mistyped id would pass for a query that somebody left out.
         if 2 * len(absent[run.name]) > len(queries) or further < _PILOT * len(listed):
             _known(run, "queries", run.query_ids, queries)
         if docs is not None:
@@ -79,6 +80,7 @@ def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[st
         if isinstance(held, str | Path):
             whose += f" ({held})"
         query, rank, score = _first_rows(held)
+        # Vector stores return distances: read as scores they turn every list upside down.
         ranked = not np.isnan(rank).all()
         order = np.lexsort((rank, query))
         below = np.diff(query[order]) == 0
@@ -187,6 +189,7 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     def among(rows: pd.DataFrame) -> str:
         return f"{rows['query_id'].nunique():,} of {total:,} queries"
 
+    # What a label is not about has to be read before its scores, which are about the rest.
     without = counts[counts["status"] == Status.NOT_APPLICABLE.value]
     if len(without):
         excuse = f"{without['query_id'].iloc[0]}: {without['reason'].iloc[0]}"

@@ -26,6 +26,7 @@ class Query:
     text: str
     answers: tuple[str, ...] = ()
     language: str = ""
+    # Dictionaries have no hash, and a query has to have one: answers are grouped by it.
     messages: tuple[Mapping[str, str], ...] = field(default=(), hash=False)
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -37,6 +38,7 @@ class Query:
         """
         if self.messages and name in ("messages", "history") and name not in self.columns:
             messages = self.messages
+            # The last message is the question itself, where the user wrote it.
             if name == "history" and messages[-1]["role"] == "user":
                 messages = messages[:-1]
             return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
@@ -107,6 +109,7 @@ def record_of(item: Query | Doc) -> dict[str, Any]:
     """Return the fields of a query or doc by name as a record holds them, its further columns among them."""
     held = {field.name: getattr(item, field.name) for field in fields(item)}
     columns: Mapping[str, str] = held.pop("columns")
+    # An empty title or no answer is worth seeing in a file; of all else only what is there.
     shown = ("title", "text", "answers")
     return {name: value for name, value in held.items() if name in shown or value not in (None, "", ())} | {**columns}
 
@@ -161,6 +164,7 @@ class MemoryDocs:
 
 def render(doc: Doc, fields: Fields = "title+text") -> str:
     """Return the text of a document for prompts and for containment: title, newline, text."""
+    # Containment and prompts must see the same text, or an answer in the title counts for one of them only.
     if fields == "text" or not doc.title:
         return doc.text
     return f"{doc.title}\n{doc.text}"

@@ -257,7 +257,9 @@ class Source:
 
     def find(self, record: DataRecord, key: str) -> str | None:
         """Return the name under which a record holds a field, or None; null counts as absent."""
+        # Exports write null where they have nothing, so null is absent, not a text.
         present = [name for name in self.names[key] if record.fields.get(name) is not None]
+        # Two names that hold the same leave nothing to choose.
         if any(record.fields[name] != record.fields[present[0]] for name in present[1:]):
             both = " and ".join(map(repr, present))
             way = "by renaming the other"
@@ -287,11 +289,13 @@ class Source:
             return None
         value = record.fields[name]
         tabular = self.format in TABULAR
+        # A cell of a CSV that is left empty is no page; an empty id stays an error.
         if tabular and value == "" and key in ("page", "start", "end"):
             return None
         if isinstance(value, str):
             if key == "messages" or (key == "answers" and tabular):
                 value = self.cell(record, name, value)
+            # Under a plural name a bare text may be a list that was written badly.
             elif key == "answers" and name in ("answer", "reference"):
                 value = [value]
         return self.checked(record, name, _CELLS[key], value)
@@ -353,6 +357,7 @@ def query_of(source: Source, record: DataRecord) -> tuple[str, Query]:
     """Return the query that a record holds, by its id; the last message is the text of one that has no other."""
     query_id = source.get(record, "id")
     messages: tuple[dict[str, str], ...] = source.get(record, "messages") or ()
+    # A conversation ends with the question, which need not be written twice.
     if messages and messages[-1]["role"] == "user" and source.find(record, "text") is None:
         text = messages[-1]["content"]
     else:
@@ -375,6 +380,7 @@ def doc_of(source: Source, record: DataRecord) -> tuple[str, Doc]:
     """Return the doc that a record holds, by its id."""
     doc_id, text, title, page = (source.get(record, key) for key in ("id", "text", "title", "page"))
     start = end = None
+    # Offsets without a page say nothing: passages of different pages would seem to overlap.
     if page is not None:
         start, end = source.get(record, "start"), source.get(record, "end")
     if (start is None) != (end is None):

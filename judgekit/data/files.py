@@ -96,6 +96,7 @@ def read_table(table: Table, path: str | Path, *, numbered: bool = False) -> pd.
         fields = {renamed.get(name, name): cell for name, cell in record.fields.items()}
         if not cells:
             table.known(fields, path)
+        # A field of later records only would be a column of mostly missing values that nobody asked for.
         elif further := fields.keys() - cells[0].keys():
             raise DataError(f"has a field {further.pop()!r} that earlier records lack", path, record.line)
         if form in TABULAR:
@@ -120,6 +121,7 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
     """Read a CSV file without any quotes at full speed; None where the strict reader has to look."""
     data = read_bytes(path, expected)
     header = data[: data.find(b"\n") + 1 or None].decode(errors="replace").rstrip("\r\n").split(delimiter)
+    # Arrow takes quotes for plain characters, and an apostrophe may guard a formula.
     if _ODD_CELL.search(data) or len(set(header)) < len(header):
         return None
     kinds = {**table.columns, **table.optional}
@@ -136,6 +138,7 @@ def _read_part(part: Path, expected: str) -> pd.DataFrame:
     """Read a Parquet file that no newer version wrote."""
     with parquet_file(part, expected) as file:
         version = int((file.schema_arrow.metadata or {}).get(_VERSION_KEY, SCHEMA_VERSION))
+        # A column may have changed its meaning since: read as before it would be a wrong number.
         if version > SCHEMA_VERSION:
             reason = f"was written by a newer judgekit (schema version {version}; this version reads {SCHEMA_VERSION})"
             raise DataError(reason, part)
@@ -225,6 +228,7 @@ def _nested_answers(source: str | Path) -> pd.DataFrame | None:
         answer = record.fields["answer"]
         if isinstance(answer, list | dict):
             raise origin.error(record, f"the answer must be a text, not {kind_of(answer)}")
+        # An answer that is not there is failed, never a text such as None.
         if answer is None:
             answer = ""
         rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": answer})

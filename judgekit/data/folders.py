@@ -15,6 +15,7 @@ TEXTS: Final = (".md", ".markdown", ".txt", ".html", ".htm")
 def walk(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder and of the folders in it, by name; no hidden ones, and no results of judgekit."""
     for place, folders, names in os.walk(folder):
+        # Results lie beside the data: read as data, the labels of one run would be the input of the next.
         shown = [name for name in folders if not name.startswith((".", "_"))]
         folders[:] = sorted(name for name in shown if not is_results_folder(Path(place, name)))
         yield from (Path(place, name) for name in sorted(names) if not name.startswith((".", "_", "~$")))

@@ -63,6 +63,7 @@ def as_queries(source: AsQueries) -> Queries:
     """Return queries by id from any form that people hold them in (see the message of the error)."""
     if _are_files(source):
         return read_queries(source)
+    # What was checked once goes from call to call of a notebook without being read again.
     if isinstance(source, dict) and source and all(isinstance(q, Query) and q.query_id == i for i, q in source.items()):
         return source
     origin = Source(None, "frame", QUERY, "query")
@@ -84,6 +85,7 @@ def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     if not isinstance(source, list | tuple) or not source:
         return isinstance(source, str | Path)
     for item in source:
+        # A list of texts is more likely questions than files, unless it names files that are there.
         named = isinstance(item, str) and (split_form(item)[0] or Path(item).exists())
         if not named and not isinstance(item, Path):
             return False
@@ -102,6 +104,7 @@ def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
             run = read_run(held, given)
         else:
             held = _rows(held, "run", _ONE_RUN, f"run {name!r}")
+            # Read as one run, the lists of several would be mixed by their scores.
             if "run" in held and held["run"].nunique() > 1:
                 raise UsageError(
                     f"the table of run {name!r} holds {held['run'].nunique()} runs, by its column 'run': give each by"
@@ -150,6 +153,7 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[DataReco
             raise _unknown(expected, source)
         record = DataRecord(number, {name: _plain(value) for name, value in fields.items()})
         if key is not None:
+            # Which of the two ids is meant nobody can tell.
             if record.fields.get(own, key) != key:
                 raise origin.error(record, f"its key is {key!r}, but its {own} is {record.fields[own]!r}")
             record = DataRecord(number, {**record.fields, own: key})
@@ -190,6 +194,7 @@ def _several(source: object, kind: type, expected: str) -> Iterator[tuple[Any, s
 def _by_query(source: Mapping[Any, Any]) -> bool:
     """Return whether a dictionary holds numbers by query and doc; one of names to runs does not."""
     for docs in source.values():
+        # A query for which nothing was found says nothing: the next one tells.
         if not isinstance(docs, Mapping):
             return False
         for number in docs.values():

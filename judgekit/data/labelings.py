@@ -105,6 +105,7 @@ class Scale:
         Raises:
             DataError: some are not whole numbers.
         """
+        # A fraction may be a mean, a probability or a gain: guessing which would change every measure.
         odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
         if odd.size:
             raise DataError(f"the relevance {grade_problem(float(odd[0]))}")
@@ -200,6 +201,7 @@ class LabelFile:
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed at the end of the block
+            # A stream for each piece: later ones may have columns that the first did not, such as a reason.
             with pa.ipc.new_stream(self._file, made.schema) as stream:
                 stream.write_table(made)
         except OSError as error:
@@ -308,8 +310,10 @@ class Labeling(NotebookRepr):
         keys = row_keys(queries, docs)
         if ALL in queries.ids:
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
+        # Two labels of one pair would both count, and which of them is right nobody knows.
         if twice := repeated(rows, keys):
             raise DataError(f"labeling {name!r}: query {twice[0]!r}, doc {twice[1]!r} is labelled twice")
+        # A label that was not obtained must not carry a number: somebody would read it as one.
         right = np.where(obtained, scale.holds(labels), np.isnan(labels))
         if not right.all():
             row = int(np.argmin(right))
@@ -382,6 +386,7 @@ class Labeling(NotebookRepr):
     def counts(self) -> dict[str, int]:
         """Return how many labels have each status, every status named."""
         counted = np.bincount(self.row_status, minlength=len(STATUSES))
+        # All are named, so that a 0 is seen to be none.
         return {s.value: int(n) for s, n in zip(STATUSES, counted, strict=True)}
 
     def shares(self) -> dict[str, int]:

@@ -33,6 +33,7 @@ def check_folder(folder: Path, names: Iterable[str], overwrite: bool | None = No
         raise UsageError(f"--out {folder} is a file; the results need a folder")
     there = [path for path in (folder / name for name in names) if exists(path)]
     check_outputs(*there)
+    # A folder of the user's that holds a scores.csv of their own is not ours to write over.
     if there and not overwrite and not is_results_folder(folder):
         more = advice = ""
         if len(there) > 1:
@@ -64,6 +65,7 @@ def as_json(text: str) -> str:
 
 def as_cell(value: Any) -> Any:
     """Return a cell of a file for spreadsheets: an apostrophe stands before a text that would be a formula."""
+    # A reply that begins with =HYPERLINK would be run by the spreadsheet of whoever opens the table.
     if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
     return value

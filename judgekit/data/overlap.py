@@ -54,6 +54,7 @@ def nested_pairs(runs: Sequence[Run], query_ids: Sequence[str], depth: int) -> l
     if all(other == lengths[0] for other in lengths):
         # Lists of equal length are never nested, and comparing thousands of them takes seconds.
         return []
+    # Sets, since the order within a list changes nothing of what it holds.
     lists = {run.name: [frozenset(run.top(query_id, depth)) for query_id in query_ids] for run in runs}
     often = []
     for first, second in combinations(lists, 2):

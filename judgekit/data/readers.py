@@ -52,6 +52,7 @@ def read_queries(files: Files) -> Queries:
         some = queries_of(*opened(file, "query"))
         place = located(file, "query").path
         if place.name.startswith("queries.jsonl") and (place.parent / "qrels").is_dir() and place != Path(file):
+            # BEIR keeps the queries of all splits in one file: those of train would have no judgment at all.
             judged = set(read_qrels(file).row_queries)
             some = {query_id: query for query_id, query in some.items() if query_id in judged} or some
         for query_id, query in some.items():

@@ -44,6 +44,7 @@ class DataRecord(NamedTuple):
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
+    # Python would keep the last of two equal keys in silence.
     if len(fields) != len(pairs):
         [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {key!r} appears twice")
@@ -125,6 +126,7 @@ def row_groups(path: Path, columns: Sequence[str] | None = None, rows: int = 409
 def parquet_columns(path: Path) -> list[str]:
     """Return the names of the columns of Parquet, of a folder's first part; [] of anything else."""
     part = next(iter(sorted(path.glob("*.parquet"))), path)
+    # By its first bytes, since folders and downloads have names without an ending.
     if part.is_file():
         with part.open("rb") as stream:
             if stream.read(4) == b"PAR1":
@@ -140,6 +142,7 @@ NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", r
 
 def as_number(value: Any) -> float:
     """Return a cell as a number, NaN if it is not one; Python's ``1_0`` is a slip of the pen, not ten."""
+    # float() also reads nan, inf and 1_0; a score column with such cells is damaged.
     if isinstance(value, bool) or (isinstance(value, str) and not NUMBER.fullmatch(value)):
         return math.nan
     try:

@@ -55,6 +55,7 @@ def compared(scores: Floats, ties: Ties) -> npt.NDArray[np.floating]:
     """Return the scores in the precision in which the tie rule compares them."""
     if ties is not Ties.DOC_DESC_32:
         return scores
+    # A score beyond 32 bits becomes infinite there, as it does in trec_eval 9.
     with np.errstate(over="ignore"):
         return scores.astype(np.float32)
 
@@ -109,6 +110,7 @@ class Run:
         values = np.asarray(scores, np.float64)
         if not name.strip():
             raise DataError("the name of a run is empty")
+        # The mean over runs stands under this name in every table of scores.
         if name == ALL:
             raise DataError(f"a run cannot be named {ALL!r}: that name is reserved for the mean over runs")
         if not coded.bounds[-1] == len(docs) == len(values):
@@ -116,6 +118,7 @@ class Run:
         if ALL in coded.ids:
             raise DataError(f"run {name!r} has a query with the reserved id {ALL!r}")
         finite = np.isfinite(values)
+        # NaN has no place in an order: the list would depend on the sorting algorithm.
         if not finite.all():
             row = int(np.argmin(finite))
             query_id, doc_id = Pairs(coded, docs, values).at(row)

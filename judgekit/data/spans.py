@@ -51,12 +51,14 @@ def where(doc: Doc) -> dict[str, str | float]:
 
 def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
     """Return where on its page a document holds something: the shortest stretches of words that do; or nothing."""
+    # A text that was cleaned after it was cut no longer stands at its offsets.
     if doc.start is None or doc.end is None or len(doc.text) != doc.end - doc.start:
         return set()
     spans: list[tuple[int, int]] = []
     places = [match.span() for match in re.finditer(r"\S+", doc.text)]
     for length in range(words):
         for (start, _), (_, end) in zip(places, places[length:], strict=False):
+            # Only the shortest stretch is evidence, or a long one would overlap everything.
             longer = any(start <= a and b <= end for a, b in spans)
             if not longer and holds(doc.text[start:end]):
                 spans.append((start, end))

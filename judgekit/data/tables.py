@@ -40,6 +40,7 @@ _UNFIT: Final = re.compile(r"[\s\0]")
 
 def id_problem(text: str) -> str | None:
     """Return why a string cannot be the id of a query or doc, or None."""
+    # TREC files part their columns by white space: such an id would come back as two.
     if not text:
         return "is empty"
     if _UNFIT.search(text):
@@ -98,6 +99,7 @@ def text_cell(value: Any) -> str:
 
 def name_cell(value: Any) -> str:
     """Return a cell that has to be a string which is not empty."""
+    # 7 may have been 007 before a spreadsheet or pandas read it.
     if isinstance(value, Real) and not isinstance(value, bool):
         raise ValueError(
             f'must be a string, not {kind_of(value)}; ids are strings, write "{value}" (pandas: dtype=str)'
@@ -116,6 +118,7 @@ def id_cell(value: Any) -> str:
 
 def number_cell(value: Any) -> float:
     """Return a cell as a number, NaN where it is absent; a ValueError says why it is not one."""
+    # An empty cell is a missing value: as 0 it would be the worst grade.
     if value is None or (isinstance(value, str) and value in NULLS):
         return math.nan
     if isinstance(value, bool) or not isinstance(value, Real | str):
@@ -143,6 +146,7 @@ def _answer(value: Any) -> str:
 
 def _rating(value: Any) -> float | str:
     """Return a cell as a number, NaN where it is absent, or as `UP` or `DOWN`; a ValueError says why it is neither."""
+    # A phone adds the colour of a hand, and people write Ja or 👍🏽 as they like.
     thumb = _THUMBS.get(_SHADES.sub("", str(value)).strip().casefold())
     if thumb is not None:
         return thumb

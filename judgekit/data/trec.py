@@ -57,6 +57,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
     rows = pairs(place, "run")
     try:
         return Run(name, *rows, ties=ties)
+    # The fast reader keeps no lines: an error is looked for again, record by record.
     except DataError as error:
         pairs_by_record(place, "run")  # names the line
         raise DataError(error.reason, place.path) from None
@@ -92,6 +93,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
             raise DataError(error.reason, place) from None
     side = missing_path(place)
     misnamed = place.with_name(f"{place.name}.missing.tsv")
+    # A list of missing labels that is not read would turn them into labels of 0.
     if misnamed.exists() and misnamed != side:
         raise DataError(f"is not read: the missing labels of {place.name} are looked for in {side.name}", misnamed)
     labels = pairs(source, "qrels", may_be_empty=side.exists())
@@ -249,6 +251,7 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
                 kept["relevance"] = kept["relevance"].astype(int)
             _write_rows(kept[["query_id", "iteration", "doc_id", "relevance"]], stream, " ")
             _write_rows(block[~obtained][["query_id", "doc_id", "status"]], beside, "\t")
+    # Left from an earlier writing, it would take labels away that are there now.
     if not some_lost:
         side.unlink(missing_ok=True)
 

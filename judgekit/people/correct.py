@@ -132,6 +132,7 @@ def correct(
     if not parsed:
         raise UsageError("name a measure, e.g. nDCG@5")
     asked = people.asked[people.asked["query_id"].isin(set(collection.queries))]
+    # nDCG of a query of which some passages are unjudged is another number than nDCG.
     if not judged_whole(collection, asked):
         raise UsageError(f"{_PARTLY}, so means of runs cannot be corrected: sample whole queries (--design queries)")
     notes: list[str] = []
@@ -218,6 +219,7 @@ def _corrected(
         rows.append(_row(run.name, "", corrected, alone, float(by_machine.mean())))
     for first, second in combinations(range(len(runs)), 2):
         run, other = runs[first], runs[second]
+        # Where the lists are equal the difference is known to be 0: only the rest is estimated.
         differ = _differ(run, other, queries, measure.cutoff or collection.depth)[labelled]
         by_people, by_machine = y[first] - y[second], f[first] - f[second]
         corrected, alone = corrected_difference(by_people, by_machine, judged, differ, confidence, reach=reach)
@@ -273,6 +275,7 @@ def corrected_difference(
         value = share * float(y.mean()) if n else np.nan
         unknown = Corrected(value, np.nan, np.nan, error=np.nan, freedom=0, weight=0.0)
         return unknown, unknown
+    # A win that was not seen may lie on the other side of 0 from the mean of the seen ones.
     reach += abs(float(y.mean()))
     corrected = corrected_mean(y, machine[taken], machine[differ], confidence, reach)
     return _times(corrected, share), _times(_alone(y, confidence, reach), share)

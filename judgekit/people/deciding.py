@@ -155,7 +155,9 @@ class Contest:
         groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1]
         values = _valued(machine, pairs, measure)
         known = np.isfinite(values)
+        # Where the machine has no label, the mean is a guess that favours no run.
         values = np.where(known, values, values[known].mean() if known.any() else 0.5)
+        # Drawn once for all looks: what is judged stays in the sample when its chance grows.
         fixed = np.random.default_rng(seed).random(len(pairs))
         return cls(tuple(run.name for run in collection.runs), counts, values, groups, fixed), pairs
 
@@ -163,6 +165,7 @@ class Contest:
     def _looks(self) -> list[int]:
         """How many pairs are judged after the pilot, look by look; a look that adds little to the pilot is left out."""
         sizes = [round(share * len(self.fixed)) for share in LOOKS]
+        # A look that adds thirty pairs to the pilot hardly says more than the pilot.
         return [size for size in sizes if size > 1.2 * PILOT]
 
     @property
@@ -179,6 +182,7 @@ class Contest:
         y, group, size = people[there], self.groups[there], int(self.groups.max()) + 1
         count = np.bincount(group, minlength=size) + _PRIOR
         mean = (np.bincount(group, y, minlength=size) + _PRIOR * y.mean()) / count
+        # A pilot of equal labels has a spread of 0, and would stop at the first look.
         overall = max(float(y.var()), 1 / len(y))
         square = (np.bincount(group, (y - mean[group]) ** 2, minlength=size) + _PRIOR * overall) / count
         return mean[self.groups], np.sqrt(square)[self.groups]
@@ -321,6 +325,7 @@ def decide(
     design = f"decision(measure={measure},by={by},of={shown})"
     labels, chance = np.full(len(pairs), np.nan), np.zeros(len(pairs))
     if people is not None:
+        # Pairs of a further run had no chance to be drawn, so no weight makes up for them.
         if people.design != design:
             raise UsageError(
                 "the runs or their questions are not those that the sample was drawn from, so some of their documents"

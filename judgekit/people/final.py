@@ -74,6 +74,7 @@ def _thresholds(values: Floats) -> list[float]:
 
 def best_threshold(values: Floats, relevant: Bools) -> float | None:
     """Return the threshold with the largest mean of sensitivity and specificity, of equal ones the lowest."""
+    # Of labels that are all alike no threshold can be told from another.
     if relevant.all() or not relevant.any():
         return None
     tried: dict[float, float] = {}
@@ -96,6 +97,7 @@ def fit(values: Floats, people: Floats, weight: Floats, scale: Scale) -> Rule | 
         return None
     weights = np.bincount(place, weight)
     means = np.bincount(place, weight * people) / weights
+    # A better label of the machine must never become a worse one of people, whatever a few pairs say.
     fitted = isotonic_regression(means, weights=weights).x
     return Rule(scale, values=tuple(distinct.tolist()), means=tuple(fitted.tolist()))
 

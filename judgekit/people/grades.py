@@ -58,6 +58,7 @@ class Grades:
                 known.add(key)
                 if key in self.values:
                     rows.append({"run": run, "query_id": query_id, "value": self.values[key]})
+        # Grades of answers that the application no longer gives say nothing of it now.
         for key in self.values:
             if key not in known:
                 reason = f"the graded answers to query {key[0]!r} are not among the answers: they have changed since"
@@ -103,6 +104,7 @@ def grades_of(
     Raises:
         DataError: the graded answers are from another depth, or are not those of the quality table.
     """
+    # More documents make other answers, which nobody graded.
     if depth not in (None, grades.depth):
         reason = (
             f"holds grades of answers from the top {grades.depth}, and the decision is about those from the top {depth}"

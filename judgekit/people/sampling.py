@@ -61,6 +61,7 @@ class Handout:
             raise UsageError(f"assessors need distinct names, not {', '.join(self.assessors) or 'none'}")
         if not 1 <= self.overlap <= most:
             raise UsageError(f"overlap, how many assessors judge a pair, must be from 1 to {most}, not {self.overlap}")
+        # Repeats tell of assessors alone: half as many again is the most that they are worth.
         if not 0 <= self.duplicates <= 0.5:
             raise UsageError(
                 f"duplicates, the share of tasks shown twice, must be from 0 to 0.5, not {self.duplicates:g}"
@@ -69,6 +70,7 @@ class Handout:
     def given(self, tasks: Sequence[Task], random: np.random.Generator) -> tuple[Task, ...]:
         """Return the tasks, each given to ``overlap`` assessors in turn, and behind them those shown again."""
         given, turns = list(tasks), cycle(self.assessors)
+        # In a random order: tasks stand by query, and an assessor should not get all of some queries.
         for place in random.permutation(len(tasks)):
             given[place] = replace(tasks[place], assessors=tuple(islice(turns, self.overlap)))
         if self.duplicates:
@@ -169,6 +171,7 @@ def draw_answers(
     for place in sorted(random.choice(len(answered), n, replace=False)):
         query = queries[answered[place]]
         if query.answers:
+            # People who do not know the answer can only judge the style.
             query = replace(query, text=f"{query.text}\n\nReference answer: {'; or: '.join(query.answers)}")
         # Equal answers of several runs are graded once. Their order says nothing of the runs.
         for text in sorted({texts[run][query.query_id] for run in texts}, key=answer_id):
@@ -227,6 +230,7 @@ def coarse(labeling: Labeling, labels: Floats) -> Floats:
 def probabilities(weight: Floats, n: int) -> Floats:
     """Return probabilities in proportion to weights, none above 1, that add up to n, or to all that weigh something."""
     probability, sure = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
+    # A weight that is worth more than one draw is taken for sure, and the others share what is left.
     while True:
         rest = ~sure & (weight > 0)
         probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum()

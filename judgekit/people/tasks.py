@@ -71,12 +71,14 @@ class Task:
 
     def brief(self) -> dict[str, Any]:
         """Return what a judgment repeats of its task: all but the texts and who is asked."""
+        # In this order for good: the keys of all sheets that were ever written are hashes of it.
         names = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content")
         return {name: getattr(self, name) for name in names}
 
 
 def answer_id(text: str) -> str:
     """Return the id of an answer on a sheet, which tells nothing of the run that gave it."""
+    # An id that names its run would tell an assessor whose answer it is.
     return f"a{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -119,6 +121,7 @@ class Sample:
     name: str = ""
 
     def __post_init__(self) -> None:
+        # By content, so that two samples that ask the same are one, and any change makes another.
         if not self.name:
             drawn = hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
             object.__setattr__(self, "name", drawn)
@@ -162,6 +165,7 @@ class Sample:
                 tasks.append(_built(Task, parse_object(line, path), path, line.number))
         sample: Self = replace(_built(cls, head, path, 1), tasks=tuple(tasks))
         for number, task in enumerate(tasks, 2):
+            # Judgments of other texts than those that were shown would be labels of nothing.
             if task.content != content_of(task.question, task.texts):
                 raise DataError("the texts are not the ones that were sampled: sample again", path, number)
         if sample.name != replace(sample, name="").name:

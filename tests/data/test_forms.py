@@ -551,9 +551,7 @@ def test_a_folder_of_texts_is_docs_by_their_paths(tmp_path: Path) -> None:
         ("c.txt", ""),
         ("towns/arlen_town.md", "The *bridge*"),
     ]
-    assert [docs[0].text, docs[1].text] == ["Borvik
-
-Mill & market", "# plain"]
+    assert [docs[0].text, docs[1].text] == ["Borvik\n\nMill & market", "# plain"]
 
 
 def test_a_sheet_of_excel_is_read_as_csv_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,12 +45,14 @@ def _is_trec(beginning: Beginning) -> bool:
     if place is None:
         return False
     fitting = [len(row) == len(rows[0]) and NUMBER.fullmatch(row[place]) is not None for row in rows]
+    # Most rows, not all: a damaged row is for the reader to name, not a reason to doubt the form.
     return fitting[0] and 2 * sum(fitting) > len(rows)
 
 
 def _first_rows(beginning: Beginning) -> list[list[str]]:
     """Return the cells of the first rows: between tabs if there is one in a row, else between white space."""
     rows = beginning.start.decode(errors="replace").splitlines()
+    # The last row that was looked at is perhaps only a part of one.
     if len(rows) > 1 and len(beginning.start) > _CUT_OFF:
         rows.pop()
     return [row.split("\t") if "\t" in row else row.split() for row in rows[:_LOOKED_AT] if row.strip()]
@@ -69,6 +71,7 @@ def delimiter_of(syntax: str, start: bytes) -> str:
         return "\t"
     if syntax == "trec":
         return "\t" if b"\t" in row else " "
+    # Excel separates by semicolons where the decimal mark is a comma.
     return ";" if b";" in row and b"," not in row else ","
 
 

@@ -64,6 +64,7 @@ def _json(path: Path) -> Iterator[DataRecord]:
         return start, decoded
 
     end, keys = "]", set[str]()
+    # A dictionary by query can be as large as an array: its members are read one by one as well.
     if token("[{") == "{":
         end, what = "}", "object"
     more = token("") != end

@@ -25,6 +25,7 @@ def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
             text, title = evidence.get("text"), evidence.get("title") or ""
             known = isinstance(text, str) and isinstance(title, str)
             passage = {"id": content_id(title, text) if known else str(page), "text": text, "title": title}
+            # The first output is the guess; the others are further right answers, with evidence of their own.
             if number == 0 and passage["id"] not in gold:
                 passages.append({**passage, "page_id": str(page), "score": evidence.get("score")})
             gold[passage["id"]] = 1
@@ -36,6 +37,7 @@ def _kilt(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _held(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a file holds: guesses come with texts or scores, evidence with neither."""
+    # Both are one form: KILT's gold files name pages only, and systems write texts or scores.
     for output in fields["output"]:
         for evidence in output.get("provenance") or ():
             if "text" in evidence or "score" in evidence:

@@ -59,6 +59,7 @@ def _xlsx(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
         header: list[str] = []
         for number, row in rows:
             cells = [*map(_cell, row)]
+            # Workbooks have empty rows above the names and cleared ones below the data.
             if not any(cells):
                 continue
             if not header:
@@ -74,6 +75,7 @@ def _cell(value: Any) -> str:
     """Return a cell as it is shown: whole numbers without a decimal point, days without midnight."""
     if value is None:
         return ""
+    # Excel holds all numbers as floats: an id of 7 is shown as 7 and must not become 7.0.
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, datetime) and value.time() == datetime.min.time():

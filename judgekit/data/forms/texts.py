@@ -29,6 +29,7 @@ def _texts(folder: Path) -> Iterator[DataRecord]:
     for file in files:
         title, text = _read(file)
         name = text_id(file, folder)
+        # The line of an error would be that of a file, so it names the file instead.
         yield DataRecord(1, {"doc_id": name, "title": title, "text": text}, inside=name)
 
 
@@ -37,6 +38,7 @@ def _read(file: Path) -> tuple[str, str]:
     whole = text_of(file)
     if file.suffix.lower() in (".html", ".htm"):
         return _page(whole)
+    # In a plain text a line that begins with # is a comment or a tag, no heading.
     heading = None if file.suffix.lower() == ".txt" else _HEADING.search(whole)
     return heading[1] if heading else "", whole.strip()
 
