@@ -22,17 +22,20 @@ import pandas as pd
 
 from judgekit.analysis.agreement import agreement
 from judgekit.collection import Collection
+from judgekit.data.forms import records
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import parse_object
 from judgekit.data.sources import located
-from judgekit.data.streams import lines, read_bytes
+from judgekit.data.streams import Beginning, lines
 from judgekit.data.tables import Status, stacked
 from judgekit.data.trec import ASKED_COLUMNS, Asked, asked_path, read_qrels
 from judgekit.errors import DataError, UsageError
 from judgekit.people.tasks import Rule, Sample, Task, content_of
+from judgekit.spec import Spec
 
-_EXPECTED: Final = "judgments: the file that the page downloads (JSON lines), or a CSV of a sample"
+_EXPECTED: Final = "judgments: the file that the page downloads (JSON lines), or the sheet of a sample, filled in"
+_SHEET: Final = "a sheet that `judgekit annotate sample` wrote, filled in"
 _REPEATED: Final = ("sample", "task", "key", "assessor", "query_id", "doc_id")
 _SAID: Final = ("rating", "skipped", "comment")
 """What an assessor fills in."""
@@ -84,8 +87,7 @@ def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
     rows: dict[tuple[str, str], Judgment] = {}
     files_of: dict[tuple[str, str], Path] = {}
     for path in files:
-        data = read_bytes(path, _EXPECTED)
-        filled_in = _download(path, sample) if data.lstrip().startswith(b"{") else _csv_rows(path, data)
+        filled_in = _download(path, sample) if Beginning.of(path, _EXPECTED).start.startswith(b"{") else _sheet(path)
         for line, row in filled_in:
             judgment = _judgment(row, sample, tasks, path, line)
             key = judgment.task.task, judgment.assessor
@@ -127,6 +129,7 @@ def _judgment(row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task],
         raise DataError(str(error), path, line) from None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise DataError(f"seconds are {seconds!r}, not a number from 0 on", path, line)
+    # Who grades after all has not skipped, whatever the page still holds.
     skipped = str(row["skipped"] or "") if value is None else ""
     return Judgment(task, assessor, value, skipped, float(seconds))
 
@@ -158,6 +161,7 @@ def _value(rating: Any, sample: Sample, task: Task) -> float | str | None:
     """Return a rating as a value, None where nothing was said; a `ValueError` says why it is none."""
     if rating is None or rating == "":
         return None
+    # Python counts true as 1, and it is no grade that a page or a sheet offers.
     if isinstance(rating, bool):
         raise ValueError(f"{str(rating).lower()} is not a grade")
     if sample.form != "grades":
@@ -192,28 +196,20 @@ def write_csv(sample: Sample) -> str:
     return out.getvalue()
 
 
-def _csv_rows(path: Path, data: bytes) -> Rows:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"is not UTF-8 text ({error.reason}): save it as CSV UTF-8", path) from None
-    first = text.partition("\n")[0]
-    # Excel writes semicolons where the decimal mark is a comma.
-    delimiter = "\t" if "\t" in first else ","
-    if first.count(";") > first.count(","):
-        delimiter = ";"
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    header = [cell.strip() for cell in next(rows, [])]
-    if not {*_REPEATED, "rating"} <= set(header):
-        have = f"has the columns {', '.join(header)}" if any(header) else "is empty"
-        raise DataError(f"{have}; expected a sheet that `judgekit annotate sample` wrote, filled in", path, 1)
-    for row in rows:
-        if not any(row):
+def _sheet(path: Path) -> Rows:
+    """Yield the rows of a sheet in whatever syntax a spreadsheet saved it."""
+    _, rows = records(path, Spec("auto"), _SHEET)
+    for record in rows:
+        # Spreadsheets keep rows that were cleared below the last one.
+        if not any(record.fields.values()):
             continue
-        if len(row) != len(header):
-            raise DataError(f"has {len(row)} cells, the header {len(header)}", path, rows.line_num)
-        cells = {**dict.fromkeys(_SAID, ""), **dict(zip(header, map(of_cell, row), strict=True))}
-        yield rows.line_num, {**{name: cells[name] for name in (*_REPEATED, *_SAID)}, "seconds": 0.0}
+        cells = dict.fromkeys(_SAID, "")
+        for name, cell in record.fields.items():
+            cells[name.strip()] = of_cell(cell)
+        if not {*_REPEATED, "rating"} <= cells.keys():
+            have = f"has the columns {', '.join(record.fields)}"
+            raise DataError(f"{have}; expected {_SHEET}", path, 1)
+        yield record.line, {**{name: cells[name] for name in (*_REPEATED, *_SAID)}, "seconds": 0.0}
 
 
 @dataclass(frozen=True)
@@ -272,6 +268,7 @@ def _label(rows: Sequence[Judgment], rule: Rule) -> tuple[float | None, str]:
     if grades:
         if rule == "mean":
             return sum(grades.values()) / len(grades), "ok"
+        # As many votes for each of two grades are no label: a coin would decide it.
         (first, most), *others = Counter(grades.values()).most_common()
         if not others or others[0][1] < most:
             return first, "ok"
@@ -346,6 +343,7 @@ def read_people(path: Path, collection: Collection) -> People:
         if doc_id not in collection.pairs.get(query_id, ()):
             raise DataError(f"query {query_id!r}, doc {doc_id!r} is not in the pool of the experiment's runs", path)
         (doc,) = collection.docs.get([doc_id])
+        # A collection that was cut anew has other texts under the same ids.
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
             raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
     return People(read_qrels(path, "people", Scale.parse(asked.scale)), table, asked.design, asked.seconds)
@@ -356,11 +354,13 @@ def read_existing(source: str | Path, collection: Collection) -> People:
     path = located(source, "qrels").path
     labeling = read_qrels(source, path.name)
     scale = labeling.scale
+    # Files of 0 and 1 are relevant or not, and such labels have a threshold, not a regression.
     if (scale.kind, scale.low, scale.high) == ("grades", 0, 1):
         scale = Scale("binary")
     labels = labeling.table[["query_id", "doc_id", "relevance", "status"]]
     labels = labels[labels["status"] == Status.OK.value]
     known = labels["query_id"].isin(list(collection.queries)) & labels["doc_id"].map(collection.docs.__contains__)
+    # Judgments that people made elsewhere are about a whole collection, not only this pool.
     kept = labels[known].reset_index(drop=True)
     if kept.empty:
         raise DataError("judges no passage of this experiment: are both about the same collection?", path)

@@ -174,7 +174,7 @@ def test_files_that_do_not_belong_together_are_refused(collection, judged, tmp_p
     files = [judged(s, "1", name=f"{i}.jsonl") for i, s in enumerate((one, other))]
     copy, other_columns, empty = (tmp_path / name for name in ("copy.jsonl", "other.csv", "empty.csv"))
     copy.write_bytes(files[0].read_bytes())
-    other_columns.write_text("task,rating\n")
+    other_columns.write_text("task,rating\nt1,Yes\n")
     empty.write_text("")
     for given, said in (
         (files, r"1\.jsonl, line 1: belongs to another sample than the one given"),
