@@ -413,20 +413,6 @@ def test_a_column_of_each_of_these_names_holds_ratings(column: str, tmp_path: Pa
     assert recognise(put(tmp_path, f"query_id,run,{column}\nq1,a,1\n".encode(), "x.csv")).kinds == ("ratings",)
 
 
-EVALUATED = {"map": "AP", "recip_rank": "RR", "bpref": "Bpref", "P_5": "P@5", "recall_5": "R@5", "ndcg": "nDCG"} | {
-    "ndcg_cut_10": "nDCG@10",
-    "map_cut_10": "AP@10",
-    "success_1": "Success@1",
-}
-
-
-def test_measures_of_trec_eval_have_our_names_and_are_of_the_labeling_scores(tmp_path: Path) -> None:
-    path = put(tmp_path, "".join(f"{name}\tq1\t0.5\n" for name in EVALUATED).encode(), "bm25.eval")
-    table = read_table(SCORES, path)
-    assert table["measure"].tolist() == [*EVALUATED.values()]
-    assert {*table["labeling"], *table["run"]} == {"scores", "bm25"}
-
-
 def test_the_first_line_decides_between_commas_and_semicolons(tmp_path: Path) -> None:
     queries = put(tmp_path, b'query_id;text;answers\nq1;"who; and when?";Ann\nq2;a, b;\n')
     assert answers_of(queries) == {"q1": ("who; and when?", ("Ann",)), "q2": ("a, b", ())}
