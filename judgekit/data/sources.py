@@ -150,8 +150,8 @@ def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], s
     if len(cells) == 3 and math.isfinite(as_number(cells[2])):
         number = declared.number or "score"
         raise NoHeader(
-            f"has no header: name its columns, {syntax}(header='query_id,doc_id,{number}'):{path} (or rank, score or"
-            " relevance, as it may be)",
+            "has no header, and its numbers may be ranks, scores or grades: write"
+            f" {syntax}(header='query_id,doc_id,{number}'):{path}, or rank or relevance in its place",
             path,
             1,
         )

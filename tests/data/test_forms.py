@@ -94,9 +94,7 @@ RANKED: dict[str, bytes] = {
 def test_numbers_without_a_name_are_neither_ranks_nor_scores_nor_grades(tmp_path: Path) -> None:
     path = put(tmp_path, b"q1\td1\t2\nq1\td2\t1\nq1\td3\t3\n")
     for read, number in ((read_run, "score"), (read_qrels, "relevance"), (read_docs, "score")):
-        with pytest.raises(
-            DataError, match=rf"has no header: name its columns, tsv\(header='query_id,doc_id,{number}'"
-        ):
+        with pytest.raises(DataError, match=rf"ranks, scores or grades: write tsv\(header='query_id,doc_id,{number}'"):
             read(path)
     assert read_run(f"tsv(header='query_id,doc_id,rank'):{path}").top("q1") == ["d2", "d1", "d3"]
     assert read_run(f"tsv(header='query_id,doc_id,score'):{path}").top("q1") == ["d3", "d1", "d2"]
