@@ -39,7 +39,10 @@ def parse_json(text: str | bytes) -> Any:
     """Parse what a server sent: also ``NaN`` and halves of surrogate pairs, but nothing that is nested without end."""
     try:
         value = orjson.loads(text)
-    except orjson.JSONDecodeError:
+    except orjson.JSONDecodeError as error:
+        # Python's own parser goes deeper from 3.13 on, to values that nothing can print or send.
+        if "depth limit" in str(error):
+            raise ValueError(_TOO_DEEP) from None
         return _parsed_slowly(text)
     marks = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
     if sum(map(text.count, marks)) > _FEW_LEVELS:  # type: ignore[arg-type]  # marks are of the text's type

@@ -85,7 +85,7 @@ def test_a_model_is_told_the_form_once_more() -> None:
     assert {name: form.again for name, form in FORMS.items() if name in ASKED} == ASKED
 
 
-@pytest.mark.parametrize("levels", [1_100, 100_000])
+@pytest.mark.parametrize("levels", [100_000])  # Python 3.13 reads 1,100, earlier ones do not
 @pytest.mark.parametrize(
     "text", ["[{0}", '{{"score": {0}2{1}}}', '{{"reason": {0}{1}, "score": 2}}', "```\n{0}{1}\n```"]
 )
