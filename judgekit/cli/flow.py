@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -289,7 +288,7 @@ def report(
     ] = False,
     figures: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for all figures, as SVG and CSV; as PDF too with the extra pdf."),
+        typer.Option(metavar="FOLDER", help="Folder for all figures, as SVG and CSV."),
     ] = None,
 ) -> None:
     """Rebuild the report from a results folder, or compare several folders on one page.
@@ -315,9 +314,7 @@ def report(
         reports.print_tables(results, console())
         made = drawn(results)
     if figures is not None:
-        # PDF needs an extra, and nobody should have to name formats to do without it.
-        forms = ("svg", "csv", "pdf") if find_spec("vl_convert") else ("svg", "csv")
-        say(f"\nfigures: {len(made.save(figures, forms))} files in {figures}")
+        say(f"\nfigures: {len(made.save(figures))} files in {figures}")
     say(f"\nreport: {page}")
 
 

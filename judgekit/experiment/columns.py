@@ -4,37 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
 
-from judgekit.data.fields import DECLARED, Source
-from judgekit.data.forms import ENTRY, entry_of
+from judgekit.data.fields import DECLARED
 from judgekit.data.forms.delimited import TREC
 from judgekit.data.forms.lists import DICT
 from judgekit.data.recognise import DECLARED_KINDS, Recognised
-from judgekit.data.records import DataRecord
 from judgekit.data.sources import opened
 from judgekit.data.tables import RATED, RATERS
-from judgekit.errors import DataError
-from judgekit.registry import DataForm
-
-_TREC: Final = {
-    "run": {"column 1": "query", "column 3": "doc", "column 5": "score"},
-    "qrels": {"column 1": "query", "column 3": "doc", "column 4": "relevance"},
-}
-_BECOMES: Final = {
-    "query_id": "id",
-    "question": "question",
-    "text": "question",
-    "messages": "conversation",
-    "answers": "reference answers",
-    "answer": "answers of your application",
-    "ctxs": "passages in their order",
-    "sources": "passages",
-    "gold": "judgments",
-    "rows": "queries, docs and numbers",
-}
-"""What a field of the entry that a nested form makes is called."""
-_LISTS: Final = ("ctxs", "gold", "rows")
 
 
 @dataclass(frozen=True)
@@ -53,21 +29,9 @@ class Columns:
 
 
 def columns_of(source: str, found: Recognised, kind: str) -> Columns:
-    """Return what becomes of the columns of a file that is taken for a kind."""
-    if found.form is TREC:
-        return Columns(_TREC[kind])
-    if found.form is None or found.flat is None or not found.fields:
-        return Columns()
-    if found.form is DICT:
-        return Columns({"{query: {doc: number}}": "queries, docs and numbers"})
-    if not found.nested:
-        return _of_table(source, found, kind)
-    taken = _of_record(found.form, Source(None, found.flat.name, ENTRY, "entry"), found.told)
-    return Columns(taken, tuple(name for name in found.told if name not in taken))
-
-
-def _of_table(source: str, found: Recognised, kind: str) -> Columns:
     """Return what becomes of the columns of a table: of each key the first of its names that is there."""
+    if found.form in (None, TREC, DICT) or found.flat is None or not found.fields:
+        return Columns()
     declared = DECLARED_KINDS[kind]
     names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
     fields = found.fields
@@ -95,19 +59,3 @@ def _of_table(source: str, found: Recognised, kind: str) -> Columns:
         if key not in taken.values():
             lacks[names[key][0]] = what
     return Columns(taken, tuple(left), lacks)
-
-
-def _of_record(form: DataForm, source: Source, fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each field of a record of a nested form becomes: what of the entry changes where it is empty."""
-    whole = entry_of(form, source, DataRecord(1, fields))
-    taken = {}
-    for name, value in fields.items():
-        empty = type(value)() if isinstance(value, str | list | dict) else None
-        try:
-            without = entry_of(form, source, DataRecord(1, {**fields, name: empty}))
-        except DataError:  # no record of the form without its lists
-            without = {key: part for key, part in whole.items() if key not in _LISTS}
-        changed = [_BECOMES.get(key, key) for key, part in whole.items() if without.get(key) != part]
-        if changed:
-            taken[str(name)] = " and ".join(dict.fromkeys(changed))
-    return taken

@@ -17,7 +17,6 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources
-from judgekit.data.streams import noting_reads
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import DataError, JudgekitError
 from judgekit.experiment.file import Config, config_of, labels_file
@@ -76,8 +75,8 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
     others = {}
     for role, source in inputs.items():
         path = config.path.parent / source["file"]
-        # An experiment file may have changed since, for what was run is in resolved.toml, and so may a prompt: the
-        # control of every probe is asked anew where it did.
+        # An experiment file may have changed since, for what was run is in resolved.toml. So may a prompt: an audit
+        # asks the control of every probe anew where it did.
         if role not in named and path.suffix != ".toml" and path.exists():
             others[role] = path
     now = sources({**named, **others, **{str(path): path for path in results}})
@@ -104,15 +103,7 @@ def draw(folder: Path, *, texts: bool = True, results: Results | None = None) ->
 def backing_of(folder: Path, texts: bool = True) -> Backing:
     """Return what a results folder still knows of each query: nothing, with the reason, where data are gone."""
     try:
-        with noting_reads() as read:
-            whole = backing(*read_results(folder))
+        whole = backing(*read_results(folder))
     except JudgekitError as problem:
         return Backing({}, None, texts=texts, absent=f"Questions are not shown: {problem}")
-    # What else was read must not have changed, and a prompt may have.
-    made = {source["sha256"] for source in json.loads((folder / MANIFEST).read_bytes())["inputs"].values()}
-    prompts = {path.name: path for path in read if path.suffix == ".toml" and path.parent != folder}
-    changed = [str(prompts[name]) for name, source in sources(prompts).items() if source.sha256 not in made]
-    if changed:
-        why = f"Prompts are not shown: {', '.join(changed)} changed after the run."
-        whole = replace(whole, labelers={}, absent=why)
     return replace(whole, texts=texts)

@@ -33,14 +33,13 @@ from judgekit.experiment.inputs import (
     Seen,
     common_folder,
     is_inside,
-    seen,
 )
 from judgekit.experiment.joined import (
     folded,
     give_results_ids,
-    give_runs_names,
     give_tables_ids,
     references_of,
+    tell_runs_names,
 )
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.written import Planned
@@ -124,7 +123,7 @@ class _Survey:
         give_tables_ids(self.files)
         self._take_runs()
         give_results_ids(self.files, self.runs, self.run_files)
-        give_runs_names(self.files, self.runs)
+        tell_runs_names(self.files, self.runs)
         self._take_texts()
         self._take_queries()
         self._take_docs()
@@ -165,7 +164,8 @@ class _Survey:
         files = self.files
         half_read = [file.broken for file in files.all if file.broken and file.taken and not file.nested]
         problems = (*files.problems, *files.unused(), *problems)
-        made = Draft(files.folder, seen(files.all), (*files.cautions, *half_read), problems)
+        listed = [Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns)) for file in files.all]
+        made = Draft(files.folder, tuple(listed), (*files.cautions, *half_read), problems)
         if plan is None or made.problems:
             return made
         imported = {name: path.read_text(encoding="utf-8") for name, path in files.imported.items()}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms.delimited import TSV, PlainQuotes
-from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.recognise import Recognised, recognise, records_of
 from judgekit.data.sources import stem
@@ -26,8 +23,6 @@ from judgekit.spec import Spec, form_of, split_form
 
 IMPORTED: Final = "imported"
 """The folder for what `init` writes again with the ids of the questions."""
-LISTED: Final = 5
-"""Files of one kind in a folder that are listed one by one where they are not used."""
 _NO_DATA: Final = (".toml", ".py", ".ipynb", ".png", ".svg", ".log", ".sh", ".yaml", ".yml")
 _DATA: Final = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".trec", ".run", ".qrels")
 """How files end that are meant as data."""
@@ -60,7 +55,6 @@ class Input:
         name: how it is shown.
         source: its path in an experiment file.
         form: what stands in front of its path.
-        sheet: its sheet, where an Excel file has several; else "".
         content: what it holds.
         kinds: what it may still be.
         taken: what it is used for.
@@ -78,7 +72,6 @@ class Input:
     name: str
     source: str
     form: str = ""
-    sheet: str = ""
     content: Recognised = field(default_factory=Recognised)
     kinds: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
@@ -111,6 +104,13 @@ class Input:
         return self.content.nested
 
     @property
+    def sheet(self) -> str:
+        """The sheet of an Excel file that its form names, or ""."""
+        if not self.form:
+            return ""
+        return str(form_of(self.given)[0].options.get("sheet", ""))
+
+    @property
     def stem(self) -> str:
         """Its name, or that of its sheet, without an ending."""
         return self.sheet or stem(self.path).removesuffix(".xlsx")
@@ -121,11 +121,7 @@ class Input:
         flat = self.content.flat
         if flat is None or flat.name not in TABULAR or self.content.kinds or self.content.named:
             return ""
-        if not self.sheet:
-            return f"{flat.name}("
-        # In double quotes: the shell's are single ones.
-        form = str(Spec(flat.name, (("sheet", self.sheet),))).replace("'", '"')
-        return f"{form.removesuffix(')')},"
+        return f"{flat.name}("
 
     def at_line(self, line: int | None) -> str:
         """Return how the user finds a line: in the own file, where this one was made of it."""
@@ -139,7 +135,7 @@ class Input:
         """Put the names of its columns, by option, in front of its path."""
         if self.content.flat is not None:
             sheet = {"sheet": self.sheet} if self.sheet else {}
-            self.form = str(Spec(self.content.flat.name, (*sheet.items(), *columns.items())))
+            self.form = str(Spec(self.content.flat.name, tuple((sheet | dict(columns)).items())))
 
     def look(self) -> None:
         """Find out what the readers can make of the file."""
@@ -167,7 +163,7 @@ class Input:
         elif self.content.why:
             hint = f"; {_UNKNOWN.format(self.unknown_table, self.source)}" if self.unknown_table else ""
             self.why, self.unfit = f"not used: {self.content.why}{hint}", True
-            if self.content.form is None and not self.sheet and self.path.suffix.lower() in _DATA:
+            if self.content.form is None and self.path.suffix.lower() in _DATA:
                 self.broken = f"{self.name}: {self.content.why}"
 
     def take(self, kind: str, what: str) -> None:
@@ -175,17 +171,17 @@ class Input:
         if self.nested and self.content.form is not None and not self.taken:
             what += f" (the form {self.content.form.name!r})"
         self.taken.append(what)
-        if not self.nested or not self.columns:
+        if not self.nested:
             self.tell_columns(kind)
 
     def tell_columns(self, kind: str) -> None:
-        """Note what becomes of the columns of a file that is taken for a kind."""
+        """Note what becomes of the columns of a table that is taken for a kind."""
         columns = columns_of(self.given, self.content, kind)
         if columns.taken:
             self.columns.append(", ".join(f"{name} → {what}" for name, what in columns.taken.items()))
         if columns.left:
             use = "not used"
-            if kind == "query" or (kind == "doc" and not self.nested):
+            if kind in ("query", "doc"):
                 use = f"kept for prompts as {{{kind}.NAME}}"
             if kind == "query":
                 use += " and for [analysis] by"
@@ -219,26 +215,9 @@ def _holds_traces(path: Path) -> bool:
     return True
 
 
-class Place(NamedTuple):
-    """Where a table is: the file, as it was given, and its sheet."""
-
-    path: Path
-    sheet: str = ""
-
-
-def places_of(path: Path) -> list[Place]:
-    """Return a file, or the sheets of an Excel file that has several with cells."""
-    if path.suffix == ".xlsx":
-        with suppress(DataError, UsageError):  # which are told when the file is looked at
-            names = sheets(path)
-            if len(names) > 1:
-                return [Place(path, name) for name in names]
-    return [Place(path)]
-
-
-def forms_of(paths: Sequence[str | Path], problems: list[str]) -> dict[Place, str]:
-    """Return the files of paths with the form in front of each, in the order of their names; a form counts last."""
-    forms: dict[Place, str] = {}
+def forms_of(paths: Sequence[str | Path], problems: list[str]) -> list[tuple[Path, str]]:
+    """Return the files of paths, in the order of their names, each with the form in front of it."""
+    forms: dict[Path, list[str]] = {}
     for given in paths:
         try:
             spelled, text = split_form(given)  # of an address it says how to download it
@@ -246,28 +225,23 @@ def forms_of(paths: Sequence[str | Path], problems: list[str]) -> dict[Place, st
             if not path.exists():
                 raise DataError("no such file or folder; give the folder that your data lies in, or its files", path)
             if spelled:
-                forms |= _named(path, spelled, forms)
+                form_of(given)
+                known = next((file for file in forms if file.samefile(path)), path)
+                forms.setdefault(known, []).append(spelled)
             elif not path.is_dir():
-                forms |= {place: "" for place in places_of(path) if place not in forms}
+                forms.setdefault(path, [])
             elif is_results_folder(path):
                 raise UsageError(f"{path} holds results of judgekit: give the folder with the data")
             else:
                 for file in walk(path):
                     if not file.name.endswith(_NO_DATA) and IMPORTED not in file.relative_to(path).parts[:1]:
-                        forms |= {place: "" for place in places_of(file) if place not in forms}
+                        forms.setdefault(file, [])
         except (DataError, UsageError) as error:
             problems.append(str(error))
     if not forms and not problems:
         problems.append(f"{paths[0]}: holds no files of data")
-    return forms
-
-
-def _named(path: Path, spelled: str, forms: Iterable[Place]) -> dict[Place, str]:
-    """Return where the form of a file counts: in place of what was found of it, of an Excel file of one sheet."""
-    spec, _ = form_of(f"{spelled}:{path}")
-    sheet = str(spec.options.get("sheet", "")) or places_of(path)[0].sheet
-    known = (place for place in forms if place.path.samefile(path) and place.sheet in ("", sheet))
-    return {next(known, Place(path, sheet)): spelled}
+    # What is named with a form is read in that form alone: twice where two sheets of it are named.
+    return [(path, form) for path, spelled_so in forms.items() for form in (spelled_so or [""])]
 
 
 class Files:
@@ -286,7 +260,7 @@ class Files:
     def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
         self.problems: list[str] = []
         forms = forms_of(paths, self.problems)
-        found = [place.path for place in forms] or [Path("experiment.toml")]
+        found = [path for path, _ in forms] or [Path("experiment.toml")]
         folders = [Path(path) for path in paths if Path(path).is_dir()]
         inside = len(folders) == 1 and all(is_inside(file, folders[0]) for file in found)
         self.root = folders[0] if inside else common_folder(found)
@@ -297,17 +271,17 @@ class Files:
         self.all: list[Input] = []
         self.imported: dict[str, Path] = {}
         self.named = {Path(path) for path in paths}
-        for place, form in forms.items():
-            self._look(place, form)
+        for path, form in forms:
+            self._look(path, form)
 
-    def at(self, path: Path, form: str = "", sheet: str = "") -> Input:
+    def at(self, path: Path, form: str = "") -> Input:
         """Return a file that nobody has looked at, shown below the root and named from the folder of the experiment."""
         inside = path.absolute()
         shown = inside.relative_to(self.root.absolute()).as_posix() if is_inside(path, self.root) else str(path)
-        if sheet:
-            shown = f"{shown}, sheet {sheet!r}"
-            form = form or str(Spec("xlsx", (("sheet", sheet),)))
-        return Input(path, shown, Path(os.path.relpath(inside, self.folder.absolute())).as_posix(), form, sheet)
+        file = Input(path, shown, Path(os.path.relpath(inside, self.folder.absolute())).as_posix(), form)
+        if file.sheet:
+            file.name = f"{shown}, sheet {file.sheet!r}"
+        return file
 
     def of(self, kind: str) -> list[Input]:
         """Return the files that may hold a kind, those that hold nothing else first."""
@@ -358,10 +332,10 @@ class Files:
             file.broken = f"{file.at_line(error.line)}: {error.reason}"
         file.drop(kind)
 
-    def _look(self, place: Place, form: str) -> None:
-        file = self.at(place.path, form, place.sheet)
-        file.named = bool(form) or place.path in self.named
-        ending = place.path.suffix.lower()
+    def _look(self, path: Path, form: str) -> None:
+        file = self.at(path, form)
+        file.named = bool(form) or path in self.named
+        ending = path.suffix.lower()
         is_text = not form and ending in TEXTS
         if not is_text or ending == ".txt":
             try:
@@ -370,7 +344,7 @@ class Files:
                 self.problems.append(str(error))
                 file.why = "not used: see below"
         if is_text and not file.kinds:
-            self.texts.append(place.path)
+            self.texts.append(path)
         else:
             self.all.append(file)
 
@@ -417,21 +391,3 @@ class Seen:
     name: str
     taken: str
     columns: tuple[str, ...] = ()
-
-
-def seen(files: Sequence[Input]) -> tuple[Seen, ...]:
-    """Return the list of files; many unused ones of a kind in a folder are one line."""
-    unused = Counter(_alike(file) for file in files if not file.taken)
-    lines: dict[str, Seen] = {}
-    for file in files:
-        alike = _alike(file)
-        if file.taken or unused[alike] <= LISTED:
-            lines[file.name] = Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns))
-        elif alike not in lines:
-            lines[alike] = Seen(alike, f"{unused[alike]:,} files, the first {file.why}")
-    return tuple(lines.values())
-
-
-def _alike(file: Input) -> str:
-    """Return what stands for all files of its kind in its folder."""
-    return (Path(file.name).parent / f"*{file.path.suffix}").as_posix()

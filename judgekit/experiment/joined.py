@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import records_of
 from judgekit.data.runs import Run
-from judgekit.data.sources import opened, stem
+from judgekit.data.sources import opened
 from judgekit.data.tables import ALL, ANSWERS, RATED
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError, nearest
@@ -26,8 +26,6 @@ from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column
 from judgekit.spec import Spec
 
 _OF_ANSWERS: Final = {"answer", "ratings"}
-_NOT_OF_A_NAME: Final = re.compile(r"[\W_]+")
-"""What two spellings of a run may differ in: ``BM25 (base)`` and ``bm25-base``."""
 
 
 def folded(text: str) -> str:
@@ -35,32 +33,13 @@ def folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def runs_meant(names: Iterable[str], runs: Iterable[str]) -> dict[str, str]:
-    """Return the run that each name means, by letters and digits alone; nothing of one that may mean two, or none."""
-    runs = list(runs)
-    spelled: dict[str, list[str]] = {}
-    for run in runs:
-        spelled.setdefault(_letters(run), []).append(run)
-    meant: dict[str, str] = {}
-    for name in names:
-        # A sheet's `BM25 Base` is the run of `bm25-base.json`; of `bm25` and `BM-25` nobody knows which is meant.
-        alike = [name] if name in runs else spelled.get(_letters(name), [])
-        if len(alike) == 1 and alike[0] not in meant.values():
-            meant[name] = alike[0]
-    return meant
-
-
 def not_meant(names: Collection[str], runs: Collection[str]) -> str:
-    """Return what to say of names that mean no run, both sides and the nearest; "" where all do."""
-    odd = sorted({*names} - {ALL} - runs_meant(names, runs).keys())
+    """Return what to say of names that are of no run, both sides and the nearest; "" where all are."""
+    odd = sorted({*names} - {ALL, *runs})
     if not odd:
         return ""
     whose = f"its runs are {', '.join(sorted(names))}, and those of the files {', '.join(sorted(runs))}"
     return f"{whose}.{nearest(odd[0], runs)}"
-
-
-def _letters(name: str) -> str:
-    return _NOT_OF_A_NAME.sub("", stem(name).casefold())
 
 
 def give_tables_ids(files: Files) -> None:
@@ -134,31 +113,15 @@ def _add_copy(
     return copy
 
 
-def give_runs_names(files: Files, runs: Collection[str]) -> None:
-    """Give tables of answers and ratings the names that runs have by their files, where these are meant."""
-    for file in list(files.all):
-        held = _OF_ANSWERS.intersection(file.kinds)
+def tell_runs_names(files: Files, runs: Collection[str]) -> None:
+    """Note of tables of answers and ratings which of the runs that they name are not there."""
+    for file in files.all:
         column = file.content.named.get("run", "run")
-        if not held or column not in file.content.fields:
+        if not _OF_ANSWERS.intersection(file.kinds) or column not in file.content.fields:
             continue
-        try:
-            records = _records(file, file.given)
-        except DataError:  # which is told where the table is read
-            continue
-        rows = [fields for _, fields in records]
-        names = {str(row[column]) for row in rows if row.get(column)} - {ALL}
-        meant = runs_meant(names, runs)
-        # Where one name means no run, the table is told as it is: half of it renamed would hide what is wrong.
-        file.problem = not_meant(names, runs)
-        if names <= {*runs} or file.problem:
-            continue
-        for row in rows:
-            row[column] = meant.get(str(row.get(column)), row.get(column))
-        copy = _add_copy(files, file, rows, file.content.named, [line for line, _ in records])
-        copy.drop(*{*copy.kinds} - held)
-        file.drop(*held)
-        told = ", ".join(f"{name} is {run}" for name, run in sorted(meant.items()) if name != run)
-        file.taken.append(f"its runs are those of the files ({told}): written to {copy.name} with their names")
+        with suppress(DataError):  # which is told where the table is read
+            names = {str(fields[column]) for _, fields in _records(file, file.given) if fields.get(column)}
+            file.problem = not_meant(names - {ALL}, runs)
 
 
 def give_results_ids(files: Files, runs: dict[str, Run], run_files: dict[str, Input]) -> None:
@@ -240,8 +203,7 @@ class _Result:
             row = {"query_id": self.ids.get(folded(query.text), query_id), "question": query.text}
             rows.append({**row, "documents": [*documents.values()], **answers.get(query_id, {})})
         copy = _add_copy(files, file, rows, {})
-        # Its columns are told once, with the file that it came from.
-        copy.content = replace(file.content, fields=())
+        copy.content = file.content
         copy.kinds = file.kinds
         copy.drop("query", "qrels")
         same = "results whose passages others have under other ids"
@@ -250,7 +212,6 @@ class _Result:
             same = f"results for {matched:,} questions of {self.table.name}, found by their text"
             self.table.kinds = ["query"]
         file.taken.append(f"{same}: written to {copy.name} with their ids")
-        file.tell_columns("query")
         file.kinds = ["query"] if self.table is None else []
         return copy
 

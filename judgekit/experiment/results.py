@@ -342,7 +342,6 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
         queries=collection.queries,
         docs=collection.docs,
         lists=lists,
-        labelers=prepared.labelers,
     )
 
 

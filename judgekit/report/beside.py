@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,10 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from judgekit.data.streams import write_atomic
-from judgekit.data.tables import Status
 from judgekit.report.charts import paper_figures
 from judgekit.report.formatting import count, number
-from judgekit.report.grids import per_run_rows, records, table_1, where
+from judgekit.report.grids import per_run_rows, table_1, where
 from judgekit.report.model import Results
 from judgekit.report.page import generic, shell
 from judgekit.report.queries import Backing
@@ -25,38 +23,26 @@ MOST = 10
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between two results, in sentences and tables; a table of nothing is empty."""
+    """What differs between two results: sentences, lines of the decision, and questions, a table that may be empty."""
 
     sentences: tuple[str, ...]
     decision: tuple[tuple[str, str, str], ...]
-    labels: pd.DataFrame
-    runs: pd.DataFrame
     questions: pd.DataFrame
 
 
 def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> Changes:
     """Return what changed from one result, and what lies behind it, to another."""
-    old, new = (dict(results.decision) for results, _ in (before, after))
+    old, new = dict(before[0].decision), dict(after[0].decision)
     decision = []
     for title in dict.fromkeys([*old, *new]):
-        line = title, old.get(title, ""), new.get(title, "")
-        if line[1] != line[2]:
-            decision.append(line)
-    same = "The decision is the same."
+        was, now = old.get(title, ""), new.get(title, "")
+        if was != now:
+            decision.append((title, was, now))
+    said = "The decision is the same."
     if decision:
-        same = f"The decision differs in {', '.join(title for title, _, _ in decision)}."
-    labels = pd.DataFrame([*_labels(before[1], after[1])])
-    moved = []
-    for row in records(labels):
-        if row["changed"]:
-            moved.append(f"{row['labeling']} {count(row['changed'])} of {count(row['pairs in both'])}")
-    labels_changed = f"Labels that changed: {', '.join(moved) or 'none'}."
+        said = f"The decision differs in {', '.join(title for title, _, _ in decision)}."
     pairs, problem = _answers(before, after)
-    pairs = pairs.assign(won=pairs["after"] > pairs["before"], lost=pairs["after"] < pairs["before"])
-    by_run = pairs.groupby("run", sort=False)
-    # Runs that only one folder has take no part: their questions were neither won nor lost.
-    runs = by_run[["before", "after"]].mean().join(by_run[["won", "lost"]].sum())
-    runs.insert(0, "questions", by_run.size())
+    # The mean over the runs that both have: a run that only one folder has neither wins nor loses a question.
     means = pairs.groupby("query_id", sort=False)[["before", "after"]].mean().reset_index()
     means["change"] = means["after"] - means["before"]
     ordered = means.sort_values("change", kind="stable")
@@ -72,26 +58,7 @@ def changes(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> 
     texts = {query_id: query.text for query_id, query in queries.items()}
     questions = pd.concat([lost.head(MOST), won.tail(MOST)[::-1]])
     questions.insert(1, "question", questions["query_id"].map(texts).fillna(""))
-    questions = questions.rename(columns={"query_id": "query"})
-    return Changes((same, labels_changed, problem), tuple(decision), labels, runs.reset_index(), questions)
-
-
-def _labels(before: Backing, after: Backing) -> Iterator[Mapping[str, object]]:
-    """Yield for each labeling of both how many labels of the same pairs are others now."""
-    for name, old in before.labels.items():
-        if name in after.labels:
-            new = after.labels[name]
-            pairs = old.merge(new, on=["query_id", "doc_id"], suffixes=("", "_now"))
-            # A label that is missing differs from every number and equals another that is missing: infinity does so.
-            was = pairs["relevance"].where(pairs["status"] == Status.OK.value, math.inf)
-            now = pairs["relevance_now"].where(pairs["status_now"] == Status.OK.value, math.inf)
-            yield {
-                "labeling": name,
-                "pairs in both": len(pairs),
-                "changed": int((was != now).sum()),
-                "only before": len(old) - len(pairs),
-                "only after": len(new) - len(pairs),
-            }
+    return Changes((said, problem), tuple(decision), questions.rename(columns={"query_id": "query"}))
 
 
 def _answers(before: tuple[Results, Backing], after: tuple[Results, Backing]) -> tuple[pd.DataFrame, str]:

@@ -24,7 +24,6 @@ from judgekit.report.formatting import number, split_flags
 from judgekit.report.grids import HEADLINE, records, where
 from judgekit.report.model import Results
 from judgekit.report.svg import Figure, Figures
-from judgekit.spec import slug
 
 IN_WORDS: Final = {
     CHOOSE_RUNS: "To choose between retrievers",
@@ -265,18 +264,3 @@ _DECIDED: Final = {
     ),
 }
 """The panels of the decision's figure by the kind of their claims: title, axis, and how to read it."""
-
-
-def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:
-    """Yield for each measure the mean scores of the runs under each labeling: columns of a score table."""
-    names, runs = list(dict.fromkeys(means["labeling"])), list(dict.fromkeys(means["run"]))
-    order = {name: place for place, name in enumerate(names)}
-    for measure in dict.fromkeys(means["measure"]):
-        dots = []
-        for row in records(where(means, measure=measure)):
-            dots.append(Dot(row["labeling"], runs.index(row["run"]), row["value"], word=row["run"]))
-        if any(math.isfinite(dot.value) for dot in dots):
-            title = f"Mean {measure} of the runs"
-            caption = f"Mean {measure} over the questions, of each run under each labeling."
-            panels = {"": FigurePanel(Value(measure), dots)}
-            yield Chart(slug(f"scores-{measure}"), title, caption, panels, order, names=runs).lines()

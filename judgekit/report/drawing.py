@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import pandas as pd
-from markupsafe import Markup
 
 from judgekit.report.formatting import cut, interval, number, text_width
 from judgekit.report.markup import fill
-from judgekit.report.svg import NARROW, WIDTH, Figure
+from judgekit.report.svg import WIDTH, Figure
 
 MARGIN: Final = 16.0
 BETWEEN: Final = 28.0
@@ -29,6 +28,12 @@ SCALE: Final = 64.0
 """Pixels beside a panel, for the numbers and the title of an upright axis."""
 
 ROW: Final = 34.0
+HIGH: Final = 274.0
+"""Pixels of a row, and of a panel with an upright axis."""
+
+COLUMNS: Final = 2
+CELLS: Final = 28
+"""Panels side by side at most, and the most characters of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Axis:
     title: str = ""
     chance: float | None = None
     grid: bool = True
-    cells: int = 28
+    cells: int = CELLS
 
     def __call__(self, value: float) -> float:
         """Return the pixel of a value."""
@@ -88,7 +93,7 @@ class Value:
         return Axis(low, high, start, end, ticks, title=self.title, chance=self.chance)
 
 
-def bands(ticks: Sequence[tuple[float, str]], start: float, end: float, *, title: str = "", cells: int = 28) -> Axis:
+def bands(ticks: Sequence[tuple[float, str]], start: float, end: float, *, title: str = "", cells: int = CELLS) -> Axis:
     """Return an axis on which each value has an equal band and a name."""
     values = [value for value, _ in ticks]
     return Axis(-0.5, len(values) - 0.5, start, end, ticks, places=values, title=title, grid=False, cells=cells)
@@ -201,20 +206,8 @@ class PlacedPanel:
         return not math.isnan(self.right)
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """What a figure is drawn on: its width in pixels, panels side by side at most, cells of a name at most."""
-
-    width: float
-    columns: int
-    cells: int
-
-
-SHEETS: Final = (Sheet(WIDTH, 2, 28), Sheet(NARROW, 1, 16))
-"""A figure is drawn for a page and for a phone, where one scaled to the width would be too small to read."""
-
-Lay = Callable[["Sheet", str, float, float, float], PlacedPanel]
-"""Places a panel of a title on a sheet, between two pixels across, below a third."""
+Lay = Callable[[str, float, float, float], PlacedPanel]
+"""Places a panel of a title between two pixels across, below a third."""
 
 
 @dataclass(frozen=True)
@@ -227,8 +220,6 @@ class Chart:
         order: the number of each series, which gives it its colour and shape.
         across: what the marks of a series differ by, a column of the numbers.
         names: of the values that marks stand at; without them marks stand at numbers.
-        straight: whether these numbers lie on an axis of numbers, and not side by side.
-        high: pixels of a panel with an upright axis.
     """
 
     name: str
@@ -238,8 +229,6 @@ class Chart:
     order: Mapping[str, int] = field(default_factory=dict)
     across: str = "run"
     names: Sequence[str] = ()
-    straight: bool = False
-    high: float = 274.0
 
     def rows(self) -> Figure:
         """Return a row for each series of a panel, in order of appearance, with its marks on an axis across."""
@@ -247,7 +236,7 @@ class Chart:
 
     def lines(self) -> Figure:
         """Return the marks of each panel on an upright axis, those of a series joined where they stand at numbers."""
-        return self._figure(self._upright, legend=not self.straight)
+        return self._figure(self._upright, legend=True)
 
     @property
     def dots(self) -> list[Dot]:
@@ -263,24 +252,22 @@ class Chart:
         names = {dot.series for dot in self.dots}
         return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
-    def _in_rows(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> PlacedPanel:
+    def _in_rows(self, title: str, left: float, right: float, top: float) -> PlacedPanel:
         panel = self.panels[title]
         names = list(dict.fromkeys(dot.series for dot in panel.dots))
-        rows = bands(list(enumerate(names)), top, top + ROW * len(names), cells=sheet.cells)
-        start = left + min(240.0, 24 + max(text_width(cut(name, sheet.cells)) for name in names))
+        rows = bands(list(enumerate(names)), top, top + ROW * len(names))
+        start = left + min(240.0, 24 + max(text_width(cut(name, CELLS)) for name in names))
         # Room for the texts, so that none is written over an interval.
         beside = max(60.0, 8 + max(text_width(dot.shown) for dot in panel.dots))
         x = panel.value.axis(panel.numbers, start, right - beside)
         marks = []
         for dot in panel.dots:
             marks.append(Mark(dot, self.order.get(dot.series, 0), rows(names.index(dot.series))))
-        # On a phone a title begins at the left edge: beside the names of the rows it would be cut.
-        heading = start if sheet.columns > 1 else left
-        return PlacedPanel(title, heading, x, rows, marks, right)
+        return PlacedPanel(title, start, x, rows, marks, right)
 
-    def _upright(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> PlacedPanel:
+    def _upright(self, title: str, left: float, right: float, top: float) -> PlacedPanel:
         panel = self.panels[title]
-        start, bottom = left + SCALE - MARGIN, top + self.high
+        start, bottom = left + SCALE - MARGIN, top + HIGH
         # Panels of the same values share their scale.
         numbers = []
         for other in self.panels.values():
@@ -289,15 +276,13 @@ class Chart:
         y = panel.value.axis(numbers, bottom, top)
         positions = sorted({dot.at for dot in self.dots})
         series = self.series
-        if self.straight:
-            x = replace(Value(self.across).axis([*positions, 1], start + 12, right - 12), grid=False)
-            apart = 0.0
-        else:
-            band = (right - start) / len(positions)
-            ticks = [(at, self.names[int(at)] if self.names else f"{at:,.10g}") for at in positions]
-            x = bands(ticks, start, right, title=self.across, cells=max(4, round(band / 7.5)))
-            # Series stand beside each other within a band: intervals of equal values would hide each other.
-            apart = min(9.0, 0.7 * band / len(series))
+        band = (right - start) / len(positions)
+        ticks = []
+        for at in positions:
+            ticks.append((at, self.names[int(at)] if self.names else f"{at:,.10g}"))
+        x = bands(ticks, start, right, title=self.across, cells=max(4, round(band / 7.5)))
+        # Series stand beside each other within a band: intervals of equal values would hide each other.
+        apart = min(9.0, 0.7 * band / len(series))
         marks, paths = [], []
         for turn, name in enumerate(series):
             shift = (turn - (len(series) - 1) / 2) * apart
@@ -313,13 +298,9 @@ class Chart:
         return PlacedPanel(title, start, x, y, marks, paths=paths)
 
     def _figure(self, lay: Lay, *, legend: bool = False) -> Figure:
-        svg, narrow = (self._drawn(sheet, lay, legend=legend) for sheet in SHEETS)
-        return Figure(self.name, self.title, self.caption, self.alt, self.data, svg=svg, narrow=narrow)
-
-    def _drawn(self, sheet: Sheet, lay: Lay, *, legend: bool) -> Markup:
-        """Draw the panels on a sheet from left to right and from top to bottom, and the names of the series below."""
-        columns = min(sheet.columns, len(self.panels))
-        width = (sheet.width - MARGIN - BETWEEN * (columns - 1)) / columns
+        """Draw the panels from left to right and from top to bottom, and the names of the series below."""
+        columns = min(COLUMNS, len(self.panels))
+        width = (WIDTH - MARGIN - BETWEEN * (columns - 1)) / columns
         top = bottom = 0.0
         panels = []
         for place, title in enumerate(self.panels):
@@ -327,27 +308,28 @@ class Chart:
             if column == 0:
                 top = bottom
             left = MARGIN / 2 + column * (width + BETWEEN)
-            panel = lay(sheet, title, left, left + width, top + TITLE)
+            panel = lay(title, left, left + width, top + TITLE)
             panels.append(panel)
             bottom = max(bottom, max(panel.y.start, panel.y.end) + BELOW)
         names = []
         series = self.series
         if legend and len(series) > 1:
             for place, name in enumerate(series):
-                row, column = divmod(place, sheet.columns)
-                at = MARGIN + column * sheet.width / sheet.columns
+                row, column = divmod(place, COLUMNS)
+                at = MARGIN + column * WIDTH / COLUMNS
                 names.append((name, self.order.get(name, 0), at, bottom + 20 * row))
             bottom = names[-1][-1] + 36
-        return fill(
+        svg = fill(
             "figure.svg",
-            key=f"{self.name}-{sheet.width:.0f}",
+            key=self.name,
             title=self.title,
             alt=self.alt,
             panels=panels,
             legend=names,
-            width=sheet.width,
+            width=WIDTH,
             height=bottom - 20,
         )
+        return Figure(self.name, self.title, self.caption, self.alt, self.data, svg)
 
     @property
     def alt(self) -> str:

@@ -11,10 +11,9 @@ from markupsafe import Markup
 from judgekit.analysis.comparison import Comparison
 from judgekit.analysis.decision import Decision
 from judgekit.data.labelings import Labeling
-from judgekit.data.tables import ALL
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation
-from judgekit.report.charts import decided, figures as drawn, mean_scores, paper_figures
+from judgekit.report.charts import decided, figures as drawn, paper_figures
 from judgekit.report.formatting import count
 from judgekit.report.grids import HEADLINE
 from judgekit.report.markup import fill
@@ -95,4 +94,4 @@ def _(thing: Evaluation, coefficient: str = HEADLINE) -> Figures:
     means = thing.means()
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
     summary = _summary(texts=thing.warnings, table=generic(wide, confidence=0.95))
-    return Figures(mean_scores(means[means["query_id"] == ALL]), summary=summary)
+    return Figures(summary=summary)

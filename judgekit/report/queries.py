@@ -9,7 +9,7 @@ import base64
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
@@ -17,15 +17,12 @@ import pandas as pd
 
 from judgekit.analysis.measures import WHOLE_RUN
 from judgekit.analysis.primary import Primary
-from judgekit.data.documents import Doc, Docs, Queries, Query, Unit
+from judgekit.data.documents import Doc, Docs, Queries
 from judgekit.data.labelings import Scale
 from judgekit.data.outputs import clean
 from judgekit.data.tables import NOT_MISSING, Status
-from judgekit.errors import JudgekitError
-from judgekit.labelers.base import Labeler
 from judgekit.report.grids import records
 from judgekit.report.model import Results
-from judgekit.wire.types import SHOWN
 
 BLOCK: Final = 20
 """Queries that are inflated together."""
@@ -33,9 +30,6 @@ BLOCK: Final = 20
 MOST_QUERIES: Final = 5_000
 MOST_CHARACTERS: Final = 40_000_000
 """What a page holds at most: a browser opens as much in a second or two, and mail and repositories refuse more."""
-
-TITLE, TEXT = "\ue000title\ue000", "\ue000text\ue000"
-"""Stand in a prompt where the page puts the title and the text of the document that is open."""
 
 _RIGHT: Final = 0.5
 Rows = Mapping[str, list[dict[str, Any]]]
@@ -51,7 +45,6 @@ class Backing:
         quality: the quality table, or None.
         queries, docs: the texts.
         lists: by run, the ranked doc ids of each query, down to the depth of the pool.
-        labelers: by name, for their prompts.
         texts: whether the page may hold questions, passages, answers and replies.
         absent: a sentence on what cannot be shown.
     """
@@ -61,7 +54,6 @@ class Backing:
     queries: Queries = field(default_factory=dict)
     docs: Docs | None = None
     lists: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    labelers: Mapping[str, Labeler] = field(default_factory=dict)
     texts: bool = True
     absent: str = ""
 
@@ -247,7 +239,6 @@ class _Query:
             "texts": [text(doc.text) for doc in docs],
             "lists": {run: [places[doc_id] for doc_id in doc_ids] for run, doc_ids in self.lists.items()},
             "labels": [[self._label(rows.get(doc_id)) for doc_id in self.docs] for rows in self.labels.values()],
-            "prompts": [_prompt(backing.labelers.get(name), self.query, docs) for name in self.labels],
             "given": self._given(),
         }
 
@@ -280,26 +271,6 @@ class _Query:
             if not math.isnan(row["value"]):
                 given[key]["values"][row["metric"]] = round(row["value"], 4)
         return list(given.values())
-
-
-def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -> str:
-    """Return the prompt of a labeling as sent for a query, with `TITLE` and `TEXT` in the place of the document."""
-    if labeler is None or query is None or not docs or not labeler.needs.asked:
-        return ""
-    try:
-        requests = labeler.requests(Unit(query, (replace(docs[0], title=TITLE, text=TEXT),)), [])
-    except JudgekitError:  # what a server has changed since is not a reason to show nothing
-        return ""
-    bodies = [orjson.loads(request.body) for request in requests]
-    # Of several requests the first may be about the question alone; the document is in a later one.
-    with_text = [body for body in bodies if TEXT in orjson.dumps(body).decode()]
-    body: dict[str, Any] = next(iter([*with_text, *bodies]), {})
-    turns = next((body[shown] for shown in SHOWN.values() if shown in body), None)
-    if isinstance(turns, str):
-        return clean(turns)
-    if not isinstance(turns, list):
-        return clean(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
-    return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))
 
 
 def _split(votes: Sequence[Mapping[str, bool]], docs: Sequence[str]) -> float:

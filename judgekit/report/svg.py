@@ -18,12 +18,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgekit.data.streams import write_atomic
-from judgekit.errors import UsageError, install, not_among
+from judgekit.errors import UsageError, not_among
 from judgekit.report.markup import fill
 
 WIDTH: Final = 760.0
-NARROW: Final = 360.0
-"""Pixels of a drawing on a page, and on a phone."""
+"""Pixels of a drawing; on a phone it scrolls, since texts scaled to the width would be too small to read."""
 
 
 @cache
@@ -52,7 +51,6 @@ class Figure:
         alt: what it shows, for those who do not see it.
         data: the numbers that it shows, with columns in words.
         svg: the drawing, for a page that has `style`.
-        narrow: the same drawing for a phone, with its panels below each other.
     """
 
     name: str
@@ -61,7 +59,6 @@ class Figure:
     alt: str = field(repr=False)
     data: pd.DataFrame = field(repr=False)
     svg: Markup = field(repr=False)
-    narrow: Markup = field(repr=False)
 
     @property
     def csv(self) -> str:
@@ -80,21 +77,15 @@ class Figure:
         return made.replace("><title", f"><style>{_printed()}</style><title", 1)
 
     def save(self, path: str | Path) -> None:
-        """Write the figure as ``.svg`` or ``.pdf``, or its numbers as ``.csv``, atomically."""
+        """Write the figure as ``.svg``, or its numbers as ``.csv``, atomically."""
         path = Path(path)
         match path.suffix.lower():
             case ".csv":
                 write_atomic(path, self.csv)
             case ".svg":
                 write_atomic(path, self.file())
-            case ".pdf":
-                try:
-                    from vl_convert import svg_to_pdf
-                except ImportError:
-                    raise UsageError(f"PDF needs an extra: {install('pdf')}; .svg needs none") from None
-                write_atomic(path, svg_to_pdf(self.file()))
             case _:
-                raise UsageError(f"a figure is saved as .svg, .pdf or .csv, not as {path.name!r}")
+                raise UsageError(f"a figure is saved as .svg or .csv, not as {path.name!r}")
 
     def _repr_html_(self) -> str:
         return fill("notebook.html", style=Markup(style()), figure=self)  # the style sheet is our own file
@@ -122,12 +113,12 @@ class Figures(tuple[Figure, ...]):
             raise UsageError(not_among("figure", name, list(by_name)))
         return by_name[name]
 
-    def save(self, folder: str | Path, formats: tuple[str, ...] = ("svg", "csv")) -> list[Path]:
-        """Write all of them into a folder, which is made where it is missing, and return the files."""
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write all of them, as SVG and CSV, into a folder, which is made where it is missing; return the files."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         paths = []
         for figure in self:
-            for ending in formats:
+            for ending in ("svg", "csv"):
                 path = Path(folder) / f"{figure.name}.{ending}"
                 figure.save(path)
                 paths.append(path)

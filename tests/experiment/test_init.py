@@ -109,7 +109,6 @@ def as_dpr(folder: Path) -> None:
                 "judgments: 6 of 6 questions, 6 with",
                 "run 'poor': 6 questions",
                 "the form 'dict'",
-                "{query: {doc: number}} → ",
             ],
         ),
         (as_beir, ["questions: 6, none with reference answers", "qrels/train.tsv  not used: it judges none"]),
@@ -282,7 +281,6 @@ def test_one_table_of_an_application_is_a_whole_experiment(data, judgekit):
     lines(data / "app.jsonl", application(data, "poor", 3))
     said = judgekit("init", "app.jsonl", "--out", "new", code=0)
     assert "(the form 'rag'); passages: 15; run 'app': 6 questions, up to 3 documents each; answers" in said.out
-    assert "reference → reference answers, retrieved_contexts → passages in their order" in said.out
     assert judgekit("run", "new/experiment.toml", "--out", "results").code == 0
 
 

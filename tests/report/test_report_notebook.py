@@ -72,7 +72,6 @@ def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
     assert "judge&lt;i&gt;: 3 labels on grades:2 (2 ok, 1 unparsed): 1 × 0, 1 × 2." in shown
     run = jk.Run.from_frame(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [1.0, 2.0]}), "bm25")
     found = jk.score([run], {"q": {"a": 0, "b": 2}}, ["P@1", "RR"])
-    assert [one.name for one in found.plot()] == ["scores-P@1", "scores-RR"]
     assert "<td>1.000</td>" in found._repr_html_()
 
 

@@ -10,13 +10,12 @@
  * @typedef {{relevance: number | null, status: string, raw: string, reason: string}} Label
  * @typedef {{run: string, depth: number, model: string, answer: string, status: string, reason: string, values: Object<string, number | null>}} Given
  * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: (Label | null)[][],
- *   prompts: string[], given: Given[]}} Rows
+ *   given: Given[]}} Rows
  */
 
 /** @returns {any} the element of an id */
 const $ = (id) => document.getElementById(id);
 const STEP = 50;
-const TITLE = "\ue000title\ue000", TEXT = "\ue000text\ue000";
 
 /** An element with attributes and children; texts are texts, whatever is in them. */
 function el(name, attributes = {}, ...children) {
@@ -108,15 +107,13 @@ function label(l, labels, d) {
 
 function reply(one, l, d) {
   const labels = one.labels[l], own = labels[d] ?? { raw: "", reason: "" }, name = index.labelings[l].name;
-  const prompt = one.prompts[l] && one.prompts[l].replace(one.titles[d] ? TITLE : /\ue000title\ue000\n?/, () => one.titles[d]).replace(TEXT, () => one.texts[d]);
   const said = [["Label", label(l, labels, d).slice(1).join(", ")], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
     ["Reason", own.reason]].filter(([, text]) => text);
   return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
     el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
     el("dl", {}, said.map(([term, text]) => [el("dt", {}, term), el("dd", {}, bdi(text))])),
     el("h5", {}, "Raw reply"),
-    own.raw ? el("pre", { tabindex: "0", class: "raw" }, bdi(own.raw)) : el("p", { class: "quiet" }, prompt ? "There is no reply, or it is left out." : "This labeling asks no LLM, or its replies are left out."),
-    prompt ? el("details", {}, el("summary", {}, "The prompt that it answers"), el("pre", { tabindex: "0", class: "raw" }, bdi(prompt))) : null);
+    own.raw ? el("pre", { tabindex: "0", class: "raw" }, bdi(own.raw)) : el("p", { class: "quiet" }, "There is no reply, or it is left out."));
 }
 
 function documentOf(one, d) {
