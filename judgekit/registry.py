@@ -77,16 +77,16 @@ class Register:
         self.forms: dict[str, DataForm] = {}
         self.homes: dict[str, str] = {}
         self.spelled: list[str] = []
-        # A step, and the name of the one that it stands before or after; neither for the core's, in their order.
-        self._steps: dict[str, tuple[Any, str | None, str | None]] = {}
+        # A step, and the name of the one that it stands after; none for the core's, in their order.
+        self._steps: dict[str, tuple[Any, str | None]] = {}
         self._home = home
 
-    def step(self, *, before: str | None = None, after: str | None = None) -> Callable[[type[T]], type[T]]:
-        """Register a subclass of `judgekit.Step`, which `judgekit run` walks before or after the step of that name."""
+    def step(self, *, after: str | None = None) -> Callable[[type[T]], type[T]]:
+        """Register a subclass of `judgekit.Step`, which `judgekit run` walks after the step of that name."""
 
         def add(kind: type[T]) -> type[T]:
             made: Any = kind()
-            self._steps[made.name] = made, before, after
+            self._steps[made.name] = made, after
             return kind
 
         return add
@@ -143,16 +143,14 @@ class Register:
     def steps(self) -> list[Any]:
         """Return the steps of a run in order."""
         self.load()
-        order = [step for step, before, after in self._steps.values() if before is None and after is None]
-        for step, before, after in self._steps.values():
-            beside = before or after
-            if beside is not None:
-                names = [other.name for other in order]
-                if beside not in names:
-                    raise UsageError(
-                        f"the step {step.name!r} stands beside another: {not_among('step', beside, names)}"
-                    )
-                order.insert(names.index(beside) + (before is None), step)
+        order = [step for step, after in self._steps.values() if after is None]
+        for step, after in self._steps.values():
+            if after is None:
+                continue
+            names = [other.name for other in order]
+            if after not in names:
+                raise UsageError(f"the step {step.name!r} stands after another: {not_among('step', after, names)}")
+            order.insert(names.index(after) + 1, step)
         return order
 
 

@@ -47,12 +47,12 @@ def test_steps_stand_where_they_say_and_a_cell_run_again_replaces_its_own() -> N
     for name in ("label", "answer", "report"):
         register.step()(type(name, (), {"name": name}))
     for _ in range(2):
-        register.step(before="report")(type("Last", (), {"name": "last"}))
+        register.step(after="answer")(type("Last", (), {"name": "last"}))
         register.step(after="label")(Named)
         register.step(after="named")(type("Third", (), {"name": "third"}))
     assert [step.name for step in register.steps()] == ["label", "named", "third", "answer", "last", "report"]
-    register.step(before="nmed")(type("Lost", (), {"name": "lost"}))
-    with pytest.raises(UsageError, match="the step 'lost' stands beside another: unknown step 'nmed'"):
+    register.step(after="nmed")(type("Lost", (), {"name": "lost"}))
+    with pytest.raises(UsageError, match="the step 'lost' stands after another: unknown step 'nmed'"):
         register.steps()
 
 

@@ -49,7 +49,6 @@ class Declaration(NamedTuple):
         needs: the keys that each has, any of several.
         marks: names of columns that speak for this kind where a file may be of two.
         called: what such files are called, where nothing else decides.
-        adds: what optional fields would add, by key.
     """
 
     names: Names
@@ -63,7 +62,6 @@ class Declaration(NamedTuple):
     needs: tuple[tuple[str, ...], ...] = ()
     marks: frozenset[str] = frozenset()
     called: tuple[str, ...] = ()
-    adds: Mapping[str, str] = {}
 
 
 _IDS: Final = ("query_id", "_id", "qid", "question_id", "id")
@@ -100,7 +98,6 @@ DECLARED: Final = {
                 "question_id",
             )
         ),
-        adds={"answers": "reference answers, which containment, erag, em and f1 need"},
     ),
     "doc": Declaration(
         {
@@ -121,7 +118,6 @@ DECLARED: Final = {
             ("title", "contents", "passage", "body", "doc_id", "docid", "docno", "pid", "passage_id", "page_id")
         ),
         called=("doc", "corpus", "passage", "collection", "chunk"),
-        adds={"title": "a title, shown above the text", "page": "the page that a passage is of"},
     ),
     "run": Declaration(
         {**_PAIR, "score": ("score", "sim", "similarity"), "rank": ("rank",)},
@@ -152,7 +148,6 @@ DECLARED: Final = {
         bare=(("query_id", "answer"),),
         needs=(("id",), ("answer",)),
         marks=frozenset(("run", "model", "depth")),
-        adds={"run": "the run that the answer was made from", "depth": "from how many documents"},
     ),
 }
 QUERY, DOC = DECLARED["query"].names, DECLARED["doc"].names

@@ -41,7 +41,6 @@ _RATING: Final = Declaration(
     "ratings",
     "ratings",
     one="rating",
-    adds={"run": "the run whose answer is rated", "depth": "how many documents the answer was made from"},
 )
 _ANSWER: Final = DECLARED["answer"]._replace(
     names={**DECLARED["answer"].names, **{name: (name,) for name in ANSWERS.optional}}

@@ -1,4 +1,4 @@
-"""What becomes of each column of a file that `judgekit init` takes, and what those would add that it lacks."""
+"""What becomes of each column of a table that `judgekit init` takes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,17 @@ class Columns:
     Attributes:
         taken: what each column that is used becomes.
         left: the others.
-        lacks: what columns would add that are not there, by their names.
     """
 
     taken: Mapping[str, str] = field(default_factory=dict)
     left: tuple[str, ...] = ()
-    lacks: Mapping[str, str] = field(default_factory=dict)
 
 
 def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     """Return what becomes of the columns of a table: of each key the first of its names that is there."""
     if found.form in (None, TREC, DICT) or found.flat is None or not found.fields:
         return Columns()
-    declared = DECLARED_KINDS[kind]
-    names = {**declared.names, **{key: (name,) for key, name in found.named.items()}}
+    names = {**DECLARED_KINDS[kind].names, **{key: (name,) for key, name in found.named.items()}}
     fields = found.fields
     if kind in DECLARED and kind != "answer":  # a TSV of topics has no header: its columns go by their number
         origin, rows = opened(source, kind)
@@ -54,8 +51,4 @@ def columns_of(source: str, found: Recognised, kind: str) -> Columns:
     for name in fields:  # no column of a query or doc holds a list or an object
         if name not in taken and not isinstance(found.told.get(name), list | dict):
             left.append(name)
-    lacks = {}
-    for key, what in declared.adds.items():
-        if key not in taken.values():
-            lacks[names[key][0]] = what
-    return Columns(taken, tuple(left), lacks)
+    return Columns(taken, tuple(left))

@@ -15,10 +15,9 @@ from typing import Final
 from judgekit.collection import Collection, lacking
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
-from judgekit.data.forms.texts import FOLDER, text_id
 from judgekit.data.outputs import check_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
-from judgekit.data.recognise import Recognised, is_docs
+from judgekit.data.recognise import is_docs
 from judgekit.data.runs import Run, pool
 from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL
@@ -48,8 +47,6 @@ from judgekit.metrics import Measure, incomparable, suited
 PILOT_FILE: Final = "pilot.jsonl"
 _JOINED: Final = f"{IMPORTED}/questions.jsonl"
 """The questions of several files."""
-_LONG: Final = 8000
-"""Characters of a text that is longer than a passage should be."""
 _OWN_LABELINGS: Final = ("containment", "judge", "erag")
 _HOLDS_REFERENCES: Final = ("reference", "gold", "truth", "expected")
 """What files of reference answers are called, where nothing else decides."""
@@ -204,34 +201,19 @@ class _Survey:
         return file
 
     def _take_texts(self) -> None:
-        """Take the text files of a folder together, as passages by their paths."""
-        texts = self.files.texts
+        """Say of text files that the folder has to be named: only the user knows whether passages are whole files."""
+        named = [file.path for file in self.files.all if file.form and file.path.is_dir()]
+        texts = [path for path in self.files.texts if not any(is_inside(path, folder) for folder in named)]
         if not texts:
             return
-        below = common_folder(texts)
-        place = self._named_from(below)
-        file = self.files.at(place or below, "texts")
+        file = self.files.at(common_folder(texts), "texts")
         file.name = f"{file.name.rstrip('/.') or '.'}/"
-        file.content = Recognised(("doc",), FOLDER, FOLDER)
-        if place is not None:
-            file.kinds = ["doc"]
-        else:
-            file.named, file.unfit = any(path in self.files.named for path in texts), True
-            file.why = (
-                f"not used: no run names one of the {len(texts):,} text files by its path. If your retriever cuts"
-                " them into passages, give these as docs"
-            )
+        file.named, file.unfit = any(path in self.files.named for path in texts), True
+        file.why = (
+            f"not used: {len(texts):,} text files. Name the folder, texts:{file.source}, if runs name passages by the"
+            " paths of these files; if your retriever cuts them into passages, give these as docs"
+        )
         self.files.all.append(file)
-
-    def _named_from(self, below: Path) -> Path | None:
-        """Return the folder from which runs name the text files by their paths; None if they do not."""
-        doc_ids, here = self.doc_ids(), below.absolute()
-        for place in (below, *here.parents):
-            if not is_inside(place, self.files.root) and place != below:
-                return None
-            if any(text_id(path.absolute(), place.absolute()) in doc_ids for path in self.files.texts):
-                return place
-        return None
 
     def _take_runs(self) -> None:
         for file in self.files.of("run"):
@@ -324,7 +306,7 @@ class _Survey:
                 left -= held
                 self.docs = docs
                 self.docs_files.append(file)
-                file.take("doc", f"passages: {len(docs):,}{_long(file, docs)}")
+                file.take("doc", f"passages: {len(docs):,}")
             else:
                 file.why = file.why or "not used as passages: other files hold all passages of the runs"
         if len(self.docs_files) > 1:
@@ -445,16 +427,6 @@ def _reference_words(queries: Queries) -> int:
         if query.answers:
             lengths.append(min(len(answer.split()) for answer in query.answers))
     return round(median(lengths)) if lengths else 0
-
-
-def _long(file: Input, docs: Docs) -> str:
-    """Return a hint where text files are longer than a passage should be."""
-    if file.content.form is not FOLDER or not isinstance(docs, Iterable):
-        return ""
-    long = sum(len(doc.text) > _LONG for doc in docs)
-    if not long:
-        return ""
-    return f", {long:,} of them longer than {_LONG:,} characters (retrieve passages of them instead)"
 
 
 def _of_split(file: Input, queries: Queries, ids: set[str]) -> Queries:

@@ -186,9 +186,6 @@ class Input:
             if kind == "query":
                 use += " and for [analysis] by"
             self.columns.append(f"{use}: {', '.join(columns.left)}")
-        if columns.lacks:
-            further = "; ".join(f"{name} ({what})" for name, what in columns.lacks.items())
-            self.columns.append(f"further columns that it may have: {further}")
 
     def drop(self, *kinds: str) -> None:
         """Take the file for none of these kinds."""

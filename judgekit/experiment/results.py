@@ -309,12 +309,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
 
 
 def sections(state: State) -> Iterator[Section]:
-    """Yield the further sections of the page."""
-    yield from _modes(state)
-
-
-def _modes(state: State) -> Iterator[Section]:
-    """Yield the modes of answering beside each other: their answers, what these take, and how labels follow them."""
+    """Yield the modes of answering beside each other, where there are several, with how labels follow their answers."""
     rows, cell = state.comparison.modes, state.cell
     if rows is None:
         return

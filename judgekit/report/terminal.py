@@ -29,9 +29,6 @@ WIDE = 100_000
 PLAIN = 100
 """Columns that its tables fit into."""
 
-NARROW = 76
-"""Columns below which a terminal shows no costs."""
-
 
 def print_tables(results: Results, console: Console | None = None) -> None:
     """Print the decision, and what each labeling is worth and takes."""
@@ -64,30 +61,29 @@ def _parts(results: Results, width: int) -> Iterator[RenderableType]:
             cells = {key: cell for key, cell in grid.cells.items() if cell.measure == results.primary.measure}
             part = replace(grid, cells=cells)
             yield Text(clean(f"{results.primary} ({part.level} level; 0.5 is chance)"), style="bold")
-            yield Constrain(_labelings(part, results, width), width)
+            yield Constrain(_labelings(part, results), width)
             for line in _legend(part, results):
                 yield Text(clean(line), style="dim")
             yield Text()
 
 
-def _labelings(part: Grid, results: Results, width: int) -> Table:
+def _labelings(part: Grid, results: Results) -> Table:
     """Return a row for each labeling, and for answering: how it follows the answers, what it takes, what is missing."""
     primary, infos = results.primary, {info.name: info for info in results.labelings}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("labeling", overflow="fold", min_width=8)
     table.add_column("concordance", justify="right", no_wrap=True)
-    costs = ("requests", "tokens", "money") if width >= NARROW else ()
-    for name in (*costs, "missing"):
+    for name in ("requests", "tokens", "money", "missing"):
         table.add_column(name, justify="right", overflow="fold")
     for labeling in part.labelings:
         info = infos.get(labeling, LabelingInfo(labeling, ""))
-        spent = _spent(info.spending.standalone, results.currency)[: len(costs)]
+        spent = _spent(info.spending.standalone, results.currency)
         missing = count(info.missing) if info.counts else UNKNOWN
         cell = _cell(part, part.cells.get((labeling, primary.measure)))
         table.add_row(Text(clean(labeling)), cell, *spent, missing)
     for answers in results.answers:
         if answers.at_decision is not None:
-            spent = _spent(answers.at_decision, results.currency)[: len(costs)]
+            spent = _spent(answers.at_decision, results.currency)
             table.add_row(f"answers, top {primary.depth}", "", *spent, "")
     return table
 

@@ -113,7 +113,7 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     first = journey("init", "company")
     assert "name its columns, xlsx(id=…,text=…,answers=…):fragen.xlsx" in first.out
     assert "name its columns, csv(id=…,text=…,answers=…):daumen.csv" in first.out
-    assert "not used: no run names one of the 250 text files by its path" in first.out
+    assert "not used: 250 text files. Name the folder, texts:handbook, if runs name passages by" in first.out
     assert "handbook.pdf               not used: save its text as .txt or .md" in first.out
     assert "fragen.xlsx is not used: nothing says what its columns hold" in first.err
     questions = "xlsx(id=Nr,text=Frage,answers=Antwort):company/fragen.xlsx"
@@ -249,20 +249,21 @@ def test_a_researcher_s_qrels_and_runs_become_final_qrels_without_any_answer(dee
     journey.check(Path("final/final.qrels"), len({(row[0], row[2]) for row in rows if int(row[3]) <= 5}))
 
 
-def test_a_folder_of_texts_is_the_collection_where_runs_name_its_files(
+def test_a_folder_of_texts_that_is_named_is_the_collection(
     own: Path, monkeypatch: pytest.MonkeyPatch, judgekit: Callable[..., Said]
 ) -> None:
     monkeypatch.chdir(own)
     for i in range(210):
         path = own / f"wiki/{i % 2}/town{i}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"# {TOWNS[i % 10]}\n\n{text_of(i % 10)} Note {i}.\n" + ("long " * 2000 if i == 1 else ""))
+        path.write_text(f"# {TOWNS[i % 10]}\n\n{text_of(i % 10)} Note {i}.\n")
     asked = "".join(f"q{i},{question_of(i)},{1400 + 31 * i}\n" for i in range(10))
     Path("questions.csv").write_text("id,question,answer\n" + asked)
     rows = "".join(f"q{i},{i % 2}/town{i}.md,1\nq{i},0/town{2 * i + 20}.md,2\n" for i in range(10))
     Path("run.csv").write_text("query_id,doc_id,rank\n" + rows)
-    said = judgekit("init", ".", code=0)
-    assert "wiki/          passages: 210, 1 of them longer than 8,000 characters (retrieve passages" in said.out
+    said = judgekit("init", ".", "texts:wiki", code=0)
+    assert "passages: 210" in said.out
+    assert "text files" not in said.out
     assert load("experiment.toml").data.docs == ["texts:wiki"]
     judgekit("run", "experiment.toml", "--dry-run", code=0)
 
