@@ -91,6 +91,7 @@ def _check_rated(table: pd.DataFrame, file: Path, questions: set[str], runs: set
     for column, known, what in (("query_id", questions, "question"), ("run", {*runs, ALL}, "run")):
         if column not in table.columns:
             continue
+        # A rating that joins nothing would be dropped in silence, and the decision would rest on the others.
         unknown = table[~table[column].isin(known)]
         if len(unknown):
             name = unknown[column].iloc[0]
@@ -198,6 +199,7 @@ def build_answerings(
     answerings: list[Answering] = []
     for mode in modes or ["together"]:
         answerer = make_answerer(answers_by, prompt, resources, mode=mode, context_tokens=context_tokens)
+        # Two columns of one name could not be told apart in any table.
         if any(mode == other.mode for other in answerings):
             raise UsageError(f"modes names {mode!r} twice")
         answerings.append(Answering(answerer, built, mode if modes else ""))
@@ -367,6 +369,7 @@ async def _rated(
     if answering.mode:
         extra["mode"] = answering.mode
     if isinstance(imported, Imported) and imported.contexts is None:
+        # Nobody could hold the passages against a run, so the table says that none was checked.
         extra["contexts"] = UNCHECKED
     rows: list[dict[str, object]] = []
     for metric in answering.metrics:

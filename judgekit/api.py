@@ -68,6 +68,7 @@ def label(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
+    # All reading and checking comes before the session: a mistake must not open a store.
     pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, name=name, cache=asking.cache)
     return with_session(pool.label, asking)
 
@@ -111,6 +112,7 @@ def answer(
     Raises:
         ConfigError, DataError, UsageError, StoppedError: as for `label`.
     """
+    # One number is what most people have, and a list of one looks like a riddle in a notebook.
     named_depths = {depths} if isinstance(depths, int) else set(depths)
     # 0 is the control, without documents; it is no depth of a list.
     wanted = sorted(named_depths - {0})
@@ -185,6 +187,7 @@ def score(
         unjudged=unjudged,
         docs=collection,
     )
+    # What was noticed while reading comes first: it may be why the numbers look odd.
     evaluation.warnings[:0] = notes
     return evaluation
 
@@ -222,6 +225,7 @@ def agree(
         common = next(each.scale for each in open_ if float(each.scale.high) == largest)
         found = [each if each.declared else Labeling(each.name, common, each.table) for each in found]
     names = [people] if isinstance(people, str) else list(people)
+    # Runs are optional: labels of two assessors can be compared before there is any retriever.
     made = agreement(found, people=names)
     if runs is None:
         return made

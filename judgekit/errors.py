@@ -91,9 +91,11 @@ class StoreError(StoppedError):
 def nearest(word: str, candidates: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the candidate nearest to ``word``, else ``""``."""
     names = sorted(candidates)
+    # A column named "text " looks right in every editor: the blank has to be pointed out.
     if blank := next((name for name in names if name != word == name.strip()), None):
         return f" {blank!r} has blanks around it: write {word!r}."
     folded = {name.casefold(): name for name in names}
+    # Without case: whoever writes `ndcg` or `Judge` means what there is.
     for close in difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6):
         return f" Did you mean {folded[close]!r}?"
     return ""
@@ -102,6 +104,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
 def not_among(what: str, name: str, known: Iterable[str], *, also: Iterable[str] = (), note: str = "") -> str:
     """Return the message that a name is not known, with those that are."""
     known = list(known)
+    # The whole list, however long: the word that was meant is in it.
     choice = f"choose from {', '.join(known)}" if known else "none are defined"
     return f"unknown {what} {name!r}: {choice}{note}.{nearest(name, [*known, *also])}"
 

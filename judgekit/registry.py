@@ -143,6 +143,7 @@ class Register:
     def steps(self) -> list[Any]:
         """Return the steps of a run in order."""
         self.load()
+        # Steps of plug-ins find their place once all are known: the order of imports must not matter.
         order = [step for step, after in self._steps.values() if after is None]
         for step, after in self._steps.values():
             if after is None:

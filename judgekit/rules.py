@@ -94,6 +94,7 @@ class OutcomeScale:
         if ends is None:
             raise UsageError(f"scale {text!r} is unknown: use {_SCALES}.{nearest(text, _NAMED)}")
         low, high = float(ends[1]), float(ends[2])
+        # Turned ends would turn every answer round, and no number would show it.
         if low >= high:
             raise UsageError(f"scale {text!r}: the first end must be below the second")
         return cls(text, low, high)
@@ -147,6 +148,7 @@ class DeclaredOutcome:
     @property
     def several(self) -> bool:
         """Whether an answer may have several ratings, of as many users."""
+        # With neither, a second rating of an answer is a mistake of the file, and refused.
         return self.assigned is not None or self.cluster is not None
 
     @property

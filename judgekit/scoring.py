@@ -56,6 +56,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
     # They are gains, so they are scored by nDCG, at the measure's cutoff.
     from judgekit.metrics import Measure
 
+    # Of one run a fusion is the run itself, which would be no control.
     if len(collection.runs) < 2:
         return SCORES.empty()
     made: dict[str, list[Label]] = {RETRIEVER: [], LENGTH: []}
@@ -67,6 +68,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
         ranked = sorted(doc_ids, key=lambda doc_id: (-fused[doc_id], doc_id))
         made[RETRIEVER] += [Label(query_id, doc_id, 1 / rank) for rank, doc_id in enumerate(ranked, 1)]
         docs = list(collection.docs.get(doc_ids))
+        # Scaled by question: lengths are compared between the passages of one question only.
         longest = max([1, *(len(doc.text) for doc in docs)])
         made[LENGTH] += [Label(query_id, doc.doc_id, len(doc.text) / longest) for doc in docs]
     given = Measure(measure)

@@ -109,6 +109,7 @@ class Setting:
         # A default need not keep to the bounds: None is no number.
         if value == self.default and type(value) is type(self.default):
             return value
+        # Choices before types: an unknown word should be answered by the words that there are.
         if self.choices:
             if value in self.choices:
                 return value
@@ -171,6 +172,7 @@ def check_settings(values: Any) -> None:
         UsageError: a value is of another type or out of its bounds.
     """
     for name, one in settings_of(type(values)).items():
+        # An int where a float is meant becomes one, so that two spellings of a value are one identity.
         object.__setattr__(values, one.field, one.read(getattr(values, one.field), name))
 
 

@@ -66,6 +66,7 @@ class Spec:
         for key in keys:
             if keys.count(key) > 1:
                 raise UsageError(f"{self.name}: {key!r} is given twice")
+        # Sorted, so that one labeler has one name whatever order somebody wrote its options in.
         object.__setattr__(self, "params", tuple(sorted(self.params)))
 
     @property

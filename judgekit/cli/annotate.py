@@ -135,6 +135,7 @@ def _next_look(
     if form == "best":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
     made = draw_wanted(collection, found.wanted, found.design, prompt=prompt, handout=handout)
+    # The prompt defines the grades: a second look on another scale could not be read together with the first.
     if people is None:
         return made
     scale, given = Scale.parse(made.scale), people.labeling.scale
@@ -172,6 +173,7 @@ def read(
 
     asked = Sample.read(sample)
     judgments = read_judgments(files, asked)
+    # Before judgments are read: hours of people's work should not end in a file of the wrong kind.
     check_target(out)
     if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
         raise UsageError(f"{out}: labels are written as TREC qrels; choose a name like {out.stem}.qrels")
@@ -227,6 +229,7 @@ def correct(
 
     if out is not None:
         check_target(out, table=True)
+    # Grades of answers correct the outcome itself, and not what labels say of runs.
     if is_grades(people):
         raise UsageError(
             f"{people} holds grades of answers: judgekit compare --scores {results} --people {people} corrects by them"
@@ -257,6 +260,7 @@ def correct(
         return
     say("Agreement with people on held-out queries, on people's scale:")
     show(agreed(said, machines)[["first", "on", *_AGREED, "pairs"]])
+    # A mean of a run needs all of a query's documents judged, and single pairs are a few of each.
     if said.design == "pairs" and measures is None and out is None:
         say("Single pairs correct no means of runs: sample whole queries for these.")
         return
@@ -315,6 +319,7 @@ def build(
         show(shown.loc[shown["coefficient"].isin(SHOWN), ["on", *_AGREED, "pairs"]])
     note(*built.notes)
     say(str(out / builds.QRELS), str(out / builds.LABELS), str(out / builds.CARD))
+    # The last word and exit code 1 are of missing labels: a script must not take the qrels for whole.
     leave(built.labeling.table, "labels", out / builds.LABELS)
 
 

@@ -71,6 +71,7 @@ def demo(
     from judgekit.sample import EXPERIMENT, write_tutorial
 
     with progress() as draw:
+        # The demo's replies stay out of the user's own store, which holds what was paid for.
         asking = Asking(cache=out / "cache", progress=draw)
         outcome = run_experiment(EXPERIMENT, out=out, overwrite=overwrite, asking=asking)
     write_tutorial(out / "tutorial")
@@ -169,9 +170,11 @@ def run(
     from judgekit.experiment.prepare import prepare
     from judgekit.experiment.run import asked, count, part_of, run as run_experiment
 
+    # Read once: a part, a cluster and the run itself must not see three states of a file that is being edited.
     config = load(experiment)
     if limit is not None:
         config = config.updated(data={"limit": limit})
+    # Each answers another question, and doing one of two in silence would be taken for both.
     if [bool(part), bool(ray), flow.dry_run].count(True) > 1:
         raise UsageError("--part and --ray fill the store: use only one of them, without --dry-run")
     if as_json and (part or flow.dry_run):
@@ -255,6 +258,7 @@ def choose(
     if flow.dry_run:
         made = contest(config, margin, flow.cache)
         show_plan(count(made.asked(), flow.cache), config.price_list())
+        # The number looks like a price: it is what the dearest course of the choice would take.
         note("this is the most: runs that drop out are not asked further, and asking stops once the choice is made")
         return
     out = out or Path("choice")
@@ -360,6 +364,7 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
         return
     reports.print_tables(outcome.results, console())
     say(f"\nresults: {outcome.folder}\nreport:  {page}")
+    # The next step with its name filled in: spellings of labelings hold brackets that a shell wants quoted.
     kept = outcome.comparison.decision.kept
     if kept:
         say(f"build:   judgekit build {shlex.quote(str(outcome.folder))} --labeling {shlex.quote(kept)}")

@@ -61,6 +61,7 @@ def label(
 
     # Before anything is read or asked: a name that cannot be written would be noticed after the labels were paid for.
     check_target(out)
+    # A wrong server is told before a large collection is read.
     servers = asked.servers()
     docs, runs = docs or [], named(run, "--run")
     with noting_reads() as read:
@@ -377,6 +378,7 @@ def compare(
 
     if out is not None:
         check_target(out, table=True)
+    # Two outcomes would make two decisions, and nothing says which the reader wants.
     if people is not None and quality:
         raise UsageError("name one outcome: --quality FILE, or --people FILE with --scores RESULTS")
     with noting_reads() as read:

@@ -91,6 +91,7 @@ def _entry(name: str, does: str, facts: Mapping[str, str], options: Mapping[str,
 def _prompts(name: str | None) -> None:
     from judgekit.reading.prompts import list_prompts, load_prompt, prompt_folder
 
+    # One line each: who wants one in full names it.
     if name is None:
         for prompt in list_prompts():
             say(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}")
@@ -114,6 +115,7 @@ def check_endpoint(server: EndpointOptions, wait: Wait = 0.0) -> None:
     from judgekit.reading.check import check_endpoint as check
 
     endpoint = Context(server.servers().endpoints).endpoint(None).llm
+    # Before the checks: a server that is still loading would fail all of them.
     if wait:
         run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))
@@ -246,6 +248,7 @@ def verify(
     say(f"checked {found.checked:,} replies; file structure: {found.structure}")
     for key, problem in found.damaged:
         say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
+    # Damage that was not repaired fails a script, so that nobody goes on with half a store.
     if not found.ok and not repair:
         raise typer.Exit(1)
 

@@ -22,6 +22,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices) -> None:
 
     price = Spending(Budget(), prices).price
     money = {stage: plan.money(price) for stage, plan in plans.items()}
+    # Asked of the server, not of a table of models: one is started with any length.
     lengths = run_sync(context_lengths(plans["all"].lacking))
     for stage, plan in plans.items():
         if stage != "all":
@@ -59,6 +60,7 @@ def _to_send(plan: Plan) -> str:
 def _note_too_long(stage: str, plan: Plan, lengths: Mapping[Endpoint, int]) -> None:
     """Say which requests of a stage are longer than what a server's model takes."""
     cut = "set context_tokens under [answers]" if stage.startswith("answer") else "shorten passages"
+    # A prompt that is too long is cut in silence by some servers: this is the last moment to notice.
     for endpoint, length in lengths.items():
         many, longest = plan.too_long(endpoint, length)
         if many:

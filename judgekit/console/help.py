@@ -30,6 +30,7 @@ class Command(typer.core.TyperCommand):
     """A command whose help shows its options under headings and ends with the examples of its docstring."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
+        # click would wrap examples as a paragraph, and nobody could copy them.
         text, _, examples = (settings.get("help") or "").partition("Examples:\n")
         super().__init__(*args, **settings | {"help": text.rstrip()})
         self.examples = dedent(examples).splitlines()
@@ -41,6 +42,7 @@ class Command(typer.core.TyperCommand):
             if record := param.get_help_record(ctx):
                 panel = getattr(param, "rich_help_panel", None)
                 heading = "Arguments" if param.param_type_name == "argument" else panel or "Options"
+                # What typer calls a value is a type of Python's, which says nothing to those who do not know it.
                 name = re.sub(r"<(.+?)>", lambda found: _KINDS.get(found[1], found[0]), record[0])
                 text = re.sub(r"x>=(\S+?)(?=[];])", r"at least \1", record[1])
                 headings.setdefault(heading, []).append((name, text))
@@ -69,6 +71,7 @@ class Commands(typer.core.TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands (typer's types are those of click, or its own copy of it)."""
+        # In the order of the journey and not of the alphabet: a newcomer reads from the top.
         headings: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             if one := self.get_command(ctx, name):

@@ -77,6 +77,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             options += _parameters(groups[name])
         else:
             options.append(parameter)
+    # A dataclass's fields have defaults, and a plain option without one may stand behind them.
     options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
 
     def called(**given: Any) -> None:
@@ -191,6 +192,7 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
         if not file:
             raise UsageError(f"{what} {item}: the file name is missing after '='")
         path = Path(file)
+        # A `.trec.gz` is named as its `.trec` is: results must not depend on who packed the file.
         name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
         if name in files:
             raise UsageError(

@@ -173,6 +173,7 @@ def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
     if made.problems:
         listed = "".join(f"\n  {number}. {problem}" for number, problem in enumerate(made.problems, 1))
         raise DataError(f"{len(made.problems)} problems:{listed}" if made.problems[1:] else made.problems[0])
+    # The same two lines after `init` and after `traces`: both end at a file that can be planned.
     experiment = made.files_written[0]
     needs = "Fill in base_url and model of your server" if made.asks else "It needs no server"
     say("", f"Wrote {experiment}.", f"{needs}. Then plan, which asks no model:")

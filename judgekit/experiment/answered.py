@@ -67,6 +67,7 @@ class OutcomeFound:
                 self._take(file, "answer", "answers of your application")
         if known.files and self.left and not known.metrics:
             self.files.cautions.append(f"there are no answers of run {', '.join(sorted(self.left))}")
+        # Ratings seldom say a depth: a user saw an answer, and not how many passages it was made from.
         known.depths = sorted({*known.depths}) or [min(ANSWERED, self.longest)]
         return known
 
@@ -134,6 +135,7 @@ class OutcomeFound:
             return ""
         if known.files and (_placing(table) != known.columns or not about <= self.left):
             return f"{known.files[0].name} has answers with other columns, or of the same runs"
+        # Of another set of questions a few ids often agree by chance: 1, 2, 3.
         strange = sorted({*table["query_id"]} - {*self.queries})
         return f"query {strange[0]!r} is not among the questions" if strange else ""
 

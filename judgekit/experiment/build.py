@@ -98,6 +98,7 @@ class _Job:
 
 def _results_of(config: Config) -> Path | None:
     """Return the folder where `judgekit run` left the results of an experiment file; None if there is none."""
+    # A card that does not know the biases says so: better to look where `run` writes unless it is told another place.
     for folder in (config.path.parent / "results", Path("judgekit-out") / config.path.stem):
         finished = is_results_folder(folder) and (folder / "comparison.csv").is_file()
         if finished and of_another(folder, config) is None:
@@ -132,6 +133,7 @@ def _prepared(
     if labeling not in labelers:
         raise UsageError(not_among("labeling", labeling, labelers))
     check_access(labelers[labeling].needs.asked)
+    # Before anything is asked: people's file with a wrong id would end a build that is paid for.
     judged = None if people is None else _read_people(people, collection)
     if judged is not None and labeling == judged.labeling.name:
         raise UsageError(f"the labeling is named {labeling!r}, as people's labels are: rename it")
@@ -247,6 +249,7 @@ def build(
     card = _card(job, machine, final, cost, notes=[*notes, *names_only], inputs=shown, qrels=folder / QRELS)
     write_atomic(folder / CARD, card)
     names = [QRELS, LABELS, CARD]
+    # A pair without a label is left out of the qrels, where trec_eval would take a 0 for a judgment.
     missing = int((table["status"] != Status.OK.value).sum())
     if missing:
         names.append(str(missing_path(QRELS)))

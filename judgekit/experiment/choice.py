@@ -135,10 +135,12 @@ class Chosen:
             yield Claim("outcome", self.caution, shown=True, line="Choose", rank=-1)
         choice, margin = self.choice, self.rules.margin
         names = [self.runs[run] for run in np.flatnonzero(choice.may_be_best)]
+        # At its budget's end a choice may lack a bound: then the words promise nothing.
         enough, known = choice.bound <= margin, math.isfinite(choice.bound)
         text = f"Ship {self.run}." if enough else f"{self.run} answers best so far."
         if not known:
             text += " Too few questions were asked to say what choosing it may lose."
+        # A bound of 0 with other runs that may be the best is a tie, and no proof that this one is.
         elif choice.bound == 0 and len(names) == 1:
             text += f" It is shown to be the best of all {len(self.runs)} runs."
         else:
@@ -215,6 +217,7 @@ class Chosen:
 
     def write(self, folder: Path, about: dict[str, object]) -> None:
         """Write claims and blocks into a folder; ``about`` says which choice it is."""
+        # Which choice it is stands beside what it says: another margin must not take this folder over.
         said = {"choice": about, "run": self.run, "claims": list(plain(self.claims))}
         write_atomic(folder / "choice.json", json.dumps(said, indent=1, ensure_ascii=False) + "\n")
         write_table(self.blocks, folder / "blocks.csv")
@@ -242,6 +245,7 @@ def block_table(number: int, shown: Look, runs: Sequence[str], means: Floats, ta
     for name, by_run in values.items():
         table[name] = np.round(100 * by_run[raced], 4)
     table["bound"] = round(100 * shown.bound, 4)
+    # CSV has no infinity that all programs read, and an unknown bound is no number.
     return table.replace(np.inf, np.nan)
 
 

@@ -203,6 +203,7 @@ def contest(
             f"choose asks for answers, and those that {outcome!r} rates are there: play it on results of"
             " `judgekit run` with --replay"
         )
+    # One metric only: others of the file may ask an LLM for ratings that no choice needs.
     metric = deciding.metrics[answers.metrics.index(outcome)]
     made = RunContest(prepared, replace(deciding, metrics=(metric,)), rules_of(prepared.config, margin))
     # Bounds are about groups, and with fewer than these none would ever be narrow enough to stop.
@@ -241,6 +242,7 @@ class _Course:
     async def run(self) -> None:
         """Ask block by block until the race stops, or money or questions end."""
         contest, rules = self.contest, self.contest.rules
+        # Runs that dropped out stay out: to let one in again would need answers that were never asked.
         left = np.ones(len(contest.runs), np.bool_)
         begin, answers = 0, 0
         # Each other run may be shown to be worse by chance: they share the error.
@@ -405,6 +407,7 @@ def replay_results(folder: str | Path, margin: float | None = None) -> tuple[Rep
         raise UsageError("choose compares runs on the same questions, and each rating is about one run drawn at random")
     rows = quality[(quality["metric"] == declared.outcome) & (quality["depth"] == prepared.answer_depth)]
     model = rows["model"].max() if prepared.deciding is None else prepared.deciding.model
+    # By the ids, as in a real choice: else the order of a file would decide which questions come first.
     wide = rows[rows["model"] == model].pivot(index="run", columns="query_id", values="value").sort_index(axis=1)
     runs = [run for run in prepared.collection.runs if run.name in wide.index]
     if len(runs) < 2:

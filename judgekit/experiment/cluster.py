@@ -38,6 +38,7 @@ def warm_on_ray(config: Config, parts: Path, address: str, asking: Asking) -> Am
     concurrency = [endpoint.concurrency for endpoint in prepared.endpoints]
     number_of_parts = min([int(ray.cluster_resources().get("CPU", 1)), *concurrency])
     file = config.toml(), str(config.path.absolute())
+    # Any number of times: a node that is taken away is no fault of the part, whose replies are kept.
     answer_part = ray.remote(num_cpus=1, max_retries=-1)(_part)
 
     async def work(store: Store) -> Amount:

@@ -311,6 +311,7 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _depth_covers_answers(self) -> Config:
+        # An answer from documents below the pool has no labels to be compared with.
         if max(self.answers.depths) > self.data.depth:
             raise ValueError(
                 f"answers.depths goes to {max(self.answers.depths)}, but data.depth pools only the top"

@@ -117,6 +117,7 @@ class _Survey:
 
     def draft(self) -> Draft:
         """Take the files for what they are, one kind after the other: runs first, whose ids decide what joins."""
+        # Tables get their ids before all else, since runs and ratings may be among them.
         give_tables_ids(self.files)
         self._take_runs()
         give_results_ids(self.files, self.runs, self.run_files)
@@ -244,6 +245,7 @@ class _Survey:
             referenced = any(query.answers for query in queries.values())
             return len(ids & {*queries}), file.nested or "answer" not in file.kinds, referenced, not file.nested
 
+        # The file whose questions the runs hold, not the largest: train.jsonl is often larger than what was run.
         main, queries = max(read, key=fits)
         self.queries_file, self.queries = main, _of_split(main, queries, ids)
         if not main.nested:

@@ -139,6 +139,7 @@ class Input:
 
     def look(self) -> None:
         """Find out what the readers can make of the file."""
+        # A socket or a broken link in a data folder must not end the whole look at it.
         if not self.form and not self.path.is_file():
             self.why, self.unfit = "not used: it cannot be read as a file", True
             return
@@ -152,6 +153,7 @@ class Input:
             self.content = recognise(self.given)
         self.kinds = [*self.content.kinds]
         fields = self.content.fields
+        # `plan` writes pilot.csv beside the data, where the next `init` finds it.
         if {*fields} == {*SAMPLE.columns}:
             self.why = "not used: a sample of questions, as `judgekit plan` writes it ([data] sample)"
             return
@@ -340,6 +342,7 @@ class Files:
             except (DataError, UsageError) as error:  # of what the user spelled, or of a library that is not there
                 self.problems.append(str(error))
                 file.why = "not used: see below"
+        # A .txt may be a run or topics of TREC; only what no reader knows is a text.
         if is_text and not file.kinds:
             self.texts.append(path)
         else:
@@ -349,6 +352,7 @@ class Files:
         """Return a file that is to be written below the folder of the experiment."""
         ending, number = Path(name).suffix, 2
         first = name.removesuffix(ending)
+        # Two folders may each have a results.json: neither may take the other's place.
         while name in self.imported:
             name, number = f"{first}-{number}{ending}", number + 1
         path = self.spare / name

@@ -315,6 +315,7 @@ def plan(
             and prices are not.
     """
     config = load(experiment, trusted=trust)
+    # The plan is about all questions: the sample of an earlier one must not shrink the next.
     own = None if config.data.sample is None else config.resolve(config.data.sample)
     whole = config.updated(data={"sample": None, "limit": None})
     prepared = prepare(whole, keys=False, referenced=False, cache=asking.cache)
@@ -327,6 +328,7 @@ def plan(
         raise UsageError(
             f"{questions:,} questions were requested, but only {lists.left:,} with different lists are left"
         )
+    # Questions whose lists are equal have equal answers: they cost as much and can show nothing.
     size, seed = min(questions or _PILOT, lists.left), config.analysis.seed
     sample = lists.drawn(size, seed)
     costs = _costs(prepared, sample, asking.cache)
@@ -471,6 +473,7 @@ class _Strategies:
             yield name, self._taken(self.plans[f"label {name}"], labeler.needs.references, labels)
             references |= labeler.needs.references
             own += labels
+        # People stand in every plan, also without a price: what a judgment is worth is the reader's to say.
         judged = exactly(_times(collection.n_pairs, self.money.judgment))
         yield PEOPLE, _row(judged, judgments=collection.n_pairs)
         for stage, way in answering.items():
@@ -497,6 +500,7 @@ class _Strategies:
 def _row(money: Foreseen, **counts: float) -> dict[str, float]:
     """Return the columns of a row of costs."""
     row = dict.fromkeys(_COUNTS, 0.0) | {name: float(count) for name, count in counts.items()}
+    # A range and not one number: before the first replies their length may be anything up to the limit.
     return row | {"money": money.about, "money_low": money.low, "money_high": money.high}
 
 

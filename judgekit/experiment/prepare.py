@@ -126,6 +126,7 @@ def prepare(
     if len(weights) < len(everything):
         collection = collection.only(weights)
     ratings = _ratings(config, collection, everything)
+    # Labelers before the outcome: existing labels may be what stands in the place of answers.
     labelers, resources = labelers_of(config, collection.docs)
     existing = trusted(labelers)
     config = _with_metrics(config, collection.queries, existing, rated=ratings is not None)

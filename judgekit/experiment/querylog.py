@@ -118,6 +118,7 @@ def clustered(questions: Sequence[str], log: Sequence[str], seed: int = 1) -> tu
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
     from sklearn.metrics import silhouette_score
 
+    # A log may have millions of lines, and some thousands of them show the same topics.
     users = _sample(log, seed)
 
     def topical(text: str) -> list[str]:
@@ -129,6 +130,7 @@ def clustered(questions: Sequence[str], log: Sequence[str], seed: int = 1) -> tu
         theirs = vectorizer.fit_transform(users)
     except ValueError:  # no word stands in two questions and not in most of them
         return (), float("nan")
+    # Nobody knows how many topics users have: the number that separates best is taken, and its silhouette is told.
     best, silhouette = None, -1.0
     # More clusters than different questions cannot be told apart.
     different = len({tuple(sorted(topical(text))) for text in users})
@@ -199,6 +201,7 @@ def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
     """Return a warning if questions do not look like those of a query log: their length, form or words; else ""."""
     from scipy.stats import fisher_exact, mannwhitneyu
 
+    # Fewer differ from any log by chance alone, and a warning that cries wolf is not read.
     if min(len(questions), len(log)) < _LEAST:
         raise UsageError(f"a query log and the questions are compared with at least {_LEAST} of each")
     own, users = _Looks(questions), _Looks(log)

@@ -55,6 +55,7 @@ _SAMPLED = (
 
 def answering(prepared: Prepared) -> dict[str, AnsweredBy]:
     """Return how the answers of the experiment were made, by the model's name in the quality table."""
+    # Imported answers name a model; if an endpoint serves it, labels by that endpoint share the outcome's model.
     endpoint_of = {endpoint.model: endpoint for endpoint in prepared.endpoints}
     made: dict[str, AnsweredBy] = {}
     for way in prepared.answering.values():
@@ -76,6 +77,7 @@ def costs(
 ) -> pd.DataFrame:
     """Return the standalone cost of each labeling, and of answering at a depth, NaN where unknown."""
     rows: list[dict[str, object]] = []
+    # The price of answering at the decision's depth: what other depths took buys nothing for it.
     if answering and depth:
         stage, first = next(iter(answering.items()))
         amount = session.usage(stage_at_depth(stage, depth)).standalone
@@ -106,6 +108,7 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[s
         failed = _failed(labeling.table)
         if len(failed):
             lines.append(f"labels of {name}: {_listed(failed)} (see labels/)")
+        # Each pair has a label of 0 then, and no status tells that the file is of another collection.
         if judges_nothing(labeling):
             lines.append(f"labels of {name}: its file judges none of the pooled documents")
     unit = ["query_id"]
@@ -281,6 +284,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     for mean in evaluation.summary:
         ties[mean.run] = max(ties[mean.run], mean.ties_across)
     runs = []
+    # An empty list and a short one are counted apart: the first scores 0, the second is answered from what is there.
     for run in collection.runs:
         lengths = np.array([len(run.top(query_id)) for query_id in collection.queries])
         found = lengths > 0

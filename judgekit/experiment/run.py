@@ -86,6 +86,7 @@ class LabelStep(Step):
 
     async def do(self, state: State) -> None:
         """Label; those that ask nobody come first: what looks wrong with a file is said before anything is paid for."""
+        # In the file's order again at the end: tables and colours follow what the user wrote.
         labelers = state.prepared.labelers
         made: dict[str, Labeling] = {}
         for name, labeler in sorted(labelers.items(), key=lambda item: bool(item[1].needs.asked)):

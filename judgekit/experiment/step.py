@@ -47,11 +47,13 @@ class State:
         results: what the report shows; of ``report``.
     """
 
+    # What is there from the start; all below is made by steps, and asking for it too early is an AttributeError.
     prepared: Prepared
     folder: Path
     inputs: Mapping[str, InputFile]
     progress: Progress
     warnings: list[str]
+    # Not known while files are checked: a session opens the store, which an error in a file must not.
     session: Session = field(init=False)
     labelings: dict[str, Labeling] = field(init=False)
     quality: pd.DataFrame = field(init=False)
@@ -69,6 +71,7 @@ class State:
     @property
     def mix(self) -> str:
         """Why there is no decision where replies came from several models under one name; "" if that is accepted."""
+        # A server that changes its model under one name in the middle of a run makes two outcomes of one.
         mixed = self.session.mixed()
         if self.prepared.config.analysis.accept_mixed_models or not mixed:
             return ""

@@ -65,6 +65,7 @@ class Entry:
 def listed(content: Mapping[str, Any], folder: Path) -> tuple[Entry, ...]:
     """Return what an experiment would import, read and contact, by the content of its file; it does none of that."""
     found: set[Entry] = set()
+    # Every text, wherever it stands: a metric or a carrier of one's own is code as much as a labeler is.
     for text in _texts(content):
         for name in _code_files(text, folder):
             path = folder / os.path.expanduser(name)
@@ -119,6 +120,7 @@ def _is_file(path: Path) -> bool:
 
 def hash_of(entries: Iterable[Entry]) -> str:
     """Return the hash of a list, which is the same on every machine."""
+    # Without the place: a checkout of the same files in CI lies elsewhere than on a desk.
     lines = sorted({json.dumps([entry.does, entry.what, entry.whom]) for entry in entries})
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -199,6 +201,7 @@ class _Kept:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open_atomic(path) as stream:
                 stream.write(json.dumps(content, indent=1).encode())
+            # Who may write here may confirm any code for this user.
             path.chmod(0o600)
         except OSError as problem:
             raise ConfigError(f"cannot be written: {problem.strerror}", path) from None

@@ -70,16 +70,19 @@ class Planned:
     @property
     def metric(self) -> str:
         """How answers are compared with the references: word by word where these are short."""
+        # Whole sentences are never met word by word: exact match would call every answer wrong.
         return "f1" if self.reference_words > _SHORT else "em"
 
     @property
     def contained(self) -> bool:
         """Whether references are short enough to stand in a passage."""
+        # No passage holds a long reference as it is: containment would label everything irrelevant.
         return 0 < self.reference_words <= _STANDS
 
     @property
     def asks(self) -> bool:
         """Whether it asks a server."""
+        # A server is asked for only where labels or answers need one: a first look should cost nothing.
         free = self.contained or bool(self.qrels)
         return not free or not (self.outcome.rated or (self.outcome.files and self.referenced))
 

@@ -48,6 +48,7 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> F
         figure = _Views({name: (results, level) for name, results in found.items()}, HEADLINE).by_use()
         if figure is not None:
             drawn.append(replace(figure, name=f"{figure.name}-{use}", title=f"{IN_WORDS[use]}: {figure.title}"))
+    # The paper correlates over questions: its figures at another level would be other figures.
     level = USES[FIND_QUESTIONS]
     views = _Views({name: (results, level) for name, results in found.items()}, coefficient)
     return Figures([*drawn, *views.against_each()])
@@ -98,6 +99,7 @@ class _Views:
         """Return the panels that have any number."""
         panels = {}
         for title, those in dots.items():
+            # A panel of undefined numbers is an empty frame, which looks like a fault of the page.
             if any(math.isfinite(dot.value) for dot in those):
                 panels[title] = FigurePanel(self.value, those)
         return panels

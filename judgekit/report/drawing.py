@@ -85,6 +85,7 @@ class Value:
             low, high = low - (abs(low) / 20 or 0.05), high + (abs(high) / 20 or 0.05)
         raw = (high - low) / max(2, round(abs(end - start) / 55))
         power = 10.0 ** math.floor(math.log10(raw))
+        # Ticks at 1, 2, 2.5 and 5 are read without counting; any other step is not.
         step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
         digits = max(0, -math.floor(math.log10(step) + 1e-9)) + f"{step:.1e}".startswith("2.5")
         ticks = []
@@ -249,6 +250,7 @@ class Chart:
     @property
     def series(self) -> list[str]:
         """The names of the series, by their number."""
+        # In the order of the whole report: a labeling keeps its colour and shape from figure to figure.
         names = {dot.series for dot in self.dots}
         return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
@@ -336,6 +338,7 @@ class Chart:
         """What it shows, in words, for those who do not see it."""
         parts = []
         for title, panel in self.panels.items():
+            # Every number in words: a screen reader has no other way into a drawing.
             notes = "; ".join(dot.note for dot in panel.dots if dot.is_drawn)
             parts.append(f"{title}: {notes}" if title else notes)
         return ". ".join(parts) + "."

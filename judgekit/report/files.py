@@ -87,6 +87,7 @@ def load(folder: str | Path) -> Results:
         file = Path(folder) / f"{name}.csv"
         if name in ("comparison", "claims") or file.exists():
             value[name] = read_table(table, file)
+    # The claims stand in their CSV alone: two copies of the decision could differ.
     value["claims"] = claims_of(value["claims"])
     try:
         return TypeAdapter(Results).validate_python(value)

@@ -62,6 +62,7 @@ def money(value: float | None, currency: str = "", lower_bound: bool = False) ->
     """Return an amount with its currency, with more decimals the smaller it is; a dash where there is no price."""
     if value is None or math.isnan(value):
         return UNKNOWN
+    # A label costs fractions of a cent, and 0.00 would read as free.
     digits = 2
     if 0 < value < 0.1:
         digits = min(8, 1 - math.floor(math.log10(value)))
@@ -75,6 +76,7 @@ def times(value: float | None) -> str:
 
 def p_value(value: float) -> str:
     """Return a p-value with three decimals, never as zero."""
+    # 0.000 would read as certainty, which no resampling gives.
     return "< 0.001" if value < 0.0005 else number(value)
 
 
@@ -101,6 +103,7 @@ def pixels(value: float) -> str:
 
 def text_width(text: str) -> float:
     """Return roughly how wide a text is in the figures' font size."""
+    # By terminal cells, so that Chinese and Japanese names get the room that they take.
     return cell_len(clean(text)) * 7.6
 
 

@@ -225,6 +225,7 @@ def per_run_rows(results: Results) -> pd.DataFrame:
     """Return the rows of Table 1: the primary depth, metric and model at query level, of single runs."""
     primary = results.primary
     fixed = {"level": "query", "depth": primary.depth, "quality_metric": primary.metric, "model": primary.model}
+    # Single runs only: the paper's Table 1 has no mean over retrievers.
     rows = where(results.comparison, **fixed)
     return rows[rows["run"] != ALL]
 

@@ -76,6 +76,7 @@ class Cost:
         untimed: requests whose time is not known, so that ``request_seconds`` is a lower bound.
     """
 
+    # Requests are counted by us and always known; the rest is what servers tell or do not tell.
     requests: int = 0
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -154,6 +155,7 @@ class LabelingInfo:
     @property
     def shares(self) -> str:
         """What it shares with the outcome, in words; "" where it shares nothing."""
+        # What is shared stands in one cell, since each alone seems harmless and all together are the outcome itself.
         parts = [self.kinship]
         parts += [f"metric {self.outcome_metric}"] if self.outcome_metric else []
         parts += [f"prompt {self.outcome_prompt}"] if self.outcome_prompt else []
@@ -180,6 +182,7 @@ class Answers:
     """
 
     model: str
+    # Empty for answers that were imported: who made them is all that is known.
     endpoint: str = ""
     prompt: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -296,6 +299,7 @@ class Results:
     sections: tuple[Section, ...] = ()
 
     def __post_init__(self) -> None:
+        # Checked here and not by each page: plug-ins and other programs make results, too.
         object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
         object.__setattr__(self, "scores", SCORES.check(self.scores))
         object.__setattr__(self, "quality", QUALITY_MEANS.check(self.quality))
@@ -322,6 +326,7 @@ class Results:
     @property
     def threats(self) -> list[str]:
         """What threatens the validity of the decision, in sentences; on which runs a claim hinges comes first."""
+        # A decision that hangs on one run is the first thing to doubt about it.
         return [*(claim.sentence for claim in self.of("hinge")), *self.warnings]
 
     def of(self, kind: str) -> list[Claim]:

@@ -83,6 +83,7 @@ def _summary(
 
 @figures.register
 def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
+    # Missing labels before the labels: a mean of those that came says little without them.
     counts = [f"{count(n)} {status.replace('_', ' ')}" for status, n in thing.counts().items() if n]
     labels = [f"{count(n)} × {label}" for label, n in thing.shares().items()]
     text = f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({', '.join(counts)}): {', '.join(labels)}."
@@ -91,6 +92,7 @@ def _(thing: Labeling, coefficient: str = HEADLINE) -> Figures:
 
 @figures.register
 def _(thing: Evaluation, coefficient: str = HEADLINE) -> Figures:
+    # A table and no figure: a bar chart of means would hide that most runs differ by chance.
     means = thing.means()
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
     summary = _summary(texts=thing.warnings, table=generic(wide, confidence=0.95))

@@ -102,6 +102,7 @@ def pack(results: Results, backing: Backing) -> Packed | None:
 
 
 def _squeezed(value: Any) -> str:
+    # By blocks and not as a whole: a browser inflates what is looked at, and opens at once.
     packed = zlib.compress(orjson.dumps(value), 6)
     return base64.b64encode(packed).decode()
 
@@ -277,6 +278,7 @@ def _split(votes: Sequence[Mapping[str, bool]], docs: Sequence[str]) -> float:
     """Return the share of (document, two labelings) on which the two disagree about relevance."""
     pairs = split = 0
     for doc_id in docs:
+        # Only what two labelings both labelled can be a disagreement: a missing label disagrees with nothing.
         said = [vote[doc_id] for vote in votes if doc_id in vote]
         yes = sum(said)
         pairs += len(said) * (len(said) - 1) // 2

@@ -34,6 +34,7 @@ def style() -> str:
 @cache
 def _printed() -> str:
     """Return the style sheet for paper: the light colours in place of variables, which most programs do not know."""
+    # One style sheet for page and file: two would drift apart, and a figure in a paper would lose its colours.
     light = style().split("@media")[0]
     colours = dict(re.findall(r"(--\w+): (#\w+);", light))
     rules = re.sub(r"^  --.*\n|  background: [^;]*;", "", light, flags=re.MULTILINE) + style().rpartition("\n}\n")[2]
@@ -108,6 +109,7 @@ class Figures(tuple[Figure, ...]):
 
     def named(self, name: str) -> Figure:
         """Return the figure of a name."""
+        # By name and not by number: which figures there are depends on the data.
         by_name = {figure.name: figure for figure in self}
         if name not in by_name:
             raise UsageError(not_among("figure", name, list(by_name)))

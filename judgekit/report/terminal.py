@@ -81,6 +81,7 @@ def _labelings(part: Grid, results: Results) -> Table:
         missing = count(info.missing) if info.counts else UNKNOWN
         cell = _cell(part, part.cells.get((labeling, primary.measure)))
         table.add_row(Text(clean(labeling)), cell, *spent, missing)
+    # Answering stands among the labelings: it is one of the things to buy, and often the better one.
     for answers in results.answers:
         if answers.at_decision is not None:
             spent = _spent(answers.at_decision, results.currency)
