@@ -6,7 +6,6 @@ They are synchronous, also under a running event loop, and take whatever people 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,8 +195,6 @@ def agree(
     labelings: AsLabelings,
     *,
     people: str | Iterable[str] = (),
-    runs: AsRuns | None = None,
-    measures: str | Iterable[object] = "nDCG@10",
     scales: Mapping[str, str | Scale] | None = None,
 ) -> Agreement:
     """Return how far labelings agree, pair by pair; needs neither queries nor answers.
@@ -205,29 +202,24 @@ def agree(
     Args:
         labelings: as for `score`, two or more. Grades without a declared scale share one, up to the largest of all.
         people: the names of those that people made: precision and recall are against these.
-        runs: also say whether the labelings order these runs alike.
-        measures: the measures of the runs, as for `score`.
         scales: scale of a table or file by its name.
 
     Raises:
-        DataError, UsageError: a table, file, measure or scale makes no sense; there is one labeling.
+        DataError, UsageError: a table, file or scale makes no sense; there is one labeling.
     """
-    from judgekit.analysis.agreement import agreement, system_agreement
-    from judgekit.metrics import evaluate
+    from judgekit.analysis.agreement import agreement
 
     found = as_labelings(labelings, scales)
     if len(found) < 2:
         raise UsageError("agreement needs two or more labelings")
     # One file's grades may end at 2 where another's end at 3: it is the same scale, whose best nobody gave.
-    open_ = [each for each in found if not each.declared]
-    if open_:
-        largest = max(float(each.scale.high) for each in open_)
-        common = next(each.scale for each in open_ if float(each.scale.high) == largest)
-        found = [each if each.declared else Labeling(each.name, common, each.table) for each in found]
-    names = [people] if isinstance(people, str) else list(people)
-    # Runs are optional: labels of two assessors can be compared before there is any retriever.
-    made = agreement(found, people=names)
-    if runs is None:
-        return made
-    scored = evaluate(as_runs(runs), found, measures)
-    return replace(made, system=system_agreement(scored))
+    undeclared = [labeling for labeling in found if not labeling.declared]
+    if undeclared:
+        common = max((labeling.scale for labeling in undeclared), key=lambda scale: float(scale.high))
+        shared = []
+        for labeling in found:
+            if not labeling.declared:
+                labeling = Labeling(labeling.name, common, labeling.table)
+            shared.append(labeling)
+        found = shared
+    return agreement(found, people=[people] if isinstance(people, str) else list(people))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.follow import MIN_TELLING
-from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import within_query_interval
-from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.wording import UNKNOWN, Ranged
@@ -29,16 +27,12 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError, not_among
 
-if TYPE_CHECKING:
-    from judgekit.metrics import Evaluation
-
 _MAX_VALUES: Final = 50
 """With more distinct labels only alpha_interval is worked out on the labels."""
 
 _PAIR: Final = ["first", "second"]
 _ENDS: Final = ["coefficient", "value", "ci_low", "ci_high"]
 _TABLE: Final = [*_PAIR, "on", *_ENDS, "pairs", "queries", "undefined_reason"]
-_SYSTEM: Final = [*_PAIR, "measure", *_ENDS, "runs", "queries", "undefined_reason"]
 
 Bools = npt.NDArray[np.bool_]
 Formula = Callable[[Floats, Floats], Floats]
@@ -59,14 +53,11 @@ class Agreement:
             and on relevance, where people made the second, ``precision`` and ``recall`` of the first.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
-        system: with runs, rows ``first, second, measure, coefficient, value, ci_low, ci_high, runs, queries,
-            undefined_reason``: do the two order the runs alike, by their mean scores?
     """
 
     table: pd.DataFrame
     confusion: pd.DataFrame
     coverage: pd.DataFrame
-    system: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_SYSTEM))
 
 
 @one_thread
@@ -119,26 +110,6 @@ def agreement(
 
 
 @one_thread
-def system_agreement(
-    evaluation: Evaluation, *, resamples: int = 1000, seed: int = 1, confidence: float = 0.95
-) -> pd.DataFrame:
-    """Return how far every two labelings order the runs alike by their mean scores, the rows of `Agreement.system`."""
-    rows: list[tuple[object, ...]] = []
-    weights = Resamples(resample_matrix(len(evaluation.query_ids), resamples, seed))
-    for measure, values in zip(evaluation.measures, evaluation.values, strict=True):
-        for first, second in combinations(range(len(values)), 2):
-            pair = tuple(evaluation.labelings[each] for each in (first, second))
-            there = np.isfinite(values[second])
-            names = (pair[0],), tuple(evaluation.runs), tuple(evaluation.query_ids)
-            panel = Panel(str(measure), 0, pair[1], "", *names, values[[first]], values[second], there)
-            (found,) = estimates(panel, "system", weights)
-            for name in ("concordance", "tau_b", "rho"):
-                ends = found.interval(name, confidence, weights)[:2]
-                value = (name, found.value(name), *ends)
-                rows.append((*pair, str(measure), *value, len(evaluation.runs), found.queries, found.reason))
-    return pd.DataFrame(rows, columns=_SYSTEM)
-
-
 def _obtained(labeling: Labeling) -> pd.DataFrame:
     table = labeling.table
     return table.loc[table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
