@@ -1,4 +1,4 @@
-"""What a choice of run says: claims, and a table of its blocks."""
+"""What a choice of run says: claims, and a line for each of its blocks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from judgekit.analysis.claims import Claim, further, lines_of, plain, wrapped
-from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.race import Choice, Look, RaceRules, Replay
-from judgekit.client.budget import Amount
-from judgekit.data.files import write_table
 from judgekit.data.streams import write_atomic
 
 
@@ -84,8 +80,6 @@ class Chosen:
         bound: the most points that it may lose against any run; NaN where too little was asked to say.
         claims: everything that is said.
         choice: the race, with runs by number.
-        blocks: a row for each block and run asked: its mean, how far it lies behind the leader with the limits of it,
-            and the leader's bound, in points (NaN: not known yet); requests and money are sums up to the block.
         runs: their names.
         questions: how many there are to ask.
         rules: the margin and the confidence.
@@ -105,7 +99,6 @@ class Chosen:
     outcome: str = ""
     caution: str = ""
     out_of_money: bool = False
-    blocks: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     @property
     def run(self) -> str:
@@ -216,11 +209,10 @@ class Chosen:
         )
 
     def write(self, folder: Path, about: dict[str, object]) -> None:
-        """Write claims and blocks into a folder; ``about`` says which choice it is."""
+        """Write the claims into a folder; ``about`` says which choice it is."""
         # Which choice it is stands beside what it says: another margin must not take this folder over.
         said = {"choice": about, "run": self.run, "claims": list(plain(self.claims))}
         write_atomic(folder / "choice.json", json.dumps(said, indent=1, ensure_ascii=False) + "\n")
-        write_table(self.blocks, folder / "blocks.csv")
 
 
 def block_line(number: int, shown: Look, runs: Sequence[str], spent: str) -> str:
@@ -232,21 +224,6 @@ def block_line(number: int, shown: Look, runs: Sequence[str], spent: str) -> str
     if shown.dropped:
         line += f"; {listed([runs[gone.run] for gone in shown.dropped])} dropped"
     return f"{line}; {spent}"
-
-
-def block_table(number: int, shown: Look, runs: Sequence[str], means: Floats, taken: Amount) -> pd.DataFrame:
-    """Return the rows of a block in the table of blocks; what is not known yet is NaN."""
-    raced = np.flatnonzero(shown.raced)
-    table = pd.DataFrame({"block": number, "questions": shown.questions, "requests": taken.requests}, index=raced)
-    table["money"] = np.nan if taken.money is None else round(taken.money, 6)
-    table["run"] = [runs[run] for run in raced.tolist()]
-    table["left"] = shown.left[raced].astype(int)
-    values = {"mean": means, "behind": shown.behind, "behind_low": shown.low, "behind_high": shown.high}
-    for name, by_run in values.items():
-        table[name] = np.round(100 * by_run[raced], 4)
-    table["bound"] = round(100 * shown.bound, 4)
-    # CSV has no infinity that all programs read, and an unknown bound is no number.
-    return table.replace(np.inf, np.nan)
 
 
 def replayed(played: Replay, runs: Sequence[str], rules: RaceRules) -> tuple[Claim, ...]:

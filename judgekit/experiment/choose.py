@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.best import Bools, equal_lists, known_means
+from judgekit.analysis.best import Bools, equal_lists
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.race import (
     LEAST,
@@ -47,13 +47,13 @@ from judgekit.data.outputs import check_folder
 from judgekit.data.runs import Run
 from judgekit.data.streams import noting_reads, write_atomic
 from judgekit.errors import BudgetError, UsageError
-from judgekit.experiment.choice import Chosen, Spent, block_line, block_table
+from judgekit.experiment.choice import Chosen, Spent, block_line
 from judgekit.experiment.file import Config, kept_of, load
 from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.progress import Event, Progress
 
-_FILES = (MANIFEST, "resolved.toml", "choice.json", "blocks.csv")
+_FILES = (MANIFEST, "resolved.toml", "choice.json")
 _STAGE = "answer"
 _ROOM = 1.2
 """How much dearer than the blocks before it a block may be: one that is begun should not end at the budget."""
@@ -232,7 +232,6 @@ class _Course:
     looks: list[Look] = field(default_factory=list)
     taken: Amount = field(default_factory=Amount)
     lists: int = 0
-    blocks: list[pd.DataFrame] = field(default_factory=list)
     out_of_money: bool = False
 
     def __post_init__(self) -> None:
@@ -292,8 +291,6 @@ class _Course:
         """Keep what a block showed, and tell it."""
         runs, number = self.contest.runs, len(self.looks) + 1
         self.looks.append(shown)
-        means = known_means(self.quality[:, : shown.questions])
-        self.blocks.append(block_table(number, shown, runs, means, self.taken))
         took = f"{self.taken.requests:,} requests"
         if self.taken.money:
             took = f"{self.taken.money:,.2f} spent"
@@ -327,7 +324,6 @@ class _Course:
             outcome=f"{contest.answering.metrics[0].name} of answers from the top {contest.depth}",
             caution=contest.prepared.outcome.caution,
             out_of_money=self.out_of_money,
-            blocks=pd.concat(self.blocks, ignore_index=True),
         )
 
 
@@ -345,7 +341,7 @@ def choose(
         experiment: the experiment file, or what `load` returned.
         margin: the most points that the chosen run may lose against the best; by default the experiment's
             ``margin_points``.
-        out: folder for the claims and the table of blocks; nothing is written without it.
+        out: folder for the claims; nothing is written without it.
         trust: as for `judgekit.run`, of an experiment file.
         asking: as for `judgekit.run`. Its limits count all that the choice needs, replies that are in the store
             included.

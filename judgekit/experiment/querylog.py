@@ -1,4 +1,4 @@
-"""Do one's own questions look like those of the users: their length, form and words, and the clusters they lie in."""
+"""Do one's own questions look like those of the users: their length and words, and the clusters they lie in."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ from judgekit.data.readers import read_queries
 from judgekit.data.streams import read_bytes
 from judgekit.errors import UsageError
 
-_ASKS: Final = re.compile(
-    r"(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|should|will)\b"
-)
-_MARKS: Final = ("?", "\u061f")
-_CERTAIN: Final = 0.05 / 3
+_CERTAIN: Final = 0.05 / 2
 _EFFECT: Final = 0.1
 _COMPARED: Final = 5000
 _LEAST: Final = 20
@@ -180,14 +176,12 @@ def _sample(texts: Sequence[str], seed: int) -> list[str]:
 
 
 class _Looks:
-    """How questions look: their words, and how many have the form of a question."""
+    """How questions look: their words and their lengths."""
 
     def __init__(self, questions: Sequence[str]) -> None:
         texts = [fold(text) for text in _sample(questions, 1)]
         self.words = [re.findall(r"\w+", apart(text)) for text in texts]
         self.lengths = np.array([len(words) for words in self.words])
-        self.asking = sum(bool(_ASKS.match(text)) or text.rstrip().endswith(_MARKS) for text in texts)
-        self.share = self.asking / max(len(texts), 1)
 
     def known(self, vocabulary: set[str], start: int = 0) -> npt.NDArray[np.float64]:
         """Return the share of the words of each question, from one on, that a vocabulary holds."""
@@ -198,8 +192,8 @@ class _Looks:
 
 
 def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
-    """Return a warning if questions do not look like those of a query log: their length, form or words; else ""."""
-    from scipy.stats import fisher_exact, mannwhitneyu
+    """Return a warning if questions do not look like those of a query log: their length or words; else ""."""
+    from scipy.stats import mannwhitneyu
 
     # Fewer differ from any log by chance alone, and a warning that cries wolf is not read.
     if min(len(questions), len(log)) < _LEAST:
@@ -214,9 +208,6 @@ def unlike(questions: Sequence[str], log: Sequence[str]) -> str:
     if shifted(own.lengths, users.lengths):
         medians = np.median(own.lengths), np.median(users.lengths)
         differences.append("a median of {:.0f} words, in the log {:.0f}".format(*medians))
-    table = np.array([[looks.asking, len(looks.words) - looks.asking] for looks in (own, users)])
-    if abs(own.share - users.share) > _EFFECT and fisher_exact(table).pvalue < _CERTAIN:
-        differences.append(f"{own.share:.0%} in the form of a question, in the log {users.share:.0%}")
     # The log's own other half says how many words are new in any questions: by itself a small share shows nothing.
     half = len(users.words) // 2
     vocabulary = set(chain.from_iterable(users.words[:half]))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import judgekit as jk
@@ -104,13 +103,13 @@ def test_it_asks_what_a_run_asks_but_of_runs_that_are_left_only(experiment, faul
     mine = asked(fault_server)
     assert set(mine.values()) == {1}
     assert sum(mine.values()) == chosen.spent.requests < 0.7 * 2 * 160
-    blocks = pd.read_csv(out / "blocks.csv")
-    assert len([line for line in lines if line.startswith("block ")]) == blocks["block"].max()
-    assert set(blocks[blocks["block"] == blocks["block"].max()]["run"]) == {"good", "near"}
-    assert blocks["requests"].iloc[-1] == sum(mine.values())
-    for gone in ("fair", "poor"):
-        last = blocks[blocks["run"] == gone].iloc[-1]
-        assert (last["left"], last["behind_low"] > 0) == (0, True)
+    told = [line for line in lines if line.startswith("block ")]
+    assert ", 2 runs; " in told[-1]
+    assert told[-1].endswith(f"{sum(mine.values())} requests")
+    claims = json.loads((out / "choice.json").read_text())["claims"]
+    dropped = [claim for claim in claims if claim["kind"] == "dropped"]
+    assert {claim["subject"] for claim in dropped} == {"fair", "poor"}
+    assert all(claim["low"] > 0 for claim in dropped)
     results = tmp_path / "results"
     finished = run(experiment, out=results, asking=jk.Asking(cache=store))
     assert not finished.missing
@@ -174,8 +173,7 @@ def test_the_budget_counts_what_is_in_the_store_and_may_be_raised(experiment, fa
     assert again.spent.requests <= 120
     further = jk.choose(experiment, margin=2, asking=jk.Asking(max_requests=10_000, cache=store), out=out)
     assert set(asked(fault_server).values()) == {1}
-    pd.testing.assert_frame_equal(further.blocks, whole.blocks)
-    pd.testing.assert_frame_equal(further.blocks.iloc[: len(poor.blocks)], poor.blocks)
+    assert further.claims == whole.claims
     with pytest.raises(BudgetError, match="first block"):
         jk.choose(experiment, asking=jk.Asking(max_requests=3, cache=tmp_path / "third"))
 
