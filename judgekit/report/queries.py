@@ -80,7 +80,9 @@ def pack(results: Results, backing: Backing) -> Packed | None:
     tables = list(backing.labels.values())
     if backing.quality is not None:
         tables.append(backing.quality)
-    known = dict.fromkeys(query_id for table in tables for query_id in table["query_id"])
+    known: dict[str, None] = {}
+    for table in tables:
+        known |= dict.fromkeys(table["query_id"])
     # A pilot labels some of the questions of its file; the others have nothing to show.
     ids = [query_id for query_id in backing.queries if query_id in known] or list(known)
     if not ids:
@@ -89,8 +91,8 @@ def pack(results: Results, backing: Backing) -> Packed | None:
     entries: list[dict[str, Any]] = []
     blocks: list[str] = []
     held = 0
-    for start in range(0, min(len(ids), MOST_QUERIES), BLOCK):
-        queries = [_Query(packing, query_id) for query_id in ids[start : min(start + BLOCK, MOST_QUERIES)]]
+    for start in range(0, min(len(ids), MOST_QUERIES), BLOCK):  # of which the most are a multiple
+        queries = [_Query(packing, query_id) for query_id in ids[start : start + BLOCK]]
         block = _squeezed([query.rows() for query in queries])
         # The first block is there in any case: a page without a query would help nobody.
         held += len(block)
@@ -125,7 +127,9 @@ class _Packing:
         for info in results.labelings:
             if info.scale and info.name in self.scales:
                 self.scales[info.name] = Scale.parse(info.scale)
-        self.labels = {name: _by_query(table) for name, table in backing.labels.items()}
+        self.labels: dict[str, Rows] = {}
+        for name, table in backing.labels.items():
+            self.labels[name] = _by_query(table)
         self.quality: Rows = {}
         self.metrics: list[str] = []
         if backing.quality is not None:
@@ -138,6 +142,9 @@ class _Packing:
         values: list[float] = []
         for entry in entries:
             values += [value for value in entry["quality"] if value is not None]
+        labelings = []
+        for name, scale in self.scales.items():
+            labelings.append({"name": name, "least": scale.threshold, "scale": str(scale)})
         right = _RIGHT
         if values and not 0 <= min(values) <= max(values) <= 1:
             # Ratings on a scale of their own: an answer is right from its middle on.
@@ -145,7 +152,7 @@ class _Packing:
         return {
             "queries": entries,
             "runs": self.runs,
-            "labelings": [{"name": n, "least": s.threshold, "scale": str(s)} for n, s in self.scales.items()],
+            "labelings": labelings,
             "metric": self.primary.metric,
             "metrics": self.metrics,
             "k": depth,
@@ -166,8 +173,10 @@ class _Query:
         self.packing, self.query_id = packing, query_id
         backing = packing.backing
         self.query = backing.queries.get(query_id)
-        self.lists = {run: list(ranked.get(query_id, ())) for run, ranked in backing.lists.items()}
-        self.labels = {}
+        self.lists: dict[str, list[str]] = {}
+        for run, ranked in backing.lists.items():
+            self.lists[run] = list(ranked.get(query_id, ()))
+        self.labels: dict[str, dict[str, dict[str, Any]]] = {}
         for name, rows in packing.labels.items():
             self.labels[name] = {row["doc_id"]: row for row in rows.get(query_id, ())}
         self.answers = packing.quality.get(query_id, [])
@@ -181,6 +190,7 @@ class _Query:
         packing = self.packing
         relevant: list[dict[str, bool]] = []
         lost: list[list[str]] = []
+        counts: list[list[int]] = []
         for name, rows in self.labels.items():
             least, statuses = packing.scales[name].threshold, set[str]()
             votes = {}
@@ -189,12 +199,13 @@ class _Query:
                 if row["status"] == Status.OK.value:
                     votes[doc_id] = row["relevance"] >= least
             relevant.append(votes)
+            counts.append([self._count(votes, run) for run in packing.runs])
             lost.append(sorted(statuses.difference(NOT_MISSING)))
         quality, unanswered = self._quality()
         return {
             "id": self.query_id,
             "question": packing.text(self.query and self.query.text),
-            "relevant": [[self._count(votes, run) for run in packing.runs] for votes in relevant],
+            "relevant": counts,
             "disagreement": round(_split(relevant, self.docs), 4),
             "lost": lost,
             "quality": quality,
@@ -232,14 +243,20 @@ class _Query:
         if backing.texts and backing.docs is not None:
             docs = backing.docs.get(self.docs)
         references = self.query.answers if self.query and backing.texts else ()
-        places = {doc_id: place for place, doc_id in enumerate(self.docs)}
+        places = dict(zip(self.docs, range(len(self.docs)), strict=True))
+        lists = {}
+        for run, doc_ids in self.lists.items():
+            lists[run] = [places[doc_id] for doc_id in doc_ids]
+        labels = []
+        for rows in self.labels.values():
+            labels.append([self._label(rows.get(doc_id)) for doc_id in self.docs])
         return {
-            "answers": [clean(answer) for answer in references],
+            "answers": list(map(clean, references)),
             "docs": self.docs,
             "titles": [text(doc.title) for doc in docs],
             "texts": [text(doc.text) for doc in docs],
-            "lists": {run: [places[doc_id] for doc_id in doc_ids] for run, doc_ids in self.lists.items()},
-            "labels": [[self._label(rows.get(doc_id)) for doc_id in self.docs] for rows in self.labels.values()],
+            "lists": lists,
+            "labels": labels,
             "given": self._given(),
         }
 
