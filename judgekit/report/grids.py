@@ -65,11 +65,14 @@ class Grid:
     def everywhere(self) -> tuple[str, ...]:
         """The flags that all of several cells have: a note says so, and nothing is marked."""
         # A mark beside every number hides those that differ.
-        flags = [cell.flags for cell in self.cells.values()]
-        if len(flags) < 2:
+        cells = list(self.cells.values())
+        if len(cells) < 2:
             return ()
-        common = set(flags[0]).intersection(*flags[1:])
-        return tuple(flag for flag in flags[0] if flag in common)
+        common = []
+        for flag in cells[0].flags:
+            if all(flag in cell.flags for cell in cells):
+                common.append(flag)
+        return tuple(common)
 
     def own(self, cell: Cell) -> tuple[str, ...]:
         """Return the flags that stand beside a cell's number."""
@@ -102,13 +105,17 @@ class Grid:
     @property
     def sizes(self) -> str:
         """How many queries (or runs) the defined cells rest on: ``300`` or ``280 to 300``; "" where none is defined."""
-        sizes = {cell.n for cell in self.cells.values() if cell.defined}
-        return " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)})) if sizes else ""
+        sizes = [cell.n for cell in self.cells.values() if cell.defined]
+        if not sizes:
+            return ""
+        least, most = min(sizes), max(sizes)
+        return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The interval methods that occur in it."""
-        return tuple(sorted({c.method for c in self.cells.values() if c.method}))
+        methods = {cell.method for cell in self.cells.values()}
+        return tuple(sorted(methods - {""}))
 
 
 def grids(results: Results) -> list[Grid]:
@@ -216,8 +223,10 @@ def _ordered(
     pairs: Collection[tuple[str, str]], first: Iterable[str] = (), second: Iterable[str] = ()
 ) -> list[tuple[str, str]]:
     """Return pairs of names ordered by each; names in a given order come first, then those in order of appearance."""
-    left = _in_order((one for one, _ in pairs), first)
-    right = _in_order((other for _, other in pairs), second)
+    if not pairs:
+        return []
+    lefts, rights = zip(*pairs, strict=True)
+    left, right = _in_order(lefts, first), _in_order(rights, second)
     return sorted(pairs, key=lambda pair: (left.index(pair[0]), right.index(pair[1])))
 
 
@@ -249,8 +258,14 @@ def labelled(results: Results) -> str:
 def speed_up(results: Results, cost: Cost) -> float | None:
     """Return Table 2's speed-up: request time of the answers that the decision is about, over a labeling's."""
     # None where either is not known in full, or where nothing was asked for.
-    answered = [answers.at_decision for answers in results.answers if answers.at_decision is not None]
-    if not answered or not cost.request_seconds or any(part.untimed for part in (cost, *answered)):
+    if not cost.request_seconds or cost.untimed:
         return None
-    times = [part.request_seconds for part in answered]
-    return None if None in times else sum(time or 0.0 for time in times) / cost.request_seconds
+    seconds = 0.0
+    for answers in results.answers:
+        answered = answers.at_decision
+        if answered is None:
+            continue
+        if answered.untimed or answered.request_seconds is None:
+            return None
+        seconds += answered.request_seconds
+    return seconds / cost.request_seconds if seconds else None
