@@ -42,7 +42,7 @@ def measure(n, score_values, quality_values, series):
         for i in range(SAMPLE):
             picks = np.repeat(np.arange(n), weights[:, i].astype(int))
             values = [function(scores[0][picks], quality[picks]).statistic for function in functions]
-            assert ours[0, 1 : 1 + len(values), i] == pytest.approx(values, abs=1e-12)
+            assert ours[0, 1 : 1 + len(values), 1 + i] == pytest.approx(values, abs=1e-12)
         loops.append((time.process_time() - start) / SAMPLE)
     return own, *loops
 

@@ -164,7 +164,8 @@ def score(
         depth: cut every run to its first documents before anything else.
         missing: what a label does that was asked for and not obtained: ``undefined`` (its query has no score),
             ``zero`` (it counts as 0), ``condense`` (its document leaves the lists) or ``bounds`` (over all it may be).
-        unjudged: what a document is that nobody judged: ``nonrelevant``, or ``condense`` or ``bounds`` as above.
+        unjudged: what a document is that nobody judged: ``nonrelevant``, or ``bounds`` as above. The parameter
+            ``judged_only`` of a measure has such documents leave the lists.
         docs: as for `label`; to count evidence once where documents say where they stand on their pages: by default
             where runs are over different cuts of them.
 

@@ -1,42 +1,38 @@
 """Agreement between any two labelings, pair by pair: how far do they say the same of the same documents?
 
-All coefficients come from the confusion table of the pairs that both labelings labelled, so that a bootstrap over
-queries (pairs of one query stay together) needs only the tables of the queries. Two raters, no missing values:
-Cohen (1960, 1968), Krippendorff (2011), Gwet (2008, 2014).
+All coefficients come from sums over the pairs that both labelings labelled, so that a bootstrap over queries (pairs of
+one query stay together) needs only the sums of the queries. Two raters, no missing values: Cohen (1960), Krippendorff
+(2011), Gwet (2008, 2014).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import combinations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import Bools, Floats, Ints
 from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.intervals import within_query_interval
 from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.wording import UNKNOWN, Ranged
-from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.labelings import Labeling
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError, not_among
 
 _MAX_VALUES: Final = 50
-"""With more distinct labels only alpha_interval is worked out on the labels."""
+"""With more distinct labels hardly two are equal, and only their distance counts."""
 
 _PAIR: Final = ["first", "second"]
-_ENDS: Final = ["coefficient", "value", "ci_low", "ci_high"]
-_TABLE: Final = [*_PAIR, "on", *_ENDS, "pairs", "queries", "undefined_reason"]
-
-Bools = npt.NDArray[np.bool_]
-Formula = Callable[[Floats, Floats], Floats]
-"""From sums over queries, shape (S, B), and the distinct labels, shape (G,), to the coefficient, shape (B,)."""
+_TABLE: Final = [
+    *_PAIR,
+    *("on", "coefficient", "value", "ci_low", "ci_high", "pairs", "queries", "undefined_reason"),
+]
 
 
 @dataclass(frozen=True)
@@ -48,9 +44,9 @@ class Agreement:
             undefined_reason``; none for labelings without a coefficient in common. They are taken ``on`` the labels
             where both labelings have the same scale, other than binary, and ``on`` relevance (relevant or not, from
             each labeling's own least relevant label on) where both say what is relevant: ``agreement``, the share of
-            pairs with the same label; Cohen's ``kappa``, with quadratic weights, too; Krippendorff's
-            ``alpha_nominal``, ``_ordinal``, ``_interval``; Gwet's ``ac1``; ``mean_difference``, first minus second;
-            and on relevance, where people made the second, ``precision`` and ``recall`` of the first.
+            pairs with the same label; Cohen's ``kappa``; Krippendorff's ``alpha`` for interval data, in which a
+            difference counts as its square; Gwet's ``ac1``; ``mean_difference``, first minus second; and on relevance,
+            where people made the second, ``precision`` and ``recall`` of the first.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
     """
@@ -71,21 +67,23 @@ def agreement(
 ) -> Agreement:
     """Return how far every two labelings agree on the pairs that both labelled."""
     names = [labeling.name for labeling in labelings]
-    unknown = next((name for name in people if name not in names), None)
-    if unknown is not None:
-        raise UsageError(not_among("labeling", unknown, names))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"two labelings are named {twice!r}: rename one of them")
-    ordered = sorted(labelings, key=lambda x: x.name in people)
+    for name in people:
+        if name not in names:
+            raise UsageError(not_among("labeling", name, names))
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"two labelings are named {name!r}: rename one of them")
+    # Precision and recall are of the first against the second.
+    ordered = sorted(labelings, key=lambda labeling: labeling.name in people)
     table: list[tuple[object, ...]] = []
     confusion: list[tuple[object, ...]] = []
     coverage: list[tuple[object, ...]] = []
     for first, second in combinations(ordered, 2):
         pair = (first.name, second.name)
-        one, other = _obtained(first), _obtained(second)
-        both = one.merge(other, on=["query_id", "doc_id"], suffixes=("_1", "_2"))
-        coverage.append((*pair, len(both), len(one) - len(both), len(other) - len(both)))
+        ours = _obtained(first)
+        theirs = _obtained(second)
+        both = ours.merge(theirs, on=["query_id", "doc_id"], suffixes=("_1", "_2"))
+        coverage.append((*pair, len(both), len(ours) - len(both), len(theirs) - len(both)))
         counts = both.groupby(["relevance_1", "relevance_2"], as_index=False).size()
         confusion += [(*pair, *row) for row in counts.itertuples(index=False)]
         query, queries = pd.factorize(both["query_id"], sort=True)
@@ -95,9 +93,10 @@ def agreement(
             query=query,
             weights=resample_matrix(max(len(queries), 1), resamples, seed),
         )
+        # Of two labelings by people neither is the truth for the other.
         by_people = second.name in people and first.name not in people
-        for on, taken, formulas in _looks(labels, first.scale, second.scale, by_people):
-            for name in formulas:
+        for on, taken, coefficients in _looks(labels, first, second, by_people=by_people):
+            for name in coefficients:
                 ranged = taken.coefficient(name, confidence)
                 reason = "" if np.isfinite(ranged.value) else _why_undefined(name, len(both))
                 table.append((*pair, on, name, *ranged, len(both), len(queries), reason))
@@ -109,7 +108,6 @@ def agreement(
     )
 
 
-@one_thread
 def _obtained(labeling: Labeling) -> pd.DataFrame:
     table = labeling.table
     return table.loc[table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
@@ -128,7 +126,7 @@ class PairedLabels:
 
     first: Floats
     second: Floats
-    query: npt.NDArray[np.intp]
+    query: Ints
     weights: Floats
     values: Floats = field(default_factory=lambda: np.empty(0))
 
@@ -141,28 +139,34 @@ class PairedLabels:
         if not len(self.first):
             return UNKNOWN
         formula, sums = FORMULAS[name], self._sums(name)
-        value = float(formula(sums.sum(axis=1, keepdims=True), self.values)[0])
+        value = float(formula(sums.sum(axis=-1, keepdims=True))[0])
         if not np.isfinite(value):
             return UNKNOWN
+        # A share of some pairs has Wilson's interval.
+        apart = self.first != self.second
         if name in _SHARES:
-            of = _SHARES[name](self)
-            hits = (self.first == self.second)[of].astype(np.float64)
-            return Ranged(value, *within_query_interval(hits, confidence, self.query[of]))
-        if len(np.unique(self.query[self.first != self.second])) < MIN_TELLING:
+            counted = _SHARES[name](self)
+            hits = (~apart[counted]).astype(np.float64)
+            return Ranged(value, *within_query_interval(hits, confidence, self.query[counted]))
+        # Resamples of labels that differ on two queries are equal too often to be an interval.
+        if len(np.unique(self.query[apart])) < MIN_TELLING:
             return Ranged(value)
-        ends = interval(value, formula(sums @ self.weights, self.values), confidence, "percentile", len(self.weights))
+        ends = interval(value, formula(sums @ self.weights), confidence, "percentile", len(self.weights))
         return Ranged(value, ends.low, ends.high)
 
     def _sums(self, name: str) -> Floats:
-        """Return what a coefficient needs of every query, to be added up over queries: shape (S, Q)."""
+        """Return what a coefficient needs of every query, to be added up over queries: shape (..., Q)."""
         a, b, queries = self.first, self.second, len(self.weights)
-        if name == "alpha_interval":
-            parts = (np.ones(len(a)), a + b, a**2 + b**2, (a - b) ** 2)
+        # Five sums instead of a table of up to 50 x 50 labels for each query.
+        if name in _OF_DISTANCES:
+            apart = a - b
+            parts = (np.ones(len(a)), a + b, a**2 + b**2, apart, apart**2)
             return np.stack([np.bincount(self.query, part, minlength=queries) for part in parts])
         size = len(self.values)
-        cells = np.searchsorted(self.values, a) * size + np.searchsorted(self.values, b)
-        counts = np.bincount(cells * queries + self.query, minlength=size * size * queries)
-        return counts.reshape(size * size, queries).astype(np.float64)
+        row, column = np.searchsorted(self.values, a), np.searchsorted(self.values, b)
+        cell = (row * size + column) * queries + self.query
+        counts = np.bincount(cell, minlength=size * size * queries)
+        return counts.reshape(size, size, queries).astype(np.float64)
 
 
 _SHARES: Final[Mapping[str, Callable[[PairedLabels], Bools]]] = {
@@ -170,23 +174,24 @@ _SHARES: Final[Mapping[str, Callable[[PairedLabels], Bools]]] = {
     "precision": lambda labels: labels.first == 1,
     "recall": lambda labels: labels.second == 1,
 }
-"""Coefficients that are shares of some pairs, whose interval is Wilson's."""
+"""Of which pairs a coefficient is a share."""
 
 
 def _looks(
-    labels: PairedLabels, first: Scale, second: Scale, by_people: bool
+    labels: PairedLabels, first: Labeling, second: Labeling, *, by_people: bool
 ) -> Iterator[tuple[str, PairedLabels, tuple[str, ...]]]:
     """Yield on what two labelings are compared, their labels in this look, and its coefficients."""
-    if first == second and first.kind != "binary":
-        yield "labels", labels, ON_LABELS if len(labels.values) <= _MAX_VALUES else ("alpha_interval",)
-    if first.min_rel is not None and second.min_rel is not None:
-        relevant = replace(
-            labels,
-            first=(labels.first >= first.min_rel).astype(np.float64),
-            second=(labels.second >= second.min_rel).astype(np.float64),
-            values=np.array([0.0, 1.0]),
-        )
-        yield "relevance", relevant, (*ON_RELEVANCE, *(AGAINST_PEOPLE if by_people else ()))
+    if first.scale == second.scale and first.scale.kind != "binary":
+        few = len(labels.values) <= _MAX_VALUES
+        yield "labels", labels, ON_LABELS if few else _OF_DISTANCES
+    least, other_least = first.scale.min_rel, second.scale.min_rel
+    if least is not None and other_least is not None:
+        ours = (labels.first >= least).astype(np.float64)
+        theirs = (labels.second >= other_least).astype(np.float64)
+        relevant = replace(labels, first=ours, second=theirs, values=np.array([0.0, 1.0]))
+        yield "relevance", relevant, ON_RELEVANCE
+        if by_people:
+            yield "relevance", relevant, AGAINST_PEOPLE
 
 
 def _why_undefined(name: str, pairs: int) -> str:
@@ -195,11 +200,19 @@ def _why_undefined(name: str, pairs: int) -> str:
     return "no such pair" if name in AGAINST_PEOPLE else "both labelings are constant"
 
 
-def _shares(sums: Floats, size: int) -> tuple[Floats, Floats, Floats]:
-    """Return the confusion tables as shares, (G, G, B), and their margins (G, B) of the first and the second."""
-    table = sums.reshape(size, size, -1)
+def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return, of confusion tables (G, G, B), the share of equal labels (B,), all shares, and each side's (G, B)."""
     shares = table / table.sum(axis=(0, 1))
-    return shares, shares.sum(axis=1), shares.sum(axis=0)
+    return np.einsum("iib->b", shares), shares, shares.sum(axis=1), shares.sum(axis=0)
+
+
+def _kappa(table: Floats) -> Floats:
+    """Return Cohen's kappa."""
+    _, shares, first, second = _margins(table)
+    apart = 1 - np.eye(len(table))
+    observed = np.einsum("ij,ijb->b", apart, shares)
+    expected = np.einsum("ij,ib,jb->b", apart, first, second)
+    return _one_minus(observed, expected)
 
 
 def _one_minus(observed: Floats, expected: Floats) -> Floats:
@@ -207,70 +220,42 @@ def _one_minus(observed: Floats, expected: Floats) -> Floats:
         return np.asarray(np.where(expected > 0, 1 - observed / expected, np.nan))
 
 
-def _kappa(sums: Floats, values: Floats, *, weighted: bool = False) -> Floats:
-    """Return Cohen's kappa, where a difference of two labels counts as 1, or as its square if it is weighted."""
-    shares, first, second = _shares(sums, len(values))
-    distance = values[:, None] - values
-    cost = distance**2 if weighted else (distance != 0).astype(np.float64)
-    return _one_minus(np.einsum("ij,ijb->b", cost, shares), np.einsum("ij,ib,jb->b", cost, first, second))
-
-
-def _alpha(sums: Floats, values: Floats, *, ordinal: bool) -> Floats:
-    """Return Krippendorff's alpha of two raters without missing values."""
-    table = sums.reshape(len(values), len(values), -1)
-    together = table + np.swapaxes(table, 0, 1)
-    counts = together.sum(axis=1)
-    total = counts.sum(axis=0)
-    distance = (values[:, None] != values).astype(np.float64)[:, :, None]
-    if ordinal:
-        middle = np.cumsum(counts, axis=0) - counts / 2
-        distance = (middle[:, None] - middle[None]) ** 2
-    observed = (together * distance).sum(axis=(0, 1)) / total
-    expected = (counts[:, None] * counts[None] * distance).sum(axis=(0, 1)) / (total * (total - 1))
-    return _one_minus(observed, expected)
-
-
-def _alpha_interval(sums: Floats, values: Floats) -> Floats:
-    pairs, added, squared, apart = sums
+def _alpha(sums: Floats) -> Floats:
+    """Return Krippendorff's alpha for interval data; of two labels it is that for nominal data, too."""
+    pairs, added, squared, _, apart = sums
     number = 2 * pairs
-    return _one_minus(apart / pairs, 2 * (squared - added**2 / number) / (number - 1))
+    variance = (squared - added**2 / number) / (number - 1)
+    return _one_minus(apart / pairs, 2 * variance)
 
 
-def _ac1(sums: Floats, values: Floats) -> Floats:
-    shares, first, second = _shares(sums, len(values))
+def _ac1(table: Floats) -> Floats:
+    equal, _, first, second = _margins(table)
     mean = (first + second) / 2
-    chance = (mean * (1 - mean)).sum(axis=0) / max(len(values) - 1, 1)
-    return np.asarray((np.einsum("iib->b", shares) - chance) / (1 - chance))
+    chance = (mean * (1 - mean)).sum(axis=0) / max(len(table) - 1, 1)
+    return np.asarray((equal - chance) / (1 - chance))
 
 
-def _same(sums: Floats, values: Floats) -> Floats:
-    return np.asarray(np.einsum("iib->b", _shares(sums, len(values))[0]))
-
-
-def _mean_difference(sums: Floats, values: Floats) -> Floats:
-    shares, _, _ = _shares(sums, len(values))
-    return np.asarray(np.einsum("ij,ijb->b", values[:, None] - values, shares))
-
-
-def _of_relevant(sums: Floats, values: Floats, *, side: int) -> Floats:
-    """Return the share of both relevant among those that one side calls relevant."""
-    shares = _shares(sums, len(values))
+def _precision(table: Floats) -> Floats:
+    _, shares, first, _ = _margins(table)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(shares[0][1, 1] / shares[side][1])
+        return np.asarray(shares[1, 1] / first[1])
 
 
-FORMULAS: Final[Mapping[str, Formula]] = {
-    "agreement": _same,
+def _recall(table: Floats) -> Floats:
+    return _precision(np.swapaxes(table, 0, 1))
+
+
+FORMULAS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
+    "agreement": lambda table: _margins(table)[0],
     "kappa": _kappa,
-    "kappa_quadratic": partial(_kappa, weighted=True),
-    "alpha_nominal": partial(_alpha, ordinal=False),
-    "alpha_ordinal": partial(_alpha, ordinal=True),
-    "alpha_interval": _alpha_interval,
+    "alpha": _alpha,
     "ac1": _ac1,
-    "precision": partial(_of_relevant, side=1),
-    "recall": partial(_of_relevant, side=2),
-    "mean_difference": _mean_difference,
+    "precision": _precision,
+    "recall": _recall,
+    "mean_difference": lambda sums: sums[3] / sums[0],
 }
+"""From sums over queries, shape (..., B), to the coefficient, shape (B,)."""
+_OF_DISTANCES: Final = ("alpha", "mean_difference")
 AGAINST_PEOPLE: Final = ("precision", "recall")
-ON_RELEVANCE: Final = ("agreement", "kappa", "alpha_nominal", "ac1")
-ON_LABELS: Final = tuple(name for name in FORMULAS if name not in AGAINST_PEOPLE)
+ON_RELEVANCE: Final = ("agreement", "kappa", "alpha", "ac1")
+ON_LABELS: Final = (*ON_RELEVANCE, "mean_difference")

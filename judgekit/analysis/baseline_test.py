@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -50,37 +49,40 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) 
     for k, labeling in enumerate(evaluation.labelings):
         for i, measure in enumerate(evaluation.measures):
             values = evaluation.values[i, k]
-            better, reach = (-1 if measure.lower_is_better else 1), reach_of(measure, values)
+            reach = reach_of(measure, values)
             for run, scores in zip(evaluation.runs, values, strict=True):
                 if run != baseline:
                     keys = {"labeling": labeling, "measure": str(measure), "run": run}
-                    gaps = scores - values[base]
-                    rows.append(keys | _compared(gaps, evaluation.query_ids, confidence, better, reach))
+                    gaps = pd.Series(scores - values[base], evaluation.query_ids).dropna()
+                    row = _compared(gaps.mask(gaps.abs() <= _EQUAL, 0), confidence, reach)
+                    if measure.lower_is_better:
+                        row["wins"], row["losses"] = row["losses"], row["wins"]
+                    rows.append(keys | row)
     table = pd.DataFrame(rows)
     tests = table.groupby(["labeling", "measure"])
-    table = table.assign(**{f"{p}_holm": tests[p].transform(holm) for p in ("p_t", "p_random")})
+    table["p_t_holm"] = tests["p_t"].transform(holm)
+    table["p_random_holm"] = tests["p_random"].transform(holm)
     order = ["labeling", "measure", "run", "difference", "ci_low", "ci_high", "p_t", "p_t_holm", "p_random"]
     return table[[*order, "p_random_holm", "wins", "ties", "losses", "queries", "most_changed"]]
 
 
-def _compared(
-    gaps: Floats, query_ids: Sequence[str], confidence: float, better: int, reach: float
-) -> dict[str, object]:
-    defined = np.flatnonzero(np.isfinite(gaps)).tolist()
-    gaps = np.where(np.abs(gaps[defined]) <= _EQUAL, 0, gaps[defined])
+def _compared(by_query: pd.Series, confidence: float, reach: float) -> dict[str, object]:
+    """Return what is said of the differences of one run, by query in ascending order."""
+    gaps = by_query.to_numpy()
     low, high = paired_interval(gaps, confidence, reach)
-    largest = sorted(np.flatnonzero(gaps).tolist(), key=lambda i: (-abs(gaps[i]), query_ids[defined[i]]))[:_CHANGED]
+    changed = by_query[gaps != 0]
+    largest = changed.abs().sort_values(ascending=False, kind="stable").index[:_CHANGED]
     return {
         "difference": float(gaps.mean()) if len(gaps) else np.nan,
         "ci_low": low,
         "ci_high": high,
         "p_t": _paired_t(gaps),
         "p_random": flipped(gaps),
-        "wins": int((better * gaps > 0).sum()),
+        "wins": int((gaps > 0).sum()),
         "ties": int((gaps == 0).sum()),
-        "losses": int((better * gaps < 0).sum()),
+        "losses": int((gaps < 0).sum()),
         "queries": len(gaps),
-        "most_changed": ", ".join(f"{query_ids[defined[i]]} {gaps[i]:+.4g}" for i in largest),
+        "most_changed": ", ".join(f"{query_id} {changed[query_id]:+.4g}" for query_id in largest),
     }
 
 
@@ -90,7 +92,9 @@ def paired_interval(gaps: Floats, confidence: float, reach: float) -> tuple[floa
     if np.count_nonzero(gaps) < MIN_TELLING:
         return np.nan, np.nan
     mean = float(gaps.mean())
-    half = t_quantile((1 + confidence) / 2, n) * math.sqrt(float(gaps.var(ddof=1)) / n + unseen(n, reach + abs(mean)))
+    # Differences that no query here shows may exist: with two of n, one sample of seven has none.
+    variance = float(gaps.var(ddof=1)) / n + unseen(n, reach + abs(mean))
+    half = t_quantile((1 + confidence) / 2, n) * math.sqrt(variance)
     return mean - half, mean + half
 
 
@@ -111,13 +115,15 @@ def flipped(gaps: Floats, seed: int = 1) -> float:
     """Return how often the sum of the differences is as far from 0 under random signs, the data's own included."""
     moved = gaps[gaps != 0]
     if not len(gaps):
-        return float("nan")
+        return math.nan
     random = np.random.default_rng([seed, 4])
-    far, most = 0, abs(float(moved.sum())) * (1 - _EQUAL)
-    left = _FLIPS
+    far, left = 0, _FLIPS
+    most = abs(float(moved.sum())) * (1 - _EQUAL)
+    # In parts: all flips of a hundred thousand queries at once do not fit into memory.
     while left:
         flips = min(left, max(1, _AT_ONCE // max(len(moved), 1)))
         signs = random.integers(0, 2, (flips, len(moved)), dtype=np.int8)
-        far += int((np.abs((2.0 * signs - 1) @ moved) >= most).sum())
+        sums = (2.0 * signs - 1) @ moved
+        far += int((np.abs(sums) >= most).sum())
         left -= flips
     return (far + 1) / (_FLIPS + 1)

@@ -11,16 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import Bools, Floats, Ints
 from judgekit.analysis.resampling import t_quantile, unseen
 from judgekit.analysis.threads import one_thread
 from judgekit.data.runs import Run
 from judgekit.errors import UsageError
-
-Bools = npt.NDArray[np.bool_]
-Groups = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ def compared_with_best(
     quality: Floats,
     weights: Floats,
     *,
-    groups: Groups | None = None,
+    groups: Ints | None = None,
     equal: Bools | None = None,
     confidence: float = 0.95,
 ) -> Best:
@@ -133,7 +129,7 @@ def kindest(quality: Floats, best: int) -> Floats:
     return filled
 
 
-def per_group(values: Floats, group: Groups | None, size: Floats) -> Floats:
+def per_group(values: Floats, group: Ints | None, size: Floats) -> Floats:
     """Return the sums of groups as shares of a mean group, shape (R, units), so that their mean is that of questions.
 
     ``size`` holds the questions of each group over the mean of all groups; ``group`` is None where each is its own.
@@ -144,7 +140,7 @@ def per_group(values: Floats, group: Groups | None, size: Floats) -> Floats:
     return np.asarray(sums * len(size) / values.shape[1])
 
 
-def _sizes(questions: int, groups: Groups | None) -> tuple[Floats, Groups, Groups | None]:
+def _sizes(questions: int, groups: Ints | None) -> tuple[Floats, Ints, Ints | None]:
     """Return each group's size over the mean size, the place of its first question, and each question's group."""
     if groups is None:
         return np.ones(questions), np.arange(questions), None

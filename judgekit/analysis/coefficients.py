@@ -21,37 +21,40 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
 Weights = npt.NDArray[np.floating[Any]]
+Values = npt.NDArray[Any]
 
 COEFFICIENTS: Final = ("concordance", "tau_b", "rho", "r")
 """The coefficients of the query level, in the order of the first axis of `Target.coefficients`."""
 
 _EXACT_IN_FLOAT32: Final = 4096
 """Sums over pairs of up to so many points stay below 2**24, so 32-bit floats hold them exactly."""
-
-
 _CANCELLED: Final = 1e-3
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
 
-def _sums(codes: npt.NDArray[np.intp], groups: int, rows: Weights) -> Weights:
+def _sums(codes: Ints, groups: int, rows: Weights) -> Weights:
     """Return the sums of ``rows`` (n, B) per group, shape (groups, B)."""
     from scipy.sparse import csr_array
 
     order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(groups + 1))
-    picks = csr_array((np.ones(len(codes), rows.dtype), order, starts), shape=(groups, len(codes)))
+    starts = np.searchsorted(codes, np.arange(groups + 1), sorter=order)
+    # A sparse product adds rows several times as fast as numpy.add.at, and in the same order.
+    ones = np.ones(len(codes), rows.dtype)
+    picks = csr_array((ones, order, starts), shape=(groups, len(codes)))
     return np.asarray(picks @ rows)
 
 
-def _columns(product_of: Weights, *others: Weights) -> Floats:
+def _product_sums(first: Weights, *others: Weights) -> Floats:
     """Return the sums over the first axis of an elementwise product, as 64-bit floats, shape (B,)."""
     letters = ",".join(["ij"] * (1 + len(others)))
-    return np.asarray(np.einsum(f"{letters}->j", product_of, *others), dtype=np.float64)
+    return np.asarray(np.einsum(f"{letters}->j", first, *others), dtype=np.float64)
 
 
-def favours(x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> Weights:
+def favours(x: Values, y: Values, weights: Weights) -> Weights:
     """Return per point, sorted by x, the weight of those that x and y order alike, less that of those they do not.
 
     ``weights`` and the result are of shape (n, B).
@@ -60,15 +63,29 @@ def favours(x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> Weigh
         signs = np.sign(x[:, None] - x).astype(weights.dtype)
         signs *= np.sign(y[:, None] - y)
         return np.asarray(signs @ weights)
-    cut = int(np.searchsorted(x, x[len(x) // 2])) or int(np.searchsorted(x, x[0], side="right"))
-    halves = (slice(0, cut), slice(cut, None))
-    out = np.concatenate([favours(x[half], y[half], weights[half]) for half in halves])
-    for mine, other, sign in ((halves[1], halves[0], 1), (halves[0], halves[1], -1)):
-        order = np.argsort(y[other], kind="stable")
-        sums = np.concatenate([np.zeros_like(weights[:1]), np.cumsum(weights[other][order], axis=0)])
-        below, not_above = (np.searchsorted(y[other][order], y[mine], side=side) for side in ("left", "right"))
-        out[mine] += sign * (sums[below] + sums[not_above] - sums[-1])
-    return out
+    # Equal x stay in one half: between the halves x then decides, and only y has to be compared.
+    middle = x[len(x) // 2]
+    cut = int(np.searchsorted(x, middle))
+    if not cut:
+        cut = int(np.searchsorted(x, middle, side="right"))
+    low_y, high_y = y[:cut], y[cut:]
+    low_weights, high_weights = weights[:cut], weights[cut:]
+    low = favours(x[:cut], low_y, low_weights)
+    low -= _lean(low_y, high_y, high_weights)
+    high = favours(x[cut:], high_y, high_weights)
+    high += _lean(high_y, low_y, low_weights)
+    return np.concatenate([low, high])
+
+
+def _lean(values: Values, others: Values, weights: Weights) -> Weights:
+    """Return per value the weight of the others below it, less that of the others above it."""
+    order = np.argsort(others, kind="stable")
+    ordered = others[order]
+    nothing = np.zeros_like(weights[:1])
+    sums = np.concatenate([nothing, np.cumsum(weights[order], axis=0)])
+    below = np.searchsorted(ordered, values, side="left")
+    not_above = np.searchsorted(ordered, values, side="right")
+    return np.asarray(sums[below] + sums[not_above] - sums[-1])
 
 
 class Target:
@@ -76,111 +93,134 @@ class Target:
 
     Args:
         quality: quality per query, shape (n,), finite.
-        weights: how often each query is in each resample, shape (n, B), whole numbers.
-        once: whether the data as they are come first, before the resamples.
+        weights: how often each query is in each resample, shape (n, B), whole numbers. In all results the data as they
+            are come first, before the resamples, shape (1 + B,).
     """
 
-    def __init__(self, quality: npt.ArrayLike, weights: npt.ArrayLike | None = None, *, once: bool = False) -> None:
+    def __init__(self, quality: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
         self.quality: Floats = np.asarray(quality, dtype=np.float64)
         n = len(self.quality)
-        self._parts: list[Floats] = [np.ones((n, 1))] if once or weights is None else []
-        self._parts += [] if weights is None else [np.asarray(weights, dtype=np.float64)]
+        self._parts: list[Floats] = [np.ones((n, 1))]
+        if weights is not None:
+            self._parts.append(np.asarray(weights, dtype=np.float64))
         exact = np.hstack(self._parts)
         self.total: Floats = exact.sum(axis=0)
         small = self.total.max(initial=0) <= _EXACT_IN_FLOAT32
         self._weights: Weights = exact.astype(np.float32) if small else exact
         levels, self._codes = np.unique(self.quality, return_inverse=True)
         self.levels = len(levels)
-        groups = _sums(self._codes, self.levels, self._weights).astype(np.float64)
+        groups = _sums(self._codes, self.levels, self._weights)
         self.untied = self._untied(groups)
         self.rank_variation = self._rank_variation(groups)
         self._ranked: Floats | None = None
+        # Of two levels rho follows from C - D; the ranks themselves are the larger half of the memory.
         if self.levels > 2:
-            ranks = np.cumsum(groups, axis=0) - groups / 2 - self.total / 2
+            ranks = self._mid_ranks(groups)
             self._ranked = np.asarray(exact * ranks[self._codes])
-        self._centred = self.quality - self.quality.mean() if n else self.quality
-        self._moments = [(self._centred @ part, (self._centred**2) @ part) for part in self._parts]
+        self._centred = self.quality
+        if n:
+            self._centred = self.quality - self.quality.mean()
+        squared = self._centred**2
+        self._moments = [(self._centred @ part, squared @ part) for part in self._parts]
 
     def _untied(self, groups: Weights) -> Floats:
         """Return how many ordered pairs are not tied, given the weight per value."""
-        return np.asarray(self.total**2 - _columns(groups, groups))
+        return np.asarray(self.total**2 - _product_sums(groups, groups))
 
     def _rank_variation(self, groups: Weights) -> Floats:
         """Return twelve times the sum of squared centred mid-ranks, given the weight per value."""
         wide = groups.astype(np.float64)
-        return np.asarray(self.total**3 - _columns(wide, wide, wide))
+        return np.asarray(self.total**3 - _product_sums(wide, wide, wide))
+
+    def _mid_ranks(self, groups: Weights) -> Floats:
+        """Return the centred mid-rank of each value, given the weight per value."""
+        wide = groups.astype(np.float64)
+        up_to = np.cumsum(wide, axis=0)
+        return np.asarray(up_to - wide / 2 - self.total / 2)
 
     def coefficients(self, scores: npt.ArrayLike, names: Sequence[str] = COEFFICIENTS) -> Floats:
-        """Return coefficients of one score series: shape (C, B); ``names`` are the first C of `COEFFICIENTS`."""
+        """Return coefficients of one score series: shape (C, 1 + B); ``names`` are the first C of `COEFFICIENTS`."""
         score = np.asarray(scores, dtype=np.float64)
-        if not len(score):
-            return np.full((len(names), len(self.total)), np.nan)
-        values, codes = np.unique(score, return_inverse=True)
-        balance, untied, variation, covariation = self._counted(codes, len(values), ranks=len(names) > 1)
-        fine = (untied > 0) & (self.untied > 0)
         out = np.full((len(names), len(self.total)), np.nan)
+        if not len(score):
+            return out
+        values, codes = np.unique(score, return_inverse=True)
+        groups = _sums(codes, len(values), self._weights)
+        balance = self._balance(codes, groups)
+        untied = self._untied(groups)
+        fine = (untied > 0) & (self.untied > 0)
         x, y = untied[fine], self.untied[fine]
         out[0, fine] = (balance[fine] / y + 1) / 2
         if len(names) == 1:
             return out
         out[1, fine] = balance[fine] / np.sqrt(x) / np.sqrt(y)
-        out[2, fine] = 12 * covariation[fine] / np.sqrt(variation[fine]) / np.sqrt(self.rank_variation[fine])
+        covariation = self._rank_covariation(codes, groups, balance)[fine]
+        x, y = self._rank_variation(groups)[fine], self.rank_variation[fine]
+        out[2, fine] = 12 * covariation / np.sqrt(x) / np.sqrt(y)
         out[3, fine] = self._pearson(score)[fine]
         out[1:] = np.clip(out[1:], -1, 1)
         return out
 
-    def _counted(self, codes: npt.NDArray[np.intp], values: int, *, ranks: bool) -> Floats:
-        """Return C - D and untied ordered pairs, rank variation and rank covariation, given codes, shape (4, B)."""
-        groups = _sums(codes, values, self._weights)
-        balance, untied = self._balance(codes, groups), self._untied(groups)
-        variation = self._rank_variation(groups) if ranks else untied
-        covariation = balance * self.total / 8
-        if ranks and self._ranked is not None:
-            middle = np.cumsum(groups.astype(np.float64), axis=0) - groups / 2 - self.total / 2
-            covariation = _columns(middle, _sums(codes, values, self._ranked))
-        return np.stack([balance, untied, variation, covariation])
+    def _rank_covariation(self, codes: Ints, groups: Weights, balance: Floats) -> Floats:
+        """Return the sum of products of centred mid-ranks per resample, shape (1 + B,)."""
+        if self._ranked is None:
+            return balance * self.total / 8
+        ranked = _sums(codes, len(groups), self._ranked)
+        return _product_sums(self._mid_ranks(groups), ranked)
 
-    def _balance(self, codes: npt.NDArray[np.intp], groups: Weights) -> Floats:
-        """Return concordant minus discordant ordered pairs per resample, shape (B,)."""
+    def _balance(self, codes: Ints, groups: Weights) -> Floats:
+        """Return concordant minus discordant ordered pairs per resample, shape (1 + B,)."""
         if self.levels < 2 or len(groups) < 2:
             return np.zeros_like(self.total)
+        # Right or wrong is the commonest quality, and takes one pass over the values of the scores.
         if self.levels == 2:
             high = np.flatnonzero(self._codes == 1)
-            better = _sums(codes[high], len(groups), self._weights[high])
+            weights = self._weights[high]
+            better = _sums(codes[high], len(groups), weights)
             worse = groups - better
             below = np.cumsum(worse, axis=0)
             favour = 2 * below - worse - below[-1]
-            return 2 * _columns(better, favour)
-        cells, where = np.unique(codes * self.levels + self._codes, return_inverse=True)
+            return 2 * _product_sums(better, favour)
+        pairs = codes * self.levels + self._codes
+        cells, where = np.unique(pairs, return_inverse=True)
         x, y = np.divmod(cells, self.levels)
         weights = _sums(where, len(cells), self._weights)
-        return _columns(favours(x, y, weights), weights)
+        return _product_sums(favours(x, y, weights), weights)
 
     def _pearson(self, score: Floats) -> Floats:
+        """Return Pearson's r per resample, shape (1 + B,)."""
         x = score - score.mean()
-        sums = np.stack([x, x**2, x * self._centred])
-        return np.concatenate([self._pearson_of(x, sums @ self._parts[i], i) for i in range(len(self._parts))])
+        products = np.stack([x, x**2, x * self._centred])
+        parts = []
+        for weights, (y_sum, y_square) in zip(self._parts, self._moments, strict=True):
+            x_sum, x_square, both = products @ weights
+            total = weights.sum(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                variation = x_square - x_sum**2 / total
+                y_variation = y_square - y_sum**2 / np.maximum(total, 1)
+                covariation = both - x_sum * y_sum / total
+                part = covariation / np.sqrt(variation) / np.sqrt(y_variation)
+                # Where a resample lacks the values far out, little is left of the large sums.
+                lost = variation < _CANCELLED * x_square
+                lost |= y_variation < _CANCELLED * y_square
+                part[lost] = self._around_means(x, weights[:, lost])
+            parts.append(part)
+        return np.concatenate(parts)
 
-    def _pearson_of(self, x: Floats, sums: Floats, part: int) -> Floats:
-        y, weights, (y_sum, energy) = self._centred, self._parts[part], self._moments[part]
+    def _around_means(self, x: Floats, weights: Weights) -> Floats:
+        """Return Pearson's r per resample from the deviations from its means, shape (B,)."""
         total = weights.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variation, y_variation = sums[1] - sums[0] ** 2 / total, energy - y_sum**2 / np.maximum(total, 1)
-            out = (sums[2] - sums[0] * y_sum / total) / np.sqrt(variation) / np.sqrt(y_variation)
-            # where a resample lacks the values far out, little is left of the large sums: once more, more exactly
-            lost = (variation < _CANCELLED * sums[1]) | (y_variation < _CANCELLED * energy)
-            rows = weights[:, lost]
-            x = x[:, None] - sums[0][lost] / total[lost]
-            y = y[:, None] - y_sum[lost] / total[lost]
-            norms = np.sqrt(_columns(rows, x, x)) * np.sqrt(_columns(rows, y, y))
-            out[lost] = _columns(rows, x, y) / norms
-        return np.asarray(out)
+        moved_x = x[:, None] - x @ weights / total
+        moved_y = self._centred[:, None] - self._centred @ weights / total
+        norms = np.sqrt(_product_sums(weights, moved_x, moved_x))
+        norms *= np.sqrt(_product_sums(weights, moved_y, moved_y))
+        return _product_sums(weights, moved_x, moved_y) / norms
 
 
 def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, float]:
     """Return the coefficients of scores with quality, both of shape (n,) and finite."""
-    values = Target(quality).coefficients(scores)[:, 0]
-    return {name: float(value) for name, value in zip(COEFFICIENTS, values, strict=True)}
+    values = Target(quality).coefficients(scores)[:, 0].tolist()
+    return dict(zip(COEFFICIENTS, values, strict=True))
 
 
 def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:

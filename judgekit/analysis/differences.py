@@ -36,8 +36,10 @@ def difference(value: float, draws: Floats, confidence: float, n: int) -> tuple[
     ends = interval(value, draws, confidence, "t", n)
     if not ends.method:
         return ends, math.nan
+    # An interval has a width, so that the error is not 0.
     error = float(spread(draws[np.isfinite(draws)], n))
-    return ends, float(2 * stdtr(max(n - 1, 1), -abs(value) / error)) if error else float(value == 0)
+    p = 2 * stdtr(max(n - 1, 1), -abs(value) / error)
+    return ends, float(p)
 
 
 def compared(
@@ -53,6 +55,7 @@ def compared(
                 continue
             value = first.value(name) - second.value(name)
             ends, p = Interval(math.nan, math.nan, ""), math.nan
+            # Two labelings that differ once would have an interval of nearly no width.
             if units_apart(first, second, name, resamples) >= MIN_TELLING:
                 draws = first.drawn(name) - second.drawn(name)
                 ends, p = difference(value, draws, confidence, min(first.units, second.units))
@@ -71,16 +74,18 @@ def compared(
 def difference_table(rows: Iterable[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:
     """Return the rows as a table; Holm over the rows of each ``family``, and none for those of no family (None)."""
     table = pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, "family", "coefficient"])))
-    adjusted = table.groupby(["family", "coefficient"])["p"].transform(holm) if len(table) else table["p"]
-    return table.assign(p_holm=adjusted)[list(columns)]
+    if len(table):
+        table["p_holm"] = table.groupby(["family", "coefficient"])["p"].transform(holm)
+    return table.reindex(columns=list(columns))
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
     """Return Holm's adjusted p-values, the first axis being the family; NaN stays NaN and is not counted in it."""
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, axis=0, kind="stable")
-    left = np.isfinite(p).sum(axis=0) - np.arange(len(p)).reshape(-1, *[1] * (p.ndim - 1))
-    steps = np.take_along_axis(p, order, axis=0) * left
-    out = np.empty_like(p)
-    np.put_along_axis(out, order, np.minimum(np.maximum.accumulate(steps, axis=0), 1), axis=0)
-    return out
+    place = np.argsort(order, axis=0)
+    left = np.isfinite(p).sum(axis=0) - place
+    steps = np.take_along_axis(p * left, order, axis=0)
+    # No p may fall below one that came before it.
+    adjusted = np.minimum(np.maximum.accumulate(steps, axis=0), 1)
+    return np.take_along_axis(adjusted, place, axis=0)

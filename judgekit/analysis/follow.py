@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import Bools, Floats
 from judgekit.analysis.resampling import max_t, spread, t_quantile
 
 MIN_TELLING: Final = 5
@@ -37,27 +37,36 @@ class Pooled:
 
     value: float
     draws: Floats
-    telling: npt.NDArray[np.bool_]
+    telling: Bools
 
 
 def within_query(values: Floats) -> Floats:
     """Return values less each query's mean over the runs; what differs by rounding alone is equal."""
     centred = values - values.mean(axis=0)
-    return np.where(np.abs(centred) > _EQUAL * np.abs(values).max(initial=0), centred, 0.0)
+    rounding = _EQUAL * np.abs(values).max(initial=0)
+    return np.where(np.abs(centred) > rounding, centred, 0.0)
 
 
 def pooled_correlation(scores: Floats, quality: Floats, weights: Floats) -> Pooled:
     """Return the pooled within-question correlation."""
-    parts = _products(within_query(scores), within_query(quality))
-    both, own, answers = np.column_stack([parts.sum(axis=1), parts @ weights])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r = np.where((own > 0) & (answers > 0), both / np.sqrt(own * answers), 0.0)
-    return Pooled(float(r[0]), r[1:], (parts[1] > 0) & (parts[2] > 0))
+    sums = _products(within_query(scores), within_query(quality))
+    both, own, answers = _first_whole(sums, weights)
+    r = np.zeros(len(both))
+    defined = (own > 0) & (answers > 0)
+    r[defined] = both[defined] / np.sqrt(own[defined] * answers[defined])
+    _, own_by_query, answers_by_query = sums
+    return Pooled(float(r[0]), r[1:], (own_by_query > 0) & (answers_by_query > 0))
 
 
 def _products(x: Floats, y: Floats) -> Floats:
     """Return the sums over the runs of xy, xx and yy, shape (3, n)."""
-    return np.stack([(a * b).sum(axis=0) for a, b in ((x, y), (x, x), (y, y))])
+    products = np.stack([x * y, x * x, y * y])
+    return np.asarray(products.sum(axis=1))
+
+
+def _first_whole(rows: Floats, weights: Floats) -> Floats:
+    """Return the sums of rows (K, n) over the queries, on the data and then on every resample, shape (K, 1 + B)."""
+    return np.column_stack([rows.sum(axis=1), rows @ weights])
 
 
 @dataclass(frozen=True)
@@ -83,13 +92,17 @@ class _Residuals:
 def _residuals(scores: Floats, quality: Floats, weights: Floats) -> _Residuals | None:
     x, y = within_query(scores), within_query(quality)
     sums = _products(x, y)
-    both, own, answers = np.column_stack([sums.sum(axis=1), sums @ weights])
+    both, own, answers = _first_whole(sums, weights)
     if not (own > 0).all() or not (answers > 0).all():
         return None
     size = np.append(x.shape[1], weights.sum(axis=0))
-    mean_x, mean_y = (np.column_stack([each.sum(axis=1), each @ weights]) / size for each in (x, y))
-    left_of_quality, left_of_scores = mean_y - both / own * mean_x, mean_x - both / answers * mean_y
-    return _Residuals(left_of_quality, left_of_scores, both / own, np.stack([mean_x[:, 0], mean_y[:, 0]]))
+    mean_x = _first_whole(x, weights) / size
+    mean_y = _first_whole(y, weights) / size
+    slopes, back = both / own, both / answers
+    left_of_quality = mean_y - slopes * mean_x
+    left_of_scores = mean_x - back * mean_y
+    means = np.stack([mean_x[:, 0], mean_y[:, 0]])
+    return _Residuals(left_of_quality, left_of_scores, slopes, means)
 
 
 def flatters(scores: Floats, quality: Floats, weights: Floats, units: int, run: int) -> bool:
@@ -101,33 +114,43 @@ def flatters(scores: Floats, quality: Floats, weights: Floats, units: int, run: 
     if left is None or units < MIN_TELLING:
         return False
     bound = t_quantile(1 - _FLATTERS / len(scores), units)
-    for residual, sign in ((left.quality[run], -1), (left.scores[run], 1)):
-        error = float(spread(residual[1:] - residual[0], units))
-        if sign * residual[0] <= bound * error:
-            return False
-    return True
+    return _exceeds(-left.quality[run], bound, units) and _exceeds(left.scores[run], bound, units)
+
+
+def _exceeds(draws: Floats, bound: float, units: int) -> bool:
+    """Return whether a value, shape (1 + B,), the data first, is more than so many standard errors above 0."""
+    error = float(spread(draws[1:] - draws[0], units))
+    return bool(draws[0] > bound * error)
 
 
 def slanted(scores: Floats, quality: Floats, weights: Floats, units: int, confidence: float) -> dict[int, bool]:
     """Return the runs whose scores are shown to be too high (True) or too low (False) for their answers, by index."""
     left = _residuals(scores, quality, weights)
-    if left is None or units < MIN_TELLING or np.quantile(left.slopes[1:], (1 - confidence) / 2) <= 0:
+    if left is None or units < MIN_TELLING:
+        return {}
+    # Labels that do not follow the answers lean nowhere in particular.
+    if np.quantile(left.slopes[1:], (1 - confidence) / 2) <= 0:
         return {}
     # With more queries even the slight bend that noise gives a slope is significant: ask for more confidence.
-    level = 1 - (1 - confidence) * min(1.0, _FULL / scores.shape[1])
-    under, over = _shown(left.quality, units, level), _shown(left.scores, units, level)
-    by_score, by_quality = (np.sign(mean[:, None] - mean) for mean in left.means)
-    moved = ((by_score - by_quality) * over[:, None] > 1).any(axis=1)
-    biased = np.flatnonzero((under * over < 0) & moved).tolist()
-    return {run: bool(over[run] > 0) for run in biased}
+    doubt = (1 - confidence) * min(1.0, _FULL / scores.shape[1])
+    under = _shown(left.quality, units, 1 - doubt)
+    over = _shown(left.scores, units, 1 - doubt)
+    # A measure that bends leans everywhere: a bias also moves the run past another one.
+    by_score, by_quality = np.sign(left.means[:, :, None] - left.means[:, None])
+    passed = (by_score - by_quality) * over[:, None] > 1
+    biased = under * over < 0
+    biased &= passed.any(axis=1)
+    return {run: bool(over[run] > 0) for run in np.flatnonzero(biased).tolist()}
 
 
 def _shown(draws: Floats, units: int, confidence: float) -> npt.NDArray[np.int64]:
     """Return the signs of the values that are shown to differ from 0 together; draws (R, 1 + B), the data first."""
-    value, moved = draws[:, 0], draws[:, 1:] - draws[:, :1]
+    value = draws[:, 0]
+    moved = draws[:, 1:] - draws[:, :1]
     error = spread(moved, units)
     there = error > 1e-12
     if not there.any():
         return np.zeros(len(value), np.int64)
     bound = max_t(moved[there], error[there], confidence, units - 1)
-    return np.where(there & (np.abs(value) > bound * error), np.sign(value), 0).astype(np.int64)
+    shown = there & (np.abs(value) > bound * error)
+    return np.where(shown, np.sign(value), 0).astype(np.int64)

@@ -36,6 +36,7 @@ def shown_lead(questions: int, runs: int, differ: float) -> float:
         runs: how many.
         differ: share of questions that two equally good runs answer differently.
     """
+    # The error grows with the lead that it has to allow for.
     lead = 0.0
     for _ in range(_ROUNDS):
         lead = _of_runs(_LEAD, runs) * math.sqrt((differ + lead + 1 / questions) / questions)
@@ -79,6 +80,7 @@ def most_needed(needs: Sequence[int]) -> int | None:
     runs = len(needs)
     if runs < _LEAST:
         return None
+    # Needs are skewed: one run of rare passages needs ten times as many as the others.
     logs = np.log(np.asarray(needs, np.float64) + 1)
     half = t_quantile(0.95, runs) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / runs)
     most = math.ceil(math.exp(float(logs.mean()) + half) - 1)

@@ -19,17 +19,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import Bools, Floats, Ints
 from judgekit.analysis.resampling import max_t, resample_matrix, t_quantile, unseen
 from judgekit.analysis.run_means import RunMeans, in_points
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.wording import Ranged
 from judgekit.errors import UsageError
-
-Bools = npt.NDArray[np.bool_]
 
 DECIDES: Final = 50
 """Graded questions from which on the corrected quality decides, whether or not the metric is shown to be biased: to
@@ -72,7 +69,7 @@ def corrected_quality(
     people: Floats,
     metric: Floats,
     *,
-    groups: npt.NDArray[np.intp] | None = None,
+    groups: Ints | None = None,
     confidence: float = 0.95,
 ) -> GradedQuality:
     """Correct the quality of runs.
@@ -88,29 +85,37 @@ def corrected_quality(
     Raises:
         UsageError: fewer than two runs, or fewer than five graded questions or groups.
     """
+    # A question with grades of some runs only would favour the runs that people saw.
     taken = np.isfinite(people).all(axis=0)
-    graded, questions = int(taken.sum()), metric.shape[1]
-    group = np.arange(questions) if groups is None else np.unique(groups, return_inverse=True)[1]
-    numbers = np.unique(group[taken], return_inverse=True)[1]
-    units = int(numbers.max(initial=-1)) + 1
+    graded = int(taken.sum())
+    questions = metric.shape[1]
     if len(runs) < 2:
         raise UsageError("quality is corrected by people's grades to compare runs, and there is only one")
+    what, group = "questions", np.arange(questions)
+    if groups is not None:
+        what, group = "groups of questions", groups
+    present, numbers = np.unique(group[taken], return_inverse=True)
+    units = len(present)
     if units < LEAST:
-        what = "questions" if groups is None else "groups of questions"
         raise UsageError(f"people graded every run's answers to {units} {what}: a correction needs at least {LEAST}")
+    # Less each question's mean: whether it is easy or hard tells no runs apart.
     given, rated = people[:, taken], metric[:, taken]
-    y, f = given - given.mean(axis=0), rated - rated.mean(axis=0)
+    y = given - given.mean(axis=0)
+    f = rated - rated.mean(axis=0)
     square = float((f * f).sum())
-    weight = float(np.clip((y * f).sum() / square, 0.0, 1.0)) if square > 0 else 0.0
+    weight = 0.0
+    if square > 0:
+        weight = float(np.clip((y * f).sum() / square, 0.0, 1.0))
     residual = y - weight * f
     whole = metric - metric.mean(axis=0)
     centred = residual.mean(axis=1) + weight * whole.mean(axis=1)
     # What is left of the metric's level once a share of it is used is people's.
-    level = float(given.mean() + weight * (metric.mean() - rated.mean()))
-    open_share = 1 - graded / questions
-    variance = open_share * _variances(residual, numbers, units)
+    easier = metric.mean() - rated.mean()
+    level = float(given.mean() + weight * easier)
+    share = graded / questions
+    variance = (1 - share) * _variances(residual, numbers, units)
+    variance += share * _variances(y, numbers, units)
     leads = centred[:, None] - centred
-    variance += graded / questions * _variances(y, numbers, units)
     variance += unseen(units, one_sided=True) * (1 + np.abs(leads)) ** 2
     errors = np.sqrt(variance)
     np.fill_diagonal(errors, 0.0)
@@ -122,7 +127,7 @@ def corrected_quality(
         metric=metric.mean(axis=1),
         errors=errors,
         flattered=flattered,
-        shown=tuple(run for run, found in zip(runs, shown, strict=True) if found),
+        shown=tuple(runs[place] for place in np.flatnonzero(shown).tolist()),
         weight=weight,
         graded=graded,
         questions=questions,
@@ -131,51 +136,49 @@ def corrected_quality(
     )
 
 
-def _sums(values: Floats, numbers: npt.NDArray[np.intp], units: int) -> Floats:
-    """Return the deviations from the mean summed by group, as shares of a mean group, shape (…, units)."""
-    moved = values - values.mean(axis=-1, keepdims=True)
-    flat = moved.reshape(-1, moved.shape[-1])
-    sums = np.stack([np.bincount(numbers, row, units) for row in flat])
-    return np.asarray(sums.reshape(*moved.shape[:-1], units) * units / moved.shape[-1])
+def _sums(values: Floats, numbers: Ints, units: int) -> Floats:
+    """Return the deviations from the mean summed by group, as shares of a mean group, shape (R, units)."""
+    moved = values - values.mean(axis=1, keepdims=True)
+    sums = np.stack([np.bincount(numbers, row, units) for row in moved])
+    return np.asarray(sums * units / values.shape[1])
 
 
-def _variances(values: Floats, numbers: npt.NDArray[np.intp], units: int) -> Floats:
+def _variances(values: Floats, numbers: Ints, units: int) -> Floats:
     """Return the variance of the mean difference of every two runs, shape (R, R)."""
     sums = _sums(values, numbers, units)
     gaps = sums[:, None] - sums
-    return np.asarray((gaps**2).sum(axis=2) / (units - 1) / units)
+    squares = (gaps**2).sum(axis=2)
+    return np.asarray(squares / (units - 1) / units)
 
 
-def _flattered(
-    excess: Floats, numbers: npt.NDArray[np.intp], units: int, confidence: float
-) -> tuple[tuple[Ranged, ...], Bools]:
+def _flattered(excess: Floats, numbers: Ints, units: int, confidence: float) -> tuple[tuple[Ranged, ...], Bools]:
     """Return what a metric gives each run beyond people, and which of that is shown, by max-t over the runs."""
     sums = _sums(excess, numbers, units)
     value = excess.mean(axis=1)
-    error = np.sqrt((sums**2).sum(axis=1) / (units - 1) / units + unseen(units))
+    squares = (sums**2).sum(axis=1)
+    error = np.sqrt(squares / (units - 1) / units + unseen(units))
     draws = sums @ resample_matrix(units, _RESAMPLES, _SEED) / units
+    # Any run may be the one that is accused.
     reach = float(max_t(draws, error, confidence, units - 1))
     least = t_quantile((1 + confidence) / 2, units)
+    # The bound of few runs together may lie within that of one alone, whose resamples are too even.
     half = max(reach, least) * error
-    ends = tuple(
-        Ranged(float(mid), float(mid - width), float(mid + width)) for mid, width in zip(value, half, strict=True)
-    )
-    return ends, np.asarray(np.abs(value) > half)
+    rows = np.column_stack([value, value - half, value + half]).tolist()
+    return tuple(Ranged(*row) for row in rows), np.asarray(np.abs(value) > half)
 
 
 def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]:
     """Yield what people's grades say of the runs and of the metric, to stand with a claim on the runs."""
-    enough = (
-        "so the quality corrected by them decides"
-        if found.decides
-        else f"and from {DECIDES} on the quality corrected by them decides"
+    when = "so" if found.decides else f"and from {DECIDES} on"
+    sentence = (
+        f"People graded the answers to {found.graded:,} of {found.questions:,} questions, {when} the quality corrected"
+        " by them decides."
     )
-    said = f"People graded the answers to {found.graded:,} of {found.questions:,} questions, {enough}."
-    yield Claim("graded", said, subject=metric, value=float(found.graded), shown=True, qualifies=qualifies)
+    yield Claim("graded", sentence, subject=metric, value=float(found.graded), shown=True, qualifies=qualifies)
     for run, ends in _leaning(found):
-        verb, gap = (
-            ("flatters", ends) if ends.value > 0 else ("undervalues", Ranged(-ends.value, -ends.high, -ends.low))
-        )
+        verb, gap = "flatters", ends
+        if ends.value < 0:
+            verb, gap = "undervalues", Ranged(-ends.value, -ends.high, -ends.low)
         yield Claim(
             "flatters the run",
             f"{metric} {verb} {run} by {in_points(gap)}, beside the mean of these runs.",
@@ -192,6 +195,7 @@ def claims(found: GradedQuality, metric: str, qualifies: str) -> Iterator[Claim]
 
 def _leaning(found: GradedQuality) -> list[tuple[str, Ranged]]:
     """Return the runs that the metric is shown to flatter; if there are none, those that it undervalues."""
-    shown = [(run, ends) for run, ends in zip(found.runs, found.flattered, strict=True) if run in found.shown]
+    every = dict(zip(found.runs, found.flattered, strict=True))
+    shown = [(run, every[run]) for run in found.shown]
     # Where one run is flattered, the others lie below the mean because of it.
     return [(run, ends) for run, ends in shown if ends.value > 0] or shown

@@ -10,10 +10,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import Floats, favours
+from judgekit.analysis.coefficients import Bools, Floats, Ints, favours
 from judgekit.analysis.resampling import max_t, t_quantile
-
-Ints = npt.NDArray[np.intp]
 
 MIN_DIFFERING: Final = 20
 """Below so many queries on which two labelings differ nothing is claimed of them."""
@@ -40,15 +38,22 @@ class Margins:
     minority: float
 
 
-def _variance(runs: Sequence[Margins]) -> Callable[[float], float]:
-    """Return the mean over runs of the variance that a concordance would have, by its value."""
-    alone = sum(1 / each.pairs for each in runs) / len(runs)
-    shared = sum((each.size / 2 - 1) / each.pairs for each in runs) / len(runs)
+@dataclass(frozen=True)
+class _Variance:
+    """The mean over runs of the variance that a concordance would have (Newcombe 2006, method 5).
 
-    def at(value: float) -> float:
-        return value * (1 - value) * (alone + shared * ((1 - value) / (2 - value) + value / (1 + value)))
+    Attributes:
+        alone: the part of single pairs of queries.
+        shared: the part of pairs that have a query in common.
+    """
 
-    return at
+    alone: float
+    shared: float
+
+    def at(self, value: float) -> float:
+        """Return the variance of a concordance of this value."""
+        both_sides = (1 - value) / (2 - value) + value / (1 + value)
+        return value * (1 - value) * (self.alone + self.shared * both_sides)
 
 
 def margins(scores: Floats, quality: Floats) -> Margins:
@@ -58,57 +63,76 @@ def margins(scores: Floats, quality: Floats) -> Margins:
     untied = n - alike[level]
     order = np.argsort(scores, kind="stable")
     favour = np.empty(n)
-    favour[order] = favours(scores[order], quality[order], np.ones((n, 1)))[:, 0]
+    ordered = favours(scores[order], quality[order], np.ones((n, 1)))
+    favour[order] = ordered[:, 0]
     # Of the queries with another quality, those on the right side, ties in score half.
     agreement = (favour + untied) / 2
     pairs = float(untied.sum()) / 2
     value = float(agreement.sum()) / (2 * pairs)
     # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
-    minority = (n - np.sqrt(max(n * n - 4 * pairs, 0.0))) / 2
-    return Margins(value, (agreement - value * untied) / pairs, n, pairs, float(minority))
+    minority = (n - math.sqrt(max(n * n - 4 * pairs, 0.0))) / 2
+    influence = (agreement - value * untied) / pairs
+    return Margins(value, influence, n, pairs, minority)
 
 
 def mean_concordance_interval(
-    runs: Sequence[tuple[Margins, npt.NDArray[np.intp]]], confidence: float, groups: Ints | None = None
+    runs: Sequence[tuple[Margins, Ints]], confidence: float, groups: Ints | None = None
 ) -> tuple[float, float]:
-    """Return the interval of the mean over runs of the concordance over queries."""
+    """Return the interval of the mean over runs of the concordance over queries.
+
+    Args:
+        runs: the margins of each run, and the positions of its queries.
+        confidence: of the interval.
+        groups: the group of each query, shape (Q,), where queries belong together.
+    """
     from scipy.special import ndtri
 
-    z = float(ndtri((1 + confidence) / 2))
-    found = [each for each, _ in runs]
-    value = float(np.mean([each.concordance for each in found]))
-    variance = _variance(found)
-    f = 1.0
-    if len(found) > 1 or groups is not None:
-        queries = 1 + max(int(where.max()) for _, where in runs)
-        influence = np.zeros((len(runs), queries))
-        for row, (each, where) in zip(influence, runs, strict=True):
-            row[where] = each.influence
-        alone = float((influence**2).sum(axis=1).mean())
-        together = influence.mean(axis=0)
-        most = 1.0
+    two_sided = (1 + confidence) / 2
+    z = float(ndtri(two_sided))
+    parts, places = zip(*runs, strict=True)
+    value = float(np.mean([part.concordance for part in parts]))
+    alone = sum(1 / part.pairs for part in parts)
+    shared = sum((part.size / 2 - 1) / part.pairs for part in parts)
+    variance = _Variance(alone / len(parts), shared / len(parts))
+    inflation = 1.0
+    if len(parts) > 1 or groups is not None:
+        shares = _shares_of_queries(runs)
+        apart = float((shares**2).sum(axis=1).mean())
+        by_query, most = shares.mean(axis=0), 1.0
         if groups is not None:
-            there = np.unique(groups[np.unique(np.concatenate([where for _, where in runs]))])
-            z, most = t_quantile((1 + confidence) / 2, len(there)), np.inf
-            together = np.bincount(groups[:queries], together)
-        shared = float((together**2).sum())
-        n = float(np.mean([each.size for each in found]))
-        weight = (
-            2
-            * variance(float(np.clip(value, 0.5 / n, 1 - 0.5 / n)))
-            / float(np.mean([each.minority for each in found]))
-        )
-        f = float(np.clip((shared + weight) / (alone + weight), 1 / len(found), most))
+            queries = np.concatenate(places)
+            units = len(np.unique(groups[queries]))
+            z, most = t_quantile(two_sided, units), np.inf
+            by_query = np.bincount(groups[: len(by_query)], by_query)
+        together = float((by_query**2).sum())
+        size = float(np.mean([part.size for part in parts]))
+        minority = float(np.mean([part.minority for part in parts]))
+        # Where all pairs are on the right side no query has a share in the error: weigh in the variance half a query
+        # away from there.
+        inner = float(np.clip(value, 0.5 / size, 1 - 0.5 / size))
+        weight = 2 * variance.at(inner) / minority
+        ratio = (together + weight) / (apart + weight)
+        inflation = float(np.clip(ratio, 1 / len(parts), most))
 
-    def outside(at: float) -> bool:
-        return abs(value - at) > z * math.sqrt(f * variance(at))
+    def outside(limit: float) -> bool:
+        return abs(value - limit) > z * math.sqrt(inflation * variance.at(limit))
 
     return _edge(outside, value, 0.0), _edge(outside, value, 1.0)
+
+
+def _shares_of_queries(runs: Sequence[tuple[Margins, Ints]]) -> Floats:
+    """Return each query's share in the error of each run, shape (R, Q); 0 where a run has nothing for a query."""
+    last = max(int(where.max()) for _, where in runs)
+    shares = np.zeros((len(runs), 1 + last))
+    for row, (part, where) in zip(shares, runs, strict=True):
+        row[where] = part.influence
+    return shares
 
 
 def _edge(outside: Callable[[float], bool], inside: float, end: float) -> float:
     """Return where, from ``inside`` towards ``end``, values begin to lie outside."""
     near, far = inside, end
+    # Fifty halvings reach the last digit of a 64-bit float.
     for _ in range(50):
         middle = (near + far) / 2
         if outside(middle):
@@ -126,19 +150,29 @@ def within_query_interval(values: Floats, confidence: float, groups: Ints | None
     share, together = float(values.mean()), 1.0
     if groups is not None:
         _, group = np.unique(groups, return_inverse=True)
-        apart, alone = np.bincount(group, values - share), float(((values - share) ** 2).sum())
-        units = len(apart)
-        together = max(float((apart**2).sum()) / alone, 1.0) if alone > 0 else n / units
+        errors = values - share
+        of_groups = np.bincount(group, errors)
+        apart = float((errors**2).sum())
+        units = len(of_groups)
+        together = n / units
+        if apart > 0:
+            together = max(float((of_groups**2).sum()) / apart, 1.0)
     # The 0 and the 1 weigh as much as an independent unit does.
     weight = n / units
     middle = (float(values.sum()) + weight) / (n + 2 * weight)
-    spread = float(((values - middle) ** 2).sum()) + weight * (middle**2 + (1 - middle) ** 2)
-    f = together * min(spread / (n + weight) / (middle * (1 - middle)), 1.0)
-    size, t = n / f, t_quantile((1 + confidence) / 2, units)
-    centre = (share + t * t / (2 * size)) / (1 + t * t / size)
-    half = t * np.sqrt(share * (1 - share) / size + t * t / (4 * size * size)) / (1 + t * t / size)
+    spread = float(((values - middle) ** 2).sum())
+    spread += weight * (middle**2 + (1 - middle) ** 2)
+    yes_or_no = middle * (1 - middle)
+    design_effect = together * min(spread / (n + weight) / yes_or_no, 1.0)
+    size = n / design_effect
+    t = t_quantile((1 + confidence) / 2, units)
+    shrink = 1 + t * t / size
+    centre = (share + t * t / (2 * size)) / shrink
+    variance = share * (1 - share) / size
+    variance += t * t / (4 * size * size)
+    half = t * math.sqrt(variance) / shrink
     # At 0 and 1 one end is the value itself, but for rounding.
-    return float(np.clip(centre - half, 0, share)), float(np.clip(centre + half, share, 1))
+    return max(min(centre - half, share), 0.0), min(max(centre + half, share), 1.0)
 
 
 def least_leads(
@@ -148,7 +182,7 @@ def least_leads(
     confidence: float,
     n: int,
     freedom: npt.NDArray[np.int64],
-    enough: npt.NDArray[np.bool_],
+    enough: Bools,
     best: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Return by how much each labeling leads each other at least: one bound for all pairs, from the largest t (max-t).
@@ -157,14 +191,17 @@ def least_leads(
     """
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
     rivals, moved_rivals = best or (values, draws)
-    gap, moved = values[first] - rivals[second], draws[first] - moved_rivals[second]
+    gap = values[first] - rivals[second]
+    moved = draws[first] - moved_rivals[second]
     moved = moved[:, np.isfinite(moved).all(axis=0)]
     leads = np.full(enough.shape, np.nan)
     if not moved.size:
         return leads
     error = moved.std(axis=1, ddof=1)
     # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
-    first, second, gap, moved, error = (each[error > 1e-12] for each in (first, second, gap, moved, error))
+    apart = error > 1e-12
+    first, second, gap = first[apart], second[apart], gap[apart]
+    moved, error = moved[apart], error[apart]
     if len(first):
         bound = max_t(moved - gap[:, None], error, confidence, freedom[first, second])
         leads[first, second] = gap - bound * error * np.sqrt(n / (n - 1))

@@ -59,7 +59,7 @@ class Resamples:
             for old in [*self._targets][: max(len(self._targets) - most, 0)]:
                 del self._targets[old]
             weights = self.weights if where.all() else self.weights[where]
-            self._targets[key] = Target(quality[where], weights, once=True)
+            self._targets[key] = Target(quality[where], weights)
         return self._targets[key]
 
     def units(self, where: npt.NDArray[np.bool_] | Ints) -> int:

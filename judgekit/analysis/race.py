@@ -16,12 +16,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.best import Bools, check_unit, compared_with_best, known_means, per_group
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.best import check_unit, compared_with_best, known_means, per_group
+from judgekit.analysis.coefficients import Bools, Floats, Ints
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.errors import UsageError
-
-Ints = npt.NDArray[np.intp]
 
 BLOCK: Final = 20
 """Questions of a block; groups of questions are asked whole."""
@@ -82,13 +80,21 @@ class RunAnswers:
         same = np.eye(len(self.quality), dtype=np.bool_)
         return same if self.equal is None else same | self.equal
 
+    def of(self, questions: slice | Ints) -> RunAnswers:
+        """Return the answers to some of the questions, or to all of them in another order."""
+        groups = None if self.groups is None else self.groups[questions]
+        return RunAnswers(self.quality[:, questions], groups, self.equal)
+
     def sizes(self) -> tuple[Floats, Ints]:
         """Return the questions of each unit (a question or a group), and the unit of each question, both in order."""
         if self.groups is None:
-            return np.ones(self.quality.shape[1]), np.arange(self.quality.shape[1])
+            questions = self.quality.shape[1]
+            return np.ones(questions), np.arange(questions)
         _, first, unit, count = np.unique(self.groups, return_index=True, return_inverse=True, return_counts=True)
+        # numpy numbers groups by their names: here they count in the order of asking.
         order = np.argsort(first)
-        return count[order].astype(np.float64), np.argsort(order)[unit]
+        place = np.argsort(order)
+        return count[order].astype(np.float64), place[unit]
 
 
 @dataclass(frozen=True)
@@ -113,8 +119,10 @@ class Limits:
 def half_width(units: npt.ArrayLike, error: float) -> Floats:
     """Return the half-width of the sequence after some units, in standard deviations of one."""
     t = np.asarray(units, np.float64)
-    ratio = (-2 * math.log(error) + math.log(-2 * math.log(error)) + 1) / _PLANNED  # rho squared
-    return np.asarray(np.sqrt(2 * (t * ratio + 1) / (t**2 * ratio) * np.log(np.sqrt(t * ratio + 1) / error)))
+    surprise = -2 * math.log(error)
+    ratio = (surprise + math.log(surprise) + 1) / _PLANNED  # rho squared
+    wide = t * ratio + 1
+    return np.asarray(np.sqrt(2 * wide / (t**2 * ratio) * np.log(np.sqrt(wide) / error)))
 
 
 def limits(answered: RunAnswers, ends: Sequence[int], error: float) -> list[Limits]:
@@ -126,34 +134,39 @@ def limits(answered: RunAnswers, ends: Sequence[int], error: float) -> list[Limi
     quality, missing = answered.quality, np.isnan(answered.quality)
     group = None if answered.groups is None else unit
     mean_size = quality.shape[1] / len(size)
+    share = size / mean_size
     # A missing answer may be right for the run that is ahead and wrong for the one behind.
-    kind, harsh = (
-        per_group(np.where(missing, fill, quality), group, size / mean_size) * mean_size for fill in (1.0, 0.0)
-    )
+    kind = per_group(np.where(missing, 1.0, quality), group, share) * mean_size
+    harsh = per_group(np.where(missing, 0.0, quality), group, share) * mean_size
     lead = kind[:, None] - harsh[None]
-    # Sums over all units up to each end, shape (..., ends).
-    at = np.array([unit[end - 1] for end in ends], np.intp)
-    units, asked, squared_size = at + 1.0, np.cumsum(size)[at], np.cumsum(size**2)[at]
-    total, squares, products = (np.cumsum(sums, axis=-1)[..., at] for sums in (lead, lead**2, lead * size))
-    mean, unit_size = total / asked, asked / units
+    last = unit[np.asarray(ends, np.intp) - 1]
+
+    def up_to(values: Floats) -> Floats:
+        """Return the sums over all units up to each end, shape (..., ends)."""
+        return np.asarray(np.cumsum(values, axis=-1)[..., last])
+
+    units, asked = last + 1.0, up_to(size)
+    mean, unit_size = up_to(lead) / asked, asked / units
     # Of groups, deviations from the mean of their questions; two more units on which one run wins or loses everything.
-    spread = (squares - 2 * mean * products + mean**2 * squared_size) / unit_size**2
-    variance = (spread + units * mean**2 + 2) / (units + 2) - mean**2
+    spread = up_to(lead**2) - 2 * mean * up_to(lead * size) + mean**2 * up_to(size**2)
+    variance = (spread / unit_size**2 + units * mean**2 + 2) / (units + 2) - mean**2
     deviation = np.sqrt(np.maximum(variance, 0))
     upper = np.minimum(mean + deviation * half_width(units, error), 1)
     upper = np.where(units < FIRST_LOOK, np.inf, upper)
     for known in (upper, mean, deviation):
         known[answered.tied] = 0
-    return [
-        Limits(
-            questions=int(asked[end]),
-            lead=mean[..., end],
-            upper=upper[..., end],
-            deviation=deviation[..., end],
-            unit=float(unit_size[end]),
+    found = []
+    for at, questions in enumerate(asked.tolist()):
+        found.append(
+            Limits(
+                questions=int(questions),
+                lead=mean[..., at],
+                upper=upper[..., at],
+                deviation=deviation[..., at],
+                unit=float(unit_size[at]),
+            )
         )
-        for end in range(len(ends))
-    ]
+    return found
 
 
 @dataclass(frozen=True)
@@ -210,23 +223,27 @@ def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
     """Return what a block shows: which runs drop out, who leads and what choosing it may lose."""
     inside = np.where(raced[:, None] & raced[None], known.upper, np.inf)
     # A run is worse for sure if some other one is better whatever the truth is within the limits.
-    better = np.argmin(inside, axis=1)
+    nearest = np.argmin(inside, axis=1).tolist()
     lost = raced & (inside.min(axis=1) < 0)
     left = raced & ~lost
     both = (known.lead - known.lead.T) / 2  # where no answer is missing, just the lead
-    leader = int(np.flatnonzero(left)[np.argmax(both[left][:, left].sum(axis=1))])
+    staying = np.flatnonzero(left)
+    ahead = both[np.ix_(staying, staying)].sum(axis=1)
+    leader = int(staying[np.argmax(ahead)])
     bound = max(0.0, float(known.upper[left, leader].max()))
-    dropped = tuple(
-        Dropped(
-            run=run,
-            better=int(better[run]),
-            questions=known.questions,
-            behind=float(both[better[run], run]),
-            low=-float(known.upper[run, better[run]]),
-            high=float(known.upper[better[run], run]),
+    dropped = []
+    for run in np.flatnonzero(lost).tolist():
+        better = nearest[run]
+        dropped.append(
+            Dropped(
+                run=run,
+                better=better,
+                questions=known.questions,
+                behind=float(both[better, run]),
+                low=-float(known.upper[run, better]),
+                high=float(known.upper[better, run]),
+            )
         )
-        for run in np.flatnonzero(lost).tolist()
-    )
     lead, deviation = known.lead[left, leader], known.deviation[left, leader]
     return Look(
         questions=known.questions,
@@ -238,7 +255,7 @@ def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
         behind=np.where(raced, both[leader], np.nan),
         low=np.where(raced, -known.upper[:, leader], np.nan),
         high=np.where(raced, known.upper[leader], np.nan),
-        dropped=dropped,
+        dropped=tuple(dropped),
         needed=_needed(known, lead, deviation, rules),
         needed_if_equal=_needed(known, 0 * lead, deviation, rules),
     )
@@ -246,6 +263,7 @@ def look(known: Limits, raced: Bools, answers: int, rules: RaceRules) -> Look:
 
 def _needed(known: Limits, lead: Floats, deviation: Floats, rules: RaceRules) -> int:
     """Return about how many questions it takes until no run is ahead of the leader by more than the margin."""
+    # Each pair with the leader has an equal share of what may go wrong.
     error = rules.error / max(len(known.lead) - 1, 1)
     return max(questions_until(lead, deviation, rules.margin, error, known.unit), known.questions)
 
@@ -261,7 +279,10 @@ def questions_until(lead: Floats, deviation: Floats, margin: float, error: float
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
     return math.ceil(high * unit / BLOCK) * BLOCK
 
 
@@ -294,7 +315,8 @@ class Choice:
     @property
     def dropped(self) -> dict[int, Dropped]:
         """Which runs dropped out, in the order in which they did."""
-        return {gone.run: gone for shown in self.looks for gone in shown.dropped}
+        every = (gone for shown in self.looks for gone in shown.dropped)
+        return {gone.run: gone for gone in every}
 
 
 def stops(shown: Look, rules: RaceRules) -> bool:
@@ -311,7 +333,6 @@ def concluded(looks: Sequence[Look], answered: RunAnswers, rules: RaceRules) -> 
     if not looks:
         raise UsageError("no block of questions could be answered: a choice needs at least one")
     last = looks[-1]
-    quality = answered.quality[:, : last.questions]
     reached = Choice(
         looks=tuple(looks),
         chosen=last.leader,
@@ -323,14 +344,16 @@ def concluded(looks: Sequence[Look], answered: RunAnswers, rules: RaceRules) -> 
     )
     if reached.stopped:
         return reached
-    left = np.flatnonzero(last.left)
-    groups = None if answered.groups is None else answered.groups[: last.questions]
-    if (last.questions if groups is None else len(np.unique(groups))) < LEAST:
+    asked = answered.of(slice(last.questions))
+    size, _ = asked.sizes()
+    if len(size) < LEAST:
         return replace(reached, bound=math.nan)
+    # Rejected runs stay rejected: what the race spent on that is half of what may go wrong.
+    left = np.flatnonzero(last.left)
     best = compared_with_best(
-        quality[left],
-        resample_matrix(last.questions, rules.resamples, rules.seed, groups),
-        groups=groups,
+        asked.quality[left],
+        resample_matrix(last.questions, rules.resamples, rules.seed, asked.groups),
+        groups=asked.groups,
         equal=answered.tied[np.ix_(left, left)],
         confidence=1 - rules.error,
     )
@@ -357,23 +380,27 @@ class Order:
 
 def random_order(questions: int, seed: int, groups: Ints | None = None) -> Order:
     """Return questions in random order, in blocks of at least `BLOCK` that hold groups whole."""
-    unit = np.arange(questions) if groups is None else np.unique(groups, return_inverse=True)[1]
-    shuffled = np.random.default_rng(seed).permutation(int(unit.max(initial=-1)) + 1)
+    present, unit = np.unique(np.arange(questions) if groups is None else groups, return_inverse=True)
+    shuffled = np.random.default_rng(seed).permutation(len(present))
     rank = np.argsort(shuffled)[unit]
     places = np.argsort(rank, kind="stable")
-    last_of_unit = np.flatnonzero(np.append(np.diff(rank[places]) != 0, True)) + 1
-    ends: list[int] = []
+    last_of_unit = np.flatnonzero(np.diff(rank[places], append=-1)) + 1
+    ends, begin = [], 0
     for end in last_of_unit.tolist():
-        if end - (ends[-1] if ends else 0) >= BLOCK or end == questions:
+        if end - begin >= BLOCK or end == questions:
             ends.append(end)
+            begin = end
     return Order(places, tuple(ends))
 
 
 def race(answered: RunAnswers, ends: Sequence[int], rules: RaceRules, most: float = math.inf) -> Choice:
     """Play a race on answers that are all there, with at most so many answers asked."""
     runs = len(answered.quality)
-    left, looks, answers, before = np.ones(runs, np.bool_), list[Look](), 0, 0
+    left = np.ones(runs, np.bool_)
+    looks: list[Look] = []
+    answers = before = 0
     for known in limits(answered, ends, rules.error / max(runs - 1, 1)):
+        # Only the runs left are asked.
         answers += int(left.sum()) * (known.questions - before)
         if answers > most:
             break
@@ -414,16 +441,17 @@ class Replay:
 def replay(answered: RunAnswers, rules: RaceRules, orders: int = 200) -> Replay:
     """Play a race on answers that are there, in the order of the seed and in random ones; all of them are the truth."""
     runs, questions = answered.quality.shape
+    # All answers are the truth that each order is held against.
     means = known_means(answered.quality)
     choices = []
     for seed in range(orders + 1):
         order = random_order(questions, rules.seed + seed, answered.groups)
-        groups = None if answered.groups is None else answered.groups[order.places]
-        played = RunAnswers(answered.quality[:, order.places], groups, answered.equal)
-        choices.append(race(played, order.ends, rules))
+        choices.append(race(answered.of(order.places), order.ends, rules))
     first, *others = choices
-    loss = np.array([means.max() - means[choice.chosen] for choice in others])
+    chosen = [choice.chosen for choice in others]
+    loss = means.max() - means[chosen]
     bounds = np.array([choice.bound for choice in others])
+    asked = np.array([choice.last.answers for choice in others])
     return Replay(
         choice=first,
         best=int(means.argmax()),
@@ -432,6 +460,6 @@ def replay(answered: RunAnswers, rules: RaceRules, orders: int = 200) -> Replay:
         within=int((loss <= rules.margin).sum()),
         stopped=sum(choice.stopped for choice in others),
         broken=int((loss > bounds + 1e-12).sum()),
-        answers=np.array([choice.last.answers for choice in others]) / (runs * questions),
+        answers=asked / (runs * questions),
         bounds=bounds,
     )

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import COEFFICIENTS, Floats
+from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Ints
 
 _TIE: Final = 1e-11
 
@@ -17,7 +17,7 @@ Signs = npt.NDArray[np.float32]
 
 
 @cache
-def pairs(size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def pairs(size: int) -> tuple[Ints, Ints]:
     """Return the first and the second of every two things, shape (P,) each."""
     i, j = np.triu_indices(size, 1)
     return i, j
@@ -33,6 +33,7 @@ def signs(values: Floats) -> Signs:
     """Return the sign of values[i] - values[j] for all i < j: shape (..., R (R - 1) / 2)."""
     i, j = pairs(values.shape[-1])
     apart = values[..., i] - values[..., j]
+    # Means over queries of equal runs differ in their last digits.
     edge = _TIE * np.abs(values).max(axis=-1, keepdims=True, initial=0)
     return np.asarray(np.subtract(apart > edge, apart < -edge, dtype=np.float32))
 
@@ -42,16 +43,20 @@ def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIEN
 
     ``names`` are the first C of `COEFFICIENTS`.
     """
-    x, y = signs(scores), signs(quality)
+    x = signs(scores)
+    y = signs(quality)
     balance = np.einsum("...p,...p->...", x, y).astype(np.float64)
-    untied_x, untied_y = (np.count_nonzero(series, axis=-1).astype(np.float64) for series in (x, y))
+    untied_x = np.count_nonzero(x, axis=-1).astype(np.float64)
+    untied_y = np.count_nonzero(y, axis=-1).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = [(balance / untied_y + 1) / 2]
         if len(names) > 1:
+            runs = scores.shape[-1]
             found.append(balance / np.sqrt(untied_x * untied_y))
-            found.append(_pearson(_mid_ranks(x, scores.shape[-1]), _mid_ranks(y, scores.shape[-1])))
+            found.append(_pearson(_mid_ranks(x, runs), _mid_ranks(y, runs)))
             found.append(_pearson(scores, quality))
-    return np.where((untied_x > 0) & (untied_y > 0), np.stack(found), np.nan)
+    defined = (untied_x > 0) & (untied_y > 0)
+    return np.where(defined, np.stack(found), np.nan)
 
 
 def tau_ap(scores: Floats, quality: Floats) -> float:
@@ -83,20 +88,25 @@ def _compared(values: Floats) -> Floats:
 
 def _mid_ranks(apart: Signs, size: int) -> Floats:
     """Return the centred mid-rank of each run: half of how many it is above, less how many it is below."""
-    first, second = (np.eye(size, dtype=np.float32)[end] for end in pairs(size))
-    return np.asarray(apart @ (first - second), dtype=np.float64) / 2
+    first, second = pairs(size)
+    each = np.eye(size, dtype=np.float32)
+    return np.asarray(apart @ (each[first] - each[second]), dtype=np.float64) / 2
 
 
 def within_queries(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
     """Return, per query, the coefficients over runs: shape (C, Q)."""
     out = over_runs(scores.T, quality.T, names)
+    # Where answers differ and scores do not, the scores are a coin flip there.
     silent = np.isnan(out[0]) & signs(quality.T).any(axis=-1)
-    out[:, silent] = np.array([0.5, 0, 0, 0])[: len(names), None]
+    out[0, silent] = 0.5
+    out[1:, silent] = 0
     return out
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:
     x = x - x.mean(axis=-1, keepdims=True)
     y = y - y.mean(axis=-1, keepdims=True)
-    norms = np.sqrt(np.einsum("...r,...r->...", x, x) * np.einsum("...r,...r->...", y, y))
-    return np.asarray(np.clip(np.einsum("...r,...r->...", x, y) / norms, -1, 1))
+    product_sum = "...r,...r->..."
+    squares = np.einsum(product_sum, x, x) * np.einsum(product_sum, y, y)
+    r = np.einsum(product_sum, x, y) / np.sqrt(squares)
+    return np.asarray(np.clip(r, -1, 1))

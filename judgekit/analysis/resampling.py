@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import Floats, Ints
 from judgekit.errors import UsageError
 
 _EQUAL: Final = 1e-9
@@ -27,19 +27,21 @@ def percent(confidence: float) -> str:
     return f"{100 * confidence:.10g} %"
 
 
-def resample_matrix(queries: int, resamples: int, seed: int, groups: npt.NDArray[np.intp] | None = None) -> Floats:
+def resample_matrix(queries: int, resamples: int, seed: int, groups: Ints | None = None) -> Floats:
     """Return how often each query is in each bootstrap resample, shape (queries, resamples)."""
     # Row i belongs to the i-th query in ascending order of id, so the result depends on the seed and the set of queries
     # only.
     if resamples < 100:
         raise UsageError(f"resamples must be at least 100, for an interval, not {resamples}")
     if groups is not None:
-        _, group = np.unique(groups, return_inverse=True)
-        return np.ascontiguousarray(resample_matrix(int(group.max(initial=-1)) + 1, resamples, seed)[group])
+        present, group = np.unique(groups, return_inverse=True)
+        of_groups = resample_matrix(len(present), resamples, seed)
+        return np.ascontiguousarray(of_groups[group])
     draws = np.random.default_rng(seed).integers(0, queries, size=(resamples, queries))
     cells = draws + np.arange(resamples)[:, None] * queries
-    counts = np.bincount(cells.ravel(), minlength=resamples * queries).reshape(resamples, queries)
-    return np.ascontiguousarray(counts.T, dtype=np.float64)
+    counts = np.bincount(cells.ravel(), minlength=resamples * queries)
+    by_resample = counts.reshape(resamples, queries)
+    return np.ascontiguousarray(by_resample.T, dtype=np.float64)
 
 
 class Interval(NamedTuple):
@@ -85,7 +87,8 @@ def max_t(moved: Floats, error: Floats, confidence: float, freedom: int | npt.ND
     """
     from scipy.special import ndtr, stdtrit
 
-    reach = float(np.quantile((np.abs(moved) / error[:, None]).max(axis=0), confidence))
+    largest = (np.abs(moved) / error[:, None]).max(axis=0)
+    reach = float(np.quantile(largest, confidence))
     return np.asarray(stdtrit(np.maximum(freedom, 1), ndtr(reach)))
 
 
@@ -100,19 +103,23 @@ def interval(value: float, draws: Floats, level: float, method: str, n: int) -> 
     is the opposite, and anything else has no interval.
     """
     defined = draws[np.isfinite(draws)]
-    if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
+    differ = not len(defined) or np.ptp(defined) > _EQUAL
+    known = np.isfinite(value) and len(defined) >= (1 - UNDEFINED_SHARE) * len(draws)
+    if not known or not (differ or method == "fisher-t"):
         return Interval(np.nan, np.nan, "")
-    if np.ptp(defined) <= _EQUAL:
-        if method != "fisher-t":
-            return Interval(np.nan, np.nan, "")
-        opposite = t_quantile((1 + level) / 2, n) * math.sqrt(unseen(max(n, 1), 2.0))
-        ends = np.array([max(value - opposite, -1.0), min(value + opposite, 1.0)])
+    upper = (1 + level) / 2
+    if not differ:
+        opposite = t_quantile(upper, n) * math.sqrt(unseen(max(n, 1), 2.0))
+        low, high = max(value - opposite, -1.0), min(value + opposite, 1.0)
     elif method == "percentile":
-        ends = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(defined, [(1 - level) / 2, upper]).tolist()
+    elif method == "t":
+        half = t_quantile(upper, n) * float(spread(defined, n))
+        low, high = value - half, value + half
     else:
-        edge, moved = 1 - 1 / max(n, 2) ** 2, np.append(defined, value)
-        moved = np.arctanh(np.clip(moved, -edge, edge)) if method == "fisher-t" else moved
-        half = t_quantile((1 + level) / 2, n) * spread(moved[:-1], n)
-        ends = moved[-1] + half * np.array([-1, 1])
-        ends = np.tanh(ends) if method == "fisher-t" else ends
-    return Interval(min(float(ends[0]), value), max(float(ends[1]), value), method)
+        # Where all coefficients are 1 their z would be infinite.
+        edge = 1 - 1 / max(n, 2) ** 2
+        z = np.arctanh(np.clip(np.append(defined, value), -edge, edge))
+        half = t_quantile(upper, n) * float(spread(z[:-1], n))
+        low, high = np.tanh([z[-1] - half, z[-1] + half]).tolist()
+    return Interval(min(low, value), max(high, value), method)

@@ -34,6 +34,7 @@ class RunMeans:
 
     def lead(self, first: int, second: int) -> Ranged:
         """Return by how much a run is better than another one, with its interval."""
+        # The mean of fewer units decides how surely the two are told apart.
         units = int(min(self.units[first], self.units[second]))
         half = t_quantile((1 + self.confidence) / 2, units) * float(self.errors[first, second])
         value = float(self.means[first] - self.means[second])

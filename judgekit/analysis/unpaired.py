@@ -15,15 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.claims import Claim
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import Floats, Ints
 from judgekit.analysis.resampling import unseen
 from judgekit.analysis.run_means import RunMeans
-
-Ints = npt.NDArray[np.intp]
 
 LEAST: Final = 5
 """Ratings (or users) of a run below which its mean is described only."""
@@ -79,8 +76,9 @@ def unpaired_ratings(
     """
     there = ratings[ratings["value"].notna() & ratings["run"].isin(list(runs))]
     run = pd.Categorical(there["run"], categories=list(runs)).codes.astype(np.intp)
-    named = there[cluster].astype(str).to_numpy() if cluster is not None else np.arange(len(there)).astype(str)
-    group = np.unique(named, return_inverse=True)[1]
+    group = np.arange(len(there))
+    if cluster is not None:
+        _, group = np.unique(there[cluster].astype(str).to_numpy(), return_inverse=True)
     found = unpaired_means(tuple(runs), run, there["value"].to_numpy(np.float64), group)
     return replace(found, random=random, cluster=cluster or "", confidence=confidence)
 
@@ -89,39 +87,45 @@ def unpaired_means(runs: tuple[str, ...], run: Ints, value: Floats, group: Ints)
     """Return the means of runs and the errors of their differences; ``group`` numbers the users or sessions."""
     size, groups = len(runs), int(group.max(initial=-1)) + 1
     counts = np.bincount(run, minlength=size).astype(np.float64)
-    means = np.bincount(run, value, size) / np.maximum(counts, 1)
+    some = np.maximum(counts, 1)
+    means = np.bincount(run, value, size) / some
+    # A user who is easily pleased rates every run high: ratings of one user are summed first.
     # The share of each cluster in the error of each run's mean, shape (R, C).
-    sums = np.bincount(run * groups + group, value - means[run], size * groups).reshape(size, groups)
-    shares = sums / np.maximum(counts, 1)[:, None]
-    present = np.bincount(run * groups + group, minlength=size * groups).reshape(size, groups) > 0
+    cell, cells = run * groups + group, size * groups
+    sums = np.bincount(cell, value - means[run], cells).reshape(size, groups)
+    shares = sums / some[:, None]
+    present = np.bincount(cell, minlength=cells).reshape(size, groups) > 0
     units = present.sum(axis=1)
     gaps = shares[:, None] - shares
+    # A user who rated both runs is one cluster of their difference.
     both = (present[:, None] | present).sum(axis=2)
     variance = (gaps**2).sum(axis=2) * both / np.maximum(both - 1, 1)
     floor = np.array([unseen(max(each, 1.0), one_sided=True) for each in units.tolist()])
     errors = np.sqrt(variance + floor[:, None] + floor)
     np.fill_diagonal(errors, 0.0)
-    return UnpairedRatings(
-        runs=runs, means=means, errors=errors, units=units, counts=counts, clusters=len(np.unique(group))
-    )
+    clusters = len(np.unique(group))
+    return UnpairedRatings(runs=runs, means=means, errors=errors, units=units, counts=counts, clusters=clusters)
 
 
 def claims(found: UnpairedRatings, qualifies: str, line: str) -> Iterator[Claim]:
     """Yield what such ratings say of the runs, and what they cannot."""
-    listed = "; ".join(
-        f"{found.runs[at]} {100 * found.means[at]:.1f} points ({int(found.counts[at]):,} ratings)" for at in found.order
-    )
+    means = []
+    for run in found.order:
+        means.append(f"{found.runs[run]} {100 * found.means[run]:.1f} points ({int(found.counts[run]):,} ratings)")
+    listed = "; ".join(means)
     if not found.random:
-        said = (
+        sentence = (
             f"Each question was rated for one run only: {listed}. Who saw which run is not declared random, so this"
             ' describes and shows nothing: declare assigned = "random" if it was.'
         )
-        yield Claim("described", said, line=line, rank=-1)
+        yield Claim("described", sentence, line=line, rank=-1)
     elif not found.claimable:
-        yield Claim("described", f"There are too few ratings to compare runs: {listed}.", line=line, rank=-1)
+        sentence = f"There are too few ratings to compare runs: {listed}."
+        yield Claim("described", sentence, line=line, rank=-1)
     else:
-        who = f", grouped by {found.cluster} ({found.clusters:,} groups)" if found.cluster else ""
-        said = f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}{who}."
-        yield found.lead_of_first("unpaired", said, qualifies)
+        sentence = f"Ratings are about one run each, drawn at random, so runs are compared by their means: {listed}"
+        if found.cluster:
+            sentence += f", grouped by {found.cluster} ({found.clusters:,} groups)"
+        yield found.lead_of_first("unpaired", f"{sentence}.", qualifies)
     within = "Within questions nothing can be shown: show some questions to both runs, and have both answers rated."
     yield Claim("one run a question", within, line="Keep")

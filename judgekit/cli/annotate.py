@@ -179,7 +179,7 @@ def read(
         raise UsageError(f"{out}: labels are written as TREC qrels; choose a name like {out.stem}.qrels")
     people = resolve(judgments)
     for what, found in assessor_agreement(judgments).items():
-        told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
+        told = ["agreement", "kappa", "ac1", *(["alpha"] if judgments.sample.form == "grades" else [])]
         shown = found[found["coefficient"].isin(told)]
         if len(shown):
             say(f"Agreement {_WHO[what]}:")

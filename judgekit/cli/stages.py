@@ -198,9 +198,9 @@ class ScoreOptions:
 
     ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc"
     missing: Annotated[Missing, typer.Option(help="How a query with a missing label is scored.")] = "undefined"
-    unjudged: Annotated[
-        Literal["nonrelevant", "condense", "bounds"], typer.Option(help="How documents without a label count.")
-    ] = "nonrelevant"
+    unjudged: Annotated[Literal["nonrelevant", "bounds"], typer.Option(help="How documents without a label count.")] = (
+        "nonrelevant"
+    )
 
 
 def score(

@@ -17,11 +17,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.best import Bools, equal_lists
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.best import equal_lists
+from judgekit.analysis.coefficients import Bools, Floats, Ints
 from judgekit.analysis.race import (
     LEAST,
-    Ints,
     Look,
     Order,
     RaceRules,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -30,8 +30,8 @@ _OTHER_CUTS: Final = (
 Missing = Literal["undefined", "zero", "condense", "bounds"]
 """What a label that was asked for and not obtained does to the scores of its query: makes them undefined; counts as
 the label 0; leaves the document out of the lists; or gives bounds over every label it may have."""
-Unjudged = Literal["nonrelevant", "condense", "bounds"]
-"""What a document is that nobody asked about: not relevant; left out of the lists; or anything, as above."""
+Unjudged = Literal["nonrelevant", "bounds"]
+"""What a document is that nobody asked about: not relevant, or anything, as above."""
 
 
 def evaluate(
@@ -47,97 +47,184 @@ def evaluate(
 ) -> Evaluation:
     """Score runs with labelings; `judgekit.score` says what the options mean."""
     parsed = parse_measures(measures)
-    for name, given, kind in (("missing", missing, Missing), ("unjudged", unjudged, Unjudged)):
-        if given not in (choices := get_args(kind)):
-            raise UsageError(f"{name} is one of {', '.join(choices)}, not {given!r}.{nearest(str(given), choices)}")
+    _check_choice("missing", missing, get_args(Missing))
+    _check_choice("unjudged", unjudged, get_args(Unjudged))
     _check_names("run", [run.name for run in runs])
     _check_names("labeling", [labeling.name for labeling in labelings])
     if not parsed:
         raise UsageError("give at least one measure to compute")
     if depth is not None:
-        deep = next((m for m in parsed if (m.cutoff or 0) > depth), None)
-        if deep is not None or depth < 1:
-            raise UsageError(f"{deep or 'every measure'} looks at more documents than the depth of {depth}")
-    bounds = "bounds" in (missing, unjudged)
-    if bounds:
-        for why in filter(None, map(_unbounded, parsed)):
-            raise UsageError(why)
-    ids = sorted(set(query_ids) if query_ids is not None else {q for x in labelings for q in x.row_queries})
+        _check_depth(parsed, depth)
+    scored = set(query_ids or ())
+    if query_ids is None:
+        scored = {query_id for labeling in labelings for query_id in labeling.row_queries}
+    scoring = _Scoring(
+        runs=runs,
+        labelings=labelings,
+        measures=parsed,
+        query_ids=sorted(scored),
+        every_query=query_ids is not None,
+        depth=depth,
+        missing=missing,
+        unjudged=unjudged,
+        docs=docs,
+    )
+    if scoring.bounded:
+        for measure in parsed:
+            if why := _unbounded(measure):
+                raise UsageError(why)
+    return scoring.evaluation()
 
-    def computer_of(ties: Value | None) -> _Computer:
-        ordered = [run if ties is None else run.with_ties(Ties(str(ties))) for run in runs]
-        ordered = ordered if depth is None else [run.cut(depth) for run in ordered]
+
+def _check_choice(option: str, given: str, choices: tuple[str, ...]) -> None:
+    if given not in choices:
+        raise UsageError(f"{option} is one of {', '.join(choices)}, not {given!r}.{nearest(given, choices)}")
+
+
+def _check_names(what: str, names: list[str]) -> None:
+    if not names:
+        raise UsageError(f"give at least one {what} to score")
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"there are two {what}s named {name!r}; give them different names")
+
+
+def _check_depth(measures: list[Measure], depth: int) -> None:
+    for measure in measures:
+        if (measure.cutoff or 0) > depth:
+            raise UsageError(f"{measure} looks at more documents than the depth of {depth}")
+    if depth < 1:
+        raise UsageError(f"every measure looks at more documents than the depth of {depth}")
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """What is scored, and how; see `evaluate`.
+
+    Attributes:
+        every_query: whether every labeling is scored on all of the queries, or on those that it lists.
+    """
+
+    runs: Sequence[Run]
+    labelings: Sequence[Labeling]
+    measures: list[Measure]
+    query_ids: list[str]
+    every_query: bool
+    depth: int | None
+    missing: Missing
+    unjudged: Unjudged
+    docs: Docs | None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether bounds are asked for."""
+        return "bounds" in (self.missing, self.unjudged)
+
+    def evaluation(self) -> Evaluation:
+        """Return the scores."""
+        plain = self._computer(None)
+        computers: dict[Value | None, _Computer] = {None: plain}
+        join = plain.join
+        if self.every_query:
+            # What no run has anything for scores 0 whatever its labels are; what a labeling knows nothing of, does not.
+            join.excused |= ~join.listed & (join.retrieved > 0).any(axis=0)
+            join.listed[:] = True
+        blank = join.excused | ~join.listed
+        if self.missing == "undefined":
+            blank |= join.missing
+        reasons: dict[tuple[str, str], str] = {}
+        values, low, high = [], [], []
+        for measure in self.measures:
+            undefined = blank[:, None, :].copy()
+            for row, labeling in enumerate(self.labelings):
+                if reason := _undefined(measure, labeling):
+                    reasons[labeling.name, str(measure)] = reason
+                    undefined[row] = True
+            ties = measure.option("ties")
+            if ties not in computers:
+                computers[ties] = self._computer(ties)
+            computer = computers[ties]
+            value = np.where(undefined, np.nan, computer.values(measure, ~undefined))
+            if self.bounded:
+                below, above = computer.bounds(measure)
+                below, above = np.where(undefined, np.nan, below), np.where(undefined, np.nan, above)
+                # With an unknown label the value is known only where every label it may have gives the same.
+                known = np.where(below == above, below, np.nan)
+                value = np.where(computer.unknown[:, None, :], known, value)
+                low.append(below)
+                high.append(above)
+            values.append(value)
+        found = np.array(values)
+        ends = (np.array(low), np.array(high)) if self.bounded else (found, found)
+        lost = join.missing & join.listed & ~join.excused
+        if self.missing == "undefined" and lost.any():
+            ends = self._bounded_where(lost, *ends)
+        warnings = [
+            *_warnings(self.measures, self.labelings, bounds=self.bounded),
+            *_unrelated(join),
+            *_spanless(join, self.measures, self.docs),
+            *_apart(join, self.measures),
+        ]
+        return Evaluation(join, self.measures, found, reasons, warnings, ends, bounded=self.bounded)
+
+    def _computer(self, ties: Value | None) -> _Computer:
+        """Return what computes the measures under one rule of ties; None is that of each run."""
+        runs = self.runs
+        if ties is not None:
+            runs = [run.with_ties(Ties(str(ties))) for run in runs]
+        if self.depth is not None:
+            runs = [run.cut(self.depth) for run in runs]
         join = Join(
-            ordered,
-            labelings,
-            ids,
-            depth=_looked_at(parsed, condensed="condense" in (missing, unjudged)),
-            missing_unknown=missing == "bounds",
-            unjudged_unknown=unjudged == "bounds",
-        )
-        return _Computer(join, missing, unjudged, docs)
-
-    computers = {ties: computer_of(ties) for ties in {None: 0} | dict.fromkeys(m.option("ties") for m in parsed)}
-    join = computers[None].join
-    if query_ids is not None:
-        # What no run has anything for scores 0 whatever its labels are; what a labeling knows nothing of, does not.
-        join.excused |= ~join.listed & (join.retrieved > 0).any(axis=0)
-        join.listed[:] = True
-    reasons = {
-        (labeling.name, str(m)): reason for labeling in labelings for m in parsed if (reason := _undefined(m, labeling))
-    }
-    blank = join.excused | ~join.listed
-    if missing == "undefined":
-        blank |= join.missing
-    values, low, high = [], [], []
-    for measure in parsed:
-        computer = computers[measure.option("ties")]
-        bad = np.array([(labeling.name, str(measure)) in reasons for labeling in labelings])
-        undefined = blank[:, None, :] | bad[:, None, None]
-        value = np.where(undefined, np.nan, computer.values(measure, ~undefined))
-        if bounds:
-            below, above = (np.where(undefined, np.nan, bound) for bound in computer.bounds(measure))
-            # With an unknown label the value is known only where every label it may have gives the same.
-            known = np.where(below == above, below, np.nan)
-            value = np.where(computer.unknown[:, None, :], known, value)
-            low.append(below)
-            high.append(above)
-        values.append(value)
-    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_unrelated(join)]
-    warnings += [*_spanless(join, parsed, docs), *_apart(join, parsed)]
-    found = np.array(values)
-    ends = (np.array(low), np.array(high)) if bounds else None
-    lost = join.missing & join.listed & ~join.excused
-    if missing == "undefined" and lost.any():
-        bounded = [m for m in parsed if not _unbounded(m)]
-        rows, columns = (np.flatnonzero(lost.any(axis=axis)).tolist() for axis in (1, 0))
-        part = bounded and evaluate(
             runs,
-            [labelings[row] for row in rows],
-            bounded,
-            query_ids=[ids[column] for column in columns],
-            depth=depth,
-            missing="bounds",
-            unjudged=unjudged,
-            docs=docs,
+            self.labelings,
+            self.query_ids,
+            depth=self._looked_at(),
+            missing_unknown=self.missing == "bounds",
+            unjudged_unknown=self.unjudged == "bounds",
         )
-        open_ = lost[None, :, None, :] & np.isnan(found)
-        ends = np.where(open_, -np.inf, found), np.where(open_, np.inf, found)
-        if part:
-            at = np.ix_(*map(np.array, ([parsed.index(m) for m in bounded], rows, range(len(runs)), columns)))
-            for end, bound in zip(ends, (part.low, part.high), strict=True):
-                end[at] = np.where(open_[at] & ~np.isnan(bound), bound, end[at])
-    return Evaluation(join, parsed, found, reasons, warnings, ends, bounded=bounds)
+        return _Computer(join, self.missing, self.docs)
+
+    def _looked_at(self) -> int | None:
+        """Return how many documents from the top any measure looks at, or None if some look at all of them."""
+        # Where documents leave the lists, those from further down move up.
+        if self.missing == "condense" or any(measure.option("judged_only") for measure in self.measures):
+            return None
+        cutoffs = [measure.cutoff for measure in self.measures]
+        return None if None in cutoffs else max(cutoff or 0 for cutoff in cutoffs)
+
+    def _bounded_where(self, lost: Bools, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return ends with bounds of what missing labels leave undefined, infinite where nothing bounds it."""
+        open_ = lost[None, :, None, :] & np.isnan(low)
+        low, high = np.where(open_, -np.inf, low), np.where(open_, np.inf, high)
+        places = [place for place, measure in enumerate(self.measures) if not _unbounded(measure)]
+        if not places:
+            return low, high
+        rows = np.flatnonzero(lost.any(axis=1)).tolist()
+        columns = np.flatnonzero(lost.any(axis=0)).tolist()
+        # Only what lacks labels is worked out again: often a few queries of thousands.
+        part = replace(
+            self,
+            labelings=[self.labelings[row] for row in rows],
+            measures=[self.measures[place] for place in places],
+            query_ids=[self.query_ids[column] for column in columns],
+            every_query=True,
+            missing="bounds",
+        ).evaluation()
+        at = np.ix_(places, rows, range(len(self.runs)), columns)
+        for end, bound in ((low, part.low), (high, part.high)):
+            end[at] = np.where(open_[at] & ~np.isnan(bound), bound, end[at])
+        return low, high
 
 
 class _Computer:
     """Computes measures on the labelled hits that the options ask for, making each kind of them once."""
 
-    def __init__(self, join: Join, missing: Missing, unjudged: Unjudged, docs: Docs | None) -> None:
+    def __init__(self, join: Join, missing: Missing, docs: Docs | None) -> None:
         self.join, self._docs = join, docs
         self._drop: Drop = "missing" if missing == "condense" else "nothing"
-        self._condensed = unjudged == "condense"
-        self._table: Floats = np.where(join.lost, 0, join.label) if missing == "zero" else join.label
+        self._table: Floats = join.label
+        if missing == "zero":
+            self._table = np.where(join.lost, 0, join.label)
         self._made: dict[tuple[str, Drop], LabelledHits] = {}
         self.unknown: Bools = np.zeros((join.shape[0], join.shape[2]), np.bool_)
         labeling, pair = np.nonzero(join.unknown_labels)
@@ -145,7 +232,7 @@ class _Computer:
 
     def hits(self, measure: Measure, filled: str = "") -> LabelledHits:
         """Return the hits that a measure looks at, unknown labels filled with the ``high``, ``low`` or ``worst``."""
-        drop: Drop = "unlabelled" if self._condensed or measure.option("judged_only") else self._drop
+        drop: Drop = "unlabelled" if measure.option("judged_only") else self._drop
         key = filled, drop
         if key not in self._made:
             table = self._table
@@ -156,12 +243,17 @@ class _Computer:
 
     def _end(self, filled: str, drop: Drop) -> Floats:
         """Return the largest label that may be, the lowest, or the worst, by labeling."""
-        scales = [labeling.scale for labeling in self.join.labelings]
-        if filled == "high":
-            return np.array([s.high for s in scales], np.float64)
-        # A negative grade would leave a condensed list, and so be no worse than a 0 that stays in it.
-        stays = filled == "worst" and drop == "unlabelled"
-        return np.array([0 if stays and s.kind != "signed" else s.low for s in scales], np.float64)
+        ends = []
+        for labeling in self.join.labelings:
+            scale = labeling.scale
+            if filled == "high":
+                ends.append(scale.high)
+            # A negative grade would leave a condensed list, and so be no worse than a 0 that stays in it.
+            elif filled == "worst" and drop == "unlabelled" and scale.kind != "signed":
+                ends.append(0)
+            else:
+                ends.append(scale.low)
+        return np.array(ends, np.float64)
 
     def values(self, measure: Measure, asked: Bools) -> Floats:
         """Return the measure's values, shape (L, R, Q), those asked for at least."""
@@ -172,12 +264,12 @@ class _Computer:
 
     def bounds(self, measure: Measure) -> tuple[Floats, Floats]:
         """Return bounds of a measure over all labels that the unknown ones may have."""
-        # What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
         about = measure.definition
         if measure.by_evidence:
             # Unknown labels may make units, or join them: anything may be.
-            known, wide = self.values(measure, np.ones((), np.bool_)), self.unknown[:, None, :]
-            return np.where(wide, float(about.low or 0), known), np.where(wide, float(about.high or 1), known)
+            known = self.values(measure, np.ones((), np.bool_))
+            return self._anything(measure, known, known)
+        # What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
         # What asks for no label, but how many documents a list has, is least where the most of them leave it.
         worst = self.hits(measure, "low" if about.needs == "nothing" else "worst")
         best = self.hits(measure, "high")
@@ -187,43 +279,29 @@ class _Computer:
             # Where only unknown labels may be relevant, the first relevant one may stand anywhere.
             last = np.where(np.isnan(high), np.nan, np.broadcast_to(worst.retrieved, low.shape))
             low, high = high, np.where(np.isnan(low), last, low)
-        high = high if about.high is None else np.minimum(high, about.high)
-        if about.unbounded(measure):
-            wide = self.unknown[:, None, :]
-            low, high = np.where(wide, float(about.low or 0), low), np.where(wide, float(about.high or 1), high)
-        return low, high
+        if about.high is not None:
+            high = np.minimum(high, about.high)
+        return self._anything(measure, low, high) if about.unbounded(measure) else (low, high)
 
-
-def _check_names(what: str, names: list[str]) -> None:
-    if not names:
-        raise UsageError(f"give at least one {what} to score")
-    twice = next((n for n in names if names.count(n) > 1), None)
-    if twice is not None:
-        raise UsageError(f"there are two {what}s named {twice!r}; give them different names")
+    def _anything(self, measure: Measure, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return bounds that are the whole range of a measure where a label is unknown."""
+        about, wide = measure.definition, self.unknown[:, None, :]
+        return np.where(wide, float(about.low or 0), low), np.where(wide, float(about.high or 1), high)
 
 
 def _unbounded(measure: Measure) -> str:
     """Return why nothing bounds a measure where labels are unknown, "" where something does."""
-    if measure.option("gains") is not None:
-        return f"bounds need gains that grow with the labels, which those of {measure} do not"
     if measure.by_evidence and measure.definition.high is None:
         return f"{measure} has no bounds: unknown labels may make or join units of evidence"
-    return f"{measure} has no bounds: nothing says how its values grow with the labels" * bool(
-        measure.definition.author
-    )
-
-
-def _looked_at(measures: list[Measure], *, condensed: bool) -> int | None:
-    """Return how many documents from the top any measure looks at, or None if some look at all of them."""
-    moved = condensed or any(m.option("judged_only") for m in measures)
-    if moved or any(m.cutoff is None for m in measures):
-        return None
-    return max(m.cutoff or 0 for m in measures)
+    if measure.definition.author:
+        return f"{measure} has no bounds: nothing says how its values grow with the labels"
+    return ""
 
 
 def _undefined(measure: Measure, labeling: Labeling) -> str:
     """Return why a measure is not defined under a labeling, or ''."""
     needs, scale, name = measure.definition.needs, labeling.scale, measure.name
+    # NumRet(rel=1) counts relevant documents, though NumRet looks at no label.
     if needs == "nothing" and measure.rel is not None:
         needs = "binary"
     whose = f"the {scale.kind} labels of {labeling.name}"
@@ -241,81 +319,92 @@ def _undefined(measure: Measure, labeling: Labeling) -> str:
 
 def incomparable(runs: Sequence[Run], measure: Measure) -> str:
     """Return why a measure does not compare runs: they are over other documents, and it counts documents; else ""."""
-    pairs = list(disjoint(runs)) if measure.name in _POOLED and not measure.by_evidence else []
+    if not _counts_documents(measure):
+        return ""
+    pairs = list(disjoint(runs))
     if not pairs:
         return ""
-    one, other, share = pairs[0]
+    first, second, share = pairs[0]
     more = f" (and {len(pairs) - 1} more pairs of runs)" if pairs[1:] else ""
     return (
-        f"{one} and {other} share {share:.0%} of their documents{more}, so {measure} cannot compare them:"
+        f"{first} and {second} share {share:.0%} of their documents{more}, so {measure} cannot compare them:"
         f" documents of one count against the other. {_OTHER_CUTS}"
     )
 
 
+def _counts_documents(measure: Measure) -> bool:
+    return measure.name in _POOLED and not measure.by_evidence
+
+
 def _apart(join: Join, measures: list[Measure]) -> Iterator[str]:
     """Yield which measures do not compare runs that share few documents."""
-    asked = [measure for measure in measures if measure.name in _POOLED and not measure.by_evidence]
-    if asked and (why := incomparable(join.runs, asked[0])):
-        names = f" The same holds for {', '.join(map(str, asked[1:]))}." if asked[1:] else ""
-        yield why + names
+    counting = [measure for measure in measures if _counts_documents(measure)]
+    if not counting:
+        return
+    why = incomparable(join.runs, counting[0])
+    if why and counting[1:]:
+        why += f" The same holds for {', '.join(map(str, counting[1:]))}."
+    if why:
+        yield why
 
 
 def _spanless(join: Join, measures: list[Measure], docs: Docs | None) -> Iterator[str]:
     """Yield which labelings do not say where relevant documents stand, of each of which evidence is counted once."""
-    asked = next((measure for measure in measures if measure.by_evidence), None)
-    if asked is None:
+    of_evidence = [measure for measure in measures if measure.by_evidence]
+    if not of_evidence:
         return
-    lacking = {}
+    remarks, relevant, spanned = [], 0, 0
     for labeling, (rows, pair), label in zip(join.labelings, join.labelled, join.label, strict=True):
-        relevant = rows[label[pair] > 0]
-        known = len(np.unique(spans_of(labeling, relevant, docs).row))
-        lacking[labeling.name] = len(relevant) - known, len(relevant)
-    if all(without == of for without, of in lacking.values()) and any(of for _, of in lacking.values()):
+        found = rows[label[pair] > 0]
+        known = len(np.unique(spans_of(labeling, found, docs).row))
+        relevant += len(found)
+        spanned += known
+        if known < len(found):
+            remarks.append(
+                f"{labeling.name}: {len(found) - known:,} of {len(found):,} relevant documents have no span; each"
+                " counts as evidence of its own"
+            )
+    if relevant and not spanned:
         raise UsageError(
-            f"{asked} needs the positions of documents on their pages: give docs with page_id, start and end"
+            f"{of_evidence[0]} needs the positions of documents on their pages: give docs with page_id, start and end"
             " (judgekit chunks finds them)"
         )
-    for name, (without, of) in lacking.items():
-        if without:
-            yield f"{name}: {without:,} of {of:,} relevant documents have no span; each counts as evidence of its own"
+    yield from remarks
 
 
 def foreign(evaluation: Evaluation) -> list[str]:
     """Return the labelings that list no document of any run, so that each 0 would say nothing of the runs."""
     join = evaluation._join
-    listed = zip(join.labelings, join.known, join.listed, strict=True)
-    return [one.name for one, known, queries in listed if queries.any() and not known[join.hit_pair].any()]
+    names = []
+    for labeling, known, listed in zip(join.labelings, join.known, join.listed, strict=True):
+        if listed.any() and not known[join.hit_pair].any():
+            names.append(labeling.name)
+    return names
 
 
-def _unrelated(join: Join) -> list[str]:
-    """Return which runs have nothing to do with a labeling: another collection's, or ids written otherwise."""
-    out = []
-    count, queries = join.shape[1:]
+def _unrelated(join: Join) -> Iterator[str]:
+    """Yield which runs have nothing to do with a labeling: another collection's, or ids written otherwise."""
+    _, runs, queries = join.shape
     for known, listed, labeling in zip(join.known, join.listed, join.labelings, strict=True):
         if not listed.any():
             continue
-        judged = np.bincount(join.hit_list[known[join.hit_pair]] // queries, minlength=count)
+        judged = np.bincount(join.hit_list[known[join.hit_pair]] // queries, minlength=runs)
         shared = np.count_nonzero(join.retrieved[:, listed], axis=1)
-        for run, some, met in zip(join.runs, judged.tolist(), shared.tolist(), strict=True):
-            if not met:
-                out.append(f"{run.name} has none of the queries of {labeling.name}: are both from the same collection?")
-            elif not some:
-                out.append(
-                    f"{labeling.name} lists none of the documents of {run.name}: are both from the same collection?"
-                )
-    return out
+        for run, documents, common in zip(join.runs, judged.tolist(), shared.tolist(), strict=True):
+            if not common:
+                yield f"{run.name} has none of the queries of {labeling.name}: are both from the same collection?"
+            elif not documents:
+                yield f"{labeling.name} lists none of the documents of {run.name}: are both from the same collection?"
 
 
-def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds: bool) -> list[str]:
-    """Return what the user should know about scales that nobody declared."""
-    out = []
+def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds: bool) -> Iterator[str]:
+    """Yield what the user should know about scales that nobody declared."""
     for labeling in labelings:
         if labeling.declared:
             continue
         seen = f"the scale of {labeling.name} was not declared; {labeling.scale.high} is its largest label"
         for measure in measures:
             if measure.definition.takes_largest(measure):
-                out.append(f"{seen}, and {measure} takes it for the largest grade there is")
+                yield f"{seen}, and {measure} takes it for the largest grade there is"
         if bounds:
-            out.append(f"{seen}, and bounds take it for the largest that an unknown label may be")
-    return out
+            yield f"{seen}, and bounds take it for the largest that an unknown label may be"

@@ -9,6 +9,7 @@ they are.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -28,15 +29,18 @@ from judgekit.spec import Spec
 
 _FIRST: Final = ("RR", "Success")
 """Measures that look no further than the first relevant document, which is a first showing."""
-_READ: Final = ("unit", "overlap", "ties")
-_REPLACED: Final = (*_READ, "rel", "dcg", "gains")
+_READ: Final = ("unit", "ties")
+_REPLACED: Final = (*_READ, "rel", "dcg")
+_SHARED: Final = 0.5
+"""Two documents share evidence if their spans have so much of the shorter one in common."""
 
 
 def suited(measures: Iterable[Measure], runs: Sequence[Run], docs: Docs) -> list[Measure]:
     """Return the measures; where runs are over different cuts of the same pages, those of evidence."""
-    found = list(measures)
-    apart = any(of_evidence(measure) != measure for measure in found) and cut_differently(runs, docs)
-    return [of_evidence(measure) if apart else measure for measure in found]
+    given = list(measures)
+    counting_once = [of_evidence(measure) for measure in given]
+    # To compare the cuts reads every document's span.
+    return counting_once if counting_once != given and cut_differently(runs, docs) else given
 
 
 def of_evidence(measure: Measure) -> Measure:
@@ -49,25 +53,29 @@ def of_evidence(measure: Measure) -> Measure:
 def by_evidence(hits: LabelledHits, measure: Measure, docs: Docs | None) -> tuple[LabelledHits, Measure]:
     """Return the hits, each label replaced by what its document adds, and the measure of documents to take of them."""
     first = measure.name in _FIRST
-    params = tuple((k, v) for k, v in measure.spec.params if k not in (_READ if first else _REPLACED))
+    done = _READ if first else _REPLACED
+    params = tuple((key, value) for key, value in measure.spec.params if key not in done)
     plain = Measure(Spec(measure.name, params, measure.spec.cutoff))
     if first:
         return hits, plain
     by_gain = measure.definition.needs == "gain" or (measure.name == "RBP" and measure.rel is None)
-    key = "evidence", by_gain, *(measure.option(k) for k in ("overlap", "rel", "dcg", "gains"))
+    key = "evidence", by_gain, measure.rel, measure.option("dcg")
     return hits.once(key, lambda: _added(hits, measure, docs, by_gain)), plain
 
 
 def _added(hits: LabelledHits, measure: Measure, docs: Docs | None, by_gain: bool) -> LabelledHits:
+    """Return the hits of what each document adds; ``by_gain`` says whether labels count as amounts."""
     join, table, scales = hits.join, hits.table, list(hits.scales)
-    if by_gain:
-        table = gains_of(measure, table) if measure.definition.needs == "gain" else table
-    else:
-        least = hits.threshold(measure.rel)
-        asked = ~np.isnan(least)[:, None]
-        table = np.where(asked, np.where(table >= least[:, None], 1, np.minimum(table, 0)), table)
-        scales = [Scale("binary") if known else scale for known, scale in zip(asked[:, 0], scales, strict=True)]
-    unit = _units(hits, table > 0, float(measure.option("overlap") or 0), docs)
+    if measure.definition.needs == "gain":
+        table = gains_of(measure, table)
+    if not by_gain:
+        table = table.copy()
+        for row, least in enumerate(hits.threshold(measure.rel).tolist()):
+            # Without a threshold labels stay as they are: P is their mean.
+            if not math.isnan(least):
+                table[row] = np.where(table[row] >= least, 1, np.minimum(table[row], 0))
+                scales[row] = Scale("binary")
+    unit = _units(hits, table > 0, docs)
     # Every hit is a pair of its own: what a document adds depends on what its list showed before.
     apart = copy.copy(join)
     apart.hit_pair, apart.pair_query = np.arange(len(join.hit_pair)), join.hit_list % join.shape[2]
@@ -82,25 +90,30 @@ def _added(hits: LabelledHits, measure: Measure, docs: Docs | None, by_gain: boo
     return added.against(LabelledHits(join, best, scales=scales))
 
 
-def _units(hits: LabelledHits, relevant: Bools, overlap: float, docs: Docs | None) -> Ints:
+def _units(hits: LabelledHits, relevant: Bools, docs: Docs | None) -> Ints:
     """Return per labeling and pair a pair of its unit, the same for all of them, shape (L, P)."""
     join = hits.join
     unit = np.tile(np.arange(relevant.shape[1]), (len(relevant), 1))
-    for labeling, (rows, pair), chosen, units in zip(join.labelings, join.labelled, relevant, unit, strict=True):
-        at = np.flatnonzero(chosen[pair])
+    for number, labeling in enumerate(join.labelings):
+        rows, pair = join.labelled[number]
+        at = np.flatnonzero(relevant[number, pair])
         rows, pair = rows[at], pair[at]
-        units[pair] = pair[sharing(spans_of(labeling, rows, docs), join.pair_query[pair], overlap)]
+        shared = sharing(spans_of(labeling, rows, docs), join.pair_query[pair], _SHARED)
+        unit[number, pair] = pair[shared]
     return unit
 
 
 def _more(lists: Ints, units: Ints, values: Floats) -> Floats:
     """Return what each value exceeds the largest one of its list and unit that stands before it, at least 0."""
     order = np.lexsort((units, lists))
-    starts = np.flatnonzero((np.diff(lists[order], prepend=-1) != 0) | (np.diff(units[order], prepend=-1) != 0))
-    block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    new_list = np.diff(lists[order], prepend=-1) != 0
+    new_unit = np.diff(units[order], prepend=-1) != 0
+    starts = np.flatnonzero(new_list | new_unit)
+    block = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     levels, level = np.unique(np.append(0, values), return_inverse=True)
     # Levels of a later block are larger than all of an earlier one, so that one running maximum serves all blocks.
-    before = np.maximum.accumulate(block * len(levels) + level[1:][order]) - block * len(levels)
+    base = block * len(levels)
+    before = np.maximum.accumulate(base + level[1:][order]) - base
     before[1:] = before[:-1]
     before[starts] = 0
     more = np.empty(len(values))
@@ -112,4 +125,5 @@ def _keep_best(gains: Floats, units: Ints) -> None:
     """Leave of each unit its largest gain, at one of its pairs; the others become 0."""
     found = np.flatnonzero(gains > 0)
     order = found[np.lexsort((-gains[found], units[found]))]
-    gains[order[np.diff(units[order], prepend=-1) == 0]] = 0
+    again = np.diff(units[order], prepend=-1) == 0
+    gains[order[again]] = 0

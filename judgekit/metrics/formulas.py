@@ -7,7 +7,6 @@ trec_eval has them, so that values agree with it to the last bit.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -22,7 +21,6 @@ from judgekit.metrics.join import Floats, Ints, spans
 from judgekit.metrics.measures import Definition, Measure, Param, is_number
 from judgekit.spec import Value
 
-_MAPPING: Final = re.compile(r"\{?-?[\d.]+:-?[\d.]+(?:,-?[\d.]+:-?[\d.]+)*\}?")
 _REL: Final = Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
 _JUDGED_ONLY: Final = Param("leave documents without a label out of the lists first", False, (False, True))
 _TIES: Final = {
@@ -34,21 +32,10 @@ _TIES: Final = {
 _UNIT: Final = {
     **_TIES,
     "unit": Param("count documents, or evidence (once, even if several documents hold it)", "doc", ("doc", "evidence")),
-    "overlap": Param(
-        "share of the shorter span that two documents with the same evidence have in common",
-        0.5,
-        valid=lambda value: is_number(value) and 0 < float(value) <= 1,
-        expected="a number above 0, at most 1",
-    ),
 }
 _BINARY: Final = {"rel": _REL, "judged_only": _JUDGED_ONLY}
 _GAINS: Final = {
     "dcg": Param("gain of a label: itself (log2), or 2^label - 1 (exp-log2)", "log2", ("log2", "exp-log2")),
-    "gains": Param(
-        "gains of labels; others keep theirs",
-        valid=lambda value: isinstance(value, str) and _MAPPING.fullmatch(value) is not None,
-        expected="{label:gain,...}",
-    ),
     "judged_only": _JUDGED_ONLY,
     **_UNIT,
 }
@@ -60,6 +47,7 @@ def _is_positive(value: Value) -> bool:
 
 def _ratio(part: npt.NDArray[np.number], whole: npt.NDArray[np.number]) -> Floats:
     """Divide; 0 where there is nothing to count."""
+    # trec_eval gives a query without any relevant document 0, and does not leave it out of the mean.
     with np.errstate(divide="ignore"):
         return np.asarray(part / np.where(part == 0, 1, whole), np.float64)
 
@@ -78,6 +66,7 @@ def _found(hits: LabelledHits, measure: Measure) -> Floats:
 
 def _depth(hits: LabelledHits, measure: Measure) -> Ints:
     """Return what precision divides by: the cutoff, or the number of documents that were looked at."""
+    # A list of three documents has three of ten places filled: trec_eval divides by ten.
     short = measure.cutoff is None or measure.option("by") == "retrieved"
     return np.maximum(hits.looked_at(measure.cutoff), 1) if short else np.array(measure.cutoff)
 
@@ -128,7 +117,6 @@ def recall(hits: LabelledHits, measure: Measure) -> Floats:
     source="van Rijsbergen 1979",
     rewards="a balance of few wrong documents and few missed ones",
     params={**_BINARY, **_TIES},
-    aliases=("F", "F_1", "F1_score"),
 )
 def f1(hits: LabelledHits, measure: Measure) -> Floats:
     return 2 * _found(hits, measure) / (_depth(hits, measure) + hits.judged.total(measure.rel))
@@ -153,9 +141,10 @@ def _first(hits: LabelledHits, measure: Measure) -> Hits:
     needs="label",
     on="the largest label of the top k",
     params={**_BINARY, **_UNIT},
-    aliases=("Hit", "Hits", "HitRate", "Hit_Rate", "HitRatio", "Hit_Ratio", "HR"),
+    aliases=("HitRate", "HitRatio"),
 )
 def success(hits: LabelledHits, measure: Measure) -> Floats:
+    # On shares of a yes the largest label, as in the eRAG paper.
     out = np.zeros(hits.cells)
     out[_first(hits, measure).top(measure.cutoff).cell] = 1
     return _by_scale(hits, measure, out.reshape(hits.shape), lambda: _largest_label(hits, measure.cutoff))
@@ -183,7 +172,7 @@ def _largest_label(hits: LabelledHits, cutoff: int | None) -> Floats:
         **_UNIT,
         "best": Param("only documents with the largest label of their query count", False, (False, True)),
     },
-    aliases=("MRR", "recip_rank", "reciprocal_rank"),
+    aliases=("MRR",),
     unbounded=lambda measure: bool(measure.option("best")),
 )
 def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
@@ -202,7 +191,7 @@ def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
         **_UNIT,
         "by": Param("divide by all relevant, or by the relevant in the top k (hits)", "relevant", ("relevant", "hits")),
     },
-    aliases=("MAP", "average_precision"),
+    aliases=("MAP",),
     unbounded=lambda measure: measure.option("by") == "hits",
 )
 def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
@@ -217,21 +206,13 @@ def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
 
 def gains_of(measure: Measure, labels: Floats) -> Floats:
     """Return the gains that a measure makes of labels."""
-    if measure.option("gains") is not None:
-        cells = (cell.split(":") for cell in str(measure.option("gains")).strip("{}").split(","))
-        mapping = {float(label): float(gain) for label, gain in cells}
-        known = np.array(sorted(mapping))
-        at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-        labels = np.where(known[at] == labels, np.array([mapping[k] for k in known.tolist()])[at], labels)
     return np.exp2(labels) - 1 if measure.option("dcg") == "exp-log2" else labels
 
 
 def _gained(hits: LabelledHits, measure: Measure) -> Hits:
     """Return the hits with a positive gain, their labels replaced by the gains."""
-    mapped = measure.option("gains") is not None
-    found = hits.labelled() if mapped else hits.positive()
-    found = replace(found, label=gains_of(measure, found.label))
-    return found.where(found.label > 0) if mapped else found
+    found = hits.positive()
+    return replace(found, label=gains_of(measure, found.label))
 
 
 @cache
@@ -261,8 +242,7 @@ def dcg(hits: LabelledHits, measure: Measure) -> Floats:
         found = _gained(hits, measure)
         return _discounted(Weights(found.cell, found.rank, found.label))
 
-    key = "dcg", measure.option("dcg"), measure.option("gains")
-    return hits.once(key, weights).sum(measure.cutoff, hits.shape)
+    return hits.once(("dcg", measure.option("dcg")), weights).sum(measure.cutoff, hits.shape)
 
 
 def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
@@ -272,15 +252,10 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
         return _discounted(best_first(found.cell, found.label)).sum(None, hits.shape)
 
     def best() -> Weights:
-        mapped = measure.option("gains") is not None
-        group, label = hits.groups(~np.isnan(hits.table) if mapped else hits.table > 0)
-        gain = gains_of(measure, label)
-        if mapped:
-            group, gain = group[gain > 0], gain[gain > 0]
-        return _discounted(best_first(group, gain))
+        group, label = hits.groups(hits.table > 0)
+        return _discounted(best_first(group, gains_of(measure, label)))
 
-    key = "ideal", measure.option("dcg"), measure.option("gains")
-    return hits.once(key, best).sum(measure.cutoff, hits.group_shape)
+    return hits.once(("ideal", measure.option("dcg")), best).sum(measure.cutoff, hits.group_shape)
 
 
 @Definition(
@@ -296,9 +271,9 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
             "best order of all labelled documents, or of the retrieved top k", "judged", ("judged", "retrieved")
         ),
     },
-    aliases=("NDCG",),
 )
 def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
+    # For bounds the ideal has other labels than the lists.
     return _ratio(dcg.compute(hits, measure), _ideal(hits.judged, measure))
 
 
@@ -311,7 +286,6 @@ def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
     cutoff=False,
     on="; undefined without both kinds among the retrieved",
     params=_BINARY,
-    aliases=("ROC_AUC", "AUROC", "AUCROC"),
     unbounded=lambda _: True,
 )
 def auc(hits: LabelledHits, measure: Measure) -> Floats:
@@ -339,10 +313,10 @@ def auc(hits: LabelledHits, measure: Measure) -> Floats:
     cutoff=False,
     on="; undefined where nothing relevant was retrieved",
     params={**_BINARY, **_TIES},
-    aliases=("MR", "Mean_Rank"),
     lower_is_better=True,
 )
 def mean_rank(hits: LabelledHits, measure: Measure) -> Floats:
+    # Not 0: without a relevant document there is no rank, and 0 would be the best of all.
     found = _first(hits, measure)
     out = np.full(hits.cells, np.nan)
     out[found.cell] = found.rank
@@ -379,6 +353,7 @@ def _err_undefined(measure: Measure, scale: Scale) -> str:
 )
 def err(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.positive().top(measure.cutoff)
+    # A share of a yes is a probability as it is, a grade becomes one.
     given = measure.option("prob")
     by_label = np.array([given == "label" or (not given and x.kind == "unit") for x in hits.scales])[found.owner]
     most = np.array([measure.option("max") or scale.high for scale in hits.scales], np.float64)[found.owner]
@@ -401,7 +376,6 @@ def err(hits: LabelledHits, measure: Measure) -> Floats:
     rewards="a top of the list that is as long as it should be, and right",
     cutoff=False,
     params={**_BINARY, **_TIES},
-    aliases=("R_prec", "R_precision"),
     unbounded=lambda _: True,
 )
 def r_precision(hits: LabelledHits, measure: Measure) -> Floats:
@@ -486,8 +460,6 @@ def judged(hits: LabelledHits, measure: Measure) -> Floats:
         **_BINARY,
         "relative": Param("divide by the most that so many documents can hold", False, (False, True)),
     },
-    aliases=("set_P",),
-    presets={"SetRelP": {"relative": True}, "set_relative_P": {"relative": True}},
 )
 def set_precision(hits: LabelledHits, measure: Measure) -> Floats:
     retrieved, total = np.maximum(hits.retrieved, 1), hits.judged.total(measure.rel)
@@ -502,7 +474,6 @@ Definition(
     rewards="lists that hold all there is, whatever their order and length",
     cutoff=False,
     params={"rel": _REL},
-    aliases=("set_recall",),
 )(recall.compute)
 
 
@@ -514,9 +485,9 @@ Definition(
     rewards="lists that hold what is relevant and little else",
     cutoff=False,
     params={**_BINARY, "beta": Param("weight b of recall", 1.0, valid=_is_positive, expected="a number above 0")},
-    aliases=("set_F",),
 )
 def set_f(hits: LabelledHits, measure: Measure) -> Floats:
+    # As in trec_eval, the weight itself: van Rijsbergen has its square.
     beta = float(measure.option("beta") or 0)
     p, r = set_precision.compute(hits, measure), recall.compute(hits, measure)
     return _ratio((beta + 1) * p * r, r + beta * p)
@@ -531,7 +502,6 @@ def set_f(hits: LabelledHits, measure: Measure) -> Floats:
     high=None,
     cutoff=False,
     params={"rel": _REL},
-    aliases=("num_rel",),
 )
 def number_relevant(hits: LabelledHits, measure: Measure) -> Floats:
     return np.broadcast_to(hits.total(measure.rel), hits.shape).astype(np.float64)
@@ -546,7 +516,6 @@ def number_relevant(hits: LabelledHits, measure: Measure) -> Floats:
     high=None,
     cutoff=False,
     params={"rel": _REL},
-    aliases=("num_rel_ret",),
 )
 def number_relevant_retrieved(hits: LabelledHits, measure: Measure) -> Floats:
     return _found(hits, measure)
@@ -562,7 +531,6 @@ def number_relevant_retrieved(hits: LabelledHits, measure: Measure) -> Floats:
     high=None,
     cutoff=False,
     params={"rel": _REL},
-    aliases=("num_ret",),
 )
 def number_retrieved(hits: LabelledHits, measure: Measure) -> Floats:
     if measure.rel is not None:

@@ -72,7 +72,9 @@ class Weights(NamedTuple):
         if cutoff is not None:
             inside = np.flatnonzero(self.rank <= cutoff)
             group, weight = group[inside], weight[inside]
-        return np.asarray(np.bincount(group, weight, math.prod(shape)).reshape(shape), np.float64)
+        # bincount adds one number after another, as trec_eval does: sum would differ in the last bit.
+        sums = np.bincount(group, weight, math.prod(shape))
+        return np.asarray(sums.reshape(shape), np.float64)
 
 
 class LabelledHits:
@@ -100,31 +102,34 @@ class LabelledHits:
         self.join, self.shape = join, join.shape
         self.asked: Bools = np.broadcast_to(True, self.shape)
         self._judged: LabelledHits | None = None
-        self.scales = [labeling.scale for labeling in join.labelings] if scales is None else list(scales)
+        self.scales = list(scales or (labeling.scale for labeling in join.labelings))
         self.table: Floats = join.label if table is None else table
         self.retrieved: Ints = join.retrieved[None, :, :]
         self._rank: Ints = join.hit_rank[None, :]
         self._stays: Bools | None = None
         self._memory: dict[Hashable, Any] = {}
         self.drop: Drop = drop
-        if drop == "nothing":
-            return
+        # Where documents leave the lists the others move up, by the number of those that left or stayed above them.
         if drop == "unlabelled":
             # A negative grade says that a document was not judged; trec_eval treats it so, and a gain may be negative.
-            least = np.array([-np.inf if x.kind == "signed" else 0 for x in self.scales])
-            self._stays = moved = np.take(self.table >= least[:, None], join.hit_pair, axis=1)
-        else:
-            moved = np.take(join.lost, join.hit_pair, axis=1)
-        # Where documents leave the lists the others move up, by the number of those that left or stayed above them.
-        self._moved = np.cumsum(np.pad(moved, ((0, 0), (1, 0))), axis=1)
-        above: Ints = self._moved[:, :-1] - self._moved[:, join.lists[0]]
-        number = self.count(self._cells(moved)[0])
-        unlabelled = drop == "unlabelled"
-        self._rank = np.asarray(above + 1 if unlabelled else join.hit_rank - above)
-        self.retrieved = number if unlabelled else join.retrieved - number
+            least = np.array([-np.inf if scale.kind == "signed" else 0 for scale in self.scales])
+            stays = np.take(self.table >= least[:, None], join.hit_pair, axis=1)
+            self._stays = stays
+            self._rank = self._counted_above(stays) + 1
+            self.retrieved = self.count(self._cells(stays)[0])
+        if drop == "missing":
+            leaves = np.take(join.lost, join.hit_pair, axis=1)
+            self._rank = join.hit_rank - self._counted_above(leaves)
+            self.retrieved = join.retrieved - self.count(self._cells(leaves)[0])
+
+    def _counted_above(self, chosen: Bools) -> Ints:
+        """Return per labeling and hit how many of the chosen hits stand above it in its list, shape (L, H)."""
+        self._moved = np.cumsum(np.pad(chosen, ((0, 0), (1, 0))), axis=1)
+        return np.asarray(self._moved[:, :-1] - self._moved[:, self.join.lists[0]])
 
     def against(self, judged: LabelledHits) -> LabelledHits:
         """Return these hits with other labels for denominators and ideals."""
+        # A copy has the same memory: what was worked out of the hits serves both.
         other = copy.copy(self)
         other._judged = judged
         return other
@@ -136,12 +141,14 @@ class LabelledHits:
 
     def asking(self, cells: Bools) -> LabelledHits:
         """Return these hits for a formula that may do without the other cells."""
+        # A user's function may fail on a list whose score nobody wants.
         other = copy.copy(self)
         other.asked = np.broadcast_to(cells, self.shape)
         return other
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` returned when it was first called for ``key``."""
+        # The measures of a table have most in common: the relevant hits serve P, R, RR and AP at every cutoff.
         if key not in self._memory:
             self._memory[key] = make()
         made: T = self._memory[key]
@@ -167,7 +174,8 @@ class LabelledHits:
 
     def sum(self, cell: Ints, weight: Floats) -> Floats:
         """Return the sum of weights per cell, added in the order given, shape (L, R, Q)."""
-        return np.asarray(np.bincount(cell, weight, self.cells).reshape(self.shape), np.float64)
+        sums = np.bincount(cell, weight, self.cells)
+        return np.asarray(sums.reshape(self.shape), np.float64)
 
     def looked_at(self, cutoff: int | None) -> Ints:
         """Return the number of documents within a cutoff, shape (1 or L, R, Q)."""
@@ -175,19 +183,22 @@ class LabelledHits:
 
     def within(self, found: Hits, cutoff: Ints | int | None) -> Floats:
         """Return how many of these hits stand within a cutoff, shape (L, R, Q)."""
-        cell = found.cell if cutoff is None else found.cell[np.flatnonzero(found.rank <= cutoff)]
+        cell = found.cell
+        if cutoff is not None:
+            cell = cell[np.flatnonzero(found.rank <= cutoff)]
         return self.count(cell).astype(np.float64)
 
     def ties(self, found: Hits) -> tuple[Ints, Ints]:
         """Return, per hit, the documents before its block of equal scores, and the documents in the block."""
         hit = found.flat % found.width
-        before, size, first, last = (each[hit] for each in self.join.blocks)
+        before, size, first, last = (column[hit] for column in self.join.blocks)
         if self.drop == "nothing":
             return before, size
         row = found.owner
         start = self.join.lists[0][hit]
-        above: Ints = self._moved[row, first] - self._moved[row, start]
-        inside: Ints = self._moved[row, last] - self._moved[row, first]
+        at_block = self._moved[row, first]
+        above = at_block - self._moved[row, start]
+        inside = self._moved[row, last] - at_block
         return (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)
 
     def tied(self, found: Hits) -> tuple[Ints, Ints]:
@@ -197,29 +208,36 @@ class LabelledHits:
     def _cells(self, chosen: Bools) -> tuple[Ints, Ints, Ints, Ints]:
         """Return cell, labeling, hit and flat index of the chosen ones, shape (L, H)."""
         owner, hit, flat = _where(chosen)
-        return owner * (self.shape[1] * self.shape[2]) + self.join.hit_list[hit], owner, hit, flat
+        _, runs, queries = self.shape
+        cell = owner * (runs * queries) + self.join.hit_list[hit]
+        return cell, owner, hit, flat
 
     def _select(self, chosen: Bools) -> Hits:
         """Return the hits, of those that stay in the lists, whose pair has a chosen label, shape (L, P)."""
         # Gathering what was chosen and then its labels moves an eighth of the bytes of gathering all labels.
-        there = np.take(chosen, self.join.hit_pair, axis=1)
+        hit_pair = self.join.hit_pair
+        there = np.take(chosen, hit_pair, axis=1)
         if self._stays is not None:
             there &= self._stays
         cell, owner, hit, flat = self._cells(there)
         rank = self._rank[0, hit] if len(self._rank) == 1 else self._rank[owner, hit]
-        label = self.table.ravel()[owner * self.table.shape[1] + self.join.hit_pair[hit]]
-        return Hits(cell, rank, label, flat, max(len(self.join.hit_pair), 1))
+        pair = owner * self.table.shape[1] + hit_pair[hit]
+        return Hits(cell, rank, self.table.ravel()[pair], flat, max(len(hit_pair), 1))
 
     def threshold(self, rel: float | None) -> Floats:
         """Return the least relevant label per labeling, shape (L,); NaN where nothing says which it is."""
         if rel is not None:
             return np.full(self.shape[0], float(rel))
-        declared = (scale.min_rel for scale in self.scales)
-        return np.array([np.nan if least is None else float(least) for least in declared])
+        # As float64, None is NaN.
+        return np.array([scale.min_rel for scale in self.scales], np.float64)
 
     def relevant(self, rel: float | None) -> Hits:
         """Return the relevant hits under a threshold (None: what the labelings declare)."""
-        return self.once(("relevant", rel), lambda: self._select(self.table >= self.threshold(rel)[:, None]))
+        return self.once(("relevant", rel), lambda: self._select(self._reaches(rel)))
+
+    def _reaches(self, rel: float | None) -> Bools:
+        """Return which labels are relevant, shape (L, P)."""
+        return np.asarray(self.table >= self.threshold(rel)[:, None])
 
     def positive(self) -> Hits:
         """Return the hits with a label above 0."""
@@ -231,30 +249,35 @@ class LabelledHits:
 
     def total(self, rel: float | None) -> Ints:
         """Return how many relevant documents there are per labeling and query, shape (L, 1, Q)."""
-        return self.once(("total", rel), lambda: self.per_group(self.table >= self.threshold(rel)[:, None]))
+        return self.once(("total", rel), lambda: self.per_group(self._reaches(rel)))
 
     def per_group(self, chosen: Bools) -> Ints:
         """Return how many of the chosen labels, shape (L, P), each group has, shape (L, 1, Q)."""
         group, _ = self.groups(chosen)
-        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
+        counts = np.bincount(group, minlength=math.prod(self.group_shape))
+        return counts.reshape(self.group_shape)
 
     @cached_property
     def largest(self) -> Floats:
         """The largest label per labeling and query, -inf where there is none, shape (L, 1, Q)."""
         out = np.full(math.prod(self.group_shape), -np.inf)
-        np.maximum.at(out, *self.groups(~np.isnan(self.table)))
+        group, label = self.groups(~np.isnan(self.table))
+        np.maximum.at(out, group, label)
         return out.reshape(self.group_shape)
 
     def no_relevant(self, rel: float | None) -> Bools:
         """Return which groups have no relevant document, or none above 0 where the scale does not say, (L, 1, Q)."""
         undecided = np.isnan(self.threshold(rel))
         none = self.total(rel) == 0
-        return np.where(undecided[:, None, None], ~(self.largest > 0), none) if undecided.any() else none
+        if undecided.any():
+            none = np.where(undecided[:, None, None], ~(self.largest > 0), none)
+        return none
 
     def groups(self, chosen: Bools) -> tuple[Ints, Floats]:
         """Return group and label of the chosen labels, shape (L, P)."""
         owner, pair, flat = _where(chosen)
-        return owner * self.shape[2] + self.join.pair_query[pair], self.table.ravel()[flat]
+        group = owner * self.shape[2] + self.join.pair_query[pair]
+        return group, self.table.ravel()[flat]
 
 
 def _where(chosen: Bools) -> tuple[Ints, Ints, Ints]:
@@ -270,7 +293,8 @@ def best_first(group: Ints, gain: Floats) -> Weights:
     levels = levels[np.diff(levels, prepend=-np.inf) > 0]
     count = max(len(levels), 1)
     # One sort of integers that hold group and gain, which is several times faster than sorting by two keys.
-    keys = np.sort(group * count + (count - 1 - np.searchsorted(levels, gain)))
+    from_top = count - 1 - np.searchsorted(levels, gain)
+    keys = np.sort(group * count + from_top)
     group, down = np.divmod(keys, count)
     return Weights(group, places(group), levels[count - 1 - down])
 
@@ -278,4 +302,5 @@ def best_first(group: Ints, gain: Floats) -> Weights:
 def places(groups: Ints) -> Ints:
     """Return each row's place within its group, from 1; rows of a group stand together."""
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    return np.arange(1, len(groups) + 1) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
+    lengths = np.diff(starts, append=len(groups))
+    return np.arange(1, len(groups) + 1) - np.repeat(starts, lengths)

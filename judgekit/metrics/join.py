@@ -60,6 +60,8 @@ class Join:
         unjudged_unknown: bool = False,
     ) -> None:
         """Join runs and labelings."""
+        # Documents are matched by 64-bit keys of query and document, since to compare ids is what takes the time; where
+        # keys meet the ids are compared, too (`_verify`).
         self.runs, self.labelings, self.query_ids = runs, labelings, query_ids
         self.shape = len(labelings), len(runs), len(query_ids)
         place = {q: i for i, q in enumerate(query_ids)}
@@ -71,12 +73,14 @@ class Join:
         for labeling in labelings:
             query = _places(labeling.row_queries, place)[labeling.row_codes]
             rows = np.flatnonzero(query >= 0)
-            pair = self._pairs(labeling.row_keys[rows], query[rows], take(labeling.row_docs, rows))
+            docs = take(labeling.row_docs, rows)
+            pair = self._pairs(labeling.row_keys[rows], query[rows], docs)
             self.labelled.append((rows, pair))
+        # Documents that no labeling lists can be bounded only as pairs of their own.
         if unjudged_unknown:
             for lists in self._runs:
-                at, rank = lists.locate(np.arange(len(lists.keys)))
-                self._pairs(lists.keys, lists.query[at], lists.run.docs_at(lists.starts[at] + rank - 1))
+                at, _, rows = lists.locate(np.arange(len(lists.keys)))
+                self._pairs(lists.keys, lists.query[at], lists.run.docs_at(rows))
         self._fill_labels()
         self._join_runs()
         self.unknown_labels: Bools = self.lost & missing_unknown
@@ -90,7 +94,8 @@ class Join:
         self.listed, self.missing, self.excused = np.zeros((3, count, queries), np.bool_)
         self.label = np.full((count, len(self._pair_keys)), np.nan)
         self.known, self.lost = np.zeros((2, *self.label.shape), np.bool_)
-        for number, (labeling, (rows, pair)) in enumerate(zip(self.labelings, self.labelled, strict=True)):
+        for number, labeling in enumerate(self.labelings):
+            rows, pair = self.labelled[number]
             columns, status = _compact(pair), labeling.row_status[rows]
             self.label[number, columns] = labeling.row_relevance[_compact(rows)]
             self.known[number, columns] = True
@@ -98,12 +103,15 @@ class Join:
             lost = pair[(status != _OK) & (status != _EXCUSED)]
             self.lost[number, lost] = True
             self.missing[number, self.pair_query[lost]] = True
-            self.excused[number, self.pair_query[pair[status == _EXCUSED]]] = True
+            excused = pair[status == _EXCUSED]
+            self.excused[number, self.pair_query[excused]] = True
 
     def _pairs(self, keys: Keys, query: Ints, docs: pa.StringArray) -> Ints:
         """Return the pair of each row of a table; what is not among the known ones becomes a further pair."""
         pair = find(keys, self._pair_keys).astype(np.int64)
-        old, fresh = np.flatnonzero(pair >= 0), np.flatnonzero(pair < 0)
+        # Within one labeling a pair stands once, so that all new ones differ.
+        old = np.flatnonzero(pair >= 0)
+        fresh = np.flatnonzero(pair < 0)
         self._verify(pair[old], query[old], take(docs, old))
         pair[fresh] = len(self._pair_keys) + np.arange(len(fresh))
         self._pair_docs = pa.concat_arrays([self._pair_docs, take(docs, fresh)])
@@ -114,29 +122,34 @@ class Join:
     def _verify(self, pair: Ints, query: Ints, docs: pa.StringArray) -> None:
         """Compare the ids of rows that were matched by their keys, so that no chance match goes unseen."""
         others = take(self._pair_docs, pair)
-        wrong = (self.pair_query[pair] != query) | ~equal(docs, others)
+        wrong = self.pair_query[pair] != query
+        wrong |= ~equal(docs, others)
         if wrong.any():
             row = int(np.argmax(wrong))
-            ids = docs[row].as_py(), others[row].as_py()
-            raise DataError(f"the docs {ids[0]!r} and {ids[1]!r} have the same 64-bit hash; rename one of them")
+            given, known = docs[row].as_py(), others[row].as_py()
+            raise DataError(f"the docs {given!r} and {known!r} have the same 64-bit hash; rename one of them")
 
     def _join_runs(self) -> None:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
-        columns: list[tuple[Ints, Ints, Ints]] = []
+        hit_list, hit_rank, hit_pair = [], [], []
         self._hit_rows: list[Ints] = []
         for number, lists in enumerate(self._runs):
             self.retrieved[number, lists.query] = lists.retrieved
             found = find(lists.keys, self._pair_keys)
             hits = np.flatnonzero(found >= 0)
             pair = found[hits].astype(np.int64)
-            at, rank = lists.locate(hits)
-            rows = lists.starts[at] + rank - 1
-            self._verify(pair, lists.query[at], lists.run.docs_at(rows))
-            columns.append((number * queries + lists.query[at], rank, pair))
+            at, rank, rows = lists.locate(hits)
+            query = lists.query[at]
+            self._verify(pair, query, lists.run.docs_at(rows))
+            hit_list.append(number * queries + query)
+            hit_rank.append(rank)
+            hit_pair.append(pair)
             self._hit_rows.append(rows)
-        self.hit_list, self.hit_rank, self.hit_pair = map(np.concatenate, zip(*columns, strict=True))
+        self.hit_list = np.concatenate(hit_list)
+        self.hit_rank = np.concatenate(hit_rank)
+        self.hit_pair = np.concatenate(hit_pair)
 
     @cached_property
     def lists(self) -> tuple[Ints, Ints]:
@@ -147,20 +160,25 @@ class Join:
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Per hit its block of equal scores: documents before it, and in it, its first hit, the one behind the last."""
         found = [_blocks(run, rows) for run, rows in zip(self.runs, self._hit_rows, strict=True)]
-        before, size = (np.concatenate(column) for column in zip(*found, strict=True))
+        before = np.concatenate([ahead for ahead, _ in found])
+        size = np.concatenate([inside for _, inside in found])
         return before, size, *block_spans(self.hit_list, before)
 
     @cached_property
     def ties(self) -> tuple[Ints, Ints, Ints]:
         """Per two documents with equal scores that follow each other: run, query, and rank of the upper one."""
-        found = [rows.ties() for rows in self._runs]
-        number = np.repeat(np.arange(len(found)), [len(query) for query, _ in found])
-        query, rank = (np.concatenate(column) for column in zip(*found, strict=True))
-        return number, query, rank
+        number, query, rank = [], [], []
+        for place, lists in enumerate(self._runs):
+            of_query, upper = lists.ties()
+            number.append(np.full(len(upper), place))
+            query.append(of_query)
+            rank.append(upper)
+        return np.concatenate(number), np.concatenate(query), np.concatenate(rank)
 
 
 def _new_block(run: Run) -> Bools:
     """Return for each row of a run whether its score differs from the one before it in the same list."""
+    # Under the rule of 32-bit scores two are equal that differ as doubles.
     scores = compared(run.ranked_scores, run.ties)
     new = np.ones(len(run), np.bool_)
     np.not_equal(scores[1:], scores[:-1], out=new[1:])
@@ -170,30 +188,39 @@ def _new_block(run: Run) -> Bools:
 
 def spans(group: Ints) -> tuple[Ints, Ints]:
     """Return, per row, the first row of its group and the one behind the last; rows of a group stand together."""
+    # No group has the number -1, so that the first row and the end are edges.
     edges = np.flatnonzero(np.diff(group, prepend=-1, append=-1))
     lengths = np.diff(edges)
-    return np.repeat(edges[:-1], lengths), np.repeat(edges[1:], lengths)
+    first, end = edges[:-1], edges[1:]
+    return np.repeat(first, lengths), np.repeat(end, lengths)
 
 
 def block_spans(group: Ints, before: Ints) -> tuple[Ints, Ints]:
     """Return, per row, the first row of its block and the one behind the last, by the documents before the block."""
     # Lists are shorter than the largest rank, so that group and block together number the blocks.
-    return spans(group * (int(before.max(initial=0)) + 1) + before)
+    most = int(before.max(initial=0)) + 1
+    return spans(group * most + before)
 
 
 def _blocks(run: Run, rows: Ints) -> tuple[Ints, Ints]:
+    """Return, of some rows of a run, the documents before their block of equal scores, and in it."""
     new = _new_block(run)
     firsts = np.flatnonzero(new)
-    block = (np.cumsum(new) - 1)[rows]
+    sizes = np.diff(firsts, append=len(run))
     starts = np.sort(run.starts[run.counts > 0])
-    before = firsts - starts[np.searchsorted(starts, firsts, side="right") - 1]
-    return before[block], np.diff(np.append(firsts, len(run)))[block]
+    own = np.searchsorted(starts, firsts, side="right") - 1
+    before = firsts - starts[own]
+    block = (np.cumsum(new) - 1)[rows]
+    return before[block], sizes[block]
 
 
 def _compact(rows: Ints) -> Ints | slice:
     """Return rows that follow each other as a slice, which is read and written many times as fast."""
-    if len(rows) and int(rows[-1] - rows[0]) + 1 == len(rows) and (np.diff(rows) == 1).all():
-        return slice(int(rows[0]), int(rows[-1]) + 1)
+    if not len(rows):
+        return rows
+    first, end = int(rows[0]), int(rows[-1]) + 1
+    if end - first == len(rows) and (np.diff(rows) == 1).all():
+        return slice(first, end)
     return rows
 
 
@@ -215,18 +242,24 @@ class _Rows:
     def __init__(self, run: Run, place: dict[str, int], depth: int | None) -> None:
         at = _places(run.query_ids, place)
         known = np.flatnonzero((at >= 0) & (run.counts > 0))
+        # In the order of rows: keys are then found, and ids read, in one sweep.
         known = known[np.argsort(run.starts[known])]
         self.run = run
         self.query, self.starts, self.retrieved = at[known], run.starts[known], run.counts[known]
-        self._counts = self.retrieved if depth is None else np.minimum(self.retrieved, depth)
-        self._offsets = np.concatenate([[0], np.cumsum(self._counts)])
-        within = np.arange(self._offsets[-1]) - np.repeat(self._offsets[:-1], self._counts)
-        self.keys = run.ranked_keys[np.repeat(self.starts, self._counts) + within]
+        counts = self.retrieved
+        if depth is not None:
+            counts = np.minimum(counts, depth)
+        self._offsets = np.concatenate([[0], np.cumsum(counts)])
+        within = np.arange(self._offsets[-1]) - np.repeat(self._offsets[:-1], counts)
+        rows = np.repeat(self.starts, counts) + within
+        self.keys = run.ranked_keys[rows]
 
-    def locate(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return list and 1-based rank of rows of `keys` (ascending)."""
-        per_list = np.diff(np.searchsorted(rows, self._offsets))
-        return np.repeat(np.arange(len(per_list)), per_list), rows - np.repeat(self._offsets[:-1], per_list) + 1
+    def locate(self, places: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return list, 1-based rank and the run's row of places in `keys` (ascending)."""
+        per_list = np.diff(np.searchsorted(places, self._offsets))
+        at = np.repeat(np.arange(len(per_list)), per_list)
+        within = places - np.repeat(self._offsets[:-1], per_list)
+        return at, within + 1, self.starts[at] + within
 
     def ties(self) -> tuple[Ints, Ints]:
         """Return query and rank of every document whose score equals that of the next one."""
@@ -234,6 +267,7 @@ class _Rows:
             return self.query, self.query
         tied = np.flatnonzero(~_new_block(self.run)) - 1
         at = np.searchsorted(self.starts, tied, side="right") - 1
+        # The run's other rows are of queries that are not evaluated.
         inside = (at >= 0) & (tied < self.starts[at] + self.retrieved[at])
         at, tied = at[inside], tied[inside]
         return self.query[at], tied - self.starts[at] + 1

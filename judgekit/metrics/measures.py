@@ -9,10 +9,10 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, TypeVar, overload
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -31,8 +31,6 @@ _SCALES: Final = {
     "nothing": "all",
     "own": "all",
 }
-_TREC_NAME: Final = re.compile(r"([A-Za-z_]+?)_(?:cut_)?(\d+)")
-"""trec_eval's names with a cutoff: ``P_5``, ``ndcg_cut_10``, ``recall_100``."""
 
 
 def is_number(value: Value) -> bool:
@@ -92,7 +90,6 @@ class Definition:
         on: what to know of the scales it is defined on beyond ``needs``.
         params: its parameters.
         aliases: other names, compared without case.
-        presets: further names that stand for the measure with parameters, compared without case.
         lower_is_better: whether smaller values are better.
         unbounded: whether a measure's bounds over unknown labels are its whole range.
         undefined: says why a measure is not defined on a scale, or "".
@@ -112,7 +109,6 @@ class Definition:
     on: str = ""
     params: Mapping[str, Param] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
-    presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     lower_is_better: bool = False
     unbounded: Callable[[Measure], bool] = lambda _: False
     undefined: Callable[[Measure, Scale], str] = lambda *_: ""
@@ -151,7 +147,7 @@ class Measure:
     spec: Spec
 
     def __init__(self, spelling: str | Spec | Measure) -> None:
-        """Take a spelling: ours, that of ir_measures, or trec_eval's (``ndcg_cut_10``).
+        """Take a spelling: ours, or that of ir_measures.
 
         Raises:
             UsageError: there is no such measure or parameter, or a value does not fit; the message suggests another.
@@ -216,6 +212,7 @@ def catalog() -> list[Definition]:
 
 def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list[Measure]:
     """Return measures without repetitions, from spellings, measures of ir_measures or ``FILE.py:MEASURE``."""
+    # A spelling of a file ends at the next blank, what stands before it is parsed as a list.
     found: list[Measure] = []
     for item in re.split(r"(?<=[\s,])(?=[^\s,]+\.py:)", given) if isinstance(given, str) else given:
         if isinstance(item, Measure):
@@ -224,6 +221,7 @@ def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list
         file, text = split_file(str(item))
         specs = parse_many(text) if isinstance(given, str) else [_parse(item, text)]
         if file is not None:
+            # The manifest of what comes out names the file and its hash.
             note_read(folder / file)
             module = run_file(folder / file).__name__
             mine = [d.name for d in DEFINITIONS.values() if d.author[:1] == (module,)]
@@ -250,30 +248,19 @@ def _meant(spec: Spec) -> Spec | None:
     """Replace a familiar name by ours; None if there is no such measure."""
     if spec.name in DEFINITIONS:
         return spec
-    names: dict[str, tuple[str, Mapping[str, Value]]] = {}
+    # Pages and tools write MAP and map, nDCG and ndcg.
     for definition in DEFINITIONS.values():
-        names |= {alias.casefold(): (definition.name, {}) for alias in (definition.name, *definition.aliases)}
-        names |= {name.casefold(): (definition.name, params) for name, params in definition.presets.items()}
-    key, cutoff = spec.name.casefold(), spec.cutoff
-    if key not in names and cutoff is None and (match := _TREC_NAME.fullmatch(spec.name)):
-        key, cutoff = match[1].casefold(), int(match[2])
-    if key not in names:
-        return None
-    name, params = names[key]
-    return Spec(name, tuple((dict(params) | dict(spec.params)).items()), cutoff)
+        for name in (definition.name, *definition.aliases):
+            if name.casefold() == spec.name.casefold():
+                return replace(spec, name=definition.name)
+    return None
 
 
 def _canonical(given: Spec) -> Spec:
     """Return the spelling under our own name, checked."""
     spec = _meant(given)
     if spec is None:
-        aliases = [alias for d in DEFINITIONS.values() for alias in d.aliases]
-        cutoff = re.fullmatch(r"(.+?)_?(\d+)", given.name)
-        if cutoff and _meant(Spec(cutoff[1])):
-            raise UsageError(
-                f"unknown measure {given.name!r}: a cutoff stands behind @. Did you mean '{cutoff[1]}@{cutoff[2]}'?"
-            )
-        raise UsageError(not_among("measure", given.name, sorted(DEFINITIONS), also=aliases))
+        raise UsageError(_why_unknown(given.name))
     definition = DEFINITIONS[spec.name]
     if spec.cutoff is not None and not definition.cutoff:
         raise UsageError(f"{spec}: {spec.name} looks at the whole list and takes no cutoff")
@@ -286,20 +273,27 @@ def _canonical(given: Spec) -> Spec:
     return spec
 
 
+def _why_unknown(name: str) -> str:
+    """Return what to say of a name that no measure has."""
+    from judgekit.data.files import our_spelling
+
+    # Those who come from trec_eval know a measure by its name there: ndcg_cut_10, recip_rank.
+    ours = our_spelling(name)
+    cutoff = re.fullmatch(r"(.+?)_?(\d+)", name)
+    if ours == name and cutoff and _meant(Spec(cutoff[1])):
+        ours = f"{cutoff[1]}@{cutoff[2]}"
+    if ours != name:
+        return f"unknown measure {name!r}: a cutoff stands behind @. Did you mean {ours!r}?"
+    aliases = [alias for definition in DEFINITIONS.values() for alias in definition.aliases]
+    return not_among("measure", name, sorted(DEFINITIONS), also=aliases)
+
+
 Function = TypeVar("Function", bound=Callable[..., float])
 
 _HOW: Final = "a measure is a function of (ranked, judged) or (ranked, judged, cutoff), then parameters with defaults"
 
 
-@overload
-def measure(name: Function) -> Function: ...
-
-
-@overload
-def measure(name: str = ..., *, rewards: str = ..., lower_is_better: bool = ...) -> Callable[[Function], Function]: ...
-
-
-def measure(name: str | Callable[..., float] = "", *, rewards: str = "", lower_is_better: bool = False) -> Any:
+def measure(name: str, *, rewards: str = "", lower_is_better: bool = False) -> Callable[[Function], Function]:
     """Declare a measure of your own by a function that scores one list.
 
     In a notebook cell or in a file::
@@ -314,8 +308,7 @@ def measure(name: str | Callable[..., float] = "", *, rewards: str = "", lower_i
     ``judged``, all labels of the query; and ``cutoff``, the k, or None for all. It returns a number, or NaN where the
     measure is undefined. A function without ``cutoff`` looks at whole lists. Further arguments are parameters of the
     measure: bool, number or str, as the default is. A parameter ``rel=None`` is the least label that counts as
-    relevant, which is the one that the labeling declares unless the measure gives another. Bare, ``@jk.measure`` gives
-    the measure the name of its function.
+    relevant, which is the one that the labeling declares unless the measure gives another.
 
     Where a run has nothing for a query the function is not asked: the score is 0, and undefined where lower is better.
     Such a measure has no bounds over unknown labels.
@@ -323,22 +316,23 @@ def measure(name: str | Callable[..., float] = "", *, rewards: str = "", lower_i
     Declaring a function again replaces it, so that a cell can be run again; the name of another measure is refused.
 
     Args:
-        name: how it is spelled; by default as the function is named.
+        name: how it is spelled.
         rewards: what it rewards.
         lower_is_better: whether smaller values are better.
 
     Raises:
         UsageError: the name is taken, or the function is not of that form.
     """
+    if not isinstance(name, str):
+        raise UsageError('name the measure: @jk.measure("FirstGood")')
+    if parse(name) != Spec(name):
+        raise UsageError(f"{name!r} is not a name: parameters and cutoff are given where the measure is used")
 
     def declare(function: Function) -> Function:
-        spelled = name if isinstance(name, str) and name else getattr(function, "__name__", "measure")
-        if parse(spelled) != Spec(spelled):
-            raise UsageError(f"{spelled!r} is not a name: parameters and cutoff are given where the measure is used")
-        by_cutoff, params = _signature(spelled, function)
-        first_line = (inspect.getdoc(function) or spelled).splitlines()[0]
+        by_cutoff, params = _signature(name, function)
+        first_line = (inspect.getdoc(function) or name).splitlines()[0]
         Definition(
-            spelled,
+            name,
             first_line,
             formula=f"{function.__name__} in {function.__module__}",
             source="declared by the user",
@@ -353,7 +347,7 @@ def measure(name: str | Callable[..., float] = "", *, rewards: str = "", lower_i
         )(_by_list(function, by_cutoff))
         return function
 
-    return declare if isinstance(name, str) else declare(name)
+    return declare
 
 
 def _signature(name: str, function: Callable[..., float]) -> tuple[bool, dict[str, Param]]:
@@ -371,6 +365,7 @@ def _signature(name: str, function: Callable[..., float]) -> tuple[bool, dict[st
 def _param(name: str, key: str, default: object) -> Param:
     if key == "rel" and default is None:
         return Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
+    # Before numbers: True is one in Python.
     if isinstance(default, bool):
         return Param("True or False", default, (False, True))
     if isinstance(default, str):
@@ -396,6 +391,7 @@ def _by_list(function: Callable[..., float], by_cutoff: bool) -> Formula:
         group, label = hits.groups(~np.isnan(hits.table))
         order = np.argsort(group, kind="stable")
         labels, ends = label[order], np.searchsorted(group[order], np.arange(hits.shape[0] * hits.shape[2] + 1))
+        # A list of nothing is not shown to the function: it would have to know what an empty one is worth.
         out = np.full(hits.cells, np.nan if measure.lower_is_better else 0.0)
         cell = 0
 
@@ -409,10 +405,11 @@ def _by_list(function: Callable[..., float], by_cutoff: bool) -> Formula:
                 labeling, query = cell // math.prod(hits.shape[1:]), cell % hits.shape[2]
                 if "rel" in options:
                     options["rel"] = float(least[labeling])
-                one = labeling * hits.shape[2] + query
-                value = function(
-                    ranked[starts[cell] : starts[cell + 1]].copy(), labels[ends[one] : ends[one + 1]].copy(), **options
-                )
+                group_number = labeling * hits.shape[2] + query
+                # Copies: a function that sorts its arguments in place would spoil those of the next measure.
+                shown = ranked[starts[cell] : starts[cell + 1]].copy()
+                judged = labels[ends[group_number] : ends[group_number + 1]].copy()
+                value = function(shown, judged, **options)
                 if not isinstance(value, Real | np.bool_) or math.isinf(value):
                     raise UsageError(f"{which()} is {value!r}, not a number (or NaN where it is undefined)")
                 out[cell] = value

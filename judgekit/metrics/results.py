@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +36,6 @@ class Mean(NamedTuple):
         no_relevant: queries without any relevant document, all of whose labels are known.
         ignored: queries of the run that were not scored.
         ties_across: queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff.
-        ties_inside: queries with equal scores anywhere in the top k or across its end.
         unjudged: documents in the top k, over all queries, that the labeling does not list.
         reason: why the measure is not defined under this labeling at all, else empty.
     """
@@ -55,7 +55,6 @@ class Mean(NamedTuple):
     no_relevant: int
     ignored: int
     ties_across: int
-    ties_inside: int
     unjudged: int
     reason: str
 
@@ -83,7 +82,7 @@ class Evaluation(NotebookRepr):
         values: Floats,
         reasons: dict[tuple[str, str], str],
         warnings: list[str],
-        ends: tuple[Floats, Floats] | None = None,
+        ends: tuple[Floats, Floats],
         *,
         bounded: bool = False,
     ) -> None:
@@ -94,7 +93,7 @@ class Evaluation(NotebookRepr):
         self.query_ids = join.query_ids
         self.values = values
         self.bounded = bounded
-        self.low, self.high = ends or (values, values)
+        self.low, self.high = ends
         self.listed: Bools = join.listed
         self.reasons = reasons
         self.warnings = warnings
@@ -105,8 +104,10 @@ class Evaluation(NotebookRepr):
         """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined."""
         import pandas as pd
 
+        # A labeling has no rows for the queries that it does not list: they are not 0, and not undefined.
         shape = len(self.labelings), len(self.runs), len(self.measures), len(self.query_ids)
-        labelings, runs, measures, queries = np.nonzero(np.broadcast_to(self.listed[:, None, None, :], shape))
+        scored = np.broadcast_to(self.listed[:, None, None, :], shape)
+        labelings, runs, measures, queries = np.nonzero(scored)
         at = measures, labelings, runs, queries
         columns = {
             "labeling": _named(self.labelings, labelings),
@@ -116,7 +117,7 @@ class Evaluation(NotebookRepr):
             "value": self.values[at],
         }
         if self.low is not self.values:
-            columns |= {"low": self.low[at], "high": self.high[at]}
+            columns["low"], columns["high"] = self.low[at], self.high[at]
         return SCORES.check(pd.DataFrame(columns))
 
     def means(self) -> pd.DataFrame:
@@ -126,20 +127,22 @@ class Evaluation(NotebookRepr):
 
     def means_text(self) -> str:
         """Return the means as text: labelings and runs as rows, measures as columns; pandas is slow to load."""
-        names = [str(measure) for measure in self.measures]
+        # Written by hand: a command that scores small files would take twice as long with pandas.
         rows: dict[tuple[str, str], list[str]] = {}
         for mean in self.summary:
-            value = "-" if mean.value != mean.value else f"{mean.value:.4f}"
-            if self.bounded and mean.low == mean.low:
-                value = f"{mean.low:.4f}..{mean.high:.4f}"
-            rows.setdefault((mean.labeling, mean.run), []).append(value)
-        lines = [["labeling", "run", *names], *([*key, *values] for key, values in rows.items())]
+            row = rows.setdefault((mean.labeling, mean.run), [mean.labeling, mean.run])
+            if self.bounded and not math.isnan(mean.low):
+                row.append(f"{mean.low:.4f}..{mean.high:.4f}")
+            else:
+                row.append("-" if math.isnan(mean.value) else f"{mean.value:.4f}")
+        lines = [["labeling", "run", *map(str, self.measures)], *rows.values()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        aligns = "<<" + ">" * len(names)
-        return "\n".join(
-            "  ".join(f"{text:{a}{w}}" for text, a, w in zip(line, aligns, widths, strict=True)).rstrip()
-            for line in lines
-        )
+        out = []
+        for line in lines:
+            cells = [text.rjust(width) for text, width in zip(line, widths, strict=True)]
+            cells[:2] = [text.ljust(width) for text, width in zip(line[:2], widths, strict=False)]
+            out.append("  ".join(cells).rstrip())
+        return "\n".join(out)
 
     def __repr__(self) -> str:
         return "\n".join([self.means_text(), *(f"note: {line}" for line in self.warnings)])
@@ -154,19 +157,21 @@ class Evaluation(NotebookRepr):
     @cached_property
     def summary(self) -> list[Mean]:
         """One `Mean` per labeling, run and measure, in that order."""
-        join, shape = self._join, self.values.shape
+        join = self._join
         scored = np.broadcast_to(self.listed[:, None, :], join.shape)
         defined = ~np.isnan(self.values)
         excused = scored & join.excused[:, None, :]
         lost = scored & join.missing[:, None, :] & ~excused
+        retrieved = join.retrieved > 0
         # A query of a labeling that does not list it is not scored, and has no value in any of these.
         low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
+        of_runs = np.array([len(run.query_ids) for run in join.runs])
         counts: dict[str, npt.NDArray[np.generic]] = {
             "queries": scored.sum(2),
             "missing": lost.sum(2),
             "not_applicable": excused.sum(2),
-            "not_in_run": (scored & (join.retrieved == 0)).sum(2),
-            "ignored": np.array([len(run.query_ids) for run in join.runs]) - (scored & (join.retrieved > 0)).sum(2),
+            "not_in_run": (scored & ~retrieved).sum(2),
+            "ignored": of_runs - (scored & retrieved).sum(2),
             "undefined": (scored & ~excused & ~lost & ~defined).sum(3),
             "value": _mean(self.values),
             "low": _mean(low),
@@ -174,20 +179,16 @@ class Evaluation(NotebookRepr):
             "defined": defined.sum(3),
             **self._behind(scored),
         }
-        full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in counts.items()}
         names = [str(measure) for measure in self.measures]
-        return [
-            Mean(
-                labeling=labeling,
-                run=run,
-                measure=name,
-                reason=self.reasons.get((labeling, name), ""),
-                **{field: values[i][j][k] for field, values in full.items()},
-            )
-            for j, labeling in enumerate(self.labelings)
-            for k, run in enumerate(self.runs)
-            for i, name in enumerate(names)
-        ]
+        fields = {field: np.broadcast_to(count, defined.shape[:3]).tolist() for field, count in counts.items()}
+        means = []
+        for j, labeling in enumerate(self.labelings):
+            for k, run in enumerate(self.runs):
+                for i, measure in enumerate(names):
+                    values = {field: cells[i][j][k] for field, cells in fields.items()}
+                    reason = self.reasons.get((labeling, measure), "")
+                    means.append(Mean(labeling=labeling, run=run, measure=measure, reason=reason, **values))
+        return means
 
     def _behind(self, scored: Bools) -> dict[str, Ints]:
         """Return the counts that depend on a measure's threshold or cutoff, each of shape (measures, L, R)."""
@@ -195,25 +196,25 @@ class Evaluation(NotebookRepr):
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
-        first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
-        np.minimum.at(first_tie, (number, query), rank)
 
+        # Most measures of a table share their cutoff, and their threshold.
         @cache
-        def within(cutoff: int | None) -> tuple[Ints, Ints, Ints]:
-            last = np.iinfo(np.int64).max - 1 if cutoff is None else cutoff
-            inside = judged[:, :, min(last, judged.shape[2] - 1)]
+        def within(cutoff: int | None) -> tuple[Ints, Ints]:
+            last = np.iinfo(np.int64).max if cutoff is None else cutoff
             across = np.zeros(join.retrieved.shape, np.bool_)
-            across[number[rank == last], query[rank == last]] = True
-            unjudged = (scored * np.minimum(join.retrieved, last)).sum(2) - inside
-            return (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
+            tied = rank == last
+            across[number[tied], query[tied]] = True
+            looked_at = scored * np.minimum(join.retrieved, last)
+            listed = judged[:, :, min(last, judged.shape[2] - 1)]
+            return (scored & across).sum(2), looked_at.sum(2) - listed
 
         @cache
         def without(least: float | None) -> Ints:
             return np.asarray((known & no_relevant(least)).sum(2))
 
-        counts = np.array([(*within(m.cutoff), without(m.rel)) for m in self.measures])
-        names = ("ties_across", "ties_inside", "unjudged", "no_relevant")
-        return dict(zip(names, np.moveaxis(counts, 1, 0), strict=True))
+        counts = [(*within(measure.cutoff), without(measure.rel)) for measure in self.measures]
+        names = ("ties_across", "unjudged", "no_relevant")
+        return dict(zip(names, np.moveaxis(np.array(counts), 1, 0), strict=True))
 
 
 def _judged_by_rank(join: Join) -> Ints:
@@ -221,8 +222,12 @@ def _judged_by_rank(join: Join) -> Ints:
     labelings, runs, queries = join.shape
     ranks = int(join.hit_rank.max(initial=0)) + 1
     place = join.hit_list // queries * ranks + join.hit_rank
-    counts = [np.bincount(place[known[join.hit_pair]], minlength=runs * ranks) for known in join.known]
-    return np.cumsum(np.array(counts).reshape(labelings, runs, ranks), axis=2)
+    counts = []
+    for known in join.known:
+        listed = place[known[join.hit_pair]]
+        counts.append(np.bincount(listed, minlength=runs * ranks))
+    by_rank = np.array(counts).reshape(labelings, runs, ranks)
+    return np.cumsum(by_rank, axis=2)
 
 
 def _named(names: list[str], codes: Ints) -> pd.Series:
@@ -235,4 +240,6 @@ def _mean(values: Floats) -> Floats:
     """Return the mean over the last axis of what is not NaN; NaN where there is nothing."""
     there = ~np.isnan(values)
     count = there.sum(-1)
-    return np.where(count > 0, np.where(there, values, 0).sum(-1) / np.maximum(count, 1), np.nan)
+    # numpy.nanmean warns where there is nothing.
+    total = np.where(there, values, 0).sum(-1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

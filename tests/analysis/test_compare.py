@@ -197,7 +197,7 @@ def test_a_choice_made_for_the_user_is_a_warning():
     assert any("'em', the first of em, f1" in w for w in result.warnings)
     assert any("No primary measure was chosen" in w for w in result.warnings)
     assert compare(*noisy(measures=("P@5", "AP@5")), rules=Rules(resamples=100)).primary.measure == "AP@5"
-    asked = compare(scores, quality, rules=Rules(primary="NDCG@5", resamples=100), only={"measures": ["ndcg_cut_5"]})
+    asked = compare(scores, quality, rules=Rules(primary="NDCG@5", resamples=100), only={"measures": ["ndcg@5"]})
     assert asked.primary.measure == "nDCG@5"
     assert not asked.warnings[1:]
 

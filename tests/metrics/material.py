@@ -12,7 +12,7 @@ EVERY = (
     "P@3 P@5 P(by=retrieved)@5 P P(judged_only=True)@3 P(rel=2)@4 R@3 R@5 R F1@3 F1 Success@1 Success@3 Success"
     " RR RR@2 RR(best=True) RR(rel=2)@3 RR(judged_only=True) AP AP@3 AP(by=hits) AP(by=hits)@3 AP(judged_only=True)"
     " DCG@3 DCG DCG(dcg='exp-log2')@4 nDCG nDCG@3 nDCG(dcg='exp-log2')@3 nDCG(ideal=retrieved)@3 nDCG(ideal=retrieved)"
-    " nDCG(judged_only=True)@2 nDCG(gains='{0:0,1:1,2:5}')@3 AUC AUC(judged_only=True) MeanRank MeanRank(rel=2) ERR"
+    " nDCG(judged_only=True)@2 AUC AUC(judged_only=True) MeanRank MeanRank(rel=2) ERR"
     " ERR@3 ERR(max=4)@3 ERR(judged_only=True) RBP RBP(p=0.5)@3 RBP(rel=1)@4 Rprec Rprec(rel=2) Bpref Bpref(rel=2)"
     " Judged Judged@3 SetP SetP(relative=True) SetR SetF SetF(beta=2.0) NumRel NumRelRet NumRet NumRet(rel=1)"
 )
@@ -20,9 +20,9 @@ EVERY = (
 _SPELLED = (
     "P@1=P_1 P@5=P_5 P@30=P_30 R@5=recall_5 R@30=recall_30 Success@1=success_1 Success@5=success_5 RR=recip_rank AP=map"
     " AP@5=map_cut_5 nDCG=ndcg nDCG@5=ndcg_cut_5 nDCG@10=ndcg_cut_10 Rprec=Rprec Bpref=bpref SetP=set_P SetR=set_recall"
-    " SetF=set_F SetRelP=set_relative_P NumRel=num_rel NumRet=num_ret NumRelRet=num_rel_ret"
+    " SetF=set_F SetP(relative=True)=set_relative_P NumRel=num_rel NumRet=num_ret NumRelRet=num_rel_ret"
 )
-TREC = dict(pair.split("=") for pair in _SPELLED.split())
+TREC = dict(pair.rsplit("=", 1) for pair in _SPELLED.split())
 """The names that trec_eval has for measures."""
 
 

@@ -116,8 +116,6 @@ def condensed(
 
 
 def gain(label: float, options: dict[str, object]) -> float:
-    mapping = dict(cell.split(":") for cell in str(options.get("gains", "-9:0")).strip("{}").split(","))
-    label = {float(k): float(v) for k, v in mapping.items()}.get(label, label)
     return max(0.0, 2**label - 1 if options.get("dcg") == "exp-log2" else label)
 
 

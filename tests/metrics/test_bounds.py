@@ -2,16 +2,17 @@
 
 from itertools import product
 from math import isnan
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from judgekit.errors import UsageError
-from judgekit.metrics import Evaluation, evaluate, parse_measures
+import judgekit as jk
+from judgekit.metrics import DEFINITIONS, Evaluation, evaluate, parse_measures
 from tests.metrics.material import EVERY, Case, cases, labeling_of, run_of
 
-MEASURES = [m for m in parse_measures(EVERY) if m.option("gains") is None]
+MEASURES = parse_measures(EVERY)
 EXACT = {"P", "Success", "RR", "DCG", "RBP", "ERR"}
 MISSING = ("zero", "condense", "bounds")
 ENDS = {
@@ -24,7 +25,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("unjudged", ["nonrelevant", "condense", "bounds"])
+@pytest.mark.parametrize("unjudged", ["nonrelevant", "bounds"])
 @given(case=cases(most=5, scales=tuple(ENDS), least_labels=1), missing=st.sampled_from(MISSING), data=st.data())
 def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(
     unjudged: str, case: Case, missing: str, data: st.DataObject
@@ -88,17 +89,22 @@ def test_the_mean_has_bounds_and_a_value_only_over_what_is_known() -> None:
     assert plain.means_text().split()[-1] == "1.0000"
 
 
-def test_what_bounds_cannot_be_had_with_is_refused() -> None:
-    run, labeling = run_of(q="a"), labeling_of(q={"a": "refused"})
-    with pytest.raises(UsageError, match="gains that grow"):
-        evaluate([run], [labeling], ["nDCG(gains='{0:1}')"], missing="bounds")
-
-
+@patch.dict(DEFINITIONS)
 def test_scores_are_bounded_where_labels_are_missing_and_only_there() -> None:
+    @jk.measure("UnboundedP")
+    def mean_label(ranked, judged, cutoff):
+        return np.nansum(ranked)
+
     runs = [run_of(name, q1=docs, q2=docs) for name, docs in (("a", "d0 d1 d2"), ("b", "d2 d0"))]
     lacking = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1, "d1": "failed", "d2": 0})
-    found = evaluate(runs, [lacking], "P@2 nDCG(gains={1:3})@2").scores()
+    found = evaluate(runs, [lacking], "P@2 UnboundedP@2").scores()
     ends = found[found["run"] == "a"][["low", "high"]].to_numpy().tolist()
-    assert ends == [[0.5, 0.5], [0.5, 1.0], [1.0, 1.0], [-np.inf, np.inf]], "nothing bounds mapped gains"
+    assert ends == [[0.5, 0.5], [0.5, 1.0], [1.0, 1.0], [-np.inf, np.inf]], "nothing bounds a measure of one's own"
     whole = labeling_of(q1={"d0": 1, "d1": 0, "d2": 0}, q2={"d0": 1})
     assert "low" not in evaluate(runs, [whole], "P@2").scores()
+
+
+def test_unjudged_documents_are_bounded_though_another_query_lacks_labels() -> None:
+    labeling = labeling_of(q1={"d1": 1}, q2={"d1": "failed"})
+    found = evaluate([run_of(q1="d1 d2", q2="d1")], [labeling], "P@2", unjudged="bounds")
+    assert (found.low[0, 0, 0].tolist(), found.high[0, 0, 0].tolist()) == ([0.5, 0.0], [1.0, 0.5])

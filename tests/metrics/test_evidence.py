@@ -44,7 +44,6 @@ def value(measure: str, ranked: str, labels: dict[str, float], scale: str = "gra
         ("RBP(unit=evidence, rel=1, p=0.5)", "a1 a2 b", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 0.5 + 0.125),
         # Without a to join them, a1 and a2 share a third of each: two units, unless a third is enough.
         ("R(unit=evidence)@1", "a1 a2", {"a1": 1, "a2": 1}, 1 / 2),
-        ("R(overlap=0.3, unit=evidence)@1", "a1 a2", {"a1": 1, "a2": 1}, 1),
         # What is not relevant joins nothing.
         ("R(unit=evidence)@1", "a1 a2", {"a": 0, "a1": 1, "a2": 1}, 1 / 2),
         # The second showing gains what its label exceeds the first one's.
@@ -167,7 +166,6 @@ def test_without_overlap_the_values_are_those_of_documents_bit_for_bit(case: Cas
     [
         ("nDCG(unit=evidence)", {"docs": None}, "needs the positions of documents"),
         ("DCG(unit=evidence)", {"missing": "bounds"}, "has no bounds"),
-        ("nDCG(unit=evidence, overlap=0)", {}, "a number above 0, at most 1"),
         ("F1(unit=evidence)", {}, "unknown parameter 'unit'"),
     ],
 )

@@ -45,7 +45,7 @@ def one(run: Run, labeling: Labeling, measure: str) -> float:
         ("1 1 1 1 1 1 | 1 1 1 1", "R", 0.6),
         ("0.2 0.5 0.8", "ERR", 0.5066666666666667),
         ("0.2 0.5 0.8", "P@3", 0.5),
-        ("0.2 0.5 0.8", "Hit@3", 0.8),
+        ("0.2 0.5 0.8", "HitRate@3", 0.8),
     ],
 )
 def test_lists_given_by_their_labels_and_those_of_documents_not_listed(gains: str, measure: str, value: float) -> None:
@@ -65,7 +65,7 @@ def test_means_of_first_ranks_and_hits() -> None:
     first = {q: {f"d{rank}": 1} for q, rank in zip(("q1", "q2"), (2, 3), strict=True)}
     assert one(run_of(**lists), labeling_of(**first), "MRR") == pytest.approx(0.41666666666666663)
     hits = {f"q{i}": {"d": int(i < 15)} for i in range(20)}
-    assert one(run_of(**dict.fromkeys(hits, "a b c d")), labeling_of(**hits), "HR@5") == 0.75
+    assert one(run_of(**dict.fromkeys(hits, "a b c d")), labeling_of(**hits), "HitRate@5") == 0.75
 
 
 QRELS = labeling_of("grades:2", Q0={"D0": 0, "D1": 0, "D2": 1}, Q1={"D0": 2, "D1": 1, "D2": 0})
