@@ -89,7 +89,7 @@ class Definition:
         cutoff: whether it may have a cutoff.
         on: what to know of the scales it is defined on beyond ``needs``.
         params: its parameters.
-        aliases: other names, compared without case.
+        aliases: other names; all names are compared without case and underscores.
         lower_is_better: whether smaller values are better.
         unbounded: whether a measure's bounds over unknown labels are its whole range.
         undefined: says why a measure is not defined on a scale, or "".
@@ -248,10 +248,11 @@ def _meant(spec: Spec) -> Spec | None:
     """Replace a familiar name by ours; None if there is no such measure."""
     if spec.name in DEFINITIONS:
         return spec
-    # Pages and tools write MAP and map, nDCG and ndcg.
+    # Tools write map and MAP, num_rel and NumRel, hit_rate and HitRate.
+    key = spec.name.replace("_", "").casefold()
     for definition in DEFINITIONS.values():
         for name in (definition.name, *definition.aliases):
-            if name.casefold() == spec.name.casefold():
+            if name.replace("_", "").casefold() == key:
                 return replace(spec, name=definition.name)
     return None
 
@@ -283,7 +284,8 @@ def _why_unknown(name: str) -> str:
     if ours == name and cutoff and _meant(Spec(cutoff[1])):
         ours = f"{cutoff[1]}@{cutoff[2]}"
     if ours != name:
-        return f"unknown measure {name!r}: a cutoff stands behind @. Did you mean {ours!r}?"
+        rule = "a cutoff stands behind @. " if "@" in ours else ""
+        return f"unknown measure {name!r}: {rule}Did you mean {ours!r}?"
     aliases = [alias for definition in DEFINITIONS.values() for alias in definition.aliases]
     return not_among("measure", name, sorted(DEFINITIONS), also=aliases)
 

@@ -21,7 +21,8 @@ def test_every_measure_parses_back() -> None:
         ("HitRate@3", "Success@3"),
         ("hitratio@5", "Success@5"),
         ("Precision(rel=2)@5", "P(rel=2)@5"),
-        ("meanrank", "MeanRank"),
+        ("hit_rate@5", "Success@5"),
+        ("num_rel_ret", "NumRelRet"),
     ],
 )
 def test_familiar_names(text: str, canonical: str) -> None:
