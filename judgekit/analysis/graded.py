@@ -140,7 +140,8 @@ def _sums(values: Floats, numbers: Ints, units: int) -> Floats:
     """Return the deviations from the mean summed by group, as shares of a mean group, shape (R, units)."""
     moved = values - values.mean(axis=1, keepdims=True)
     sums = np.stack([np.bincount(numbers, row, units) for row in moved])
-    return np.asarray(sums * units / values.shape[1])
+    questions = values.shape[1]
+    return np.asarray(sums * units / questions)
 
 
 def _variances(values: Floats, numbers: Ints, units: int) -> Floats:
@@ -157,7 +158,8 @@ def _flattered(excess: Floats, numbers: Ints, units: int, confidence: float) -> 
     value = excess.mean(axis=1)
     squares = (sums**2).sum(axis=1)
     error = np.sqrt(squares / (units - 1) / units + unseen(units))
-    draws = sums @ resample_matrix(units, _RESAMPLES, _SEED) / units
+    weights = resample_matrix(units, _RESAMPLES, _SEED)
+    draws = sums @ weights / units
     # Any run may be the one that is accused.
     reach = float(max_t(draws, error, confidence, units - 1))
     least = t_quantile((1 + confidence) / 2, units)

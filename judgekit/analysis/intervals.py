@@ -68,7 +68,8 @@ def margins(scores: Floats, quality: Floats) -> Margins:
     # Of the queries with another quality, those on the right side, ties in score half.
     agreement = (favour + untied) / 2
     pairs = float(untied.sum()) / 2
-    value = float(agreement.sum()) / (2 * pairs)
+    both_ways = float(agreement.sum())
+    value = both_ways / (2 * pairs)
     # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
     minority = (n - math.sqrt(max(n * n - 4 * pairs, 0.0))) / 2
     influence = (agreement - value * untied) / pairs
@@ -204,5 +205,6 @@ def least_leads(
     moved, error = moved[apart], error[apart]
     if len(first):
         bound = max_t(moved - gap[:, None], error, confidence, freedom[first, second])
-        leads[first, second] = gap - bound * error * np.sqrt(n / (n - 1))
+        wider = np.sqrt(n / (n - 1))
+        leads[first, second] = gap - bound * error * wider
     return np.where(enough, leads, np.nan)

@@ -37,7 +37,8 @@ def resample_matrix(queries: int, resamples: int, seed: int, groups: Ints | None
         present, group = np.unique(groups, return_inverse=True)
         of_groups = resample_matrix(len(present), resamples, seed)
         return np.ascontiguousarray(of_groups[group])
-    draws = np.random.default_rng(seed).integers(0, queries, size=(resamples, queries))
+    random = np.random.default_rng(seed)
+    draws = random.integers(0, queries, size=(resamples, queries))
     cells = draws + np.arange(resamples)[:, None] * queries
     counts = np.bincount(cells.ravel(), minlength=resamples * queries)
     by_resample = counts.reshape(resamples, queries)
@@ -76,7 +77,8 @@ def t_quantile(probability: float, n: int) -> float:
 
 def spread(draws: Floats, n: int) -> Floats:
     """Return the standard deviation over the last axis, with the factor that makes it unbiased for a mean."""
-    return np.asarray(np.std(draws, axis=-1, ddof=1) * np.sqrt(n / max(n - 1, 1)))
+    unbiased = np.sqrt(n / max(n - 1, 1))
+    return np.asarray(np.std(draws, axis=-1, ddof=1) * unbiased)
 
 
 def max_t(moved: Floats, error: Floats, confidence: float, freedom: int | npt.NDArray[np.int64]) -> Floats:
@@ -89,7 +91,8 @@ def max_t(moved: Floats, error: Floats, confidence: float, freedom: int | npt.ND
 
     largest = (np.abs(moved) / error[:, None]).max(axis=0)
     reach = float(np.quantile(largest, confidence))
-    return np.asarray(stdtrit(np.maximum(freedom, 1), ndtr(reach)))
+    probability = ndtr(reach)
+    return np.asarray(stdtrit(np.maximum(freedom, 1), probability))
 
 
 def interval(value: float, draws: Floats, level: float, method: str, n: int) -> Interval:
