@@ -324,11 +324,8 @@ def mean_rank(hits: LabelledHits, measure: Measure) -> Floats:
 
 
 def _err_undefined(measure: Measure, scale: Scale) -> str:
-    most = measure.option("max")
     if measure.option("prob") == "label" and scale.high > 1:
         return f"{measure} takes labels as probabilities, and those of {scale} are not"
-    if most is not None and float(most) < scale.high:
-        return f"{measure} cannot hold the labels up to {scale.high} that the scale {scale} allows"
     return ""
 
 
@@ -341,22 +338,19 @@ def _err_undefined(measure: Measure, scale: Scale) -> str:
     rewards="satisfying the reader early; documents after a satisfying one hardly count",
     needs="amount",
     params={
-        "max": Param(
-            "the largest grade; by default what the labeling declares", valid=_is_positive, expected="a number above 0"
-        ),
         "prob": Param("r from the grade, or the label itself; by default by scale", None, ("grade", "label")),
         "judged_only": _JUDGED_ONLY,
         **_TIES,
     },
     undefined=_err_undefined,
-    takes_largest=lambda measure: measure.option("max") is None and measure.option("prob") != "label",
+    takes_largest=lambda measure: measure.option("prob") != "label",
 )
 def err(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.positive().top(measure.cutoff)
     # A share of a yes is a probability as it is, a grade becomes one.
     given = measure.option("prob")
     by_label = np.array([given == "label" or (not given and x.kind == "unit") for x in hits.scales])[found.owner]
-    most = np.array([measure.option("max") or scale.high for scale in hits.scales], np.float64)[found.owner]
+    most = np.array([scale.high for scale in hits.scales], np.float64)[found.owner]
     chance = np.where(by_label, found.label, (np.exp2(found.label) - 1) / np.exp2(most))
     # From the first of every list to the last: what is left of the readers, and what they have gained.
     by_place = np.argsort(found.nth, kind="stable")

@@ -13,7 +13,7 @@ EVERY = (
     " RR RR@2 RR(best=True) RR(rel=2)@3 RR(judged_only=True) AP AP@3 AP(by=hits) AP(by=hits)@3 AP(judged_only=True)"
     " DCG@3 DCG DCG(dcg='exp-log2')@4 nDCG nDCG@3 nDCG(dcg='exp-log2')@3 nDCG(ideal=retrieved)@3 nDCG(ideal=retrieved)"
     " nDCG(judged_only=True)@2 AUC AUC(judged_only=True) MeanRank MeanRank(rel=2) ERR"
-    " ERR@3 ERR(max=4)@3 ERR(judged_only=True) RBP RBP(p=0.5)@3 RBP(rel=1)@4 Rprec Rprec(rel=2) Bpref Bpref(rel=2)"
+    " ERR@3 ERR(judged_only=True) RBP RBP(p=0.5)@3 RBP(rel=1)@4 Rprec Rprec(rel=2) Bpref Bpref(rel=2)"
     " Judged Judged@3 SetP SetP(relative=True) SetR SetF SetF(beta=2.0) NumRel NumRelRet NumRet NumRet(rel=1)"
 )
 """Every measure, with every parameter at least once."""

@@ -67,10 +67,9 @@ def score(measure: Measure, ranked: list[str], labels: dict[str, float], scale: 
             return won / (len(good) * len(bad)) if good and bad else nan
         case "ERR":
             as_label = options.get("prob", "label" if scale.kind == "unit" else "grade") == "label"
-            most = options.get("max", scale.high)
             left, out = 1.0, 0.0
             for rank, value in enumerate(gains, 1):
-                chance = max(value, 0.0) if as_label else (2 ** max(value, 0.0) - 1) / 2**most
+                chance = max(value, 0.0) if as_label else (2 ** max(value, 0.0) - 1) / 2**scale.high
                 out += left * chance / rank
                 left *= 1 - chance
             return out

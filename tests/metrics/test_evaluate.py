@@ -144,7 +144,6 @@ SIGNED = "not defined on signed labels"
         *(("signed", measure, SIGNED) for measure in ("ERR", "RBP", "AP(rel=0.1)", "R(rel=0.1)@2")),
         ("signed", "nDCG", 0),
         ("grades:3", "ERR(prob=label)", "labels as probabilities"),
-        ("grades:3", "ERR(max=2)", "cannot hold the labels up to 3"),
         ("binary", "ERR(prob=label)", 1),
     ],
 )
@@ -158,7 +157,7 @@ def test_an_undeclared_scale_is_a_warning_where_a_measure_depends_on_it() -> Non
     frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [2.0]})
     labeling = Labeling("qrels", Scale("grades", 2), frame, declared=False)
     run = run_of(q="d")
-    assert evaluate([run], [labeling], ["nDCG", "P@1", "ERR(max=4)", "ERR(prob=label)"]).warnings == []
+    assert evaluate([run], [labeling], ["nDCG", "P@1", "ERR(prob=label)"]).warnings == []
     (warning,) = evaluate([run], [labeling, labeling_of(name="other", q={"d": 1})], ["ERR@3"]).warnings
     assert "the scale of qrels was not declared" in warning
     assert "ERR@3" in warning

@@ -52,7 +52,7 @@ WHOLE = "AUC MeanRank Rprec Bpref SetP SetR SetF NumRel NumRelRet NumRet"
         ("P(rel=True)@5", "rel is a number, not True"),
         ("RR(best=1)", "best is one of False, True, not 1"),
         ("RBP(p=1.5)", "p is a number between 0 and 1"),
-        ("ERR(max=0)", "max is a number above 0"),
+        ("SetF(beta=0)", "beta is a number above 0"),
         ("P@0", "cutoff"),
     ],
 )
