@@ -41,7 +41,7 @@ def _sums(codes: Ints, groups: int, rows: Weights) -> Weights:
     from scipy.sparse import csr_array
 
     order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes, np.arange(groups + 1), sorter=order)
+    starts = np.searchsorted(codes[order], np.arange(groups + 1))
     # A sparse product adds rows several times as fast as numpy.add.at, and in the same order.
     ones = np.ones(len(codes), rows.dtype)
     picks = csr_array((ones, order, starts), shape=(groups, len(codes)))

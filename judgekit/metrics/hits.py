@@ -124,7 +124,7 @@ class LabelledHits:
 
     def _counted_above(self, chosen: Bools) -> Ints:
         """Return per labeling and hit how many of the chosen hits stand above it in its list, shape (L, H)."""
-        self._moved = np.cumsum(np.pad(chosen, ((0, 0), (1, 0))), axis=1)
+        self._moved: Ints = np.cumsum(np.pad(chosen, ((0, 0), (1, 0))), axis=1)
         return np.asarray(self._moved[:, :-1] - self._moved[:, self.join.lists[0]])
 
     def against(self, judged: LabelledHits) -> LabelledHits:
@@ -197,8 +197,8 @@ class LabelledHits:
         row = found.owner
         start = self.join.lists[0][hit]
         at_block = self._moved[row, first]
-        above = at_block - self._moved[row, start]
-        inside = self._moved[row, last] - at_block
+        above: Ints = at_block - self._moved[row, start]
+        inside: Ints = self._moved[row, last] - at_block
         return (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)
 
     def tied(self, found: Hits) -> tuple[Ints, Ints]:
@@ -268,7 +268,7 @@ class LabelledHits:
     def no_relevant(self, rel: float | None) -> Bools:
         """Return which groups have no relevant document, or none above 0 where the scale does not say, (L, 1, Q)."""
         undecided = np.isnan(self.threshold(rel))
-        none = self.total(rel) == 0
+        none: Bools = self.total(rel) == 0
         if undecided.any():
             none = np.where(undecided[:, None, None], ~(self.largest > 0), none)
         return none
