@@ -31,6 +31,8 @@ _SCALES: Final = {
     "nothing": "all",
     "own": "all",
 }
+_TREC_NAMES: Final = {"ndcg_cut": "nDCG", "map_cut": "AP", "recip_rank": "RR"}
+"""Names of trec_eval that are not ours but for case and underscores."""
 
 
 def is_number(value: Value) -> bool:
@@ -276,16 +278,13 @@ def _canonical(given: Spec) -> Spec:
 
 def _why_unknown(name: str) -> str:
     """Return what to say of a name that no measure has."""
-    from judgekit.data.files import our_spelling
-
-    # Those who come from trec_eval know a measure by its name there: ndcg_cut_10, recip_rank.
-    ours = our_spelling(name)
-    cutoff = re.fullmatch(r"(.+?)_?(\d+)", name)
-    if ours == name and cutoff and _meant(Spec(cutoff[1])):
-        ours = f"{cutoff[1]}@{cutoff[2]}"
-    if ours != name:
-        rule = "a cutoff stands behind @. " if "@" in ours else ""
-        return f"unknown measure {name!r}: {rule}Did you mean {ours!r}?"
+    base, cutoff = name, ""
+    if match := re.fullmatch(r"(.+?)_?(\d+)", name):
+        base, cutoff = match[1], f"@{match[2]}"
+    known = _meant(Spec(_TREC_NAMES.get(base, base)))
+    if known is not None:
+        rule = "a cutoff stands behind @. " if cutoff else ""
+        return f"unknown measure {name!r}: {rule}Did you mean '{known.name}{cutoff}'?"
     aliases = [alias for definition in DEFINITIONS.values() for alias in definition.aliases]
     return not_among("measure", name, sorted(DEFINITIONS), also=aliases)
 
