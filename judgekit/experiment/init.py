@@ -125,8 +125,10 @@ class _Survey:
         self._take_texts()
         self._take_queries()
         self._take_docs()
-        there = {"questions": self.queries, "passages": self.docs_files, "runs": self.runs}
-        missing = [what for what, held in there.items() if not held]
+        missing = []
+        for what, held in (("questions", self.queries), ("passages", self.docs_files), ("runs", self.runs)):
+            if not held:
+                missing.append(what)
         if missing or self.docs is None or self.queries_file is None:
             return self._incomplete(missing)
         asked = self._asked()
@@ -160,9 +162,12 @@ class _Survey:
     def _made(self, problems: Sequence[str], plan: Planned | None = None) -> Draft:
         """Return the experiment, or all that keeps it from being one."""
         files = self.files
-        half_read = [file.broken for file in files.all if file.broken and file.taken and not file.nested]
+        half_read, listed = [], []
+        for file in files.all:
+            listed.append(Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns)))
+            if file.broken and file.taken and not file.nested:
+                half_read.append(file.broken)
         problems = (*files.problems, *files.unused(), *problems)
-        listed = [Seen(file.name, "; ".join(file.taken) or file.why, tuple(file.columns)) for file in files.all]
         made = Draft(files.folder, tuple(listed), (*files.cautions, *half_read), problems)
         if plan is None or made.problems:
             return made
@@ -256,8 +261,11 @@ class _Survey:
                 continue
             # What only one run was asked says nothing about the others.
             unknown = set() if file.nested else ids - self.queries.keys()
-            new = {query_id: query for query_id, query in further.items() if query_id in unknown}
-            answers = {query_id: query.answers for query_id, query in further.items()}
+            new, answers = {}, {}
+            for query_id, query in further.items():
+                answers[query_id] = query.answers
+                if query_id in unknown:
+                    new[query_id] = query
             if not self._completed(file, "query", answers, new) and not file.nested:
                 file.why = "not used: no run holds a question that only this file has"
         for file in self.files.of("references"):

@@ -247,10 +247,10 @@ def quality_means(quality: pd.DataFrame, weights: Mapping[str, float] | None = N
 
 def _answers(stage: str, state: State) -> Answers:
     answering, cell = state.prepared.answering[stage], state.cell
-    ratings = {metric.name: rating_stage(stage, metric) for metric in answering.llm_metrics}
-    usage = state.session.usage(stage)
-    for rating in ratings.values():
-        usage += state.session.usage(rating)
+    usage, ratings = state.session.usage(stage), {}
+    for metric in answering.llm_metrics:
+        ratings[metric.name] = rating_stage(stage, metric)
+        usage += state.session.usage(ratings[metric.name])
     quality = state.quality[state.quality["model"] == answering.model]
     if answering.mode:
         quality = quality[quality["mode"] == answering.mode]
