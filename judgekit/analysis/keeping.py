@@ -117,16 +117,15 @@ def _cheaper(case: Case, kept: Follower, *, buy: bool) -> Iterator[Claim]:
     needs = [f"{'fewer' if amount > 0 else 'no'} {name}" for name, amount in saved.items()]
     costs = "costs less" if "money" in saved else f"needs {names_of(needs)}"
     lead = case.leads(CHOOSE_RUNS, [follower.series for follower in case.followers]).of(kept, other)
+    gap = ranged(lead, correlation, " lower")
     if close:
         further = further_run(case, other.name)
         too = ", for further runs too" if not buy and further is not None and further.labels_pay else ""
-        gap = ranged(lead, correlation, " lower")
         said = f"{other.name} {costs} and follows about as closely: its r is {gap}."
         said += f" Keep it to save {names_of([*saved])}{too}."
-    elif lead.low > 0:
-        said = f"{other.name} {costs}, but its r is shown to be lower, by {ranged(lead, correlation)}."
     else:
-        said = f"{other.name} {costs}, but its r is {ranged(lead, correlation, ' lower')}, which may be chance."
+        chance = "" if lead.low > 0 else ", which may be chance"
+        said = f"{other.name} {costs}, but its r is {gap}{chance}."
     yield Claim(
         kind=CHEAPER,
         sentence=said,
@@ -151,43 +150,30 @@ def left_out(case: Case) -> Iterator[Claim]:
 
 
 def depends_on_runs(case: Case) -> Iterator[Claim]:
-    """Yield the runs without which the labels to keep would not be shown to be useful, or would be others."""
-    runs, kept = case.panel.runs, case.kept
-    if kept is None or len(runs) < 3:
+    """Yield the runs without which the labels to keep would not be shown to be useful."""
+    panel, kept = case.panel, case.kept
+    if kept is None or len(panel.runs) < 3:
         return
-    where = case.panel.complete(kept.series.estimate.labeling)
-    quality, weights = case.panel.quality[:, where], case.resamples.weights[where]
-    level = case.rules.of(len(case.followers))
-    nothing_without: list[str] = []
-    others_without: dict[str, list[str]] = {}
-    for at, run in enumerate(runs):
-        rest = np.delete(np.arange(len(runs)), at)
-        without = {}
-        for follower in case.eligible:
-            scores = case.panel.scores[follower.series.estimate.labeling][:, where]
-            without[follower.name] = pooled_correlation(scores[rest], quality[rest], weights)
-        mine = without[kept.name]
-        telling = np.zeros(len(where), np.bool_)
-        telling[where] = mine.telling
-        if not interval(mine.value, mine.draws, level, "fisher-t", case.resamples.units(telling)).low > 0:
-            nothing_without.append(run)
-        first = max(without, key=lambda name: without[name].value)
-        if first != kept.name:
-            others_without.setdefault(first, []).append(run)
-    outcomes = {name: f"{name} would follow most closely" for name in others_without}
-    needed = others_without
-    if nothing_without:
-        outcomes = {"": f"nothing is shown of {kept.name}", **outcomes}
-        needed = {"": nothing_without, **others_without}
-    for rank, (name, outcome) in enumerate(outcomes.items()):
+    labeling = kept.series.estimate.labeling
+    where = panel.complete(labeling)
+    scores, quality = panel.scores[labeling][:, where], panel.quality[:, where]
+    confidence = case.rules.of(len(case.followers))
+    needed: list[str] = []
+    for row, run in enumerate(panel.runs):
+        rest = np.arange(len(panel.runs)) != row
+        r = pooled_correlation(scores[rest], quality[rest], case.resamples.weights[where])
+        units = case.resamples.units(np.flatnonzero(where)[r.telling])
+        if not interval(r.value, r.draws, confidence, "fisher-t", units).low > 0:
+            needed.append(run)
+    if needed:
+        names = some_of(needed, 6).replace(" and ", " or ")
         yield Claim(
             kind="hinge",
-            sentence=f"Without {some_of(needed[name], 6).replace(' and ', ' or ')} {outcome}.",
+            sentence=f"Without {names} nothing is shown of {kept.name}.",
             subject=kept.name,
-            against=names_of(needed[name]),
+            against=names_of(needed),
             qualifies=f"{KEEP}: {kept.name}",
             line="Hinges",
-            rank=rank,
         )
 
 

@@ -12,7 +12,7 @@ from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim
 from judgekit.analysis.keeping import KEEP
 from judgekit.analysis.resampling import percent
-from judgekit.analysis.wording import counted, names_of, plural, plural_points, rounded
+from judgekit.analysis.wording import counted, names_of, plural, plural_points, rounded, some_of
 
 CHOICE: Final = "choose"
 _NAMED: Final = 6
@@ -66,27 +66,23 @@ def shipping(case: Case) -> Iterator[Claim]:
     most = max(choice.loss for choice in choices)
     any_will_do = most <= margin
     if any_will_do:
-        sentence = (
-            f"Ship any of these {len(choices)} runs, so keep the cheapest: none loses more than {most:.1f} points"
-            " against the best."
-        )
+        runs = f"Ship any of these {len(choices)} runs, so keep the cheapest"
+        sentence = f"{runs}: none loses more than {most:.1f} points against the best."
         yield Claim("any", sentence, value=most, high=most, shown=True, line="Choose")
+    if candidates == [leader.run]:
+        yield _only(case, choices)
+        return
     verb = "is the best so far" if case.background.quality else "answers best so far"
     leads = f"{leader.run} {verb}: shipping it loses at most {leader.loss:.1f} points"
     within = leader.loss <= margin
     if within and not any_will_do:
         leads += f", which is within your margin of {plural_points(margin)}"
     lead = Claim(CHOICE, f"{leads}.", leader.run, high=leader.loss, shown=within, line="Choose", rank=1)
-    if candidates == [leader.run]:
-        yield _only(case, choices)
-    elif any_will_do:
+    if any_will_do:
         yield lead
-    elif len(choices) == 2:
-        yield _of_two(case, *choices)
-    else:
-        listed = _listed(candidates, case.panel.runs)
-        yield replace(lead, sentence=listed, shown=len(candidates) < len(choices))
-        yield replace(lead, kind="ship", rank=2)
+        return
+    yield replace(lead, sentence=_listed(candidates, len(choices)), shown=len(candidates) < len(choices))
+    yield replace(lead, kind="ship", rank=2)
 
 
 def all_alike(case: Case, value: float) -> Iterator[Claim]:
@@ -110,21 +106,16 @@ def _on_scale(case: Case) -> bool:
     return bool(np.nanmin(quality) >= 0 and np.nanmax(quality) <= 1)
 
 
-def _listed(candidates: list[str], runs: tuple[str, ...]) -> str:
-    """Return which runs may be the best, those that answer best first; of many runs the shorter list is named."""
-    others = [run for run in runs if run not in candidates]
-    if not others:
-        listed = f": {names_of(candidates, 'or')}" if len(runs) <= _NAMED else ""
-        return f"Any of these {len(runs)} runs may be the best{listed}. None is shown to be worse."
-    are = "is" if len(others) == 1 else "are"
-    worse = "the other" if len(others) == 1 else f"the other {counted(len(others))}"
-    if len(candidates) <= _NAMED:
-        best = f"{names_of(candidates, 'or')} may be the best of these {len(runs)} runs"
-        return f"{best}; {worse} {are} shown to be worse."
-    best = f"{counted(len(candidates)).capitalize()} of these {len(runs)} runs may be the best"
-    if len(others) <= _NAMED:
-        return f"{best}; {names_of(others)} {are} shown to be worse."
-    return f"{best}, among them {names_of(candidates[:3])}; {worse} {are} shown to be worse."
+def _listed(candidates: Sequence[str], runs: int) -> str:
+    """Return which runs may be the best, those that answer best first."""
+    listed = names_of(candidates, "or") if len(candidates) <= _NAMED else some_of(candidates)
+    others = runs - len(candidates)
+    worse = "none is"
+    if others == 1:
+        worse = "the other is"
+    elif others:
+        worse = f"the other {counted(others)} are"
+    return f"{listed} may be the best of these {runs} runs; {worse} shown to be worse."
 
 
 def _only(case: Case, choices: Sequence[_Choice]) -> Claim:
@@ -142,25 +133,6 @@ def _only(case: Case, choices: Sequence[_Choice]) -> Claim:
     return Claim(CHOICE, sentence, leader.run, value=lead, low=low, high=high, shown=True, line="Choose", rank=1)
 
 
-def _of_two(case: Case, leader: _Choice, other: _Choice) -> Claim:
-    unit = case.background.quality or case.primary.metric
-    sentence = (
-        f"{leader.run} reaches {leader.mean:.1f} points of {unit}, {other.run} {other.mean:.1f}: either may be better."
-        f" Shipping {leader.run} loses at most {leader.loss:.1f} points, {other.run} {other.loss:.1f}."
-    )
-    return Claim(
-        kind=CHOICE,
-        sentence=sentence,
-        subject=leader.run,
-        against=other.run,
-        value=leader.mean - other.mean,
-        low=-leader.loss,
-        high=other.loss,
-        line="Choose",
-        rank=1,
-    )
-
-
 def missing_answers(case: Case) -> Iterator[Claim]:
     """Yield that the limits hold whatever the missing answers are."""
     missing = case.best.missing
@@ -173,26 +145,12 @@ def missing_answers(case: Case) -> Iterator[Claim]:
 def drawn_questions(case: Case) -> Iterator[Claim]:
     """Yield that points count the questions of a sample alike, where not all were as likely to be drawn."""
     by_query = case.background.weights
-    weights = np.array([by_query.get(query, 1.0) for query in case.panel.queries])
-    if not case.questions or not _on_scale(case) or np.ptp(weights[case.answered]) == 0:
+    answered = np.array(case.panel.queries)[case.answered]
+    if len({by_query.get(query, 1.0) for query in answered.tolist()}) < 2:
         return
-    said = "Points count each question of the sample once, though some were likelier to be drawn than others"
-    # Means that people's grades correct are not those of these answers.
-    if case.graded is not None and case.graded.decides:
-        yield Claim("drawn", f"{said}.", qualifies=CHOICE)
-        return
-    there = np.isfinite(case.panel.quality)
-    sums = np.where(there, weights * case.panel.quality, 0.0).sum(axis=1)
-    # A run without any answer has no mean, and is named by no lead.
-    means = 100 * sums / np.where(there.any(axis=1), (weights * there).sum(axis=1), np.nan)
-    leader, second = _choices(case)[:2]
-    lead = float(means[leader.at] - means[second.at])
-    if np.isfinite(lead):
-        ahead, behind = (leader, second) if lead >= 0 else (second, leader)
-        said += (
-            f": over all questions that these stand for, {ahead.run} leads {behind.run} by about {abs(lead):.1f} points"
-        )
-    yield Claim("drawn", f"{said}.", leader.run, second.run, value=lead, qualifies=CHOICE)
+    # A lead weighted by what each question stands for has no interval, so it is not given.
+    said = "Points count each question of the sample once, though some were likelier to be drawn than others."
+    yield Claim("drawn", said, qualifies=CHOICE)
 
 
 def each_run(case: Case) -> Iterator[Claim]:
@@ -234,10 +192,10 @@ def more_questions(case: Case) -> Iterator[Claim]:
     else:
         takes = f"about {needed:,} questions; you have {case.questions:,}"
     said = f"To ship a run within {plural_points(margin)} of the best takes {takes}."
-    pool = case.background.pool
-    # A choice asks for answers and rates them itself: it refuses ratings and labels that were made elsewhere.
-    if pool is not None and pool.at_hand > case.questions and case.source not in ("people", "trusted"):
-        # A choice takes the questions of the experiment, and draws from all of them only where it has no sample.
-        command = "Without `sample`, `judgekit choose`" if case.background.weights else "`judgekit choose`"
-        said += f" {command} asks those of your {pool.at_hand:,} that the choice takes."
+    background = case.background
+    # A choice asks for answers and rates them itself: it refuses ratings and labels that were made elsewhere. It draws
+    # from all questions only where the experiment has no sample.
+    chosen = not background.weights and case.source not in ("people", "trusted")
+    if chosen and background.pool is not None and background.pool.at_hand > case.questions:
+        said += f" `judgekit choose` asks those of your {background.pool.at_hand:,} that the choice takes."
     yield Claim("more questions", said, value=needed, line="Next")

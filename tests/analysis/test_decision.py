@@ -149,7 +149,8 @@ def test_a_less_expensive_labeling_is_offered_only_within_one_standard_error() -
         assert "; none for other." in lines["Cost"]
         # The interval is that of the claim "closer": both say whether the difference is shown.
         assert cheaper.low <= cheaper.value < 0
-        assert ("shown to be lower" in lines["Keep"]) == (cheaper.high < 0) == bool(claims(decision, "closer"))
+        assert (cheaper.high < 0) == bool(claims(decision, "closer"))
+        assert "which may be chance" not in lines["Keep"]
 
 
 def test_a_less_expensive_labeling_that_is_not_shown_to_be_useful_is_not_even_described() -> None:
@@ -206,33 +207,16 @@ def test_new_answers_need_what_rates_them_and_choose_is_named_only_where_it_rate
     assert (" `judgekit choose` asks those of your 5,000 " in lines["Next"]) == asked
     sampled = replace(background, weights=dict.fromkeys(quality["query_id"], 1.0))
     lines = decided((scores, quality), background=sampled, outcome=outcome)[1]
-    assert (" Without `sample`, `judgekit choose` asks those of your 5,000 " in lines["Next"]) == asked
+    assert "judgekit choose" not in lines["Next"], "it asks the questions of the sample only"
 
 
-def test_points_of_a_pilot_whose_questions_were_not_equally_likely_say_so_beside_what_all_questions_give() -> None:
+def test_points_of_a_pilot_whose_questions_were_not_equally_likely_say_so() -> None:
     scores, quality = world({"own": (0.0, 1.0)}, n=100)
     ids = quality["query_id"].drop_duplicates()
-    # Questions on which the runs agree stand for many.
-    agree = quality.groupby("query_id")["value"].nunique() == 1
-    weights = {query: 5.0 if agree[query] else 1.0 for query in ids}
-    decision, lines = decided((scores, quality), background=Background(weights=weights))
-    weight = quality["query_id"].map(weights)
-    means = (quality["value"] * weight).groupby(quality["run"]).sum() / weight.groupby(quality["run"]).sum()
-    (claim,) = (claim for claim in decision.claims if claim.kind == "drawn")
-    lead = 100 * (means[claim.subject] - means[claim.against])
-    assert claim.subject == decision.leader
-    assert claim.value == pytest.approx(lead)
-    said = (
-        "Points count each question of the sample once, though some were likelier to be drawn than others: over all"
-        f" questions that these stand for, {claim.subject} leads {claim.against} by about {lead:.1f} points."
-    )
-    assert said in lines["Choose"]
-    plain = quality.groupby("run")["value"].mean()
-    assert 0 < lead < 100 * (plain[claim.subject] - plain[claim.against])
-    for alike in ({}, dict.fromkeys(ids, 3.0)):
-        decision, _ = decided((scores, quality), background=Background(weights=alike))
-        assert "sample" not in decision.text
-        assert not claims(decision, "drawn")
+    said = "Points count each question of the sample once, though some were likelier to be drawn than others."
+    for weights, there in (({}, False), (dict.fromkeys(ids, 3.0), False), (dict.fromkeys(ids[:50], 5.0), True)):
+        decision, lines = decided((scores, quality), background=Background(weights=weights))
+        assert (said in lines["Choose"]) == there == bool(claims(decision, "drawn"))
 
 
 @pytest.mark.parametrize("name", ["x", "judge(prompt=graded,endpoint=a-very-long-name-that-nobody-types)"])
@@ -259,7 +243,7 @@ def test_two_runs_are_compared_with_their_bounds_and_seldom_show_a_labeling() ->
     noise = rng.normal(size=quality.shape)
     decision, lines = decided(tables({"own": 0.1 * quality + noise}, quality, ("dense", "bm25")))
     better, worse = sorted(claims(decision, "run"), key=lambda run: -claims(decision, "run")[run].value)
-    assert f": either may be better. Shipping {better} loses at most " in lines["Choose"]
+    assert f"{better} or {worse} may be the best of these 2 runs; none is shown to be worse." in lines["Choose"]
     assert -claims(decision, "run")[worse].low > -claims(decision, "run")[better].low
     assert lines["Keep"].startswith("No labeling is shown to be useful: own has the largest r, ")
     assert lines["Keep"].endswith("Two runs seldom can show one: add variants of them.")
