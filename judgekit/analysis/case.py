@@ -49,7 +49,8 @@ class Series:
 
     def ranged(self, coefficient: str, confidence: float, resamples: Resamples) -> Ranged:
         """Return a coefficient with its interval over all that the missing labels may be."""
-        ends = [each.interval(coefficient, confidence, resamples) for each in (self.estimate, self.worst, self.best)]
+        sides = (self.estimate, self.worst, self.best)
+        ends = [side.interval(coefficient, confidence, resamples) for side in sides]
         low, high = min(end.low for end in ends), max(end.high for end in ends)
         return Ranged(self.estimate.value(coefficient), low, high)
 
@@ -104,9 +105,11 @@ class Leads:
 
     def of(self, first: Follower, second: Follower) -> Ranged:
         """Return the lead in r of a labeling over another with its interval."""
-        low, high = self.least.get((first.name, second.name)), self.least.get((second.name, first.name))
         lead = first.r.value - second.r.value
-        return Ranged(lead) if low is None or high is None else Ranged(lead, low, -high)
+        low, high = self.least.get((first.name, second.name)), self.least.get((second.name, first.name))
+        if low is None or high is None:
+            return Ranged(lead)
+        return Ranged(lead, low, -high)
 
 
 @dataclass(frozen=True)
@@ -184,24 +187,19 @@ class Case:
     @cached_property
     def graded(self) -> GradedQuality | None:
         """Quality corrected by people's grades; None without any, or with fewer than a correction needs."""
-        grades = self.background.grades
-        whole = np.asarray(np.isfinite(self.panel.quality).all(axis=0))
-        if grades is None or len(self.panel.runs) < 2:
+        grades, panel = self.background.grades, self.panel
+        if grades is None or len(panel.runs) < 2:
             return None
+        whole = np.flatnonzero(np.isfinite(panel.quality).all(axis=0))
         given = grades.pivot_table(index="run", columns="query_id", values="value", aggfunc="mean")
-        people = given.reindex(index=list(self.panel.runs), columns=list(self.panel.queries)).to_numpy(np.float64)
-        judged = np.isfinite(people[:, whole]).all(axis=0)
-        groups = self.resamples.groups_of(whole)
-        units = int(judged.sum()) if groups is None else len(np.unique(groups[judged]))
-        if units < LEAST:
+        given = given.reindex(index=list(panel.runs), columns=list(panel.queries))
+        people = given.to_numpy(np.float64)[:, whole]
+        judged = whole[np.isfinite(people).all(axis=0)]
+        if self.resamples.units(judged) < LEAST:
             return None
-        return corrected_quality(
-            self.panel.runs,
-            people[:, whole],
-            self.panel.quality[:, whole],
-            groups=groups,
-            confidence=self.rules.confidence,
-        )
+        groups = self.resamples.groups_of(whole)
+        quality = panel.quality[:, whole]
+        return corrected_quality(panel.runs, people, quality, groups=groups, confidence=self.rules.confidence)
 
     @cached_property
     def best(self) -> Best:
@@ -224,11 +222,11 @@ class Case:
         by_name = {run.name: run for run in self.background.lists}
         if not by_name.keys() >= {*self.panel.runs}:
             return None
-        runs = [by_name[name] for name in self.panel.runs]
-        equal = equal_lists(runs, self.panel.queries, self.panel.depth)
+        equal = equal_lists([by_name[name] for name in self.panel.runs], self.panel.queries, self.panel.depth)
         # Imported answers may differ where lists do not: two applications, or one that draws its answers.
-        same = [[np.array_equal(mine, other, equal_nan=True) for other in quality] for mine in quality]
-        return np.asarray(equal & np.array(same))
+        for run, other in np.argwhere(equal).tolist():
+            equal[run, other] = np.array_equal(quality[run], quality[other], equal_nan=True)
+        return equal
 
     def excluded(self, use: str) -> dict[str, str]:
         """Return the labelings that take no part, with the reason."""
@@ -238,10 +236,10 @@ class Case:
             if name in self.background.controls:
                 continue
             if name in self.constructed:
-                reason = "its labels are the outcome by construction"
+                excluded[name] = "its labels are the outcome by construction"
             elif labeling not in self.panel.joint:
-                reason = f"it has no value in {self.panel.cost[labeling]:.0%} of the cases"
-            if reason:
+                excluded[name] = f"it has no value in {self.panel.cost[labeling]:.0%} of the cases"
+            elif reason:
                 excluded[name] = reason
         return excluded
 
@@ -252,9 +250,12 @@ class Case:
 
     def controls(self, use: str) -> list[Series]:
         """Return the controls that are defined; for finding questions the question-only twins are among them."""
-        beside = [self._series[use][name] for name in self._series[use] if name in self.background.controls]
-        defined = [series for series in beside if not series.estimate.reason]
-        return defined if use == CHOOSE_RUNS else [*defined, *self._twins]
+        controls: list[Series] = []
+        for name, series in self._series[use].items():
+            if name in self.background.controls and not series.estimate.reason:
+                controls.append(series)
+        # Within a question a twin is the same for all runs.
+        return controls if use == CHOOSE_RUNS else [*controls, *self._twins]
 
     @cached_property
     def _series(self) -> dict[str, dict[str, Series]]:
@@ -272,39 +273,40 @@ class Case:
     def _by_name(
         self, panel: Panel, found: Iterable[Estimate], ends: Sequence[Mapping[str, Series]] = ()
     ) -> dict[str, Series]:
-        series: dict[str, Series] = {}
+        by_name: dict[str, Series] = {}
         for estimate in found:
-            if estimate.run == self.primary.run:
-                name = panel.labelings[estimate.labeling]
-                worst, best = [end[name].estimate if name in end else estimate for end in ends] or [estimate, estimate]
-                series[name] = Series(name, estimate, worst, best)
-        return series
+            if estimate.run != self.primary.run:
+                continue
+            name = panel.labelings[estimate.labeling]
+            sides = [end[name].estimate if name in end else estimate for end in ends]
+            worst, best = sides or (estimate, estimate)
+            by_name[name] = Series(name, estimate, worst, best)
+        return by_name
 
     @cached_property
     def _twins(self) -> list[Series]:
         """What knows the question only: each labeling's twin, and what the model knows without documents."""
-        series = self.series(FIND_QUESTIONS)
+        series, quality = self.series(FIND_QUESTIONS), self.panel.quality
+        # The scores of a twin are the same for all runs.
         scores: dict[str, Floats] = {}
-        for each in series:
-            twin = self.background.twins.get(each.name)
+        for labeling in series:
+            twin = self.background.twins.get(labeling.name)
             if twin is not None:
-                values = [twin.get(query, np.nan) for query in self.panel.queries]
-                scores[TWIN + each.name] = np.array(values, np.float64)
+                values = np.array([twin.get(query, np.nan) for query in self.panel.queries], np.float64)
+                scores[TWIN + labeling.name] = np.broadcast_to(values, quality.shape)
         if self.closed_book is not None:
-            scores[CLOSED_BOOK] = self.closed_book
+            scores[CLOSED_BOOK] = np.broadcast_to(self.closed_book, quality.shape)
         if not series or not scores:
             return []
-        there = np.all([np.isfinite(values) for values in scores.values()], axis=0)
-        # The same for all runs.
-        same = np.stack([np.broadcast_to(values, self.panel.quality.shape) for values in scores.values()])
+        same = np.stack([*scores.values()])
+        there = np.isfinite(same).all(axis=0)
+        asked = self.panel.defined(series[0].estimate.labeling) & there
+        panel = replace(self.panel, labelings=tuple(scores), scores=same, asked=asked)
         # A labeling at its worst is compared on more questions than have all labels, and so is its twin.
         filled, ends = self.panel.extremes("query"), list[dict[str, Series]]()
         if filled is not None:
-            asked = filled[0].defined(0) & there
-            known = replace(filled[0], labelings=tuple(scores), scores=same, asked=asked)
+            known = replace(panel, asked=filled[0].defined(0) & there, low=None, high=None)
             ends = 2 * self._ends([known], "query")
-        asked = self.panel.defined(series[0].estimate.labeling) & there
-        panel = replace(self.panel, labelings=tuple(scores), scores=same, asked=asked)
         twins = self._by_name(panel, estimates(panel, "query", self.resamples, ("concordance",)), ends)
         # That the model knows nothing without documents is worth saying, that a twin is constant is not.
         return [twin for name, twin in twins.items() if name == CLOSED_BOOK or not twin.estimate.reason]
@@ -312,19 +314,19 @@ class Case:
     @cached_property
     def followers(self) -> tuple[Follower, ...]:
         """The labelings for choosing between the runs, those that follow the answers most closely first."""
-        series = [] if self.background.incomparable else self.series(CHOOSE_RUNS)
-        if not series:
+        series = self.series(CHOOSE_RUNS)
+        if not series or self.background.incomparable:
             return ()
-        series.sort(key=lambda each: (-each.estimate.value(POOLED), each.name))
+        series.sort(key=lambda labeling: (-labeling.estimate.value(POOLED), labeling.name))
         where = self.panel.complete(series[0].estimate.labeling)
-        gains = [self._gain(each.estimate.labeling, where) for each in series]
-        units = gains[0].units
-        level = common_level(np.stack([gain.draws for gain in gains]), units, self.rules.confidence)
-        confidence = self.rules.of(len(series))
-        followers = []
-        for each, gain in zip(series, gains, strict=True):
-            ends = gain.interval(self.rules.confidence, level) if units >= MIN_TELLING else ()
-            followers.append(self._follower(each, Ranged(gain.value, *ends), where, confidence))
+        gains = [self._gain(labeling.estimate.labeling, where) for labeling in series]
+        units, confidence = gains[0].units, self.rules.confidence
+        level = common_level(np.stack([gain.draws for gain in gains]), units, confidence)
+        followers: list[Follower] = []
+        for labeling, gain in zip(series, gains, strict=True):
+            ends = gain.interval(confidence, level) if units >= MIN_TELLING else ()
+            follower = self._follower(labeling, Ranged(gain.value, *ends), where, self.rules.of(len(series)))
+            followers.append(follower)
         return tuple(followers)
 
     def why_left_out(self, follower: Follower) -> str:
@@ -332,8 +334,8 @@ class Case:
         if follower.name in self.panel.unbounded:
             # Nothing is claimed of it, and it is not kept either: its pick may be another once its scores are known.
             return ""
-        best = {run for run, may in zip(self.panel.runs, self.best.may_be_best, strict=True) if may}
-        if not best & {*follower.picks}:
+        may_be_best = np.array(self.panel.runs)[self.best.may_be_best]
+        if not {*may_be_best.tolist()} & {*follower.picks}:
             return f"It picks {names_of(follower.picks)}, which {self.target} {self.show} to be worse."
         if follower.flattered:
             return f"It flatters {follower.flattered}, its own pick."
@@ -344,11 +346,12 @@ class Case:
     @cached_property
     def eligible(self) -> list[Follower]:
         """The labelings that the rule of *Keep* does not leave out, the one that it keeps first."""
-        return [
-            follower
-            for follower in self.followers
-            if follower.r.value > 0 and follower.name not in self.panel.unbounded and not self.why_left_out(follower)
-        ]
+        eligible: list[Follower] = []
+        for follower in self.followers:
+            bounded = follower.name not in self.panel.unbounded
+            if follower.r.value > 0 and bounded and not self.why_left_out(follower):
+                eligible.append(follower)
+        return eligible
 
     @cached_property
     def kept(self) -> Follower | None:
@@ -360,27 +363,24 @@ class Case:
         scores = panel.scores[estimate.labeling][:, where]
         means = scores.mean(axis=1)
         picks = np.flatnonzero(means >= means.max() - 1e-12).tolist()
-        follower = Follower(
-            series=series,
-            r=Ranged(estimate.value(POOLED)),
-            gain=gain,
-            finding=NOT_SHOWN,
-            picks=tuple(panel.runs[run] for run in picks),
-        )
+        names = tuple(panel.runs[run] for run in picks)
         if not self.claimable or series.name in panel.unbounded:
-            return follower
+            return Follower(series, Ranged(estimate.value(POOLED)), gain, NOT_SHOWN, names)
         given = scores, panel.quality[:, where], self.resamples.weights[where], estimate.telling
         flattered = len(picks) == 1 and flatters(*given, picks[0])
-        follower = replace(
-            follower,
+        biased: dict[str, bool] = {}
+        # Missing labels may hide a bias, or make one.
+        if series.name not in panel.unknown:
+            biased = {panel.runs[run]: high for run, high in slanted(*given, confidence).items()}
+        return Follower(
+            series=series,
             r=series.ranged(POOLED, confidence, self.resamples),
+            gain=gain,
             finding=_finding(gain),
-            flattered=follower.picks[0] if flattered else "",
+            picks=names,
+            flattered=names[0] if flattered else "",
+            biased_runs=biased,
         )
-        if series.name in panel.unknown:
-            return follower
-        biased = slanted(*given, confidence)
-        return replace(follower, biased_runs={panel.runs[run]: high for run, high in biased.items()})
 
     def _gain(self, labeling: int, where: Bools) -> Gain:
         """Return the decision gain of a labeling, with its worst and best case where labels are missing."""
@@ -388,51 +388,51 @@ class Case:
         gain = self._gain_of(panel.scores[labeling], where)
         if panel.bounds is None:
             return gain
-        low, high = (bound[labeling] for bound in panel.bounds)
-        worst, best = self._gain_of(low, panel.bounded, high), self._gain_of(high, panel.bounded, low)
+        low, high = panel.bounds[0][labeling], panel.bounds[1][labeling]
+        worst = self._gain_of(low, panel.bounded, high)
+        best = self._gain_of(high, panel.bounded, low)
         return gain.within(worst, best)
 
     def _gain_of(self, scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
-        return decision_gain(
-            scores[:, where],
-            self.panel.quality[:, where],
-            self.resamples.weights[where],
-            self.resamples.groups_of(where),
-            other=None if other is None else other[:, where],
-        )
+        weights, groups = self.resamples.weights[where], self.resamples.groups_of(where)
+        rival = None if other is None else other[:, where]
+        return decision_gain(scores[:, where], self.panel.quality[:, where], weights, groups, other=rival)
 
     def leads(self, use: str, series: Sequence[Series]) -> Leads:
         """Return by how much labelings are ahead of others: in r, or in how often they find the questions that fail."""
-        return self._leads_in_r(series) if use == CHOOSE_RUNS else self._leads_in_concordance(series)
-
-    def _leads_in_r(self, series: Sequence[Series]) -> Leads:
-        telling = np.array([min(each.worst.telling, each.best.telling) for each in series])
-        # A labeling that is constant within every query has r = 0 exactly: only the other's queries count.
-        telling = np.where(telling > 0, telling, telling.max())
-        least = np.minimum(telling[:, None], telling)
-        return self._leads(series, POOLED, least, least >= MIN_TELLING, max(int(telling.max()), 2))
-
-    def _leads_in_concordance(self, series: Sequence[Series]) -> Leads:
-        units = series[0].worst.units
-        # The queries of the rarer outcome tell, and all series have the same ones.
-        minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))
-        shape = (len(series), len(series))
-        freedom, enough = np.full(shape, min(minority, units)), np.full(shape, minority >= MIN_EACH_SIDE)
-        return self._leads(series, "concordance", freedom, enough, units)
-
-    def _leads(self, series: Sequence[Series], name: str, units: npt.NDArray[np.int64], enough: Bools, n: int) -> Leads:
         # Where one lacks labels that nothing bounds, its queries are gone for all, perhaps those on which it was ahead.
         if not self.claimable or self.panel.unbounded:
             return Leads({})
-        worst, best = (
-            (np.array([each.value(name) for each in side]), np.stack([each.drawn(name) for each in side]))
-            for side in ([each.worst for each in series], [each.best for each in series])
-        )
+        if use == CHOOSE_RUNS:
+            telling = np.array([min(labeling.worst.telling, labeling.best.telling) for labeling in series])
+            # A labeling that is constant within every query has r = 0 exactly: only the other's queries count.
+            telling = np.where(telling > 0, telling, telling.max())
+            units = np.minimum(telling[:, None], telling)
+            return self._leads(series, POOLED, units, units >= MIN_TELLING, max(int(telling.max()), 2))
+        total = series[0].worst.units
+        # The queries of the rarer outcome tell, and all series have the same ones.
+        minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))
+        shape = (len(series), len(series))
+        units, enough = np.full(shape, min(minority, total)), np.full(shape, minority >= MIN_EACH_SIDE)
+        return self._leads(series, "concordance", units, enough, total)
+
+    def _leads(self, series: Sequence[Series], name: str, units: npt.NDArray[np.int64], enough: Bools, n: int) -> Leads:
+        worst = [labeling.worst for labeling in series]
+        best = [labeling.best for labeling in series]
         # Groups are uneven: with a degree of freedom for each, .060 to .065 of claims are false at 40 groups.
         freedom = (units if self.resamples.groups is None else units // 2) - 1
-        leads = least_leads(*worst, confidence=self.rules.of(), n=n, freedom=freedom, enough=enough, best=best)
-        known = np.argwhere(np.isfinite(leads)).tolist()
-        return Leads({(series[a].name, series[b].name): float(leads[a, b]) for a, b in known})
+        leads = least_leads(
+            *_drawn(worst, name),
+            confidence=self.rules.of(),
+            n=n,
+            freedom=freedom,
+            enough=enough,
+            best=_drawn(best, name),
+        )
+        least: dict[tuple[str, str], float] = {}
+        for first, second in np.argwhere(np.isfinite(leads)).tolist():
+            least[series[first].name, series[second].name] = float(leads[first, second])
+        return Leads(least)
 
     def within_one_error(self, leader: Series, other: Series) -> bool:
         """Return whether the r of a labeling lies within one paired standard error of the leader's; both are useful."""
@@ -453,19 +453,27 @@ class Case:
     def prices(self) -> dict[str, StrategyCost]:
         """What a new question takes by answering, by each labeling that can be bought, and by people."""
         background, costs = self.background, check_costs(self.background.costs)
-        names = [ANSWERING, *(series.name for use in USES for series in self.series(use))]
-        needs = {name: background.needs.get(name) for name in names}
+        names = [ANSWERING]
+        for use in USES:
+            names += [series.name for series in self.series(use)]
         if background.money.judgment is not None:
-            needs[PEOPLE] = None
+            names.append(PEOPLE)
         prices: dict[str, StrategyCost] = {}
-        for name, need in needs.items():
-            price = price_of(name, need, costs, background.money, background.pool)
-            if name == ANSWERING and price is not None and self.source in ("people", "trusted"):
+        for name in dict.fromkeys(names):
+            price = price_of(name, background.needs.get(name), costs, background.money, background.pool)
+            if price is None:
+                continue
+            if name == ANSWERING and self.source in ("people", "trusted"):
                 # Answers are compared with no references, and what it takes to rate new ones is not known.
                 price = replace(price, references=0, money=np.nan)
-            if price is not None:
-                prices[name] = price
+            prices[name] = price
         return prices
+
+
+def _drawn(estimates: Sequence[Estimate], name: str) -> tuple[Floats, Floats]:
+    """Return a coefficient of several estimates on the data, shape (L,), and on every resample, shape (L, B)."""
+    values = [estimate.value(name) for estimate in estimates]
+    return np.array(values), np.stack([estimate.drawn(name) for estimate in estimates])
 
 
 def _finding(gain: Ranged) -> str:

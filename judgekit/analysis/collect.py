@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from judgekit.analysis.background import Background
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, compared
 from judgekit.analysis.flags import Flagger
-from judgekit.analysis.inputs import Inputs, Panel
-from judgekit.analysis.levels import Estimate, Resamples, estimates
+from judgekit.analysis.inputs import Inputs, Panel, PanelKey
+from judgekit.analysis.levels import LEVELS, Estimate, Resamples, estimates
 from judgekit.analysis.primary import Primary
+from judgekit.analysis.resampling import resample_matrix
 from judgekit.data.tables import COMPARISON
+from judgekit.progress import Event, Progress, silent
 from judgekit.rules import Rules
 
 _BEHIND: Final = ("queries", "lacking", "tau_b_max")
@@ -23,32 +27,60 @@ _DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metr
 
 @dataclass
 class Collector:
-    """Collects the rows panel by panel; draws are dropped with their panel but for the primary cell's."""
+    """Collects the rows panel by panel; draws are dropped with their panel but for the primary cell's.
+
+    Attributes:
+        inputs: the tables.
+        cell: the primary cell.
+        rules, background: those of the comparison.
+        by_construction: (labeling, model, metric) whose labels are the outcome at depth 1.
+        groups: the group of each query that is in one; None where each query stands alone.
+        pairs: whether labelings are compared with each other, too.
+    """
 
     inputs: Inputs
     cell: Primary
-    levels: tuple[str, ...]
-    resamples: Resamples
     rules: Rules
-    flagger: Flagger
-    controls: Collection[str] = ()
+    background: Background
+    by_construction: Collection[tuple[str, str, str]]
+    groups: Mapping[str, str] | None = None
+    pairs: bool = True
     rows: list[tuple[object, ...]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     primary: tuple[Panel, dict[str, list[Estimate]]] = field(init=False)
-    pairs: bool = True
-    """Whether labelings are compared with each other, too."""
+
+    def __post_init__(self) -> None:
+        """Resample the queries, once for all panels."""
+        inputs, rules, groups = self.inputs, self.rules, None
+        if self.groups is not None:
+            # A query that is not named stands alone.
+            names = [self.groups.get(query, f"\0{query}") for query in inputs.queries]
+            groups = np.unique(names, return_inverse=True)[1]
+        matrix = resample_matrix(len(inputs.queries), rules.resamples, rules.seed, groups)
+        self.resamples = Resamples(matrix, groups)
+        self.flagger = Flagger(inputs, self.background, self.by_construction)
+        self.controls = self.background.controls
+        self.levels: Sequence[str] = LEVELS
+        if inputs.means_only:
+            self.levels = ["system"]
+        elif len(inputs.runs) < 2:
+            self.levels = ["query"]
+
+    def work_out(self, plan: Sequence[PanelKey], progress: Progress = silent) -> None:
+        """Work out all panels of a plan."""
+        # Measures that are held against the same answers come together, since they share their resampled quality.
+        for done, key in enumerate(sorted(plan, key=lambda key: key[1:])):
+            progress(Event("compare", done, len(plan)))
+            self.panel(self.inputs.panel(*key))
+        progress(Event("compare", len(plan), len(plan)))
 
     def omissions(self) -> Iterator[str]:
         """Yield what is left out: queries of the primary cell, and labelings of the comparison of measures."""
         yield from self.inputs.uncompared(self.primary[0])
         for labeling, shares in sorted(self.left_out.items()):
-            never = [measure for measure, share in shares.items() if share == 1]
-            partly = [f"{measure} (in {share:.1%} of the cases)" for measure, share in shares.items() if share < 1]
-            if never:
-                yield f"{labeling!r} has no value for {', '.join(never)} and is excluded from their joint comparison."
-            if partly:
-                yield f"{labeling!r} lacks values for {', '.join(partly)} and is excluded from their joint comparison."
+            measures = ", ".join(f"{measure} (in {share:.1%} of the cases)" for measure, share in shares.items())
+            yield f"{labeling!r} lacks values for {measures} and is excluded from their joint comparison."
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the rows of all panels as a table, by measure, and what stands behind each cell, in the same order."""
@@ -60,31 +92,36 @@ class Collector:
 
     def panel(self, panel: Panel) -> None:
         """Work out one panel at all levels."""
-        for index in sorted(set(range(len(panel.labelings))) - set(panel.joint)):
-            if panel.labelings[index] not in self.controls:
-                lacking = self.left_out.setdefault(panel.labelings[index], {})
-                lacking[panel.measure] = max(lacking.get(panel.measure, 0.0), float(panel.cost[index]))
+        cell = self.cell
+        same_answers = (panel.metric, panel.model, panel.depth) == (cell.metric, cell.model, cell.depth)
+        is_primary = same_answers and panel.measure == cell.measure
+        by_level: dict[str, list[Estimate]] = {}
+        if is_primary:
+            self.primary = panel, by_level
+        for index, labeling in enumerate(panel.labelings):
+            if index not in panel.joint and labeling not in self.controls:
+                shares = self.left_out.setdefault(labeling, {})
+                shares[panel.measure] = max(shares.get(panel.measure, 0.0), float(panel.cost[index]))
         for level in self.levels:
-            # A control is scored by the primary measure only.
-            found = [
-                replace(each, reason=self.flagger.reason(panel, each))
-                for each in estimates(panel, level, self.resamples)
-                if panel.labelings[each.labeling] not in self.controls or each.labeling in panel.joint
-            ]
-            labelings = [each for each in found if panel.labelings[each.labeling] not in self.controls]
-            for estimate in labelings:
-                self._estimate(panel, estimate, level)
-            here, cell = (panel.metric, panel.model, panel.depth), self.cell
-            same = here == (cell.metric, cell.model, cell.depth)
-            if same and panel.measure == self.cell.measure:
-                if level == self.levels[0]:
-                    self.primary = panel, {}
-                self.primary[1][level] = found
-                if level == self.cell.level:
-                    mean = [each for each in labelings if each.run == self.cell.run]
-                    self.inputs.warnings += [w for each in mean for w in self.flagger.suspicion(panel, each, level)]
-            if self.pairs and same and not panel.means_only:
-                self._differences(panel, level, [e for e in labelings if e.labeling in panel.joint])
+            by_level[level] = []
+            jointly: list[Estimate] = []
+            for estimate in estimates(panel, level, self.resamples):
+                is_control = panel.labelings[estimate.labeling] in self.controls
+                joint = estimate.labeling in panel.joint
+                # A control is scored by the primary measure only.
+                if is_control and not joint:
+                    continue
+                explained = replace(estimate, reason=self.flagger.reason(panel, estimate))
+                by_level[level].append(explained)
+                if is_control:
+                    continue
+                self._estimate(panel, explained, level)
+                if joint:
+                    jointly.append(explained)
+                if is_primary and level == cell.level and estimate.run == cell.run:
+                    self.inputs.warnings += self.flagger.suspicion(panel, explained, level)
+            if self.pairs and same_answers and not panel.means_only:
+                self._differences(panel, level, jointly)
 
     def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
         """Add a row per coefficient, in the order of the columns of `COMPARISON`, with what stands behind it."""
@@ -96,17 +133,18 @@ class Collector:
             flags = ";".join([*common, *self.flagger.coefficient(panel, estimate, level, name, ends.method)])
             self.rows.append((*key, name, float(value), *ends, estimate.n, estimate.reason, flags, *behind))
 
-    def _differences(self, panel: Panel, level: str, found: Sequence[Estimate]) -> None:
+    def _differences(self, panel: Panel, level: str, compared_jointly: Sequence[Estimate]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
-
-        def about(a: Estimate, b: Estimate) -> dict[str, object]:
-            names = [panel.labelings[each.labeling] for each in (a, b)]
+        columns = [*list(DIFFERENCE_COLUMNS)[:8], "family"]
+        pairs = []
+        for first, second in combinations([each for each in compared_jointly if not each.reason], 2):
+            if first.run != second.run:
+                continue
+            names = [panel.labelings[first.labeling], panel.labelings[second.labeling]]
+            family = f"{panel.measure} {level} {first.run}"
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.
             tested = not any(self.flagger.is_outcome(panel, name) for name in names)
-            family = f"{panel.measure} {level} {a.run}" if tested else None
-            key = (*names, panel.measure, a.run, level, panel.depth, panel.metric, panel.model, family)
-            return dict(zip([*list(DIFFERENCE_COLUMNS)[:8], "family"], key, strict=True))
-
-        there = combinations([each for each in found if not each.reason], 2)
-        pairs = ((about(a, b), a, b) for a, b in there if a.run == b.run)
+            key = (*names, panel.measure, first.run, level, panel.depth, panel.metric, panel.model)
+            about = dict(zip(columns, (*key, family if tested else None), strict=True))
+            pairs.append((about, first, second))
         self.differences += compared(pairs, self.rules.confidence, self.resamples)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,16 +16,12 @@ from judgekit.analysis.case import Case
 from judgekit.analysis.collect import Collector
 from judgekit.analysis.decision import Decision, decide_on, no_decision
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
-from judgekit.analysis.flags import Flagger
-from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth, outcome_of
+from judgekit.analysis.inputs import Bools, Inputs, Pairing, PanelKey, at_every_depth, outcome_of
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.leakage import same_by_construction
-from judgekit.analysis.levels import LEVELS, Resamples
-from judgekit.analysis.measures import best_measures, cutoff_of
-from judgekit.analysis.modes import by_mode, modes_of, of_mode
-from judgekit.analysis.nesting import Nesting
+from judgekit.analysis.measures import cutoff_of
+from judgekit.analysis.modes import modes_of, of_mode, on_common_questions
 from judgekit.analysis.primary import Primary, choose_primary
-from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.unpaired import UnpairedRatings, is_unpaired, one_value, unpaired_ratings
 from judgekit.analysis.wording import names_of, plural
@@ -36,11 +31,11 @@ from judgekit.answers.unanswerable import unanswerable_in
 from judgekit.answers.wide import taken_apart
 from judgekit.client.model_drift import mixed_answers
 from judgekit.data.files import read_table
-from judgekit.data.tables import ALL, SCORES, UNDECLARED
+from judgekit.data.tables import SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 from judgekit.notebook import NotebookRepr
-from judgekit.progress import Event, Progress, silent
+from judgekit.progress import Progress, silent
 from judgekit.rules import DeclaredOutcome, Rules
 
 AsQuality = str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame]
@@ -83,33 +78,6 @@ class Comparison(NotebookRepr):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>\n{self.decision.text}"
-
-    def best_at_k(
-        self, coefficient: str = "concordance", *, level: str | None = None, run: str | None = None
-    ) -> pd.DataFrame:
-        """Return each labeling's best measure at each k, chosen after looking, with the primary one beside it.
-
-        This is the rule of the eRAG paper's Figure 1.
-
-        Args:
-            coefficient: by which.
-            level: where; that of the decision by default.
-            run: of which run; the one that the decision is about, most often ``all``, by default.
-
-        Returns:
-            As `judgekit.analysis.measures.best_measures` does.
-
-        Raises:
-            UsageError: the table has no such coefficient, level or run.
-        """
-        cell, rows = self.primary, self.table
-        wanted = {"coefficient": coefficient, "level": level or cell.level, "run": run or cell.run}
-        for column, value in {**wanted, "quality_metric": cell.metric, "model": cell.model}.items():
-            have = list(rows[column].unique())
-            rows = rows[rows[column] == value]
-            if rows.empty:
-                raise UsageError(not_among(column.replace("_", " "), value, have))
-        return best_measures(rows, cell.measure)
 
     def wide(self) -> pd.DataFrame:
         """Return the table with one row per cell, a column per coefficient, and the interval of the concordance."""
@@ -205,38 +173,37 @@ class _Comparing:
         scores, quality = self._tables(given_scores, given_quality)
         scores, quality = self._without_unanswerable(scores, quality)
         one_mode = of_mode(quality, self.mode)
-        inputs = Inputs.read(scores, one_mode, self.only, self.background.lower)
+        inputs = Inputs.read(scores, one_mode, self.only, self.background.lower, self.notes)
         plan = inputs.plan(self._depths, self.pairing)
-        if _means_only(inputs) and len(inputs.runs) < 2:
+        if inputs.means_only and len(inputs.runs) < 2:
             raise DataError(
                 "a single run needs values per query, but a table holds only means (query_id 'all'); scores per query"
                 " come from `judgekit score --per-query`"
             )
-        cell, choices = self._cell(inputs, plan, quality)
+        cell = self._cell(inputs, plan, quality)
         known = same_by_construction(self.background.needs, self.background.answering, inputs.metrics)
         self.known = known | set(self.background.by_construction)
-        work = self._worked_out(inputs, plan, cell, self.progress)
-        modes = None
-        if cell.mode and not _means_only(inputs):
-            modes = by_mode(quality, cell, partial(self._of_one_mode, inputs, scores, cell))
-        if cell.mode and modes is None:
-            choices.append(
-                f"The modes {', '.join(modes_of(quality))} share no question with values, so they are not compared."
-            )
-        obstacle, accepted = self._obstacle(inputs, one_mode)
+        work = self._collector(inputs, cell)
+        work.work_out(plan, self.progress)
         table, details = work.tables()
-        warnings = self._warnings(work, cell)
+        modes = None
+        if cell.mode:
+            table = table.assign(mode=cell.mode)
+            modes = self._modes(work, scores, quality)
+        decision = self._decision(work, one_mode)
+        self.notes += self._warnings(work)
+        rules = self.rules
         return Comparison(
-            table=table.assign(mode=cell.mode) if cell.mode else table,
-            decision=self._decision(work, one_mode, obstacle),
+            table=table,
+            decision=decision,
             differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
             details=details,
-            warnings=tuple(dict.fromkeys(chain(self.notes, inputs.warnings, choices, warnings, accepted))),
+            warnings=tuple(dict.fromkeys(self.notes)),
             settings={
-                "resamples": self.rules.resamples,
-                "seed": self.rules.seed,
-                "confidence": self.rules.confidence,
-                "margin_points": self.rules.margin_points,
+                "resamples": rules.resamples,
+                "seed": rules.seed,
+                "confidence": rules.confidence,
+                "margin_points": rules.margin_points,
             },
             modes=modes,
         )
@@ -288,95 +255,66 @@ class _Comparing:
             self.notes.append(f"{plural(left_out, 'question')} that nothing answers: left out of all comparisons.")
         return scores[~mine], quality[~theirs]
 
-    def _cell(
-        self, inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], quality: pd.DataFrame
-    ) -> tuple[Primary, list[str]]:
-        """Return the primary cell, and sentences on choices that were made for the user."""
+    def _cell(self, inputs: Inputs, plan: Sequence[PanelKey], quality: pd.DataFrame) -> Primary:
+        """Return the primary cell, and note the choices that are made for the user."""
         rules, modes = self.rules, modes_of(quality)
-        cell, choices = choose_primary(
-            inputs, plan, measure=rules.primary, metric=self.outcome.outcome, model=self.model, use=rules.use
-        )
+        cell = choose_primary(inputs, plan, rules, self.outcome.outcome, self.model)
         self.outcome = replace(self.outcome, outcome=cell.metric)
-        if len(modes) > 1 and modes_of(_of_cell(of_mode(quality, self.mode), cell)):
-            cell = replace(cell, mode=self.mode or modes[0])
-            if not self.mode:
-                first = f"No mode of answering was chosen: the decision is about {cell.mode!r}, the first of"
-                choices.append(f"{first} {', '.join(modes)}.")
-        return cell, choices
+        if len(modes) < 2 or not modes_of(_of_cell(of_mode(quality, self.mode), cell)):
+            return cell
+        if self.mode:
+            return replace(cell, mode=self.mode)
+        first = f"No mode of answering was chosen: the decision is about {modes[0]!r}, the first of"
+        self.notes.append(f"{first} {', '.join(modes)}.")
+        return replace(cell, mode=modes[0])
 
-    def _worked_out(
-        self,
-        inputs: Inputs,
-        plan: Sequence[tuple[str, str, str, int]],
-        cell: Primary,
-        progress: Progress = silent,
-        *,
-        pairs: bool = True,
-    ) -> Collector:
-        grouped = None
-        if self.groups is not None:
-            # A query that is not named stands alone.
-            names = [self.groups.get(query, f"\0{query}") for query in inputs.queries]
-            grouped = np.unique(names, return_inverse=True)[1]
-        levels = LEVELS if len(inputs.runs) > 1 else ("query",)
-        matrix = resample_matrix(len(inputs.queries), self.rules.resamples, self.rules.seed, grouped)
-        background = self.background
-        work = Collector(
-            inputs=inputs,
-            cell=cell,
-            levels=("system",) if _means_only(inputs) else levels,
-            resamples=Resamples(matrix, grouped),
-            rules=self.rules,
-            flagger=Flagger(
-                inputs,
-                by_construction=self.known,
-                needs=background.needs,
-                answering=background.answering,
-                nesting=Nesting(background.lists, inputs.queries),
-                notes=background.notes,
-            ),
-            controls=background.controls,
-            pairs=pairs,
+    def _collector(self, inputs: Inputs, cell: Primary, *, pairs: bool = True) -> Collector:
+        return Collector(inputs, cell, self.rules, self.background, self.known, self.groups, pairs)
+
+    def _modes(self, work: Collector, scores: pd.DataFrame, quality: pd.DataFrame) -> pd.DataFrame | None:
+        """Return the comparison of each mode, for the measures that are held against the answers of the primary cell.
+
+        None where no question has a value in all modes.
+        """
+        cell = work.cell
+        fitting = [name for name in work.inputs.measures if cutoff_of(name) in (None, cell.depth)]
+        only = self.only | {"metrics": [cell.metric], "models": [cell.model], "measures": [*fitting, cell.measure]}
+        tables = []
+        for mode, rows in on_common_questions(quality, cell).items():
+            inputs = Inputs.read(scores, rows, only, self.background.lower, [])
+            collector = self._collector(inputs, cell, pairs=False)
+            collector.work_out(inputs.plan([cell.depth], self.pairing))
+            tables.append(collector.tables()[0].assign(mode=mode))
+        if tables:
+            return pd.concat(tables, ignore_index=True)
+        self.notes.append(
+            f"The modes {', '.join(modes_of(quality))} share no question with values, so they are not compared."
         )
-        # Measures that are held against the same answers are worked out together.
-        for done, panel in enumerate(sorted(plan, key=lambda each: each[1:])):
-            progress(Event("compare", done, len(plan)))
-            work.panel(inputs.panel(*panel))
-        progress(Event("compare", len(plan), len(plan)))
-        return work
+        return None
 
-    def _of_one_mode(self, inputs: Inputs, scores: pd.DataFrame, cell: Primary, rows: pd.DataFrame) -> Collector:
-        """Work out one mode, for the measures that are held against the answers of the primary cell."""
-        fitting = [m for m in inputs.measures if cutoff_of(m) in (None, cell.depth)] + [cell.measure]
-        asked: dict[str, Collection[Any]] = {
-            "metrics": [cell.metric],
-            "models": [cell.model],
-            "depths": [cell.depth],
-            "measures": fitting,
-        }
-        one_mode = Inputs.read(scores, rows, self.only | asked, self.background.lower)
-        return self._worked_out(one_mode, one_mode.plan([cell.depth], self.pairing), cell, pairs=False)
-
-    def _obstacle(self, inputs: Inputs, quality: pd.DataFrame) -> tuple[str, list[str]]:
-        """Return why there can be no decision, "" where there can, and what was accepted."""
+    def _obstacle(self, inputs: Inputs, quality: pd.DataFrame) -> str:
+        """Return why there can be no decision, "" where there can, and note what was accepted."""
         mix = mixed_answers(quality)
         if self.background.obstacle:
-            return self.background.obstacle, []
-        if _means_only(inputs):
-            return "The tables hold only means over queries, so no interval can be computed.", []
-        if mix and not self.rules.accept_mixed_models:
-            return f"{mix}. Answer again with one of them, or accept it with accept_mixed_models.", []
-        return "", [f"{mix}."] if mix else []
+            return self.background.obstacle
+        if inputs.means_only:
+            return "The tables hold only means over queries, so no interval can be computed."
+        if not mix:
+            return ""
+        if not self.rules.accept_mixed_models:
+            return f"{mix}. Answer again with one of them, or accept it with accept_mixed_models."
+        self.notes.append(f"{mix}.")
+        return ""
 
-    def _decision(self, work: Collector, quality: pd.DataFrame, obstacle: str) -> Decision:
+    def _decision(self, work: Collector, quality: pd.DataFrame) -> Decision:
         cell, inputs = work.cell, work.inputs
+        obstacle = self._obstacle(inputs, quality)
         if obstacle:
             return no_decision(cell, obstacle)
         panel, found = work.primary
-        kinds = {
-            kind: np.array([self.kinds.get(query) == kind for query in inputs.queries])
-            for kind in sorted(set(self.kinds.values()))
-        }
+        kinds: dict[str, Bools] = {}
+        for kind in sorted(set(self.kinds.values())):
+            kinds[kind] = np.array([self.kinds.get(query) == kind for query in inputs.queries])
         rows = _of_cell(quality, cell)
         return decide_on(
             Case(
@@ -409,7 +347,7 @@ class _Comparing:
             raise UsageError(f"cluster: the ratings have no column {cluster!r}")
         return unpaired_ratings(rows, runs, cluster=cluster, random=random, confidence=self.rules.confidence)
 
-    def _warnings(self, work: Collector, cell: Primary) -> Iterator[str]:
+    def _warnings(self, work: Collector) -> Iterator[str]:
         """Yield what was left out, and what is too little known to claim anything of."""
         yield from work.omissions()
         count = work.resamples.units(np.ones(len(work.inputs.queries), np.bool_))
@@ -417,7 +355,7 @@ class _Comparing:
             yield f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
         # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
         needs = self.background.needs
-        if cell.model == UNDECLARED and (not needs or any(need.asked for need in needs.values())):
+        if work.cell.model == UNDECLARED and (not needs or any(need.asked for need in needs.values())):
             yield (
                 "Which model answered is not declared (answered_by, or a column 'model'): labels made by the same model"
                 " cannot be marked."
@@ -431,10 +369,6 @@ def _check_order(scores: pd.DataFrame, quality: pd.DataFrame) -> None:
         swapped = all(name in quality.columns for name in ("labeling", "measure"))
         hint = "; the second table has them: give the scores first, then the quality" if swapped else ""
         raise UsageError(f"the scores table lacks column {' and '.join(map(repr, lacking))}{hint}")
-
-
-def _means_only(inputs: Inputs) -> bool:
-    return inputs.queries == (ALL,)
 
 
 def _of_cell(quality: pd.DataFrame, cell: Primary) -> pd.DataFrame:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from judgekit.analysis.background import Background
 from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.inputs import Inputs, Panel
-from judgekit.analysis.leakage import AnsweredBy, kinship
+from judgekit.analysis.leakage import kinship
 from judgekit.analysis.levels import MIN_RUNS, POOLED, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
 from judgekit.analysis.nesting import Nesting
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from judgekit.labelers.base import Needs
 
 FEW_VALUES: Final = 3
 
@@ -57,31 +53,23 @@ class Flagger:
 
     Args:
         inputs: the tables.
+        background: who answered, what labelings need, and what the metrics engine noted.
         by_construction: (labeling, model, metric) whose labels are the outcome at depth 1.
-        needs: what each labeling needs, by name.
-        answering: how each model's answers were obtained.
-        nesting: which runs' lists are nested.
-        notes: rows (labeling, run, measure) with counts ``ties`` and ``unjudged``, a ``reason`` why the measure is
-            undefined, and of ``queries`` how many are ``not_applicable``, where known.
     """
 
     def __init__(
-        self,
-        inputs: Inputs,
-        by_construction: Collection[tuple[str, str, str]],
-        needs: Mapping[str, Needs],
-        answering: Mapping[str, AnsweredBy],
-        nesting: Nesting,
-        notes: pd.DataFrame | None,
+        self, inputs: Inputs, background: Background, by_construction: Collection[tuple[str, str, str]]
     ) -> None:
-        self._inputs, self._by_construction, self._nesting = inputs, by_construction, nesting
-        self._needs, self._answering = needs, answering
+        self._inputs, self._background, self._by_construction = inputs, background, by_construction
+        self._nesting = Nesting(background.lists, inputs.queries)
         self._notes: dict[tuple[str, ...], dict[Hashable, Any]] = {}
-        if notes is not None:
-            lacking = [key for key in _NOTED if key not in notes.columns]
-            if lacking:
-                raise DataError(f"the notes table lacks column {lacking[0]!r}")
-            self._notes = {tuple(str(row[key]) for key in _NOTED): row for row in notes.to_dict("records")}
+        if background.notes is None:
+            return
+        lacking = [key for key in _NOTED if key not in background.notes.columns]
+        if lacking:
+            raise DataError(f"the notes table lacks column {lacking[0]!r}")
+        for row in background.notes.to_dict("records"):
+            self._notes[tuple(str(row[key]) for key in _NOTED)] = row
 
     def is_outcome(self, panel: Panel, labeling: str) -> bool:
         """Return whether a cell is the outcome by construction."""
@@ -90,77 +78,99 @@ class Flagger:
     def cell(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
         """Return the flags of all coefficients of a cell."""
         index, name = estimate.labeling, panel.labelings[estimate.labeling]
-        rows = [i for i, run in enumerate(panel.runs) if estimate.run in (ALL, run)]
-        where = panel.defined(index)
-        pairs = [(panel.scores[index, i, where[i]], panel.quality[i, where[i]]) for i in rows]
-        pairs = [(score, quality) for score, quality in pairs if len(score)]
-        distinct = [len(np.unique(score)) for score, _ in pairs if level == "query"]
+        rows = [row for row, run in enumerate(panel.runs) if estimate.run in (ALL, run)]
+        notes = list(self._notes_on(panel, estimate))
         found = {
             "by_construction": self.is_outcome(panel, name),
-            "equals_outcome": bool(pairs)
-            and all(np.allclose(score, quality, rtol=1e-11, atol=0) for score, quality in pairs),
+            **_of_values(panel, index, rows, level),
             "left_out": index not in panel.joint,
             "unmatched_depth": not panel.matched,
             "recall_is_success": self._is_success(panel, name, rows),
-            "binary_binary": level == "query"
-            and bool(pairs)
-            and all(n <= 2 and len(np.unique(quality)) <= 2 for n, (_, quality) in zip(distinct, pairs, strict=True)),
-            "few_values": level == "query" and 1 < min(distinct, default=0) <= FEW_VALUES,
-            "ties_at_cutoff": any(note.get("ties", 0) > 0 for note in self._notes_on(panel, estimate)),
-            "unjudged": any(note.get("unjudged", 0) > 0 for note in self._notes_on(panel, estimate)),
+            "ties_at_cutoff": any(note.get("ties", 0) > 0 for note in notes),
+            "unjudged": any(note.get("unjudged", 0) > 0 for note in notes),
             # A single run's coefficient over its questions compares no lists.
             "nested": level != "query" and bool(self._nesting.under(panel.measure, panel.depth)),
             "few_runs": level == "system" and estimate.n < MIN_RUNS,
         }
-        if name in self._needs and panel.model in self._answering:
-            kin = kinship(self._needs[name], self._answering[panel.model])
-            found |= {"same_model": kin == "same model", "same_family": kin == "same family"}
-        return [flag for flag, there in found.items() if there]
+        need, answering = self._background.needs.get(name), self._background.answering.get(panel.model)
+        if need is not None and answering is not None:
+            found[kinship(need, answering).replace(" ", "_")] = True
+        return [flag for flag in FLAGS if found.get(flag)]
 
-    def suspicion(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
-        """Return a warning where scores equal the quality and are not declared as the outcome."""
+    def suspicion(self, panel: Panel, estimate: Estimate, level: str) -> Iterator[str]:
+        """Yield a warning where scores equal the quality and are not declared as the outcome."""
         flags = self.cell(panel, estimate, level)
         # Equal constants, which have no coefficient, are no sign of anything.
-        if "equals_outcome" not in flags or "by_construction" in flags or estimate.reason:
-            return []
-        name = panel.labelings[estimate.labeling]
-        how = "" if name in self._needs else "; leave it out"
-        return [
-            f"The scores of {name!r} ({panel.measure}) equal the quality on every query: if its labels were made from"
-            f" these answers, that proves nothing{how}."
-        ]
+        if "equals_outcome" in flags and "by_construction" not in flags and not estimate.reason:
+            yield (
+                f"The scores of {panel.labelings[estimate.labeling]!r} ({panel.measure}) equal the quality on every"
+                " query: if its labels were made from these answers, that proves nothing; leave it out."
+            )
 
     def reason(self, panel: Panel, estimate: Estimate) -> str:
         """Return why a cell is undefined, with the metrics engine's own reason where there is no score at all."""
-        if not estimate.reason.startswith(UNDEFINED_EVERYWHERE):
-            return estimate.reason
-        return next(filter(None, map(_reason, self._notes_on(panel, estimate))), estimate.reason)
+        if estimate.reason.startswith(UNDEFINED_EVERYWHERE):
+            for note in self._notes_on(panel, estimate):
+                reason = _reason(note)
+                if reason:
+                    return reason
+        return estimate.reason
 
     def _notes_on(self, panel: Panel, estimate: Estimate) -> Iterator[dict[Hashable, Any]]:
         """Yield what the metrics engine noted on the runs of a cell."""
-        for run in panel.runs if estimate.run == ALL else (estimate.run,):
-            yield self._notes.get((panel.labelings[estimate.labeling], run, panel.measure), {})
+        labeling = panel.labelings[estimate.labeling]
+        for run in panel.runs:
+            if estimate.run in (ALL, run):
+                yield self._notes.get((labeling, run, panel.measure), {})
 
     def coefficient(self, panel: Panel, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
         """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
-        if not estimate.reason and not method and (level != "system" or panel.means_only):
-            units = estimate.telling if name == POOLED else estimate.units
-            few = "few_differing" if units < MIN_TELLING else "constant_resamples"
-            return ["means_only" if panel.means_only else few]
-        if method and estimate.queries < _LEAST:
-            return ["coverage"]
-        return []
+        if method:
+            return ["coverage"] if estimate.queries < _LEAST else []
+        if estimate.reason:
+            return []
+        if panel.means_only:
+            return ["means_only"]
+        if level == "system":
+            return []
+        units = estimate.telling if name == POOLED else estimate.units
+        return ["few_differing" if units < MIN_TELLING else "constant_resamples"]
 
-    def _is_success(self, panel: Panel, labeling: str, runs: list[int]) -> bool:
+    def _is_success(self, panel: Panel, labeling: str, rows: list[int]) -> bool:
         """Return whether a recall or a success agrees with the other one on every query of some runs."""
-        measure, scores = known_measure(panel.measure), self._inputs.scores
-        other = str(replace(measure.spec, name=_TWINS.get(measure.name, ""))) if measure else ""
-        if other not in scores:
+        measure = known_measure(panel.measure)
+        if measure is None or measure.name not in _TWINS:
             return False
-        at = self._inputs.labelings.index(labeling), [self._inputs.runs.index(panel.runs[i]) for i in runs]
-        gap = scores[panel.measure].values[at] - scores[other].values[at]
+        other = str(replace(measure.spec, name=_TWINS[measure.name]))
+        if other not in self._inputs.scores:
+            return False
+        runs = [self._inputs.runs.index(panel.runs[row]) for row in rows]
+        at = self._inputs.labelings.index(labeling), runs
+        gap = self._inputs.scores[panel.measure].values[at] - self._inputs.scores[other].values[at]
         there = np.isfinite(gap)
         return bool(there.any(axis=1).all() and not gap[there].any())
+
+
+def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> dict[str, bool]:
+    """Return the flags that scores and quality have by their values, run by run."""
+    equal, binary = True, True
+    distinct: list[int] = []
+    for row in rows:
+        where = panel.defined(labeling)[row]
+        score, quality = panel.scores[labeling, row, where], panel.quality[row, where]
+        if len(score):
+            values = len(np.unique(score))
+            distinct.append(values)
+            equal &= np.allclose(score, quality, rtol=1e-11, atol=0)
+            binary &= values <= 2 and len(np.unique(quality)) <= 2
+    if not distinct:
+        return {}
+    by_question = level == "query"
+    return {
+        "equals_outcome": equal,
+        "binary_binary": by_question and binary,
+        "few_values": by_question and 1 < min(distinct) <= FEW_VALUES,
+    }
 
 
 def _reason(note: dict[Hashable, Any]) -> str:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.measures import WHOLE_RUN, at_depth, cutoff_of, known_measure, spelled_as
+from judgekit.analysis.wording import plural, some_of
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
@@ -24,6 +25,10 @@ from judgekit.metrics import Evaluation
 
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
+Only = Mapping[str, Collection[Any]]
+"""What to look at, by the plural of the column; a column that is not named has everything."""
+PanelKey = tuple[str, str, str, int]
+"""The measure, metric, model and depth of a panel."""
 
 KEPT_SHARE: Final = 0.5
 """Labelings that would leave a smaller share of the cases to all are set apart."""
@@ -44,7 +49,6 @@ class Panel:
         scores: shape (L, R, Q), lower-is-better measures with their sign reversed, NaN where undefined.
         quality: shape (R, Q), NaN where undefined.
         asked: where any labeling has a row for this measure and quality is defined, shape (R, Q).
-        matched: whether the measure's cutoff is the depth, or it has none.
         low, high: bounds of the scores over all that missing labels may be, of the same shape; None where there are
             none, and infinite where labels are missing and nothing bounds the score.
     """
@@ -59,7 +63,6 @@ class Panel:
     scores: Floats
     quality: Floats
     asked: Bools
-    matched: bool = True
     low: Floats | None = None
     high: Floats | None = None
 
@@ -68,21 +71,31 @@ class Panel:
         """Whether there are no values per query, but only means over them, as one query of the id ``all``."""
         return self.queries == (ALL,)
 
+    @property
+    def matched(self) -> bool:
+        """Whether the measure's cutoff is the depth, or it has none."""
+        return cutoff_of(self.measure) in (None, self.depth)
+
+    @cached_property
+    def _scored(self) -> Bools:
+        """Where a labeling has a score and the answer a value, shape (L, R, Q)."""
+        return np.asarray(np.isfinite(self.scores) & self.asked)
+
     @cached_property
     def cost(self) -> Floats:
         """Share of the cases with quality on which each labeling is undefined, shape (L,)."""
-        asked = max(int(self.asked.sum()), 1)
-        return np.asarray(1 - (np.isfinite(self.scores) & self.asked).sum(axis=(1, 2)) / asked)
+        return np.asarray(1 - self._scored.sum(axis=(1, 2)) / max(int(self.asked.sum()), 1))
 
     @cached_property
     def joint(self) -> tuple[int, ...]:
         """Indices of the labelings that are compared jointly: all, but for those that would leave the fewest cases."""
-        there = np.isfinite(self.scores) & self.asked
         cases, whole = max(int(self.asked.sum()), 1), int(self.asked.all(axis=0).sum())
         kept = sorted(range(len(self.labelings)), key=lambda index: float(self.cost[index]))
         while kept:
-            common = there[kept].all(axis=0)
-            if common.sum() >= KEPT_SHARE * cases and common.all(axis=0).sum() >= KEPT_SHARE * whole:
+            common = self._scored[kept].all(axis=0)
+            enough = common.sum() >= KEPT_SHARE * cases
+            # Levels that compare runs need questions that all runs have.
+            if enough and common.all(axis=0).sum() >= KEPT_SHARE * whole:
                 break
             kept.pop()
         return tuple(sorted(kept))
@@ -90,7 +103,7 @@ class Panel:
     def defined(self, labeling: int) -> Bools:
         """Where a labeling is looked at, shape (R, Q): the joint set, or its own if it is left out."""
         among = self.joint if labeling in self.joint else (labeling,)
-        return np.asarray(self.asked & np.isfinite(self.scores[list(among)]).all(axis=0))
+        return np.asarray(self._scored[list(among)].all(axis=0))
 
     def complete(self, labeling: int) -> Bools:
         """On which queries a labeling is looked at on every run, shape (Q,)."""
@@ -98,37 +111,45 @@ class Panel:
 
     @property
     def _ends(self) -> tuple[Floats, Floats]:
-        return self.scores if self.low is None else self.low, self.scores if self.high is None else self.high
+        if self.low is None or self.high is None:
+            return self.scores, self.scores
+        return self.low, self.high
 
     @cached_property
     def open(self) -> Bools:
         """Where missing labels leave the score of a joint labeling open, shape (L, R, Q)."""
         low, high = self._ends
-        joint = np.isin(np.arange(len(self.labelings)), self.joint)
-        return np.asarray((low < high) & self.asked & joint[:, None, None])
+        open_ = (low < high) & self.asked
+        apart = np.setdiff1d(np.arange(len(self.labelings)), self.joint)
+        open_[apart] = False
+        return np.asarray(open_)
 
     @cached_property
     def bounds(self) -> tuple[Floats, Floats] | None:
         """The lowest and the highest that the scores may be, shape (L, R, Q); None where all are known."""
         if not self.open.any():
             return None
-        low, high = (np.where(self.open & np.isfinite(end), end, self.scores) for end in self._ends)
-        return low, high
+        low, high = self._ends
+        lowest = np.where(self.open & np.isfinite(low), low, self.scores)
+        highest = np.where(self.open & np.isfinite(high), high, self.scores)
+        return lowest, highest
 
     @cached_property
     def bounded(self) -> Bools:
         """On which queries the joint labelings' scores are known, or bounded, on every run, shape (Q,)."""
         least = self.scores if self.bounds is None else self.bounds[0]
-        return np.asarray((self.asked & np.isfinite(least[list(self.joint)]).all(axis=0)).all(axis=0))
+        known = np.isfinite(least[list(self.joint)]).all(axis=0)
+        return np.asarray((self.asked & known).all(axis=0))
 
     def _queries(self, where: Bools) -> dict[str, tuple[str, ...]]:
         """Return by joint labeling the queries on some run of which something is so, shape (L, R, Q)."""
-        queries, found = np.array(self.queries, dtype=object), dict[str, tuple[str, ...]]()
+        queries = np.array(self.queries, dtype=object)
+        by_labeling: dict[str, tuple[str, ...]] = {}
         for index in self.joint:
             some = where[index].any(axis=0)
             if some.any():
-                found[self.labelings[index]] = tuple(queries[some])
-        return found
+                by_labeling[self.labelings[index]] = tuple(queries[some])
+        return by_labeling
 
     @property
     def unknown(self) -> dict[str, int]:
@@ -143,7 +164,7 @@ class Panel:
     @property
     def inapplicable(self) -> dict[str, int]:
         """By joint labeling how many queries with answers lack its score on some run, though no label is missing."""
-        lacking = self._queries(self.asked & ~np.isfinite(self.scores) & ~self.open)
+        lacking = self._queries(self.asked & ~self._scored & ~self.open)
         return {name: len(queries) for name, queries in lacking.items()}
 
     def only(self, queries: Bools) -> Panel:
@@ -154,13 +175,15 @@ class Panel:
         """Return the panel with the joint labelings' scores at their worst and at their best; None if all are known."""
         if self.bounds is None:
             return None
-        there = np.isfinite(self.quality)
+        # What follows the answers puts a case above the mean of those that it is compared with where its answer is.
         axis = 1 if level == "query" else 0
+        there = np.isfinite(self.quality)
         total = np.where(there, self.quality, 0).sum(axis=axis, keepdims=True)
-        ahead = self.quality > total / np.maximum(there.sum(axis=axis, keepdims=True), 1)
+        mean = total / np.maximum(there.sum(axis=axis, keepdims=True), 1)
+        ahead = self.quality > mean
         joint = list(self.joint)
+        low, high = self.bounds[0][joint], self.bounds[1][joint]
         names = tuple(self.labelings[index] for index in joint)
-        low, high = (each[joint] for each in self.bounds)
         worst = replace(self, labelings=names, scores=np.where(ahead, low, high), low=None, high=None)
         return worst, replace(worst, scores=np.where(ahead, high, low))
 
@@ -206,22 +229,11 @@ class Inputs:
 
     @classmethod
     def read(
-        cls,
-        scores: pd.DataFrame,
-        quality: pd.DataFrame,
-        only: Mapping[str, Collection[Any]],
-        lower: Collection[str] = (),
+        cls, scores: pd.DataFrame, quality: pd.DataFrame, only: Only, lower: Collection[str], warnings: list[str]
     ) -> Inputs:
-        """Check both tables, keep what was asked for, and code it."""
-        warnings: list[str] = []
-        score = SCORES.check(scores)
-        means = [name for name, table in (("score", score), ("quality", quality)) if _has_means_only(table)]
-        score = _over_queries(score, ("labeling", "run", "measure")) if means else score[score["query_id"] != ALL]
-        score = score[score["run"] != ALL]
-        spellings = set(score["measure"].unique())
-        measures = {"measures": [spelled_as(measure, spellings) for measure in only.get("measures") or spellings]}
-        for column in ("labeling", "run", "measure"):
-            score = _keep(score, column, {**only, **measures}, "score")
+        """Check both tables, keep what was asked for, and code it; what users should know goes to the warnings."""
+        means = [name for name, table in (("score", scores), ("quality", quality)) if _has_means_only(table)]
+        score = _asked_scores(scores, only, means_only=bool(means))
         cutoffs = {cutoff for cutoff in map(cutoff_of, score["measure"].unique()) if cutoff}
         answer = completed(quality, set(score["run"].unique()), only.get("depths") or cutoffs)
         for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be")):
@@ -229,21 +241,14 @@ class Inputs:
                 value = answer[column].iloc[0]
                 warnings.append(f"The quality table has no column {column!r}: judgekit takes {what} {value}.")
         if means:
-            hold = "tables hold" if len(means) > 1 else "table holds"
             warnings.append(
-                f"The {' and the '.join(means)} {hold} only means (query_id 'all'): the system level can be"
+                f"Only means (query_id 'all') stand in the table of {' and of '.join(means)}: the system level can be"
                 " compared, without an interval. Any mean taken here is over the queries that have a value."
             )
-        else:
-            answer = answer[answer["query_id"] != ALL]
+        answer = _asked_quality(answer, only, means_only=bool(means))
         for name, table in (("score", score), ("quality", answer)):
             if table.empty:
                 raise DataError(f"the {name} table has no rows to compare")
-        for column in ("metric", "model"):
-            answer = _keep(answer, column, only, "quality")
-        answer = _where_ok(answer)
-        if means:
-            answer = _over_queries(answer, ("run", "depth", "model", "metric"))
         closed = answer[(answer["depth"] == 0) & (answer["run"] == ALL)]
         answer = answer[answer["run"] != ALL]
         if answer.empty:
@@ -252,33 +257,30 @@ class Inputs:
                 " quality to predict"
             )
         runs = _shared(score, answer, "run", warnings, only.get("runs"))
-        score, answer = (table[table["run"].isin(runs)] for table in (score, answer))
+        score, answer = score[score["run"].isin(runs)], answer[answer["run"].isin(runs)]
         queries = _shared(score, answer, "query_id", warnings)
         unanswered = sorted(set(score["query_id"].unique()) - set(queries))
-        score, answer, closed = (table[table["query_id"].isin(queries)] for table in (score, answer, closed))
-        labelings = sorted(score["labeling"].unique())
-        axes = {"labeling": labelings, "run": runs, "query_id": queries}
-        coded = {
-            str(measure): _coded_scores(rows, axes, str(measure), lower, warnings)
-            for measure, rows in score.groupby("measure")
-        }
+        score = score[score["query_id"].isin(queries)]
+        axes = {"labeling": sorted(score["labeling"].unique()), "run": runs, "query_id": queries}
+        coded: dict[str, MeasureScores] = {}
+        for measure, rows in score.groupby("measure"):
+            coded[str(measure)] = _coded_scores(rows, axes, str(measure), lower, warnings)
         return cls(
-            labelings=tuple(labelings),
+            labelings=tuple(axes["labeling"]),
             runs=tuple(runs),
             measures=tuple(sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0))),
             queries=tuple(queries),
             scores=coded,
-            quality={
-                (str(metric), str(model), int(str(depth))): _coded(rows, {"run": runs, "query_id": queries})["value"]
-                for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"])
-            },
-            closed_book={
-                (str(metric), str(model)): _coded(rows, {"run": [ALL], "query_id": queries})["value"][0]
-                for (metric, model), rows in closed.groupby(["metric", "model"])
-            },
+            quality=_by_answers(answer, runs, queries),
+            closed_book={key[:2]: values[0] for key, values in _by_answers(closed, [ALL], queries).items()},
             warnings=warnings,
             unanswered=tuple(unanswered),
         )
+
+    @property
+    def means_only(self) -> bool:
+        """Whether there are no values per query, but only means over them."""
+        return self.queries == (ALL,)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -300,14 +302,14 @@ class Inputs:
         scores, quality = self.scores[measure], self.quality[metric, model, depth]
         asked = scores.asked & np.isfinite(quality)
         # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
-        keep = np.asarray(asked.any(axis=1) | (not asked.any()))
-        runs = []
+        keep = asked.any(axis=1) | (not asked.any())
+        runs: list[str] = []
         for run, kept in zip(self.runs, keep, strict=True):
             if kept:
                 runs.append(run)
-            else:
-                why = f"has scores but no {metric} of {model} at depth {depth}; it is excluded there."
-                self.warnings.append(f"Run {run!r} {why}")
+                continue
+            why = f"has scores but no {metric} of {model} at depth {depth}; it is excluded there."
+            self.warnings.append(f"Run {run!r} {why}")
         return Panel(
             measure=measure,
             depth=depth,
@@ -319,7 +321,6 @@ class Inputs:
             scores=scores.values[:, keep],
             quality=quality[keep],
             asked=asked[keep],
-            matched=cutoff_of(measure) in (None, depth),
             low=scores.low[:, keep],
             high=scores.high[:, keep],
         )
@@ -331,39 +332,37 @@ class Inputs:
         never = [*self.unanswered, *queries[often == 0]]
         if panel.means_only or not (partly or never):
             return
+        # Live ratings are about one run each: the decision itself says that no question compares runs.
         if len(panel.runs) > 1 and often.max(initial=0) < 2:
-            return  # as live ratings are: the decision itself says that no question compares runs
-        total = len(panel.queries) + len(self.unanswered)
-        there = f"{total - len(partly) - len(never)} of {total} questions have scores and quality"
-        if len(panel.runs) < 2:
-            yield f"{there}, and only these are compared: {len(never)} lack one ({_some(never)})."
             return
-        lacking = []
+        lacking: list[str] = []
         if partly:
-            lacking.append(f"{len(partly)} for some runs only ({_some(partly)})")
+            lacking.append(f"{len(partly)} lack them for some runs ({_some(partly)})")
         if never:
-            lacking.append(f"{len(never)} for none ({_some(never)})")
-        yield f"{there} for every run, and only these compare runs: {', '.join(lacking)}."
+            lacking.append(f"{len(never)} lack them for all ({_some(never)})")
+        total = len(panel.queries) + len(self.unanswered)
+        whole = total - len(partly) - len(never)
+        yield f"Only {whole} of {total} questions have scores and quality for every run: {', '.join(lacking)}."
 
-    def plan(
-        self, depths: Sequence[int] | None = None, pairing: Pairing = "matched"
-    ) -> list[tuple[str, str, str, int]]:
-        """Return (measure, metric, model, depth) of every panel."""
-        unknown = sorted(set(depths or ()) - set(self.depths))
-        if unknown:
-            raise UsageError(not_among("depth", str(unknown[0]), map(str, self.depths)))
-        wanted, found = set(depths or self.depths), []
+    def plan(self, depths: Sequence[int] | None = None, pairing: Pairing = "matched") -> list[PanelKey]:
+        """Return the key of every panel."""
+        wanted = depths or self.depths
+        for depth in wanted:
+            if depth not in self.depths:
+                raise UsageError(not_among("depth", str(depth), map(str, self.depths)))
+        keys: list[PanelKey] = []
         for measure in self.measures:
-            for metric, model, depth in sorted(self.quality):
+            for answers in sorted(self.quality):
+                depth = answers[2]
                 if depth in wanted and (pairing == "all" or cutoff_of(measure) in (None, depth)):
-                    found.append((measure, metric, model, depth))
-        if not found:
+                    keys.append((measure, *answers))
+        if not keys:
             raise DataError(
                 f"no measure can be paired with quality: the measures are {_some(self.measures)} and the answer depths"
-                f" {', '.join(map(str, depths or self.depths)) or 'none above 0'}. A measure at cutoff c is compared"
+                f" {', '.join(map(str, wanted)) or 'none above 0'}. A measure at cutoff c is compared"
                 " with the quality of answers from the top c documents."
             )
-        return found
+        return keys
 
 
 def at_every_depth(quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None) -> pd.DataFrame:
@@ -384,21 +383,53 @@ def _has_means_only(table: pd.DataFrame) -> bool:
     return "query_id" in table.columns and set(table["query_id"].unique()) == {ALL}
 
 
-def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return the means over queries that a table holds, or those of its values where it holds none."""
-    means = table[table["query_id"] == ALL]
-    if len(means):
-        return means
-    return pd.DataFrame(table.groupby(list(keys), as_index=False)["value"].mean().assign(query_id=ALL))
+def _asked_scores(scores: pd.DataFrame, only: Only, *, means_only: bool) -> pd.DataFrame:
+    """Return the scores of the runs that are looked at, or their means."""
+    score = _of_level(SCORES.check(scores), ["labeling", "run", "measure"], means_only=means_only)
+    score = score[score["run"] != ALL]
+    spellings = set(score["measure"].unique())
+    measures = [spelled_as(measure, spellings) for measure in only.get("measures") or spellings]
+    for column in ("labeling", "run", "measure"):
+        score = _keep(score, column, {**only, "measures": measures}, "score")
+    return score
 
 
-def _keep(frame: pd.DataFrame, column: str, only: Mapping[str, Collection[Any]], name: str) -> pd.DataFrame:
+def _asked_quality(answer: pd.DataFrame, only: Only, *, means_only: bool) -> pd.DataFrame:
+    """Return the quality that is looked at, or its means."""
+    for column in ("metric", "model"):
+        answer = _keep(answer, column, only, "quality")
+    return _of_level(_where_ok(answer), ["run", "depth", "model", "metric"], means_only=means_only)
+
+
+def _of_level(table: pd.DataFrame, keys: list[str], *, means_only: bool) -> pd.DataFrame:
+    """Return the values per query of a table or, if only means are compared, its means; those it lacks are taken."""
+    is_mean = table["query_id"] == ALL
+    if not means_only:
+        return table[~is_mean]
+    if is_mean.any():
+        return table[is_mean]
+    means = table.groupby(keys, as_index=False)["value"].mean()
+    return pd.DataFrame(means.assign(query_id=ALL))
+
+
+def _by_answers(answer: pd.DataFrame, runs: list[str], queries: list[str]) -> dict[tuple[str, str, int], Floats]:
+    """Return the quality by metric, model and depth, shape (R, Q)."""
+    axes = {"run": runs, "query_id": queries}
+    values: dict[tuple[str, str, int], Floats] = {}
+    for (metric, model, depth), rows in answer[answer["query_id"].isin(queries)].groupby(["metric", "model", "depth"]):
+        values[str(metric), str(model), int(str(depth))] = _coded(rows, axes)["value"]
+    return values
+
+
+def _keep(frame: pd.DataFrame, column: str, only: Only, name: str) -> pd.DataFrame:
     """Return the rows of a table that were asked for by a column."""
     have, wanted = set(frame[column].unique()), only.get(f"{column}s")
-    for value in wanted or ():
+    if wanted is None:
+        return frame
+    for value in wanted:
         if value not in have:
             raise UsageError(f"{column}s: {not_among(f'{column} of the {name} table', value, sorted(have))}")
-    return frame if wanted is None else frame[frame[column].isin(list(wanted))]
+    return frame[frame[column].isin(list(wanted))]
 
 
 def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:
@@ -415,25 +446,23 @@ def _shared(
     scores: pd.DataFrame, quality: pd.DataFrame, column: str, warnings: list[str], asked: Collection[str] | None = None
 ) -> list[str]:
     """Return what both tables are about; a warning says what only one of them has."""
-    one, several = ("run", "runs") if column == "run" else ("query", "queries")
-    found, other = set(scores[column].unique()), set(quality[column].unique())
-    common = sorted(found & other)
+    scored, rated = set(scores[column].unique()), set(quality[column].unique())
+    common = scored & rated
+    noun = "run" if column == "run" else "question"
     if not common:
         raise DataError(
-            f"no {one} has both scores and quality: the scores are about {_some(found)}, the quality is about"
-            f" {_some(other)}"
+            f"no {noun} has both scores and quality: the scores are about {_some(scored)}, the quality is about"
+            f" {_some(rated)}"
         )
-    for have, what, lacking in ((found, "scores", "quality"), (other, "quality", "scores")):
-        alone = sorted(have.intersection(asked or have) - set(common))
-        # Which queries have no quality is said with those that lack it for some runs.
-        if alone and (column, what) != ("query_id", "scores"):
-            noun = f"{len(alone)} {one if len(alone) == 1 else several}"
-            warnings.append(f"{noun} with {what} but no {lacking} ({_some(alone)}) excluded.")
-    return common
-
-
-MOST_ABSENT: Final = 0.1
-"""Share of a run's rows that a labeling may lack; with more, nothing is claimed of it."""
+    alone = {"quality but no scores": rated - common}
+    # Which questions have no quality is said with those that lack it for some runs.
+    if column == "run":
+        alone["scores but no quality"] = scored - common
+    for lacking, names in alone.items():
+        left_out = names if asked is None else names.intersection(asked)
+        if left_out:
+            warnings.append(f"{plural(len(left_out), noun)} with {lacking} ({_some(left_out)}) excluded.")
+    return sorted(common)
 
 
 def _coded_scores(
@@ -441,24 +470,25 @@ def _coded_scores(
 ) -> MeasureScores:
     """Return the scores of one measure; add to the warnings which rows the table lacks."""
     known = known_measure(name)
-    sign = -1 if name in lower or (known is not None and known.lower_is_better) else 1
-    declared = _declared_range(rows)
+    turned = name in lower or (known is not None and known.lower_is_better)
+    sign = -1 if turned else 1
     coded = _coded(rows.assign(there=1.0, applies=_applies(rows)), axes)
-    values = low = high = sign * coded["value"]
-    if declared is None and "low" in coded and "high" in coded:
-        low, high = (sign * coded[end] for end in ("low", "high")[::sign])
-        values = np.where(np.isnan(values) & (low == high), low, values)
+    values = sign * coded["value"]
+    low, high = values.copy(), values.copy()
+    if "low" in coded and "high" in coded:
+        ends = np.sort([sign * coded["low"], sign * coded["high"]], axis=0)
+        lacking = np.isnan(values)
+        low[lacking], high[lacking] = ends[0][lacking], ends[1][lacking]
+        values = np.where(low == high, low, values)
     # Measures of ours are undefined on some questions of some runs, with a row that says so.
     absent = np.isnan(values if known is None else coded["there"])
     absent &= (coded["applies"] != 0) & np.isfinite(values).any(axis=1, keepdims=True) & ~(low < high)
     if absent.any():
-        if declared is None and known is not None and None not in (known.definition.low, known.definition.high):
-            declared = float(known.definition.low or 0), float(known.definition.high or 0)
-        least, most = sorted(sign * end for end in declared or (-np.inf, np.inf))
-        many = absent.mean(axis=2, keepdims=True) > MOST_ABSENT
-        low = np.where(absent, np.where(many, -np.inf, least), low)
-        high = np.where(absent, np.where(many, np.inf, most), high)
-        warnings += _absences(absent, axes, bounded=declared is not None)
+        least, most = -np.inf, np.inf
+        if known is not None and known.definition.low is not None and known.definition.high is not None:
+            least, most = sorted((sign * known.definition.low, sign * known.definition.high))
+        low[absent], high[absent] = least, most
+        warnings += _absences(absent, axes, bounded=bool(np.isfinite(least)))
     return MeasureScores(values, low, high, asked=np.asarray(np.isfinite(coded["there"]).any(axis=0)))
 
 
@@ -469,33 +499,19 @@ def _applies(rows: pd.DataFrame) -> Bools:
     return np.asarray(rows["status"] != Status.NOT_APPLICABLE.value)
 
 
-def _declared_range(rows: pd.DataFrame) -> tuple[float, float] | None:
-    """Return the range of the scores that columns low and high declare; None where they bound single scores."""
-    if not {"low", "high"} <= set(rows.columns) or len(rows[["low", "high"]].drop_duplicates()) > 1:
-        return None
-    low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
-    return (low, high) if low < high else None
-
-
 def _absences(absent: Bools, axes: Mapping[str, Sequence[str]], *, bounded: bool) -> Iterator[str]:
     """Yield a sentence for each labeling on the rows that a table of scores lacks for some runs."""
     runs, queries = np.array(axes["run"]), np.array(axes["query_id"])
     for labeling, lost in zip(axes["labeling"], absent, strict=True):
         if not lost.any():
             continue
-        of = runs[lost.any(axis=1)].tolist()
-        where = f"all of {of[0]}" if len(of) == 1 else f"of {', '.join(of)}"
+        lacking = ", ".join(runs[lost.any(axis=1)])
         about = _some(queries[lost.any(axis=0)].tolist())
-        rows = f"{lost.sum():,} rows of {labeling} are missing, {where} ({about})."
-        if lost.mean(axis=1).max() > MOST_ABSENT:
-            yield f"{rows} More than a tenth of a run is missing: nothing is claimed of {labeling}."
-        elif bounded:
+        rows = f"{lost.sum():,} rows of {labeling} are missing, of {lacking} ({about})."
+        if bounded:
             yield f"{rows} No claim depends on them."
         else:
-            yield (
-                f"{rows} Nothing bounds them, so nothing is claimed of {labeling}: add them, or columns low and high"
-                " with its range."
-            )
+            yield f"{rows} Nothing bounds them, so nothing is claimed of {labeling}: add them."
 
 
 def _coded(rows: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
@@ -505,28 +521,31 @@ def _coded(rows: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> dict[str, F
     if len(twice):
         row = twice.iloc[0]
         names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
-        raise DataError("two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
+        raise DataError("two values for " + ", ".join(f"{name} {str(row[name])!r}" for name in names))
     table = rows.assign(value=_tie_rounding(rows["value"].to_numpy(dtype=np.float64))).set_index(keys)
     table = table.reindex(pd.MultiIndex.from_product([*axes.values()], names=keys))
     shape = [len(names) for names in axes.values()]
-    columns = [name for name in ("value", "there", "applies", "low", "high") if name in table.columns]
-    return {name: table[name].to_numpy(dtype=np.float64).reshape(shape) for name in columns}
+    coded: dict[str, Floats] = {}
+    for name in ("value", "there", "applies", "low", "high"):
+        if name in table.columns:
+            coded[name] = table[name].to_numpy(dtype=np.float64).reshape(shape)
+    return coded
 
 
 def _tie_rounding(values: Floats) -> Floats:
     """Make values that differ by the rounding of their sums alone the same, so that they tie."""
     # (1 + 1/2) / 3 and 1/2 are one score, but not always one float; a coefficient would take the last bit for an order.
     distinct, where = np.unique(values, return_inverse=True)
-    size = np.abs(distinct)
+    if not len(distinct):
+        return values
     low, high = float(np.nanmin(distinct, initial=0.0)), float(np.nanmax(distinct, initial=0.0))
-    cancelling = _ROUNDING_OF_SUMS * max(-low, high) if low < 0 < high else 0.0
-    apart = np.diff(distinct) > _ROUNDING * size[1:] + cancelling
-    first = np.maximum.accumulate(
-        np.where(np.append(True, apart | np.isnan(distinct[1:])), np.arange(len(distinct)), 0)
-    )
-    return np.asarray(distinct[first[where]] if len(distinct) else values)
+    tolerance = _ROUNDING * np.abs(distinct[1:])
+    if low < 0 < high:
+        tolerance += _ROUNDING_OF_SUMS * max(-low, high)
+    begins = np.append(True, (np.diff(distinct) > tolerance) | np.isnan(distinct[1:]))
+    first = np.maximum.accumulate(np.where(begins, np.arange(len(distinct)), 0))
+    return np.asarray(distinct[first[where]])
 
 
 def _some(names: Iterable[str]) -> str:
-    distinct = sorted(set(names))
-    return ", ".join(map(repr, distinct[:3])) + (f" and {len(distinct) - 3} more" if len(distinct) > 3 else "")
+    return some_of([repr(name) for name in sorted(set(names))])

@@ -6,7 +6,7 @@ Each yields, for every labeling of a panel, the coefficients on the data and on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -31,6 +31,7 @@ TOP_HEAVY_RUNS: Final = 10
 _KEPT: Final = 2**28
 """Bytes of resampled quality that are kept for the next measure."""
 UNDEFINED_EVERYWHERE: Final = "no query has a score"
+_SILENT: Final = "the scores are constant"
 _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
 """Reasons why a run leaves the mean over runs, for all labelings; any other undoes the mean."""
 
@@ -132,12 +133,12 @@ class Estimate:
         units = self.telling if name == POOLED else self.units
         if units < MIN_TELLING:
             return Interval(np.nan, np.nan, "")
-        if name == "concordance" and self.margins and not self.reason:
+        if name != "concordance" or self.reason:
+            return interval(self.value(name), self.drawn(name), confidence, "fisher-t", units)
+        if self.margins:
             return Interval(*mean_concordance_interval(self.margins, confidence, resamples.groups), "newcombe-5")
-        if name == "concordance" and POOLED in self.names and not self.reason:
-            groups = resamples.groups_of(self.where)
-            return Interval(*within_query_interval(self.each[0], confidence, groups), "wilson-t")
-        return interval(self.value(name), self.drawn(name), confidence, "fisher-t", units)
+        groups = resamples.groups_of(self.where)
+        return Interval(*within_query_interval(self.each[0], confidence, groups), "wilson-t")
 
 
 def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resamples) -> int:
@@ -160,99 +161,111 @@ def estimates(
     panel: Panel, level: str, resamples: Resamples, names: tuple[str, ...] = COEFFICIENTS
 ) -> Iterator[Estimate]:
     """Return the estimates of all labelings of a panel at a level, one of `LEVELS`."""
-    of_level = {"query": _query_level, "within-query": _within_query_level, "system": _system_level}[level]
-    return of_level(panel, resamples, names)
+    if level == "query":
+        return _query_level(panel, resamples, names)
+    if level == "within-query":
+        return _within_query_level(panel, resamples, names)
+    return _system_level(panel, resamples, names)
 
 
-def _none(index: int, run: str, names: tuple[str, ...], n: int, queries: int, draws: int, why: str) -> Estimate:
-    nothing = np.full((len(names), draws), np.nan)
-    return Estimate(index, run, names, nothing[:, 0], nothing, n, queries, reason=why)
+def _none(
+    labeling: int, run: str, names: tuple[str, ...], n: int, queries: int, resamples: Resamples, why: str
+) -> Estimate:
+    nothing = np.full((len(names), resamples.weights.shape[1]), np.nan)
+    return Estimate(labeling, run, names, nothing[:, 0], nothing, n, queries, reason=why)
 
 
 def _reason(scores: Floats, quality: Floats, what: str) -> str:
+    if not len(quality):
+        return UNDEFINED_EVERYWHERE
     if len(quality) < 2:
-        return f"fewer than 2 {what}" if len(quality) else UNDEFINED_EVERYWHERE
+        return f"fewer than 2 {what}"
     if (quality == quality[0]).all():
         return "the quality is constant"
-    return "the scores are constant" if (scores == scores[0]).all() else ""
+    return _SILENT if (scores == scores[0]).all() else ""
 
 
 def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the coefficients over queries of each run and, with several runs, their mean over runs."""
-    size = resamples.weights.shape[1]
-    per_run: dict[int, list[Estimate]] = {index: [] for index in range(len(panel.labelings))}
-    for row, run in enumerate(panel.runs):
-        for index in range(len(panel.labelings)):
-            where = panel.defined(index)[row]
-            n = int(where.sum())
-            score, quality = panel.scores[index, row, where], panel.quality[row, where]
-            why = _reason(score, quality, "queries")
-            silent = why == "the scores are constant"
-            if why and not silent:
-                per_run[index].append(_none(index, run, names, n, n, size, why))
-                continue
-            target = resamples.target(panel.quality[row], where)
-            both = target.coefficients(score, names)
-            best = attainable_tau_b(score, quality) if len(names) > 1 else np.nan
-            constant = np.isnan(both[0, 1:]) & (target.untied[1:] > 0)
-            positions = np.flatnonzero(where)
-            per_run[index].append(
-                Estimate(
-                    labeling=index,
-                    run=run,
-                    names=names,
-                    values=both[:, 0],
-                    draws=both[:, 1:],
-                    n=n,
-                    queries=n,
-                    attainable=best,
-                    reason=why,
-                    units=resamples.units(where),
-                    silent=constant,
-                    margins=((margins(score, quality), positions),),
-                    each=np.stack([_dense_ranks(score), _dense_ranks(quality)]),
-                    where=positions,
-                )
-            )
-    for index, found in per_run.items():
-        yield from found
-        if len(panel.runs) > 1:
-            yield _mean(found, np.asarray(panel.defined(index).any(axis=0)), resamples)
+    labelings = range(len(panel.labelings))
+    per_run: dict[int, list[Estimate]] = {labeling: [] for labeling in labelings}
+    # Run by run, since the resampled quality of a run serves all labelings.
+    for row in range(len(panel.runs)):
+        for labeling in labelings:
+            per_run[labeling].append(_of_run(panel, labeling, row, resamples, names))
+    for labeling, of_runs in per_run.items():
+        yield from of_runs
+        if len(of_runs) > 1:
+            yield _mean(of_runs, np.asarray(panel.defined(labeling).any(axis=0)), resamples)
 
 
-def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Resamples) -> Estimate:
+def _of_run(panel: Panel, labeling: int, row: int, resamples: Resamples, names: tuple[str, ...]) -> Estimate:
+    """Return the coefficients over the queries of one run."""
+    run, where = panel.runs[row], panel.defined(labeling)[row]
+    n = int(where.sum())
+    score, quality = panel.scores[labeling, row, where], panel.quality[row, where]
+    why = _reason(score, quality, "queries")
+    # Constant scores have a concordance of .5, and their run stays in the mean.
+    if why not in ("", _SILENT):
+        return _none(labeling, run, names, n, n, resamples, why)
+    target = resamples.target(panel.quality[row], where)
+    both = target.coefficients(score, names)
+    positions = np.flatnonzero(where)
+    return Estimate(
+        labeling=labeling,
+        run=run,
+        names=names,
+        values=both[:, 0],
+        draws=both[:, 1:],
+        n=n,
+        queries=n,
+        attainable=attainable_tau_b(score, quality) if len(names) > 1 else np.nan,
+        reason=why,
+        units=resamples.units(where),
+        silent=np.isnan(both[0, 1:]) & (target.untied[1:] > 0),
+        margins=((margins(score, quality), positions),),
+        each=np.stack([_dense_ranks(score), _dense_ranks(quality)]),
+        where=positions,
+    )
+
+
+def _mean(of_runs: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Resamples) -> Estimate:
     """Return the mean over runs, over the queries that some run has."""
+    labeling, names, n = of_runs[0].labeling, of_runs[0].names, int(where.sum())
+    kept = [estimate for estimate in of_runs if estimate.reason not in _OF_THE_QUALITY]
+    if not kept:
+        return _none(labeling, ALL, names, n, n, resamples, of_runs[0].reason)
+    failed = [estimate for estimate in kept if estimate.reason and not estimate.margins]
+    if not failed and all(estimate.reason for estimate in kept):
+        failed = kept
+    if failed:
+        return _none(labeling, ALL, names, n, n, resamples, f"{failed[0].reason} on run {failed[0].run}")
     # A run on which a labeling's scores are constant stays: they say nothing there, which is a concordance of .5 and a
     # correlation of 0.
-    first, n = found[0], int(where.sum())
-    of_use = [e for e in found if e.reason not in _OF_THE_QUALITY]
-    failed = next((e for e in of_use if e.reason and not e.margins), None)
-    if failed is not None or not of_use or all(e.reason for e in of_use):
-        blamed = failed or (of_use or found)[0]
-        why = f"{blamed.reason} on run {blamed.run}" if of_use else blamed.reason
-        return _none(first.labeling, ALL, first.names, n, n, first.draws.shape[1], why)
-    silent = np.array([0.5, 0, 0, 0])[: len(first.names)]
-    values = [silent if e.reason else e.values for e in of_use]
-    draws = np.stack([np.where(e.silent, silent[:, None], e.draws) for e in of_use])
+    silent = np.array([0.5, 0, 0, 0])[: len(names)]
+    values = np.mean([silent if estimate.reason else estimate.values for estimate in kept], axis=0)
+    draws = np.stack([np.where(estimate.silent, silent[:, None], estimate.draws) for estimate in kept])
     there = np.isfinite(draws)
     with np.errstate(invalid="ignore"):
         mean = np.where(there, draws, 0).sum(axis=0) / there.sum(axis=0)
-    known = [e.attainable for e in of_use if np.isfinite(e.attainable)]
-    best = float(np.mean(known)) if known else np.nan
-    each = np.full((len(of_use), 2, len(where)), -1.0)
-    for rows, estimate in zip(each, of_use, strict=True):
+    attainable = np.array([estimate.attainable for estimate in kept])
+    known = attainable[np.isfinite(attainable)]
+    each = np.full((len(kept), 2, len(where)), -1.0)
+    parts: list[tuple[Margins, Ints]] = []
+    for rows, estimate in zip(each, kept, strict=True):
         rows[:, estimate.where] = estimate.each
+        parts += estimate.margins
     return Estimate(
-        labeling=first.labeling,
+        labeling=labeling,
         run=ALL,
-        names=first.names,
-        values=np.mean(values, axis=0),
+        names=names,
+        values=values,
         draws=mean,
         n=n,
         queries=n,
-        attainable=best,
+        attainable=float(known.mean()) if len(known) else float("nan"),
         units=resamples.units(where),
-        margins=tuple(part for e in of_use for part in e.margins),
+        margins=tuple(parts),
         each=each.reshape(-1, len(where)),
         where=np.arange(len(where)),
     )
@@ -264,69 +277,67 @@ def _dense_ranks(values: Floats) -> Floats:
 
 def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the mean over queries, of those on which some runs differ in quality, of each query's coefficients."""
-    size, every = resamples.weights.shape[1], (*names, POOLED)
-    for index in range(len(panel.labelings)):
-        where = panel.complete(index)
-        total = int(where.sum())
-        scores, quality = panel.scores[index][:, where], panel.quality[:, where]
+    every = (*names, POOLED)
+    for labeling in range(len(panel.labelings)):
+        where = np.flatnonzero(panel.complete(labeling))
+        total = len(where)
         if not total:
-            yield _none(index, ALL, every, 0, 0, size, UNDEFINED_EVERYWHERE)
+            yield _none(labeling, ALL, every, 0, 0, resamples, UNDEFINED_EVERYWHERE)
             continue
+        scores, quality = panel.scores[labeling][:, where], panel.quality[:, where]
         each = within_queries(scores, quality, names)
         differ = np.isfinite(each[0])
-        n = int(differ.sum())
-        if not n:
+        if not differ.any():
             why = "the quality of all runs is the same on every query"
-            yield _none(index, ALL, every, 0, total, size, why)
+            yield _none(labeling, ALL, every, 0, total, resamples, why)
             continue
-        there = where.copy()
-        there[where] = differ
+        each, there = each[:, differ], where[differ]
         weights = resamples.weights[there]
-        counts = weights.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            draws = each[:, differ] @ weights / counts
-        best = np.sort(scores[:, differ], axis=0), np.sort(quality[:, differ], axis=0)
-        attainable = float(within_queries(*best, names)[1].mean()) if len(names) > 1 else np.nan
+            draws = each @ weights / weights.sum(axis=0)
+        attainable = np.nan
+        if len(names) > 1:
+            best = np.sort(scores[:, differ], axis=0), np.sort(quality[:, differ], axis=0)
+            attainable = float(within_queries(*best, names)[1].mean())
         pooled = pooled_correlation(scores, quality, resamples.weights[where])
-        telling = where.copy()
-        telling[where] = pooled.telling
-        values, draws = np.append(each[:, differ].mean(axis=1), pooled.value), np.vstack([draws, pooled.draws])
         yield Estimate(
-            labeling=index,
+            labeling=labeling,
             run=ALL,
             names=every,
-            values=values,
-            draws=draws,
-            n=n,
+            values=np.append(each.mean(axis=1), pooled.value),
+            draws=np.vstack([draws, pooled.draws]),
+            n=len(there),
             queries=total,
             attainable=attainable,
             units=resamples.units(there),
-            each=each[:, differ],
-            where=np.flatnonzero(there),
-            telling=resamples.units(telling),
+            each=each,
+            where=there,
+            telling=resamples.units(where[pooled.telling]),
         )
 
 
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the coefficients over runs of means over the queries that all runs have."""
-    runs, size = len(panel.runs), resamples.weights.shape[1]
-    every = (*names, "tau_ap") if runs >= TOP_HEAVY_RUNS else names
-    for index in range(len(panel.labelings)):
-        where = panel.complete(index)
+    runs = len(panel.runs)
+    top_heavy = runs >= TOP_HEAVY_RUNS
+    every = (*names, "tau_ap") if top_heavy else names
+    for labeling in range(len(panel.labelings)):
+        where = panel.complete(labeling)
         n = int(where.sum())
-        least = 1 if panel.means_only else 2
-        if n < least or runs < 2:
-            why = "fewer than 2 runs" if n >= least else "fewer than 2 queries with all runs"
-            yield _none(index, ALL, every, runs, n, size, why if n else UNDEFINED_EVERYWHERE)
+        # A mean over queries that somebody else took is one.
+        enough = n >= (1 if panel.means_only else 2)
+        if not enough or runs < 2:
+            why = "fewer than 2 runs" if enough else "fewer than 2 queries with all runs"
+            yield _none(labeling, ALL, every, runs, n, resamples, why if n else UNDEFINED_EVERYWHERE)
             continue
-        means = np.stack([panel.scores[index][:, where].mean(axis=1), panel.quality[:, where].mean(axis=1)], axis=-1)
-        values = over_runs(means[:, 0], means[:, 1], names)
+        scores, quality = panel.scores[labeling][:, where].mean(axis=1), panel.quality[:, where].mean(axis=1)
+        values = over_runs(scores, quality, names)
         if np.isnan(values[0]):
-            why = _reason(np.round(means[:, 0], 10), np.round(means[:, 1], 10), "runs")
-            yield _none(index, ALL, every, runs, n, size, why or "the means are constant")
+            why = _reason(np.round(scores, 10), np.round(quality, 10), "runs")
+            yield _none(labeling, ALL, every, runs, n, resamples, why or "the means are constant")
             continue
-        if runs >= TOP_HEAVY_RUNS:
-            values = np.append(values, tau_ap(means[:, 0], means[:, 1]))
-        best = float(over_runs(np.sort(means[:, 0]), np.sort(means[:, 1]))[1])
-        nothing = np.full((len(every), size), np.nan)
-        yield Estimate(index, ALL, every, values, nothing, runs, 0 if panel.means_only else n, best)
+        if top_heavy:
+            values = np.append(values, tau_ap(scores, quality))
+        attainable = float(over_runs(np.sort(scores), np.sort(quality))[1])
+        undefined = _none(labeling, ALL, every, runs, 0 if panel.means_only else n, resamples, "")
+        yield replace(undefined, values=values, attainable=attainable)

@@ -6,11 +6,8 @@ same way, on the questions that have a value in all of them, so that their numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 
-from judgekit.analysis.collect import Collector
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, QUALITY
 from judgekit.errors import UsageError, not_among
@@ -34,24 +31,13 @@ def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
     return quality[_mode(quality).isin(["", mode or modes[0]])] if len(modes) > 1 else quality
 
 
-def by_mode(
-    quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFrame], Collector]
-) -> pd.DataFrame | None:
-    """Return the comparison of each mode of answering, one below the other, with a column ``mode``.
-
-    None where no question has a value in all modes.
-    """
+def on_common_questions(quality: pd.DataFrame, cell: Primary) -> dict[str, pd.DataFrame]:
+    """Return the primary cell's quality by mode of answering, on the questions that have a value in all modes."""
     modes = modes_of(quality)
     quality = QUALITY.check(quality)
     for column, value in (("metric", cell.metric), ("model", cell.model), ("depth", cell.depth)):
         quality = quality[quality[column] == value]
     quality = quality[(quality["query_id"] != ALL) & quality["value"].notna() & (quality["mode"] != "")]
     in_all = quality.groupby(["run", "query_id"])["mode"].transform("nunique") == len(modes)
-    if not in_all.any():
-        return None
-    quality = quality[in_all]
-    tables = []
-    for mode in modes:
-        table, _ = collector(quality[quality["mode"] == mode]).tables()
-        tables.append(table.assign(mode=mode))
-    return pd.concat(tables, ignore_index=True)
+    common = quality[in_all]
+    return {} if common.empty else {mode: common[common["mode"] == mode] for mode in modes}

@@ -11,7 +11,8 @@ from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
-    from judgekit.analysis.inputs import Inputs
+    from judgekit.analysis.inputs import Inputs, PanelKey
+    from judgekit.rules import Rules
 
 CHOOSE_RUNS: Final = "choose-runs"
 FIND_QUESTIONS: Final = "find-questions"
@@ -65,50 +66,50 @@ class Primary:
 
 
 def choose_primary(
-    inputs: Inputs,
-    panels: Sequence[tuple[str, str, str, int]],
-    *,
-    measure: str | None,
-    metric: str | None,
-    model: str | None,
-    use: str | None,
-) -> tuple[Primary, list[str]]:
-    """Return the primary cell, and sentences on choices that had to be made for the user."""
-    warnings: list[str] = []
-    if use == CHOOSE_RUNS and len(inputs.runs) < 2:
+    inputs: Inputs, plan: Sequence[PanelKey], rules: Rules, metric: str | None, model: str | None
+) -> Primary:
+    """Return the primary cell; the inputs' warnings name the choices that had to be made for the user."""
+    runs, use, measure = inputs.runs, rules.use, rules.primary
+    if use == CHOOSE_RUNS and len(runs) < 2:
         raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has both scores and quality")
-    use = use or (CHOOSE_RUNS if len(inputs.runs) > 1 else FIND_QUESTIONS)
-
-    def choose(what: str, given: str | None, have: Sequence[str]) -> str:
-        if given is not None:
-            if given not in have:
-                raise UsageError(not_among(f"primary {what}", given, have))
-            return given
-        if len(have) > 1:
-            warnings.append(
-                f"No primary {what} was chosen: the decision is about {have[0]!r}, the first of {', '.join(have)}."
-            )
-        return have[0]
-
     if measure is not None:
-        measure = choose("measure", spelled_as(measure, inputs.measures), inputs.measures)
-    metric = choose("metric", metric, inputs.metrics)
-    rated = {b for _, a, b, _ in panels if a == metric}
-    model = choose("model", model, [name for name in inputs.models if name in rated] or inputs.models)
-    fits = [(m, d) for m, a, b, d in panels if (a, b) == (metric, model) and measure in (None, m)]
-    if not fits:
+        measure = _chosen(inputs, "measure", spelled_as(measure, inputs.measures), inputs.measures)
+    metric = _chosen(inputs, "metric", metric, inputs.metrics)
+    rated = {key[2] for key in plan if key[1] == metric}
+    model = _chosen(inputs, "model", model, [name for name in inputs.models if name in rated] or inputs.models)
+    depths: dict[str, list[int]] = {}
+    for name, *answers, depth in plan:
+        if answers == [metric, model] and measure in (None, name):
+            depths.setdefault(name, []).append(depth)
+    if not depths:
         raise UsageError(
             f"the decision cannot be about {measure or 'any measure'}: it has no quality {metric!r} of"
             f" {model!r} to be paired with. A measure at cutoff c needs answers from the top c."
         )
     if measure is None:
-        have = list(dict.fromkeys(m for m, _ in fits))
-        measure = max((m for m in have if m.startswith("nDCG")), key=lambda m: cutoff_of(m) or 0, default=have[0])
-        if len(have) > 1:
-            warnings.append(f"No primary measure was chosen: the decision is about {measure!r}.")
-    depths = sorted({d for m, d in fits if m == measure})
+        graded = [name for name in depths if name.startswith("nDCG")]
+        measure = max(graded, key=lambda name: cutoff_of(name) or 0, default=next(iter(depths)))
+        if len(depths) > 1:
+            inputs.warnings.append(f"No primary measure was chosen: the decision is about {measure!r}.")
     cutoff = cutoff_of(measure)
-    chosen = (cutoff if cutoff in depths else depths[-1]) or depths[-1]
-    run = inputs.runs[0] if len(inputs.runs) == 1 else ALL
-    cell = Primary(measure=measure, metric=metric, model=model, depth=chosen, use=use, run=run)
-    return cell, warnings
+    return Primary(
+        measure=measure,
+        metric=metric,
+        model=model,
+        depth=cutoff if cutoff in depths[measure] else max(depths[measure]),
+        use=use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS),
+        run=runs[0] if len(runs) == 1 else ALL,
+    )
+
+
+def _chosen(inputs: Inputs, what: str, given: str | None, have: Sequence[str]) -> str:
+    """Return what is asked for, which must be there; or else the first, with a warning if there are others."""
+    if given is not None:
+        if given not in have:
+            raise UsageError(not_among(f"primary {what}", given, have))
+        return given
+    if len(have) > 1:
+        inputs.warnings.append(
+            f"No primary {what} was chosen: the decision is about {have[0]!r}, the first of {', '.join(have)}."
+        )
+    return have[0]

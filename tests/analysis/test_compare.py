@@ -4,6 +4,7 @@ import pytest
 
 import judgekit as jk
 from judgekit.analysis import Background, compare
+from judgekit.analysis.measures import best_measures
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError, UsageError
 from judgekit.rules import Rules
@@ -69,7 +70,7 @@ def test_a_labeling_that_leaves_less_than_half_is_set_apart_with_a_warning():
         ("'P@5'", {"rules": Rules(primary="P@5")}),
         ("'f1'", {"outcome": "f1"}),
         ("no run has both", {"quality": QUALITY.assign(run="other")}),
-        ("no query has both", {"quality": QUALITY.assign(query_id="x" + QUALITY["query_id"])}),
+        ("no question has both", {"quality": QUALITY.assign(query_id="x" + QUALITY["query_id"])}),
         ("two values for", {"scores": pd.concat([SCORES, SCORES])}),
         ("no measure can be paired", {"quality": QUALITY.assign(depth=10)}),
     ],
@@ -117,7 +118,8 @@ def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is
     scores.loc[(scores["labeling"] == "poor") & (scores["measure"] != "nDCG@5"), "value"] = np.nan
     warnings = compare(scores, quality, rules=Rules(primary="nDCG@5", resamples=100)).warnings
     assert [w for w in warnings if "excluded from" in w] == [
-        "'poor' has no value for AP@5, RR@5 and is excluded from their joint comparison."
+        "'poor' lacks values for AP@5 (in 100.0% of the cases), RR@5 (in 100.0% of the cases) and is excluded from"
+        " their joint comparison."
     ]
 
 
@@ -129,19 +131,19 @@ def test_questions_that_compare_no_runs_are_counted(gone):
     left = quality[~lost] if gone == "row" else quality.assign(value=quality["value"].mask(lost))
     result = compare(scores, left, rules=Rules(resamples=100, primary="P@5"))
     assert result.warnings[:1] == (
-        "18 of 30 questions have scores and quality for every run, and only these compare runs: 8 for some runs only"
-        " ('q0004', 'q0005', 'q0006' and 5 more), 4 for none ('q0000', 'q0001', 'q0002' and 1 more).",
+        "Only 18 of 30 questions have scores and quality for every run: 8 lack them for some runs ('q0004', 'q0005',"
+        " 'q0006' and 5 more), 4 lack them for all ('q0000', 'q0001', 'q0002' and 1 more).",
     )
     (alone,) = compare(scores, left, rules=Rules(resamples=100, primary="P@5"), only={"runs": ["b"]}).warnings
     assert alone == (
-        "26 of 30 questions have scores and quality, and only these are compared: 4 lack one"
-        " ('q0000', 'q0001', 'q0002' and 1 more)."
+        "Only 26 of 30 questions have scores and quality for every run: 4 lack them for all ('q0000', 'q0001',"
+        " 'q0002' and 1 more)."
     )
     assert not compare(scores, quality, rules=Rules(resamples=100, primary="P@5")).warnings
     (alone,) = compare(
         scores[scores["query_id"] > "q0000"], quality, rules=Rules(resamples=100, primary="P@5")
     ).warnings
-    assert alone == "1 query with quality but no scores ('q0000') excluded."
+    assert alone == "1 question with quality but no scores ('q0000') excluded."
 
 
 def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
@@ -269,12 +271,10 @@ def test_the_best_measure_at_each_k_is_the_largest_of_the_table_and_the_primary_
     names = ("P@5", "RR@5", "P@10", "RR@10")
     scores, quality = noisy(40, ("a", "b"), {"judge": 1.0}, names)
     found = compare(scores, pd.concat([quality, quality.assign(depth=10)]), rules=Rules(primary="RR@10", resamples=100))
-    best = found.best_at_k("tau_b", level="query", run="a")
-    assert best["k"].tolist() == [5, 10]
     cells = found.table.query("coefficient == 'tau_b' and level == 'query' and run == 'a'")
+    best = best_measures(cells, "RR@10")
+    assert best["k"].tolist() == [5, 10]
     for row in best.to_dict("records"):
         here = cells[cells["depth"] == row["k"]].set_index("measure")["value"]
         assert (row["measure"], row["value"]) == (here.idxmax(), here.max())
         assert (row["primary"], row["measures"]) == (here[f"RR@{row['k']}"], 2)
-    with pytest.raises(UsageError, match="unknown run 'c': choose from"):
-        found.best_at_k(run="c")

@@ -265,10 +265,12 @@ def test_rows_that_a_table_lacks_for_a_run_are_missing_and_not_inapplicable(judg
     best = (scores["labeling"] == "other") & (scores["run"] == "tfidf") & (scores["query_id"] < "q0008")
     out = judgekit(*written(tmp_path, scores[~best], quality), "--resamples", 200)
     assert "does not apply" not in out.out
-    assert "8 rows of other are missing, all of tfidf" in out.err
-    many = (scores["labeling"] == "other") & (scores["run"] == "tfidf") & (scores["query_id"] < "q0021")
-    out = judgekit(*written(tmp_path, scores[~many], quality), "--resamples", 200)
-    assert "More than a tenth of a run is missing: nothing is claimed of other." in out.err
+    assert "8 rows of other are missing, of tfidf" in out.err
+    assert "No claim depends on them." in out.err
+    own = scores[~best].assign(measure="mine@5")
+    out = judgekit(*written(tmp_path, own, quality), "--resamples", 200)
+    assert "Nothing bounds them, so nothing is claimed of other: add them." in out.err
+    assert "other lacks scores on 8 questions" in out.out
 
 
 def test_labels_for_the_outcome_are_said_not_to_be_answers() -> None:
