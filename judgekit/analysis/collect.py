@@ -125,13 +125,15 @@ class Collector:
 
     def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
         """Add a row per coefficient, in the order of the columns of `COMPARISON`, with what stands behind it."""
-        labeling, common = panel.labelings[estimate.labeling], self.flagger.cell(panel, estimate, level)
+        labeling = panel.labelings[estimate.labeling]
+        common = self.flagger.cell(panel, estimate, level)
         key = (labeling, panel.measure, estimate.run, level, panel.depth, panel.metric, panel.model)
         behind = (estimate.queries, float(panel.cost[estimate.labeling]), estimate.attainable)
-        for name, value in zip(estimate.names, estimate.values, strict=True):
+        for name in estimate.names:
             ends = estimate.interval(name, self.rules.confidence, self.resamples)
-            flags = ";".join([*common, *self.flagger.coefficient(panel, estimate, level, name, ends.method)])
-            self.rows.append((*key, name, float(value), *ends, estimate.n, estimate.reason, flags, *behind))
+            own = self.flagger.coefficient(panel, estimate, level, name, ends.method)
+            flags = ";".join([*common, *own])
+            self.rows.append((*key, name, estimate.value(name), *ends, estimate.n, estimate.reason, flags, *behind))
 
     def _differences(self, panel: Panel, level: str, compared_jointly: Sequence[Estimate]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""

@@ -250,10 +250,11 @@ class _Comparing:
     def _without_unanswerable(self, scores: pd.DataFrame, quality: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return both tables without the questions that nothing answers, and note how many there are."""
         gone = {*self.background.unanswerable, *unanswerable_in(scores), *unanswerable_in(quality)}
-        mine, theirs = (table["query_id"].isin(gone) for table in (scores, quality))
-        if left_out := quality["query_id"][theirs].nunique():
+        unanswerable = quality["query_id"].isin(gone)
+        left_out = quality["query_id"][unanswerable].nunique()
+        if left_out:
             self.notes.append(f"{plural(left_out, 'question')} that nothing answers: left out of all comparisons.")
-        return scores[~mine], quality[~theirs]
+        return scores[~scores["query_id"].isin(gone)], quality[~unanswerable]
 
     def _cell(self, inputs: Inputs, plan: Sequence[PanelKey], quality: pd.DataFrame) -> Primary:
         """Return the primary cell, and note the choices that are made for the user."""
@@ -397,22 +398,26 @@ def _named_by(
         return {query: str(name) for query, name in known.items() if name}
     if column is None:
         return None
-    there = next((table for table in tables if column in table.columns), None)
-    if there is None:
+    holding = [table for table in tables if column in table.columns]
+    if not holding:
         raise UsageError(f"{rule}: neither the quality nor the scores table has a column {column!r}")
-    pairs = there[["query_id", column]].dropna().drop_duplicates().astype("str")
+    pairs = holding[0][["query_id", column]].dropna().drop_duplicates().astype("str")
     twice = pairs["query_id"][pairs["query_id"].duplicated()]
     if len(twice):
         raise UsageError(f"{rule}: query {twice.iloc[0]!r} has two values in column {column!r}")
-    return {query: name for query, name in zip(pairs["query_id"], pairs[column], strict=True) if name}
+    named_pairs = pairs[pairs[column] != ""]
+    return dict(zip(named_pairs["query_id"], named_pairs[column], strict=True))
 
 
 def _table(given: object, read: Callable[[str | Path], pd.DataFrame], name: str) -> pd.DataFrame:
     """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
-    parts: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
-    odd = [type(each).__name__ for each in parts if not isinstance(each, str | Path | pd.DataFrame)]
-    if odd or not parts:
-        expected = f"{name} must be a table, a file or the result of judgekit.score, or several"
-        raise UsageError(f"{expected}; got {odd[0] if odd else 'none'}")
-    tables = [each if isinstance(each, pd.DataFrame) else read(each) for each in parts]
+    expected = f"{name} must be a table, a file or the result of judgekit.score, or several"
+    tables: list[pd.DataFrame] = []
+    for part in given if isinstance(given, list | tuple) else [given]:
+        table = read(part) if isinstance(part, str | Path) else part
+        if not isinstance(table, pd.DataFrame):
+            raise UsageError(f"{expected}; got {type(part).__name__}")
+        tables.append(table)
+    if not tables:
+        raise UsageError(f"{expected}; got none")
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)

@@ -95,20 +95,26 @@ class Decision(NotebookRepr):
         """The sentences of further claims."""
         return tuple(further(self.claims))
 
+    def _first(self, kind: str) -> Claim | None:
+        return next((claim for claim in self.claims if claim.kind == kind), None)
+
     @property
     def kept(self) -> str:
         """The labeling to keep for later runs; "" where none is shown to be useful."""
-        return next((claim.subject for claim in self.claims if claim.kind == KEEP), "")
+        keep = self._first(KEEP)
+        return "" if keep is None else keep.subject
 
     @property
     def withheld(self) -> str:
         """Why there is no decision; "" where there is one."""
-        return next((claim.against for claim in self.claims if claim.kind == NO_DECISION), "")
+        nothing = self._first(NO_DECISION)
+        return "" if nothing is None else nothing.against
 
     @property
     def leader(self) -> str:
         """The run to ship so far; "" where nothing is said of runs."""
-        return next((claim.subject for claim in self.claims if claim.kind == CHOICE), "")
+        choice = self._first(CHOICE)
+        return "" if choice is None else choice.subject
 
     @property
     def table(self) -> pd.DataFrame:

@@ -77,25 +77,31 @@ class Flagger:
 
     def cell(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
         """Return the flags of all coefficients of a cell."""
-        index, name = estimate.labeling, panel.labelings[estimate.labeling]
+        labeling = panel.labelings[estimate.labeling]
         rows = [row for row, run in enumerate(panel.runs) if estimate.run in (ALL, run)]
-        notes = list(self._notes_on(panel, estimate))
-        found = {
-            "by_construction": self.is_outcome(panel, name),
-            **_of_values(panel, index, rows, level),
-            "left_out": index not in panel.joint,
-            "unmatched_depth": not panel.matched,
-            "recall_is_success": self._is_success(panel, name, rows),
-            "ties_at_cutoff": any(note.get("ties", 0) > 0 for note in notes),
-            "unjudged": any(note.get("unjudged", 0) > 0 for note in notes),
-            # A single run's coefficient over its questions compares no lists.
-            "nested": level != "query" and bool(self._nesting.under(panel.measure, panel.depth)),
-            "few_runs": level == "system" and estimate.n < MIN_RUNS,
-        }
-        need, answering = self._background.needs.get(name), self._background.answering.get(panel.model)
+        flags = _of_values(panel, estimate.labeling, rows, level)
+        if self.is_outcome(panel, labeling):
+            flags.append("by_construction")
+        if estimate.labeling not in panel.joint:
+            flags.append("left_out")
+        if not panel.matched:
+            flags.append("unmatched_depth")
+        if self._is_success(panel, labeling, rows):
+            flags.append("recall_is_success")
+        for note in self._notes_on(panel, estimate):
+            if note.get("ties", 0) > 0:
+                flags.append("ties_at_cutoff")
+            if note.get("unjudged", 0) > 0:
+                flags.append("unjudged")
+        # A single run's coefficient over its questions compares no lists.
+        if level != "query" and self._nesting.under(panel.measure, panel.depth):
+            flags.append("nested")
+        if level == "system" and estimate.n < MIN_RUNS:
+            flags.append("few_runs")
+        need, answering = self._background.needs.get(labeling), self._background.answering.get(panel.model)
         if need is not None and answering is not None:
-            found[kinship(need, answering).replace(" ", "_")] = True
-        return [flag for flag in FLAGS if found.get(flag)]
+            flags.append(kinship(need, answering).replace(" ", "_"))
+        return [flag for flag in FLAGS if flag in flags]
 
     def suspicion(self, panel: Panel, estimate: Estimate, level: str) -> Iterator[str]:
         """Yield a warning where scores equal the quality and are not declared as the outcome."""
@@ -151,26 +157,30 @@ class Flagger:
         return bool(there.any(axis=1).all() and not gap[there].any())
 
 
-def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> dict[str, bool]:
+def _of_values(panel: Panel, labeling: int, rows: list[int], level: str) -> list[str]:
     """Return the flags that scores and quality have by their values, run by run."""
     equal, binary = True, True
     distinct: list[int] = []
     for row in rows:
         where = panel.defined(labeling)[row]
+        if not where.any():
+            continue
         score, quality = panel.scores[labeling, row, where], panel.quality[row, where]
-        if len(score):
-            values = len(np.unique(score))
-            distinct.append(values)
-            equal &= np.allclose(score, quality, rtol=1e-11, atol=0)
-            binary &= values <= 2 and len(np.unique(quality)) <= 2
-    if not distinct:
-        return {}
-    by_question = level == "query"
-    return {
-        "equals_outcome": equal,
-        "binary_binary": by_question and binary,
-        "few_values": by_question and 1 < min(distinct) <= FEW_VALUES,
-    }
+        values = len(np.unique(score))
+        distinct.append(values)
+        equal &= np.allclose(score, quality, rtol=1e-11, atol=0)
+        binary &= values <= 2 and len(np.unique(quality)) <= 2
+    flags: list[str] = []
+    if equal and distinct:
+        flags.append("equals_outcome")
+    # Levels that compare runs look at few values at a time, whatever there are.
+    if level != "query" or not distinct:
+        return flags
+    if binary:
+        flags.append("binary_binary")
+    if 1 < min(distinct) <= FEW_VALUES:
+        flags.append("few_values")
+    return flags
 
 
 def _reason(note: dict[Hashable, Any]) -> str:

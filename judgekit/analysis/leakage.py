@@ -34,15 +34,16 @@ def same_by_construction(
     needs: Mapping[str, Needs], answering: Mapping[str, AnsweredBy], metrics: Collection[str]
 ) -> set[tuple[str, str, str]]:
     """Return the (labeling, model, metric) whose labels are the outcome at depth 1."""
-    return {
-        (labeling, model, metric)
-        for labeling, need in needs.items()
-        for model, how in answering.items()
-        for metric in metrics
-        if need.outcome_metric == metric
-        and need.outcome_prompt == how.prompt
-        and any(_same(one, how.endpoint) for one in need.endpoints)
-    }
+    same: set[tuple[str, str, str]] = set()
+    for labeling, need in needs.items():
+        metric = need.outcome_metric
+        if metric not in metrics:
+            continue
+        for model, how in answering.items():
+            same_model = any(_same(endpoint, how.endpoint) for endpoint in need.endpoints)
+            if same_model and need.outcome_prompt == how.prompt:
+                same.add((labeling, model, metric))
+    return same
 
 
 def kinship(need: Needs, how: AnsweredBy) -> str:
@@ -59,13 +60,18 @@ def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:
     kin = kinship(need, how) if how is not None else ""
     if kin == "same model" and need.outcome_metric == metric:
         return MARKS_ITSELF
-    parts = ["the answering model"] if kin == "same model" else []
-    parts += ["a model of the answering model's family"] if kin == "same family" else []
-    if parts:
-        return f"asks {parts[0]}"
-    parts = ["its prompt"] if how is not None and need.outcome_prompt == how.prompt else []
-    parts += ["the metric"] if need.outcome_metric == metric else []
-    parts += ["the references"] if need.references else []
+    # A model of the answers' own kind outweighs what is shared besides.
+    if kin == "same model":
+        return "asks the answering model"
+    if kin == "same family":
+        return "asks a model of the answering model's family"
+    parts: list[str] = []
+    if how is not None and need.outcome_prompt == how.prompt:
+        parts.append("its prompt")
+    if need.outcome_metric == metric:
+        parts.append("the metric")
+    if need.references:
+        parts.append("the references")
     return f"shares {' and '.join(parts)} with the answers" if parts else ""
 
 

@@ -55,11 +55,10 @@ def reach_of(measure: Measure, values: Floats) -> float:
 def best_measures(rows: pd.DataFrame, primary: str) -> pd.DataFrame:
     """Return Figure 1's rule: each labeling's best measure at each k, which is chosen after looking."""
     out = rows["flags"].str.contains("by_construction|unmatched_depth") | rows["value"].isna()
-    found = []
+    best: list[tuple[object, ...]] = []
     for (labeling, k), part in rows[~out].groupby(["labeling", "depth"], sort=False):
-        values = dict(zip(part["measure"], part["value"], strict=True))
-        best = max(values, key=lambda measure: values[measure])
+        values = part.set_index("measure")["value"]
         fixed = values.get(at_depth(primary, int(str(k))), float("nan"))
-        found.append((labeling, k, best, values[best], fixed, len(values)))
+        best.append((labeling, k, values.idxmax(), values.max(), fixed, len(values)))
     columns = ["labeling", "k", "measure", "value", "primary", "measures"]
-    return pd.DataFrame(found, columns=columns).sort_values("k", kind="stable", ignore_index=True)
+    return pd.DataFrame(best, columns=columns).sort_values("k", kind="stable", ignore_index=True)

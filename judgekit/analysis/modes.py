@@ -34,10 +34,11 @@ def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
 def on_common_questions(quality: pd.DataFrame, cell: Primary) -> dict[str, pd.DataFrame]:
     """Return the primary cell's quality by mode of answering, on the questions that have a value in all modes."""
     modes = modes_of(quality)
-    quality = QUALITY.check(quality)
-    for column, value in (("metric", cell.metric), ("model", cell.model), ("depth", cell.depth)):
-        quality = quality[quality[column] == value]
-    quality = quality[(quality["query_id"] != ALL) & quality["value"].notna() & (quality["mode"] != "")]
-    in_all = quality.groupby(["run", "query_id"])["mode"].transform("nunique") == len(modes)
-    common = quality[in_all]
-    return {} if common.empty else {mode: common[common["mode"] == mode] for mode in modes}
+    rows = QUALITY.check(quality)
+    rows = rows[(rows["metric"] == cell.metric) & (rows["model"] == cell.model) & (rows["depth"] == cell.depth)]
+    rows = rows[(rows["query_id"] != ALL) & (rows["mode"] != "")].dropna(subset=["value"])
+    in_all = rows.groupby(["run", "query_id"])["mode"].transform("nunique") == len(modes)
+    common = rows[in_all]
+    if common.empty:
+        return {}
+    return {mode: common[common["mode"] == mode] for mode in modes}

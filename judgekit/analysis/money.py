@@ -112,17 +112,21 @@ class StrategyCost:
         That is ``money`` where both prices are known; else any of ``requests``, ``judgments`` and ``reference
         answers``, if it takes more of none.
         """
+        counts = {
+            "requests": (self.requests, other.requests),
+            "judgments": (self.judgments, other.judgments),
+            "reference answers": (self.references, other.references),
+        }
         if np.isfinite(self.money) and np.isfinite(other.money):
             counts = {"money": (self.money, other.money)}
-        else:
-            counts = {
-                "requests": (self.requests, other.requests),
-                "judgments": (self.judgments, other.judgments),
-                "reference answers": (self.references, other.references),
-            }
-        if not all(mine <= theirs for mine, theirs in counts.values()):
-            return {}
-        return {name: mine for name, (mine, theirs) in counts.items() if clearly_less(mine, theirs, questions)}
+        saved: dict[str, float] = {}
+        for name, (mine, theirs) in counts.items():
+            # Requests are not weighed against references: what takes more of any is not known to cost less.
+            if not mine <= theirs:
+                return {}
+            if clearly_less(mine, theirs, questions):
+                saved[name] = mine
+        return saved
 
     def below(self, other: StrategyCost, questions: int) -> bool:
         """Return whether it is known to cost less, by more than the spread of costs over so many questions."""
@@ -181,9 +185,8 @@ def takes(strategy: str, costs: pd.DataFrame, money: Money, pool: Pool) -> dict[
 
     References are left out: a further run is about questions that have them.
     """
-    of_all = costs.reindex([strategy]).iloc[0] / ((pool.lists if strategy == ANSWERING else pool.pooled) or np.nan)
-    return {
-        "money": money.price.get(strategy, float(of_all["money"])),
-        "tokens": float(of_all["prompt_tokens"] + of_all["completion_tokens"]),
-        "requests": float(of_all["requests"]),
-    }
+    number = pool.lists if strategy == ANSWERING else pool.pooled
+    each = costs.reindex([strategy]).iloc[0] / (number or np.nan)
+    tokens = each["prompt_tokens"] + each["completion_tokens"]
+    price = money.price.get(strategy, each["money"])
+    return {"money": float(price), "tokens": float(tokens), "requests": float(each["requests"])}

@@ -43,15 +43,16 @@ class _Choice:
 def _choices(case: Case) -> list[_Choice]:
     """Return the runs, the leader first: that which answers best, and of equal ones that which may lose least."""
     best = case.best
-    choices = [
-        _Choice(run, at, 100 * float(best.means[at]), 100 * float(best.cost[at]), bool(best.may_be_best[at]))
-        for at, run in enumerate(case.panel.runs)
-    ]
+    choices: list[_Choice] = []
+    for at, run in enumerate(case.panel.runs):
+        mean, loss = 100 * float(best.means[at]), 100 * float(best.cost[at])
+        choices.append(_Choice(run, at, mean, loss, bool(best.may_be_best[at])))
     # A run without any answer comes last.
     choices.sort(key=lambda choice: -np.nan_to_num(choice.mean, nan=-1.0))
     equal = [choice for choice in choices if choice.mean >= choices[0].mean - 1e-10]
     leader = min(equal, key=lambda choice: (choice.loss, choice.at))
-    return [leader, *(choice for choice in choices if choice is not leader)]
+    choices.remove(leader)
+    return [leader, *choices]
 
 
 def shipping(case: Case) -> Iterator[Claim]:
@@ -120,16 +121,16 @@ def _listed(candidates: Sequence[str], runs: int) -> str:
 
 def _only(case: Case, choices: Sequence[_Choice]) -> Claim:
     """Return the claim that one run is the best, and how far it leads."""
-    leader, second, upper = choices[0], choices[1], 100 * case.best.upper
-    rivals = [rival.at for rival in choices[1:]]
+    leader, second = choices[0], choices[1]
     lead = leader.mean - second.mean
+    rivals = [rival.at for rival in choices[1:]]
+    ahead, behind = 100 * case.best.upper[leader.at, rivals], 100 * case.best.upper[rivals, leader.at]
     # A smallest lead of all may be below the lead over the second, and a largest one above it.
-    low = min(max(-float(upper[rivals, leader.at].max()), 0.0), lead)
-    high = min(max(float(upper[leader.at, rivals].min()), lead), 100.0)
-    sentence = (
-        f"Ship {leader.run}: it is shown to be the best of {len(choices)}, {lead:.1f} points ahead ({low:.1f} to"
-        f" {high:.1f}). Labels are not needed for this choice."
-    )
+    low = min(max(-float(behind.max()), 0.0), lead)
+    high = min(max(float(ahead.min()), lead), 100.0)
+    best = f"Ship {leader.run}: it is shown to be the best of {len(choices)}"
+    interval = f"{lead:.1f} points ahead ({low:.1f} to {high:.1f})"
+    sentence = f"{best}, {interval}. Labels are not needed for this choice."
     return Claim(CHOICE, sentence, leader.run, value=lead, low=low, high=high, shown=True, line="Choose", rank=1)
 
 
