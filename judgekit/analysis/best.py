@@ -66,6 +66,7 @@ def compared_with_best(
 
     runs, questions = quality.shape
     size, place, group = _sizes(questions, groups)
+    # Related questions are one piece of evidence.
     units = len(size)
     if units < 2:
         raise UsageError("which run is the best needs answers to at least two questions (or groups of questions)")
@@ -105,6 +106,7 @@ def check_unit(quality: Floats) -> None:
 
 def known_means(quality: Floats) -> Floats:
     """Return the mean quality of each run over the answers that are there; NaN where there is none."""
+    # A run without any answer has no mean, rather than one of 0.
     present = (~np.isnan(quality)).sum(axis=1)
     return np.where(present > 0, np.nansum(quality, axis=1) / np.maximum(present, 1), np.nan)
 

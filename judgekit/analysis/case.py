@@ -362,8 +362,10 @@ class Case:
         panel, estimate = self.panel, series.estimate
         scores = panel.scores[estimate.labeling][:, where]
         means = scores.mean(axis=1)
+        # Equal scores give means that differ in the last bit.
         picks = np.flatnonzero(means >= means.max() - 1e-12).tolist()
         names = tuple(panel.runs[run] for run in picks)
+        # What nothing bounds is described and claims nothing.
         if not self.claimable or series.name in panel.unbounded:
             return Follower(series, Ranged(estimate.value(POOLED)), gain, NOT_SHOWN, names)
         given = scores, panel.quality[:, where], self.resamples.weights[where], estimate.telling

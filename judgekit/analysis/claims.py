@@ -91,6 +91,7 @@ def in_lines(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
     placed: list[tuple[str, Claim]] = []
 
     def place(claim: Claim, line: str) -> None:
+        # Two claims may qualify each other: without this, they would be placed for ever.
         if any(line == there and claim is other for there, other in placed):
             return
         placed.append((line, claim))
@@ -101,6 +102,7 @@ def in_lines(claims: Sequence[Claim]) -> list[tuple[str, Claim]]:
     for claim in ranked:
         if claim.line:
             place(claim, claim.line)
+    # A claims.csv of a later version may name a line that is not known here.
     places = {line: at for at, line in enumerate(LINES)}
     return sorted(placed, key=lambda pair: places.get(pair[0], len(LINES)))
 
@@ -122,6 +124,7 @@ def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
             width,
             initial_indent=f"{title:<{INDENT}}",
             subsequent_indent=" " * INDENT,
+            # A name is never cut: people paste it into commands.
             break_long_words=False,
             break_on_hyphens=False,
         )
@@ -130,6 +133,7 @@ def wrapped(lines: Iterable[tuple[str, str]], width: int = WIDTH) -> str:
 
 def further(claims: Sequence[Claim]) -> list[str]:
     """Return the sentences of the claims that no line of the decision says."""
+    # By identity, since two claims without a number are not equal: NaN is not.
     said = {id(claim) for _, claim in in_lines(claims)}
     return [claim.sentence for claim in claims if id(claim) not in said]
 
@@ -152,6 +156,7 @@ def plain(claims: Iterable[Claim]) -> Iterator[dict[str, Any]]:
     for claim in claims:
         values = asdict(claim)
         for name in ("value", "low", "high"):
+            # JSON has no NaN.
             if not math.isfinite(values[name]):
                 values[name] = None
         yield values

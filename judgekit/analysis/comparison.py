@@ -58,7 +58,7 @@ class Comparison(NotebookRepr):
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values.
         warnings: sentences for the user.
-        settings: what the numbers depend on: resamples, seed, confidence, margin_points.
+        rules: what the numbers depend on.
         modes: the comparison of each mode of answering, where the quality table has several, columns of `COMPARISON`
             and ``mode``; the table and the decision are about one of them alone.
     """
@@ -68,7 +68,7 @@ class Comparison(NotebookRepr):
     differences: pd.DataFrame
     details: pd.DataFrame
     warnings: tuple[str, ...]
-    settings: Mapping[str, float] = field(default_factory=dict)
+    rules: Rules = field(default_factory=Rules)
     modes: pd.DataFrame | None = None
 
     @property
@@ -85,6 +85,7 @@ class Comparison(NotebookRepr):
         wide = self.table.pivot(index=keys, columns="coefficient", values="value").reset_index()
         ends = self.table.loc[self.table["coefficient"] == "concordance", [*keys, "ci_low", "ci_high"]]
         wide = wide.rename_axis(columns=None).merge(ends, on=keys, how="left")
+        # A table that was read from a file may hold fewer coefficients.
         order = [*keys, "concordance", "ci_low", "ci_high", "tau_b", "rho", "r", "r_pooled", "tau_ap"]
         return pd.DataFrame(wide[[name for name in order if name in wide.columns]])
 
@@ -192,19 +193,13 @@ class _Comparing:
             modes = self._modes(work, scores, quality)
         decision = self._decision(work, one_mode)
         self.notes += self._warnings(work)
-        rules = self.rules
         return Comparison(
             table=table,
             decision=decision,
             differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
             details=details,
             warnings=tuple(dict.fromkeys(self.notes)),
-            settings={
-                "resamples": rules.resamples,
-                "seed": rules.seed,
-                "confidence": rules.confidence,
-                "margin_points": rules.margin_points,
-            },
+            rules=self.rules,
             modes=modes,
         )
 
@@ -226,6 +221,7 @@ class _Comparing:
         if given_quality is None:
             given_scores, given_quality = self._taken_apart(given_scores)
         if isinstance(given_scores, Evaluation):
+            # What the caller knows better stays.
             if self.background.notes is None:
                 self.background = replace(self.background, notes=given_scores.notes)
             if not self.background.lists:
@@ -240,6 +236,7 @@ class _Comparing:
         _check_order(scores, quality)
         quality = scaled(quality, self.outcome, notes=self.notes)
         self.ratings = named(quality)
+        # Means of runs need each user's rating, the comparison one value per answer.
         if self.outcome.several:
             quality = one_value(quality)
         both = quality, scores
@@ -261,6 +258,7 @@ class _Comparing:
         rules, modes = self.rules, modes_of(quality)
         cell = choose_primary(inputs, plan, rules, self.outcome.outcome, self.model)
         self.outcome = replace(self.outcome, outcome=cell.metric)
+        # Ratings and imported answers have no mode.
         if len(modes) < 2 or not modes_of(_of_cell(of_mode(quality, self.mode), cell)):
             return cell
         if self.mode:
@@ -316,30 +314,33 @@ class _Comparing:
         kinds: dict[str, Bools] = {}
         for kind in sorted(set(self.kinds.values())):
             kinds[kind] = np.array([self.kinds.get(query) == kind for query in inputs.queries])
+        constructed = [name for name in panel.labelings if work.flagger.is_outcome(panel, name)]
         rows = _of_cell(quality, cell)
-        return decide_on(
-            Case(
-                primary=cell,
-                panel=panel,
-                found=found,
-                resamples=work.resamples,
-                rules=self.rules,
-                background=self.background,
-                declared=self.outcome,
-                constructed=frozenset(name for name in panel.labelings if work.flagger.is_outcome(panel, name)),
-                closed_book=inputs.closed_book.get((panel.metric, cell.model)),
-                kinds=kinds,
-                unchecked="contexts" in rows and bool((rows["contexts"] == UNCHECKED).any()),
-                unpaired=self._unpaired(cell, panel.runs),
-            )
+        unchecked = "contexts" in rows and (rows["contexts"] == UNCHECKED).any()
+        case = Case(
+            primary=cell,
+            panel=panel,
+            found=found,
+            resamples=work.resamples,
+            rules=self.rules,
+            background=self.background,
+            declared=self.outcome,
+            constructed=frozenset(constructed),
+            closed_book=inputs.closed_book.get((panel.metric, cell.model)),
+            kinds=kinds,
+            unchecked=bool(unchecked),
+            unpaired=self._unpaired(cell, panel.runs),
         )
+        return decide_on(case)
 
     def _unpaired(self, cell: Primary, runs: Sequence[str]) -> UnpairedRatings | None:
         """Return the means of ratings that are about one run each; None where questions compare the runs."""
         rows = _of_cell(self.ratings, cell)
         if "run" not in rows.columns or len(runs) < 2:
             return None
+        # A rating of another depth is one of other answers.
         rows = rows[rows["depth"] == cell.depth] if "depth" in rows.columns else rows
+        # Where users were shown a run at random, the means of runs may be compared.
         random = self.outcome.assigned is not None
         if not random and not is_unpaired(rows[rows["run"].isin(list(runs))]):
             return None
@@ -402,6 +403,7 @@ def _named_by(
     if not holding:
         raise UsageError(f"{rule}: neither the quality nor the scores table has a column {column!r}")
     pairs = holding[0][["query_id", column]].dropna().drop_duplicates().astype("str")
+    # A question of two kinds would count twice.
     twice = pairs["query_id"][pairs["query_id"].duplicated()]
     if len(twice):
         raise UsageError(f"{rule}: query {twice.iloc[0]!r} has two values in column {column!r}")

@@ -30,6 +30,7 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         of_labeling = control.name.removeprefix(TWIN)
         is_twin = of_labeling != control.name
         words = f"one score per question of {of_labeling}" if is_twin else _WORDS.get(control.name, control.name)
+        # Runs' lists may all be as long as each other: then length is constant.
         if not np.isfinite(value.value):
             yield Claim("control", f"A control, {words}, says nothing: it is constant.", control.name, use)
             continue
@@ -41,12 +42,14 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         for labeling in labelings:
             if is_twin and labeling.name != of_labeling:
                 continue  # another labeling's twin is not held against it
+            # A tie counts for the control, which costs nothing.
             if (labeling.name, control.name) not in case.leads(use, [labeling, control]).shown:
                 short = f"{words} with {with_r(value)}" if choosing else "one score per question" if is_twin else words
                 unbeaten.setdefault(labeling.name, []).append(short)
     other, close = offered(case)
     for name, beside in unbeaten.items():
         does = "follow more closely than" if choosing else "find more of them than"
+        # It stands with what recommends the labeling.
         stands = FINDS
         if choosing:
             stands = CHEAPER if close and other is not None and name == other.name else KEEP

@@ -29,17 +29,16 @@ def costs(case: Case) -> Iterator[Claim]:
             amounts[name] = amount
     if not amounts:
         return
-    questions = f"{plural(pool.queries, 'new question')} take{'s' if pool.queries == 1 else ''}"
+    verb = "takes" if pool.queries == 1 else "take"
+    questions = f"{plural(pool.queries, 'new question')} {verb}"
     yield Claim("costs", f"{questions} {_together(amounts)}.", line="Cost", rank=1)
     for name, amount in amounts.items():
         price = prices[name]
-        value = price.money if math.isfinite(price.money) else price.requests + price.judgments
-        said = f"{questions} {amount} by {name}."
-        yield Claim("cost", said, name, amount, value=value * pool.queries)
+        each = price.money if math.isfinite(price.money) else price.requests + price.judgments
+        yield Claim("cost", f"{questions} {amount} by {name}.", name, amount, value=each * pool.queries)
     yield from _references(case, prices)
     if case.source == "people":
         yield Claim("ratings", "New answers need new ratings.", ANSWERING, line="Cost", rank=2)
-    yield from _budget(case, prices)
 
 
 def _together(amounts: Mapping[str, str]) -> str:
@@ -47,6 +46,7 @@ def _together(amounts: Mapping[str, str]) -> str:
     by_amount: dict[str, list[str]] = {}
     for name, amount in amounts.items():
         by_amount.setdefault(amount, []).append(name)
+    # What is free stands last: it is no amount.
     free = by_amount.pop(_NO_REQUESTS, [])
     parts: list[str] = []
     for amount, names in by_amount.items():
@@ -83,24 +83,13 @@ def _references(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Clai
         return
     each = case.background.money.reference
     price = "" if each is None else f" ({in_money(case, each)} each)"
+    # The shorter list is named.
     if free and len(free) < len(need):
         said = f"All but {names_of(free)} need reference answers{price}."
     else:
         verb = "need" if len(need) > 1 or need == [ANSWERING] else "needs"
         said = f"{names_of(need)} {verb} reference answers{price}."
     yield Claim("references", said, names_of(need), line="Cost", rank=2)
-
-
-def _budget(case: Case, prices: Mapping[str, StrategyCost]) -> Iterator[Claim]:
-    """Yield how many further questions the budget pays for."""
-    budget = case.background.money.budget
-    if budget is None:
-        return
-    bought = {name: int(budget / price.money) for name, price in prices.items() if price.money > 0}
-    if bought:
-        parts = "; ".join(f"{name} {number:,}" for name, number in bought.items())
-        said = f"A budget of {in_money(case, budget)} pays for so many questions: {parts}."
-        yield Claim("budget", said, value=budget, line="Cost", rank=3)
 
 
 @dataclass(frozen=True)
@@ -127,30 +116,32 @@ class FurtherRun:
     @property
     def pays_below(self) -> float:
         """The number of new labels below which they take clearly less than answers."""
+        # Where the saving just reaches the spread of costs over so many answers.
         return self.labels * self.by_answers * (1 - 1 / math.sqrt(self.answers)) / self.by_labels
 
 
 def further_run(case: Case, labeling: str) -> FurtherRun | None:
     """Return what a further run takes by a labeling and by answers; None where nothing is known of its needs."""
     background, pool = case.background, case.background.pool
-    needs = (most_needed(pool.labels_again), most_needed(pool.answers_again)) if pool is not None else (None, None)
-    if pool is None or needs[0] is None or needs[1] is None:
+    if pool is None:
+        return None
+    labels, answers = most_needed(pool.labels_again), most_needed(pool.answers_again)
+    if labels is None or answers is None:
         return None
     # Not more than there is in all.
-    needed = FurtherRun(min(rounded(needs[0]), pool.pooled), min(rounded(needs[1]), pool.queries))
+    needed = FurtherRun(min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries))
     need = background.needs.get(labeling)
+    existing = need is not None and need.existing
     # Existing labels cannot be bought, and what ratings of new answers take is not known.
-    if not labeling or (need is not None and need.existing) or case.source in ("people", "trusted"):
-        return needed
-    if background.quality:
+    if not labeling or existing or background.quality or case.source in ("people", "trusted"):
         return needed
     costs = check_costs(background.costs)
-    label, answer = (takes(name, costs, background.money, pool) for name in (labeling, ANSWERING))
-    for unit in label:
-        if math.isfinite(label[unit]) and answer[unit] > 0:
-            return replace(
-                needed, unit=unit, by_labels=needed.labels * label[unit], by_answers=needed.answers * answer[unit]
-            )
+    label = takes(labeling, costs, background.money, pool)
+    answer = takes(ANSWERING, costs, background.money, pool)
+    for unit, of_label in label.items():
+        if math.isfinite(of_label) and answer[unit] > 0:
+            by_labels, by_answers = needed.labels * of_label, needed.answers * answer[unit]
+            return replace(needed, unit=unit, by_labels=by_labels, by_answers=by_answers)
     return needed
 
 
@@ -160,6 +151,7 @@ def a_further_run(case: Case) -> Iterator[Claim]:
     needed = further_run(case, kept)
     if needed is None:
         return
+    # A price without its number of labels could not be checked.
     labels, answers = plural(needed.labels, "label"), plural(needed.answers, "answer")
     if needed.unit:
         labels += f" ({_in_unit(case, needed.by_labels, needed.unit)})"

@@ -124,6 +124,7 @@ class Decision(NotebookRepr):
     @property
     def markdown(self) -> str:
         """The lines as a table of Markdown, with further claims folded away below it."""
+        # A pipe in a name would begin a new cell.
         rows = [f"| **{title}** | {text.replace('|', chr(92) + '|')} |" for title, text in self.lines]
         folded = ["<details><summary>What was found</summary>", *self.details, "</details>"]
         return "\n".join(["| | |", "| --- | --- |", *rows]) + "\n\n" + "\n\n".join(folded)
@@ -172,6 +173,7 @@ def _claims(case: Case) -> Iterator[Claim]:
     several = len(case.panel.runs) > 1
     if several and case.constant is not None:
         yield from all_alike(case, case.constant)
+    # Ratings about one run each compare no runs on a question, so that no labeling can follow them.
     elif case.unpaired is not None:
         yield from unpaired_claims(case.unpaired, CHOICE, "Choose")
         if case.unpaired.claimable:
@@ -197,6 +199,7 @@ def _on_the_outcome(case: Case) -> Iterator[Claim]:
     checked = case.graded is not None and case.graded.decides
     if case.graded is not None:
         yield from graded_claims(case.graded, case.primary.metric, CHOICE)
+    # Grades by people take away what an LLM's rating leaves open.
     if case.declared.caution and not checked:
         yield Claim("caution", case.declared.caution, line=first, rank=-2)
     if case.background.quality:

@@ -18,6 +18,7 @@ _CHANCE: Final = 0.5
 
 def failing(case: Case) -> Iterator[Claim]:
     """Yield which labeling finds the questions that fail, and one score per question beside it."""
+    # Ties go by name, so that no order of files decides.
     ranked = sorted(case.series(FIND_QUESTIONS), key=lambda each: (-each.estimate.value("concordance"), each.name))
     if not ranked:
         return

@@ -98,6 +98,7 @@ class Flagger:
             flags.append("nested")
         if level == "system" and estimate.n < MIN_RUNS:
             flags.append("few_runs")
+        # A table of one's own says nothing of who answered.
         need, answering = self._background.needs.get(labeling), self._background.answering.get(panel.model)
         if need is not None and answering is not None:
             flags.append(kinship(need, answering).replace(" ", "_"))
@@ -131,6 +132,7 @@ class Flagger:
 
     def coefficient(self, panel: Panel, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
         """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
+        # Coverage was simulated from 50 questions on.
         if method:
             return ["coverage"] if estimate.queries < _LEAST else []
         if estimate.reason:

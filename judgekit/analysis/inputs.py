@@ -232,23 +232,26 @@ class Inputs:
         cls, scores: pd.DataFrame, quality: pd.DataFrame, only: Only, lower: Collection[str], warnings: list[str]
     ) -> Inputs:
         """Check both tables, keep what was asked for, and code it; what users should know goes to the warnings."""
-        means = [name for name, table in (("score", scores), ("quality", quality)) if _has_means_only(table)]
-        score = _asked_scores(scores, only, means_only=bool(means))
+        held = {"score": scores, "quality": quality}
+        means = [name for name, table in held.items() if _has_means_only(table)]
+        means_only = bool(means)
+        score = _asked_scores(scores, only, means_only=means_only)
         cutoffs = {cutoff for cutoff in map(cutoff_of, score["measure"].unique()) if cutoff}
         answer = completed(quality, set(score["run"].unique()), only.get("depths") or cutoffs)
         for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be")):
             if column not in quality.columns and len(answer):
                 value = answer[column].iloc[0]
                 warnings.append(f"The quality table has no column {column!r}: judgekit takes {what} {value}.")
-        if means:
+        if means_only:
             warnings.append(
                 f"Only means (query_id 'all') stand in the table of {' and of '.join(means)}: the system level can be"
                 " compared, without an interval. Any mean taken here is over the queries that have a value."
             )
-        answer = _asked_quality(answer, only, means_only=bool(means))
+        answer = _asked_quality(answer, only, means_only=means_only)
         for name, table in (("score", score), ("quality", answer)):
             if table.empty:
                 raise DataError(f"the {name} table has no rows to compare")
+        # Answers without documents are the same for all runs: they are a control.
         closed = answer[(answer["depth"] == 0) & (answer["run"] == ALL)]
         answer = answer[answer["run"] != ALL]
         if answer.empty:
@@ -261,18 +264,24 @@ class Inputs:
         queries = _shared(score, answer, "query_id", warnings)
         unanswered = sorted(set(score["query_id"].unique()) - set(queries))
         score = score[score["query_id"].isin(queries)]
-        axes = {"labeling": sorted(score["labeling"].unique()), "run": runs, "query_id": queries}
+        labelings = sorted(score["labeling"].unique())
+        axes = {"labeling": labelings, "run": runs, "query_id": queries}
         coded: dict[str, MeasureScores] = {}
-        for measure, rows in score.groupby("measure"):
-            coded[str(measure)] = _coded_scores(rows, axes, str(measure), lower, warnings)
+        for name, rows in score.groupby("measure"):
+            measure = str(name)
+            coded[measure] = _coded_scores(rows, axes, measure, lower, warnings)
+        measures = sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0))
+        closed_book: dict[tuple[str, str], Floats] = {}
+        for (metric, model, _), values in _by_answers(closed, [ALL], queries).items():
+            closed_book[metric, model] = values[0]
         return cls(
-            labelings=tuple(axes["labeling"]),
+            labelings=tuple(labelings),
             runs=tuple(runs),
-            measures=tuple(sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0))),
+            measures=tuple(measures),
             queries=tuple(queries),
             scores=coded,
             quality=_by_answers(answer, runs, queries),
-            closed_book={key[:2]: values[0] for key, values in _by_answers(closed, [ALL], queries).items()},
+            closed_book=closed_book,
             warnings=warnings,
             unanswered=tuple(unanswered),
         )
@@ -302,21 +311,19 @@ class Inputs:
         scores, quality = self.scores[measure], self.quality[metric, model, depth]
         asked = scores.asked & np.isfinite(quality)
         # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
-        keep = asked.any(axis=1) | (not asked.any())
-        runs: list[str] = []
-        for run, kept in zip(self.runs, keep, strict=True):
-            if kept:
-                runs.append(run)
-                continue
+        keep = asked.any(axis=1)
+        if not keep.any():
+            keep[:] = True
+        for run in np.array(self.runs)[~keep]:
             why = f"has scores but no {metric} of {model} at depth {depth}; it is excluded there."
-            self.warnings.append(f"Run {run!r} {why}")
+            self.warnings.append(f"Run {str(run)!r} {why}")
         return Panel(
             measure=measure,
             depth=depth,
             metric=metric,
             model=model,
             labelings=self.labelings,
-            runs=tuple(runs),
+            runs=tuple(np.array(self.runs)[keep].tolist()),
             queries=self.queries,
             scores=scores.values[:, keep],
             quality=quality[keep],
@@ -434,6 +441,7 @@ def _keep(frame: pd.DataFrame, column: str, only: Only, name: str) -> pd.DataFra
 
 def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:
     """Return quality whose values are undefined where the status says so."""
+    # Ratings of people have no status.
     if "status" not in answer.columns:
         return answer
     unknown = sorted(set(answer["status"]) - {"", *Status})
@@ -460,6 +468,7 @@ def _shared(
         alone["scores but no quality"] = scored - common
     for lacking, names in alone.items():
         left_out = names if asked is None else names.intersection(asked)
+        # Runs that were not asked for are not missed.
         if left_out:
             warnings.append(f"{plural(len(left_out), noun)} with {lacking} ({_some(left_out)}) excluded.")
     return sorted(common)
@@ -473,23 +482,26 @@ def _coded_scores(
     turned = name in lower or (known is not None and known.lower_is_better)
     sign = -1 if turned else 1
     coded = _coded(rows.assign(there=1.0, applies=_applies(rows)), axes)
-    values = sign * coded["value"]
+    values, there = sign * coded["value"], np.isfinite(coded["there"])
     low, high = values.copy(), values.copy()
     if "low" in coded and "high" in coded:
-        ends = np.sort([sign * coded["low"], sign * coded["high"]], axis=0)
+        # A score that is there is not open, whatever its columns say.
         lacking = np.isnan(values)
+        ends = np.sort([sign * coded["low"], sign * coded["high"]], axis=0)
         low[lacking], high[lacking] = ends[0][lacking], ends[1][lacking]
         values = np.where(low == high, low, values)
     # Measures of ours are undefined on some questions of some runs, with a row that says so.
-    absent = np.isnan(values if known is None else coded["there"])
-    absent &= (coded["applies"] != 0) & np.isfinite(values).any(axis=1, keepdims=True) & ~(low < high)
+    absent = np.isnan(values) if known is None else ~there
+    scored = np.isfinite(values).any(axis=1, keepdims=True)
+    # Where a labeling scores no run on a question, it more likely does not apply than that all rows are missing.
+    absent &= scored & (coded["applies"] != 0) & ~(low < high)
     if absent.any():
         least, most = -np.inf, np.inf
         if known is not None and known.definition.low is not None and known.definition.high is not None:
             least, most = sorted((sign * known.definition.low, sign * known.definition.high))
         low[absent], high[absent] = least, most
         warnings += _absences(absent, axes, bounded=bool(np.isfinite(least)))
-    return MeasureScores(values, low, high, asked=np.asarray(np.isfinite(coded["there"]).any(axis=0)))
+    return MeasureScores(values, low, high, asked=np.asarray(there.any(axis=0)))
 
 
 def _applies(rows: pd.DataFrame) -> Bools:
@@ -517,6 +529,7 @@ def _absences(absent: Bools, axes: Mapping[str, Sequence[str]], *, bounded: bool
 def _coded(rows: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
     """Return the columns of numbers of a table as arrays over these axes; NaN where the table has no row."""
     keys = list(axes)
+    # A mean of two values would hide that a file was read twice.
     twice = rows[rows.duplicated(keys)]
     if len(twice):
         row = twice.iloc[0]

@@ -51,6 +51,7 @@ def keeping(case: Case) -> Iterator[Claim]:
         return
     kept = case.kept
     if kept is None:
+        # An r that is not shown to be above 0 recommends nothing.
         yield _none(case)
         return
     further = further_run(case, kept.name)
@@ -102,6 +103,7 @@ def offered(case: Case) -> tuple[Follower | None, bool]:
         if other.useful and other.name in prices and prices[other.name].below(prices[kept.name], questions):
             cheaper.append(other)
     close = [other for other in cheaper if case.within_one_error(kept.series, other.series)]
+    # Of those that nothing undercuts, the one that follows most closely is named.
     for other in close or cheaper:
         if not any(prices[rival.name].below(prices[other.name], questions) for rival in close or cheaper):
             return other, bool(close)
@@ -152,6 +154,7 @@ def left_out(case: Case) -> Iterator[Claim]:
 def depends_on_runs(case: Case) -> Iterator[Claim]:
     """Yield the runs without which the labels to keep would not be shown to be useful."""
     panel, kept = case.panel, case.kept
+    # Without one of two runs there is nothing to compare.
     if kept is None or len(panel.runs) < 3:
         return
     labeling = kept.series.estimate.labeling
@@ -160,6 +163,7 @@ def depends_on_runs(case: Case) -> Iterator[Claim]:
     confidence = case.rules.of(len(case.followers))
     needed: list[str] = []
     for row, run in enumerate(panel.runs):
+        # A weak run alone can make any labeling look useful.
         rest = np.arange(len(panel.runs)) != row
         r = pooled_correlation(scores[rest], quality[rest], case.resamples.weights[where])
         units = case.resamples.units(np.flatnonzero(where)[r.telling])
@@ -192,6 +196,7 @@ def about_labels(case: Case) -> Iterator[Claim]:
             elif answering is not None and kinship(need, answering):
                 limits = about_all(name)
             yield Claim("shares", f"{name} {clause}.", name, qualifies=limits)
+        # A run that is added later returns documents that such labels have never seen.
         if need.existing:
             said = f"{name} exists already: it cannot label new documents, and those that it does not list count as 0."
             yield Claim("unlisted", said, name, qualifies=f"{KEEP}: {name}")
@@ -212,6 +217,7 @@ def kinds_that_disagree(case: Case) -> Iterator[Claim]:
             other = parts[kind][name]
             said = f"{kind} questions: {name} {_gain_in_words(other)}, with {with_r(other.r)}."
             yield Claim("by kind", said, name, kind, **other.r._asdict(), shown=other.useful)
+        # A labeling that helps overall may mislead within a kind, and the other way round.
         if {HELPS, MISLEADS} <= {follower.finding, *findings.values()}:
             otherwise = [kind for kind in findings if findings[kind] not in (NOT_SHOWN, follower.finding)]
             said = f"{name} does otherwise within {names_of(otherwise)} questions: choose by kind."
@@ -233,6 +239,7 @@ def missing_labels(case: Case) -> Iterator[Claim]:
             said = f"{name} lacks labels on {plural(number, 'question')}. No claim depends on them."
             yield Claim("missing labels", said, name, value=number, qualifies=f"{KEEP}: {name}")
     for name, number in panel.inapplicable.items():
+        # Controls never win, so nothing hangs on where they are defined.
         if name not in case.background.controls:
             others = int(panel.complete(panel.labelings.index(name)).sum())
             said = (

@@ -51,6 +51,7 @@ def kinship(need: Needs, how: AnsweredBy) -> str:
     model = how.endpoint if isinstance(how.endpoint, str) else how.endpoint.model
     if any(_same(one, how.endpoint) or one.model == model != UNDECLARED for one in need.asked):
         return "same model"
+    # A sibling of the answering model may share its preferences.
     family = family_of(model)
     return "same family" if family and any(family_of(endpoint.model) == family for endpoint in need.asked) else ""
 
@@ -76,4 +77,5 @@ def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:
 
 
 def _same(one: Endpoint, other: Endpoint | str) -> bool:
+    # Many local servers ignore the model's name, so an address alone names no model, nor does a name.
     return not isinstance(other, str) and (one.identity, one.model) == (other.identity, other.model)

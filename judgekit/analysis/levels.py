@@ -131,6 +131,7 @@ class Estimate:
         covered .93 where runs are nearly equal.
         """
         units = self.telling if name == POOLED else self.units
+        # All resamples of so few queries say nearly the same.
         if units < MIN_TELLING:
             return Interval(np.nan, np.nan, "")
         if name != "concordance" or self.reason:
@@ -142,19 +143,16 @@ class Estimate:
 
 
 def units_apart(first: Estimate, second: Estimate, name: str, resamples: Resamples) -> int:
-    """Return on how many units two estimates of a coefficient have something else to go by."""
-    rows: slice | int = slice(None)
+    """Return on how many units two estimates of a coefficient, on the same queries, have something else to go by."""
+    if not len(first.where):
+        return 0
+    values, others = first.each, second.each
     if POOLED in first.names:
         # What differs between the pooled correlations does so between those of single queries.
-        rows = first.names.index("r" if name == POOLED else name)
-    size = 1 + max(int(each.where.max(initial=-1)) for each in (first, second))
-    if not size:
-        return 0
-    values = np.full((2, *np.shape(first.each[rows])[:-1], size), np.nan)
-    for side, estimate in zip(values, (first, second), strict=True):
-        side[..., estimate.where] = estimate.each[rows]
-    same = np.isclose(values[0], values[1], rtol=0, atol=1e-9, equal_nan=True).reshape(-1, size).all(axis=0)
-    return resamples.units(np.flatnonzero(~same))
+        row = first.names.index("r" if name == POOLED else name)
+        values, others = values[[row]], others[[row]]
+    same = np.isclose(values, others, rtol=0, atol=1e-9, equal_nan=True).all(axis=0)
+    return resamples.units(first.where[~same])
 
 
 def estimates(
@@ -248,6 +246,7 @@ def _mean(of_runs: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: 
     there = np.isfinite(draws)
     with np.errstate(invalid="ignore"):
         mean = np.where(there, draws, 0).sum(axis=0) / there.sum(axis=0)
+    # The largest tau-b says how much of a low one is due to ties alone.
     attainable = np.array([estimate.attainable for estimate in kept])
     known = attainable[np.isfinite(attainable)]
     each = np.full((len(kept), 2, len(where)), -1.0)
@@ -286,6 +285,7 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
             continue
         scores, quality = panel.scores[labeling][:, where], panel.quality[:, where]
         each = within_queries(scores, quality, names)
+        # A query whose answers are all alike has no concordance, and says nothing of runs.
         differ = np.isfinite(each[0])
         if not differ.any():
             why = "the quality of all runs is the same on every query"
@@ -332,6 +332,7 @@ def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) ->
             continue
         scores, quality = panel.scores[labeling][:, where].mean(axis=1), panel.quality[:, where].mean(axis=1)
         values = over_runs(scores, quality, names)
+        # Means that differ by the rounding of their sums are equal.
         if np.isnan(values[0]):
             why = _reason(np.round(scores, 10), np.round(quality, 10), "runs")
             yield _none(labeling, ALL, every, runs, n, resamples, why or "the means are constant")

@@ -26,12 +26,14 @@ def known_measure(text: str) -> Measure | None:
 
 def cutoff_of(text: str) -> int | None:
     """Return the cutoff of a measure's spelling, also of a user's own measure; None if it has none."""
+    # A measure of one's own may still name a cutoff.
     measure, cutoff = known_measure(text), text.rpartition("@")[2]
     return measure.cutoff if measure else int(cutoff) if cutoff.isdecimal() and cutoff != text else None
 
 
 def spelled_as(text: str, names: Container[str]) -> str:
     """Return a measure as tables spell it: as given if it is among ``names``, else in its canonical spelling."""
+    # A user's own measure may be spelled like one of another tool.
     measure = None if text in names else known_measure(text)
     return text if measure is None else str(measure)
 
@@ -54,6 +56,7 @@ def reach_of(measure: Measure, values: Floats) -> float:
 
 def best_measures(rows: pd.DataFrame, primary: str) -> pd.DataFrame:
     """Return Figure 1's rule: each labeling's best measure at each k, which is chosen after looking."""
+    # Labels that are the outcome itself would win everywhere.
     out = rows["flags"].str.contains("by_construction|unmatched_depth") | rows["value"].isna()
     best: list[tuple[object, ...]] = []
     for (labeling, k), part in rows[~out].groupby(["labeling", "depth"], sort=False):

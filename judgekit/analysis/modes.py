@@ -28,6 +28,7 @@ def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
     modes = modes_of(quality)
     if mode is not None and mode not in modes:
         raise UsageError(f"the quality table: {not_among('mode', mode, modes)}")
+    # Answers without a mode, as of an application, stand beside those of each.
     return quality[_mode(quality).isin(["", mode or modes[0]])] if len(modes) > 1 else quality
 
 
@@ -37,6 +38,7 @@ def on_common_questions(quality: pd.DataFrame, cell: Primary) -> dict[str, pd.Da
     rows = QUALITY.check(quality)
     rows = rows[(rows["metric"] == cell.metric) & (rows["model"] == cell.model) & (rows["depth"] == cell.depth)]
     rows = rows[(rows["query_id"] != ALL) & (rows["mode"] != "")].dropna(subset=["value"])
+    # On questions that only one mode answered, the modes would differ by the questions.
     in_all = rows.groupby(["run", "query_id"])["mode"].transform("nunique") == len(modes)
     common = rows[in_all]
     if common.empty:

@@ -117,6 +117,7 @@ class StrategyCost:
             "judgments": (self.judgments, other.judgments),
             "reference answers": (self.references, other.references),
         }
+        # Money weighs all of them against each other, if both prices are known.
         if np.isfinite(self.money) and np.isfinite(other.money):
             counts = {"money": (self.money, other.money)}
         saved: dict[str, float] = {}
@@ -163,12 +164,14 @@ def price_of(
         money: prices.
         pool: how much there is; None where only tables are known, and then nothing is known of new questions.
     """
+    # Labels that exist cannot be bought for a new question.
     if pool is None or not pool.queries or (need is not None and need.existing):
         return None
     pairs = pool.pairs / pool.queries
     if strategy == PEOPLE:
         return StrategyCost(0, pairs, 0, pairs * (np.nan if money.judgment is None else money.judgment))
     known = {column: float(costs[column].get(strategy, np.nan)) for column in ("requests", "money")}
+    # Costs are those of the whole pool, which may be deeper than the measure looks.
     share = (1 if strategy == ANSWERING else pool.pairs / max(pool.pooled, 1)) / pool.queries
     spent = known["money"] * share
     if strategy in money.price:
@@ -185,6 +188,7 @@ def takes(strategy: str, costs: pd.DataFrame, money: Money, pool: Pool) -> dict[
 
     References are left out: a further run is about questions that have them.
     """
+    # Runs that return the same list share its answer.
     number = pool.lists if strategy == ANSWERING else pool.pooled
     each = costs.reindex([strategy]).iloc[0] / (number or np.nan)
     tokens = each["prompt_tokens"] + each["completion_tokens"]

@@ -60,6 +60,7 @@ class Primary:
         return f"the {imported}answers{of}{depth}{mode}"
 
     def __str__(self) -> str:
+        # Trusted labels stand in the place of answers here.
         if self.metric == self.measure:  # without answers, by existing labels
             return f"{self.measure} of each labeling against {self.measure} by {self.model}"
         return f"{self.measure} against {self.answers}"
@@ -75,6 +76,7 @@ def choose_primary(
     if measure is not None:
         measure = _chosen(inputs, "measure", spelled_as(measure, inputs.measures), inputs.measures)
     metric = _chosen(inputs, "metric", metric, inputs.metrics)
+    # A model without answers by this metric cannot be meant.
     rated = {key[2] for key in plan if key[1] == metric}
     model = _chosen(inputs, "model", model, [name for name in inputs.models if name in rated] or inputs.models)
     depths: dict[str, list[int]] = {}
@@ -87,6 +89,7 @@ def choose_primary(
             f" {model!r} to be paired with. A measure at cutoff c needs answers from the top c."
         )
     if measure is None:
+        # nDCG takes grades and order into account, and a larger cutoff more documents.
         graded = [name for name in depths if name.startswith("nDCG")]
         measure = max(graded, key=lambda name: cutoff_of(name) or 0, default=next(iter(depths)))
         if len(depths) > 1:

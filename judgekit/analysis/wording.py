@@ -37,6 +37,7 @@ UNKNOWN: Final = Ranged(math.nan)
 def points(quality: float) -> str:
     """Return a difference of quality in points, without the unit."""
     text = f"{100 * quality:.1f}"
+    # A loss that rounds to nothing is no loss of nothing.
     return "0.0" if text == "-0.0" else text
 
 
@@ -53,6 +54,7 @@ def times(share: float) -> str:
 
 def ranged(number: Ranged, written: Callable[[float], str], unit: str = "") -> str:
     """Return a number with its interval: ``2.6 points (0.5 to 4.7)``."""
+    # A number never stands alone.
     if math.isnan(number.low):
         return f"{written(number.value)}{unit} (too few questions differ for an interval)"
     return f"{written(number.value)}{unit} ({written(number.low)} to {written(number.high)})"
@@ -84,6 +86,7 @@ def counted(number: int) -> str:
 
 def rounded(number: float, *, down: bool = False) -> int:
     """Return a number with two significant digits, rounded up by default."""
+    # What is needed at most is rounded up, and what is saved down.
     unit: int = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
     return (math.floor(number / unit) if down else math.ceil(number / unit)) * unit
 

@@ -64,7 +64,7 @@ def _(thing: Comparison, coefficient: str = HEADLINE) -> Figures:
         answers=(),
         primary=thing.primary,
         claims=decision.claims,
-        facts=Facts(0, 0, 0, 0, confidence=thing.settings["confidence"]),
+        facts=Facts(0, 0, 0, 0, confidence=thing.rules.confidence),
         modes=thing.modes,
     )
     return Figures(drawn(results, coefficient), summary=_summary(decision.lines))

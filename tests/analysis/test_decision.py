@@ -194,7 +194,7 @@ def test_what_a_less_expensive_labeling_saves_is_named_and_money_only_where_pric
 def test_new_answers_need_what_rates_them_and_choose_is_named_only_where_it_rates_them(source: Source) -> None:
     scores, quality = world({"own": (0.0, 1.0), "other": (0.0, 0.5)}, n=100, skill=0.05)
     needs = {"own": Needs(references=True)}
-    money = Money("EUR", reference=2.0, budget=100)
+    money = Money("EUR", reference=2.0)
     costs = COSTS.assign(money=[10.0, 0.0, 3.0])
     background = Background(costs=costs, needs=needs, money=money, pool=replace(POOL, at_hand=5000))
     outcome = SourcedOutcome("em", source=source)
@@ -203,7 +203,6 @@ def test_new_answers_need_what_rates_them_and_choose_is_named_only_where_it_rate
     assert ("All but other need reference answers (€2.00 each)." in lines["Cost"]) == asked
     assert (" own needs reference answers (€2.00 each)." in lines["Cost"]) != asked
     assert ("New answers need new ratings." in lines["Cost"]) == (source == "people")
-    assert ("pays for so many questions: answers" in lines["Cost"]) == asked, "what ratings cost is not known"
     assert (" `judgekit choose` asks those of your 5,000 " in lines["Next"]) == asked
     sampled = replace(background, weights=dict.fromkeys(quality["query_id"], 1.0))
     lines = decided((scores, quality), background=sampled, outcome=outcome)[1]

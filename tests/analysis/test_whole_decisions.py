@@ -58,10 +58,10 @@ def six_runs_and_six_labelings() -> dict[str, Any]:
 
 
 @case
-def with_prices_and_a_budget() -> dict[str, Any]:
+def with_prices() -> dict[str, Any]:
     made = six_runs_and_six_labelings()
     costs = made["background"].costs.assign(money=[9.0, 9.05, 0.0, 0.01, 45.0, 0.0, 50.0])
-    money = Money("EUR", reference=0.5, judgment=0.6, budget=500)
+    money = Money("EUR", reference=0.5, judgment=0.6)
     return {**made, "background": Background(costs=costs, pool=POOL, needs=made["background"].needs, money=money)}
 
 
