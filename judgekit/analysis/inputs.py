@@ -267,8 +267,8 @@ class Inputs:
         labelings = sorted(score["labeling"].unique())
         axes = {"labeling": labelings, "run": runs, "query_id": queries}
         coded: dict[str, MeasureScores] = {}
-        for name, rows in score.groupby("measure"):
-            measure = str(name)
+        for spelled, rows in score.groupby("measure"):
+            measure = str(spelled)
             coded[measure] = _coded_scores(rows, axes, measure, lower, warnings)
         measures = sorted(coded, key=lambda measure: (at_depth(measure, None), cutoff_of(measure) or 0))
         closed_book: dict[tuple[str, str], Floats] = {}
@@ -311,7 +311,7 @@ class Inputs:
         scores, quality = self.scores[measure], self.quality[metric, model, depth]
         asked = scores.asked & np.isfinite(quality)
         # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
-        keep = asked.any(axis=1)
+        keep = np.asarray(asked.any(axis=1))
         if not keep.any():
             keep[:] = True
         for run in np.array(self.runs)[~keep]:

@@ -37,7 +37,7 @@ def same_by_construction(
     same: set[tuple[str, str, str]] = set()
     for labeling, need in needs.items():
         metric = need.outcome_metric
-        if metric not in metrics:
+        if metric is None or metric not in metrics:
             continue
         for model, how in answering.items():
             same_model = any(_same(endpoint, how.endpoint) for endpoint in need.endpoints)
