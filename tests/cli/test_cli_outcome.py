@@ -110,7 +110,7 @@ def test_rows_missing_for_one_run_are_missing_and_never_do_not_apply(folder, jud
     own_scores(folder / "scores.csv", ["q1", "q2"])
     asked = ["compare", "--scores", "scores.csv", "--quality", "thumbs.csv", "--resamples", "100"]
     said = judgekit(*asked, code=0)
-    assert "2 rows of ragas are missing, of poor ('q1', 'q2')." in said.err
+    assert "2 rows of ragas are missing, of poor ('q1' and 'q2')." in said.err
     assert "nothing is claimed of ragas" in said.err
     assert "does not apply" not in said.out + said.err
 
