@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import judgekit as jk
@@ -463,14 +462,11 @@ def test_the_words_are_the_same_wherever_they_are_shown(judgekit: Judgekit, tmp_
     assert jk.decide is decide
 
 
-def test_swapped_tables_are_told_apart_and_those_of_other_libraries_are_read() -> None:
+def test_swapped_tables_are_told_apart() -> None:
     scores, quality = world({"own": (0.0, 1.0)}, n=60)
     said = "the scores table lacks column 'labeling' and 'measure'; the second table has them: give the scores first"
     with pytest.raises(UsageError, match=said):
         decide(quality, scores)
-    arrow = [pa.Table.from_pandas(table, preserve_index=False) for table in (scores, quality)]
-    rules = Rules(resamples=100)
-    assert decide(*arrow, rules=rules).record() == decide(scores, quality, rules=rules).record()
 
 
 def test_queries_that_go_together_are_resampled_together_and_few_groups_claim_nothing() -> None:
