@@ -27,7 +27,6 @@ from judgekit.data.runs import Run
 from judgekit.data.sources import stem
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.spec import split_form
 
 T = TypeVar("T", Run, Labeling)
 AsQueries = Queries | pd.DataFrame | str | Path | Mapping[str, Any] | Iterable[Any]
@@ -82,14 +81,9 @@ def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
 
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     """Return whether something is a file or a list of files."""
-    if not isinstance(source, list | tuple) or not source:
-        return isinstance(source, str | Path)
-    for item in source:
-        # A list of texts is more likely questions than files, unless it names files that are there.
-        named = isinstance(item, str) and (split_form(item)[0] or Path(item).exists())
-        if not named and not isinstance(item, Path):
-            return False
-    return True
+    if isinstance(source, list | tuple) and source:
+        return all(isinstance(item, str | Path) for item in source)
+    return isinstance(source, str | Path)
 
 
 def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:

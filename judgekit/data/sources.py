@@ -30,8 +30,6 @@ from judgekit.data.forms import (
     telling,
 )
 from judgekit.data.forms.delimited import CSV, TREC, TSV, delimiter_of, trec_records
-from judgekit.data.forms.lists import DICT
-from judgekit.data.forms.rag import ASKED
 from judgekit.data.forms.sheets import PARQUET
 from judgekit.data.records import DataRecord, as_number, parquet_columns
 from judgekit.data.streams import Beginning, note_read
@@ -146,22 +144,13 @@ def _without_header(path: Path, kind: str, names: Names, cells: Sequence[str], s
         if {*cells} & {*chain(*known.values())}:
             return ()
     # A third column of numbers may be ranks, scores or grades. Ranks that are read as scores turn each list
-    # upside down, and nobody would see it.
-    if len(cells) == 3 and math.isfinite(as_number(cells[2])):
+    # upside down, and a header with names that nobody knows ("topic_no,para,bm25_score") would become a row.
+    if len(cells) == 3 and (declared.number or math.isfinite(as_number(cells[2]))):
         number = declared.number or "score"
         raise NoHeader(
-            "has no header, and its numbers may be ranks, scores or grades: write"
-            f" {syntax}(header='query_id,doc_id,{number}'):{path}, or rank or relevance in its place",
-            path,
-            1,
-        )
-    # A header with names that nobody knows ("topic_no,para,bm25_score") would become a row of the run.
-    if declared.number and len(cells) == 3:
-        query, doc, number = cells
-        form = f"{syntax}(query={query},doc={doc},{declared.number}={number}):{path}"
-        raise DataError(
-            f"{number!r} is neither a number nor a known name of a column. If this line is a header, say"
-            f" which column is which: {form!r}",
+            "has no header with known names of columns, and numbers may be ranks, scores or grades: write"
+            f" {syntax}(header='query_id,doc_id,{number}'):{path}, or rank or relevance in its place. If this line"
+            f" is a header, say which column is which: {syntax}(query=…,doc=…,{number}=…):{path}",
             path,
             1,
         )
@@ -194,29 +183,12 @@ def contents(place: Located, kind: str) -> tuple[Source, Iterator[DataRecord]]:
         form = form_named(spec.name)
     elif names is declared.names and (told := nested_form(first)):
         form = told[0]
-    if first and spec.name != DICT.name:
-        _refuse_columns(path, first[0], names)
     if form is None:
         return origin, rows
     if kind not in form.holds:
         reason = f"is of the form {form.name!r}, which holds no {declared.many}; expected {declared.expected}"
         raise DataError(reason, path)
     return inside(form, origin, rows, kind)
-
-
-def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
-    """Refuse JSON by columns, as pandas and Datasets write a table unless told otherwise."""
-    known = {*ASKED, *chain(*(names.get(key, ()) for key in ("id", "text", "query", "doc")))}
-    if not all(isinstance(cells, list | dict) for cells in record.fields.values()):
-        return
-    for name in filter(known.__contains__, record.fields):
-        # pandas writes a column as an object by the number of the row.
-        cells = [*record.fields[name]]
-        by_row = isinstance(record.fields[name], list) or all(map(str.isdigit, cells))
-        if cells and isinstance(cells[0], str) and by_row:
-            how = "to_json(…, orient='records', lines=True)"
-            reason = f"{name!r} holds a whole column, but a record is one row: write it with {how}"
-            raise DataError(reason, path, record.line)
 
 
 def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:

@@ -190,7 +190,7 @@ def test_labels_that_are_not_whole_numbers_need_a_scale() -> None:
 
 SERIES = pd.Series(["a"])
 NEITHER: dict[Callable[[Any], object], tuple[str, list[Any]]] = {
-    as_queries: ("queries", [None, b"x", ["who?"], {"a": 5}, [[1]], Run, SERIES]),
+    as_queries: ("queries", [None, b"x", {"a": 5}, [[1]], Run, SERIES]),
     as_docs: ("docs", [5, {"a": None}]),
     as_runs: ("a run", [None, 5, b"x", {"a": 5}, {"a": None}, [5], [BM25], {1: RUNS["Run"]}, [(1, 2)], SERIES]),
     as_labelings: ("a labeling", [None, 5, {"a": 5}, [5], [table(GOLD, "relevance")], [(1, 2)], SERIES]),
