@@ -6,6 +6,7 @@ They are synchronous, also under a running event loop, and take whatever people 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,6 +197,8 @@ def agree(
     labelings: AsLabelings,
     *,
     people: str | Iterable[str] = (),
+    runs: AsRuns | None = None,
+    measures: str | Iterable[object] = "nDCG@10",
     scales: Mapping[str, str | Scale] | None = None,
 ) -> Agreement:
     """Return how far labelings agree, pair by pair; needs neither queries nor answers.
@@ -203,12 +206,15 @@ def agree(
     Args:
         labelings: as for `score`, two or more. Grades without a declared scale share one, up to the largest of all.
         people: the names of those that people made: precision and recall are against these.
+        runs: also say whether the labelings order these runs alike.
+        measures: the measures of the runs, as for `score`.
         scales: scale of a table or file by its name.
 
     Raises:
-        DataError, UsageError: a table, file or scale makes no sense; there is one labeling.
+        DataError, UsageError: a table, file, measure or scale makes no sense; there is one labeling.
     """
-    from judgekit.analysis.agreement import agreement
+    from judgekit.analysis.agreement import agreement, system_agreement
+    from judgekit.metrics import evaluate
 
     found = as_labelings(labelings, scales)
     if len(found) < 2:
@@ -223,4 +229,9 @@ def agree(
                 labeling = Labeling(labeling.name, common, labeling.table)
             shared.append(labeling)
         found = shared
-    return agreement(found, people=[people] if isinstance(people, str) else list(people))
+    # Runs are optional: labels of two assessors can be compared before there is any retriever.
+    made = agreement(found, people=[people] if isinstance(people, str) else list(people))
+    if runs is None:
+        return made
+    scored = evaluate(as_runs(runs), found, measures)
+    return replace(made, system=system_agreement(scored))

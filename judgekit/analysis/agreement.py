@@ -10,20 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from judgekit.analysis.coefficients import Bools, Floats, Ints
 from judgekit.analysis.follow import MIN_TELLING
+from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import within_query_interval
+from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.wording import UNKNOWN, Ranged
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError, not_among
+
+if TYPE_CHECKING:
+    from judgekit.metrics import Evaluation
 
 _MAX_VALUES: Final = 50
 """With more distinct labels hardly two are equal, and only their distance counts."""
@@ -33,6 +38,7 @@ _TABLE: Final = [
     *_PAIR,
     *("on", "coefficient", "value", "ci_low", "ci_high", "pairs", "queries", "undefined_reason"),
 ]
+_SYSTEM: Final = [*_PAIR, "measure", "coefficient", "value", "runs", "queries", "undefined_reason"]
 
 
 @dataclass(frozen=True)
@@ -49,11 +55,14 @@ class Agreement:
             where people made the second, ``precision`` and ``recall`` of the first.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
+        system: with runs, rows ``first, second, measure, coefficient, value, runs, queries, undefined_reason``: do the
+            two order the runs alike, by their mean scores?
     """
 
     table: pd.DataFrame
     confusion: pd.DataFrame
     coverage: pd.DataFrame
+    system: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_SYSTEM))
 
 
 @one_thread
@@ -106,6 +115,36 @@ def agreement(
         pd.DataFrame(confusion, columns=[*_PAIR, "first_label", "second_label", "pairs"]),
         pd.DataFrame(coverage, columns=[*_PAIR, "both", "only_first", "only_second"]),
     )
+
+
+@one_thread
+def system_agreement(evaluation: Evaluation) -> pd.DataFrame:
+    """Return how far every two labelings order the runs alike by their mean scores, the rows of `Agreement.system`.
+
+    They have no intervals: means of few runs carry the noise of the queries, and none that was tried covers.
+    """
+    rows: list[tuple[object, ...]] = []
+    no_resamples = Resamples(np.ones((1, len(evaluation.query_ids)), np.int64))
+    for measure, scores in zip(evaluation.measures, evaluation.values, strict=True):
+        for first, second in combinations(range(len(scores)), 2):
+            pair = (evaluation.labelings[first], evaluation.labelings[second])
+            panel = Panel(
+                measure=str(measure),
+                depth=0,
+                metric=pair[1],
+                model="",
+                labelings=(pair[0],),
+                runs=tuple(evaluation.runs),
+                queries=tuple(evaluation.query_ids),
+                scores=scores[[first]],
+                quality=scores[second],
+                asked=np.isfinite(scores[second]),
+            )
+            (found,) = estimates(panel, "system", no_resamples)
+            for name in ("concordance", "tau_b", "rho"):
+                value = found.value(name)
+                rows.append((*pair, str(measure), name, value, len(panel.runs), found.queries, found.reason))
+    return pd.DataFrame(rows, columns=_SYSTEM)
 
 
 def _obtained(labeling: Labeling) -> pd.DataFrame:

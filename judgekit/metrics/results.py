@@ -36,6 +36,7 @@ class Mean(NamedTuple):
         no_relevant: queries without any relevant document, all of whose labels are known.
         ignored: queries of the run that were not scored.
         ties_across: queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff.
+        ties_inside: queries with equal scores anywhere in the top k or across its end.
         unjudged: documents in the top k, over all queries, that the labeling does not list.
         reason: why the measure is not defined under this labeling at all, else empty.
     """
@@ -55,6 +56,7 @@ class Mean(NamedTuple):
     no_relevant: int
     ignored: int
     ties_across: int
+    ties_inside: int
     unjudged: int
     reason: str
 
@@ -196,24 +198,26 @@ class Evaluation(NotebookRepr):
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
+        first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
+        np.minimum.at(first_tie, (number, query), rank)
 
         # Most measures of a table share their cutoff, and their threshold.
         @cache
-        def within(cutoff: int | None) -> tuple[Ints, Ints]:
-            last = np.iinfo(np.int64).max if cutoff is None else cutoff
+        def within(cutoff: int | None) -> tuple[Ints, Ints, Ints]:
+            last = np.iinfo(np.int64).max - 1 if cutoff is None else cutoff
             across = np.zeros(join.retrieved.shape, np.bool_)
             tied = rank == last
             across[number[tied], query[tied]] = True
             looked_at = scored * np.minimum(join.retrieved, last)
             listed = judged[:, :, min(last, judged.shape[2] - 1)]
-            return (scored & across).sum(2), looked_at.sum(2) - listed
+            return (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), looked_at.sum(2) - listed
 
         @cache
         def without(least: float | None) -> Ints:
             return np.asarray((known & no_relevant(least)).sum(2))
 
         counts = [(*within(measure.cutoff), without(measure.rel)) for measure in self.measures]
-        names = ("ties_across", "unjudged", "no_relevant")
+        names = ("ties_across", "ties_inside", "unjudged", "no_relevant")
         return dict(zip(names, np.moveaxis(np.array(counts), 1, 0), strict=True))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import kendalltau, spearmanr
 
 import judgekit as jk
 from judgekit.analysis.agreement import agreement
@@ -136,6 +137,21 @@ def test_tables_without_rows_have_the_columns_of_those_with_rows():
         assert less.table.empty
         for name in ("table", "confusion", "coverage"):
             assert list(getattr(less, name).columns) == list(getattr(two, name).columns)
+
+
+def test_the_two_may_order_the_same_runs_otherwise():
+    made, rng = qrels(), np.random.default_rng(1)
+    runs = {
+        f"run{k}": {q: {d: k * g + rng.normal() for d, g in row.items()} for q, row in made["people"].items()}
+        for k in range(6)
+    }
+    found = jk.agree(made, runs=runs, measures="nDCG@5").system.set_index("coefficient")
+    scores = jk.score(runs, made, "nDCG@5").means()
+    first, second = (scores[scores["labeling"] == name].sort_values("run")["value"] for name in ("judge", "people"))
+    assert found.loc["tau_b", "value"] == pytest.approx(kendalltau(first, second).statistic)
+    assert found.loc["rho", "value"] == pytest.approx(spearmanr(first, second).statistic)
+    assert (found[["runs", "queries"]] == [6, 30]).all(axis=None)
+    assert "ci_low" not in found, "no interval that covers is known for means of few runs"
 
 
 def test_the_command_says_what_the_function_says(tmp_path, capfd):

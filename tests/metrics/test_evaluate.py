@@ -116,12 +116,12 @@ def test_the_queries_are_those_of_each_labeling_or_those_given() -> None:
     assert [(m.ignored, m.not_applicable, m.not_in_run) for m in given.summary] == [(1, 1, 1), (1, 0, 1)]
 
 
-def test_ties_across_the_cutoff_are_counted() -> None:
+def test_ties_inside_of_the_cutoff_and_across_it_are_counted() -> None:
     run = scored_run(q1={"a": 3, "b": 2, "c": 2}, q2={"a": 3, "b": 3, "c": 2}, q3={"a": 3, "b": 2, "c": 1}, q4={"a": 3})
     every, one = labeling_of(**{f"q{i}": {"a": 1} for i in range(1, 6)}), labeling_of(q2={"a": 1})
-    for labeling, counts in ((every, [1, 1, 0]), (one, [1, 0, 0])):
+    for labeling, counts in ((every, [(1, 1), (1, 2), (0, 2)]), (one, [(1, 1), (0, 1), (0, 1)])):
         found = evaluate([run], [labeling], ["P@1", "P@2", "AP"]).summary
-        assert [mean.ties_across for mean in found] == counts
+        assert [(mean.ties_across, mean.ties_inside) for mean in found] == counts
     near = {"a": 1.0, "b": 1.0 + 1e-12}
     assert only(scored_run(q1=near), every, "P@1").ties_across == 0
     assert only(scored_run(ties=Ties.DOC_DESC_32, q1=near), every, "P@1").ties_across == 1
