@@ -150,6 +150,17 @@ class Case:
         return self.background.quality or "the answers"
 
     @property
+    def worse_one(self) -> str:
+        """The question of two that fails, in words."""
+        quality = self.background.quality
+        return f"the one with the lower {quality}" if quality else "the worse answered one"
+
+    def exists_already(self, labeling: str) -> bool:
+        """Return whether a labeling's labels were given, so that it cannot label a new pair."""
+        need = self.background.needs.get(labeling)
+        return need is not None and need.existing
+
+    @property
     def source(self) -> Source:
         """Where the outcome comes from; "" where nobody says."""
         return self.declared.source if isinstance(self.declared, SourcedOutcome) else ""

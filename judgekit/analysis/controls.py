@@ -37,7 +37,7 @@ def controls(case: Case, use: str) -> Iterator[Claim]:
         if choosing:
             said = f"follows {case.target} with {with_r(value)}"
         else:
-            said = f"finds the worse answered of two questions {ranged(value, times)} times in 100"
+            said = f"finds {case.worse_one} of two questions {ranged(value, times)} times in 100"
         yield Claim("control", f"A control, {words}, {said}.", control.name, use, *value)
         for labeling in labelings:
             if is_twin and labeling.name != of_labeling:

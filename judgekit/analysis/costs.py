@@ -130,8 +130,7 @@ def further_run(case: Case, labeling: str) -> FurtherRun | None:
         return None
     # Not more than there is in all.
     needed = FurtherRun(min(rounded(labels), pool.pooled), min(rounded(answers), pool.queries))
-    need = background.needs.get(labeling)
-    existing = need is not None and need.existing
+    existing = case.exists_already(labeling)
     # Existing labels cannot be bought, and what ratings of new answers take is not known.
     if not labeling or existing or background.quality or case.source in ("people", "trusted"):
         return needed

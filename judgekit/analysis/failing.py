@@ -27,7 +27,7 @@ def failing(case: Case) -> Iterator[Claim]:
     twins = {control.name: control for control in case.controls(FIND_QUESTIONS)}
     for series in ranked:
         value = _ranged(case, series)
-        said = f"{series.name} finds the worse answered one {ranged(value, times)} times in 100"
+        said = f"{series.name} finds {case.worse_one} {ranged(value, times)} times in 100"
         shown = series.ranged("concordance", alone, case.resamples).low > _CHANCE
         claim = Claim(FINDS, f"Of two questions, {said}.", series.name, "chance", *value, shown=shown)
         if series is not ranked[0]:

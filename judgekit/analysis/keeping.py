@@ -56,7 +56,9 @@ def keeping(case: Case) -> Iterator[Claim]:
         return
     further = further_run(case, kept.name)
     buy = further is None or not further.unit or further.labels_pay
-    first = f"For later runs keep {kept.name}" if buy else f"Of these labels keep {kept.name}"
+    # Labels that exist cannot be asked for the new documents of a later run.
+    later = buy and not case.exists_already(kept.name)
+    first = f"For later runs keep {kept.name}" if later else f"Of these labels keep {kept.name}"
     reader = " of this model" if _shared_in_words(case, kept.name) == MARKS_ITSELF else ""
     sentence = f"{first}: it follows {case.target}{reader} most closely, with {with_r(kept.r)}."
     yield Claim(KEEP, sentence, kept.name, **kept.r._asdict(), shown=True, line="Keep", rank=1)
@@ -64,7 +66,7 @@ def keeping(case: Case) -> Iterator[Claim]:
         more = "no more" if further.by_answers <= further.by_labels else "hardly more"
         said = f"To judge a further run, answer its questions: that costs {more} than labels"
         if further.pays_below >= 1:
-            said += f", unless it needs fewer than about {rounded(further.pays_below, down=True):,} new ones"
+            said += f", unless it needs fewer than about {rounded(further.pays_below, down=True):,} new labels"
         yield Claim("answer instead", f"{said}.", kept.name, shown=True, qualifies=KEEP, rank=-1)
     yield from _cheaper(case, kept, buy=buy)
 

@@ -157,8 +157,14 @@ def drawn_questions(case: Case) -> Iterator[Claim]:
 def each_run(case: Case) -> Iterator[Claim]:
     """Yield for each run what shipping it may lose."""
     choices = _choices(case)
+    candidates = sum(choice.may_be_best for choice in choices)
     for choice in choices:
-        may = "may be the best" if choice.may_be_best else "is shown to be worse than the best"
+        if not choice.may_be_best:
+            may = "is shown to be worse than the best"
+        elif candidates == 1:
+            may = "is shown to be the best"
+        else:
+            may = "may be the best"
         sentence = (
             f"{choice.run} reaches {choice.mean:.1f} points and {may}: shipping it loses at most {choice.loss:.1f}"
             " points."

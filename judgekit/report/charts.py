@@ -229,7 +229,7 @@ def decided(claims: Sequence[Claim], order: Mapping[str, int], confidence: str =
             continue
         dot = Dot(claim.subject, math.nan, claim.value, claim.low, claim.high, digits=2)
         if claim.kind == "run":
-            dot = replace(dot, look="off" if claim.shown else "", text=f"at most {-claim.low:.1f}", digits=1)
+            dot = replace(dot, look="off" if claim.shown else "", text=f"at most {abs(claim.low):.1f}", digits=1)
         elif prices.get(claim.subject):
             dot = replace(dot, text=f"{number(claim.value, 2)}, {prices[claim.subject]}")
         dots[claim.kind].append(dot)

@@ -304,7 +304,7 @@ def test_a_further_run_takes_at_most_what_the_others_took_and_nothing_is_said_of
         (
             {"money": [30.0, 36.0]},
             "Of these",
-            "no more than labels, unless it needs fewer than about 130 new ones",
+            "no more than labels, unless it needs fewer than about 130 new labels",
             "(4.80) or 39 answers (4.68)",
         ),
         (
@@ -336,13 +336,15 @@ def test_labels_are_for_further_runs_only_where_they_take_less_than_answers(
     assert ("To judge a further run, answer its questions: that costs " in lines["Keep"]) == (keep == "Of these")
     assert more in lines["Keep"]
     assert needs in lines["New run"]
-    # Without prices of answers, or for existing labels, nothing is said.
-    for unknown in (
-        replace(background, pool=POOL),
-        replace(background, needs={"own": Needs(existing=True)}),
-        replace(background, quality="nDCG@10 by NIST"),
+    # Without prices of answers nothing is said of them. Labels that exist cannot label a later run.
+    for unknown, keep in (
+        (replace(background, pool=POOL), "For later runs keep own: "),
+        (replace(background, needs={"own": Needs(existing=True)}), "Of these labels keep own: "),
+        (replace(background, quality="nDCG@10 by NIST"), "For later runs keep own: "),
     ):
-        assert decided((scores, quality), background=unknown)[1]["Keep"].startswith("For later runs keep own: ")
+        said = decided((scores, quality), background=unknown)[1]["Keep"]
+        assert said.startswith(keep)
+        assert "To judge a further run" not in said
 
 
 def test_a_less_expensive_labeling_may_pay_for_further_runs_where_the_one_to_keep_does_not() -> None:
