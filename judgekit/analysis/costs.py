@@ -165,3 +165,7 @@ def _in_unit(case: Case, amount: float, unit: str) -> str:
     if unit == "money":
         return in_money(case, amount)
     return f"{rounded(amount) if unit == 'tokens' else round(amount):,} {unit}"
+
+
+ON_COSTS: Final = (costs, a_further_run)
+"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""

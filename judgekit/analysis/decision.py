@@ -12,29 +12,19 @@ import pandas as pd
 from judgekit.analysis.case import Case
 from judgekit.analysis.claims import Claim, claims_table, further, lines_of, plain, wrapped
 from judgekit.analysis.controls import controls
-from judgekit.analysis.costs import a_further_run, costs
-from judgekit.analysis.failing import failing
+from judgekit.analysis.costs import ON_COSTS
+from judgekit.analysis.failing import ON_QUESTIONS_THAT_FAIL
 from judgekit.analysis.graded import claims as graded_claims
-from judgekit.analysis.keeping import (
-    BIASES,
-    KEEP,
-    about_labels,
-    depends_on_runs,
-    each_labeling,
-    keeping,
-    kinds_that_disagree,
-    left_out,
-    missing_labels,
-)
+from judgekit.analysis.keeping import BIASES, KEEP, ON_EACH_LABELING, ON_THE_LABELS_TO_KEEP, about_labels
 from judgekit.analysis.nesting import nested
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary
 from judgekit.analysis.shipping import (
     CHOICE,
+    ON_EACH_RUN,
+    ON_THE_CHOICE,
     all_alike,
     drawn_questions,
     each_run,
-    missing_answers,
-    more_questions,
     shipping,
 )
 from judgekit.analysis.unpaired import claims as unpaired_claims
@@ -44,28 +34,20 @@ NO_DECISION: Final = "no decision"
 ClaimMaker = Callable[[Case], Iterable[Claim]]
 
 ON_RUNS: Final[tuple[ClaimMaker, ...]] = (
-    shipping,
-    missing_answers,
-    drawn_questions,
-    keeping,
-    left_out,
-    depends_on_runs,
-    kinds_that_disagree,
-    missing_labels,
+    *ON_THE_CHOICE,
+    *ON_THE_LABELS_TO_KEEP,
     nested,
     partial(controls, use=CHOOSE_RUNS),
-    more_questions,
-    each_run,
-    each_labeling,
+    *ON_EACH_RUN,
+    *ON_EACH_LABELING,
 )
 ON_ALL: Final[tuple[ClaimMaker, ...]] = (
-    failing,
+    *ON_QUESTIONS_THAT_FAIL,
     partial(controls, use=FIND_QUESTIONS),
     about_labels,
-    costs,
-    a_further_run,
+    *ON_COSTS,
 )
-"""What makes the claims, a function for each kind: a new finding is one function more."""
+"""What makes the claims. Each module lists its findings at its end, so that a new one takes that file alone."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -48,3 +48,7 @@ def failing(case: Case) -> Iterator[Claim]:
 
 def _ranged(case: Case, series: Series) -> Ranged:
     return series.ranged("concordance", case.rules.confidence, case.resamples)
+
+
+ON_QUESTIONS_THAT_FAIL: Final = (failing,)
+"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""

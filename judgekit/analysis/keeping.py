@@ -277,3 +277,8 @@ def each_labeling(case: Case) -> Iterator[Claim]:
 def _gain_in_words(follower: Follower) -> str:
     finding = "is not shown to help or to mislead" if follower.finding == NOT_SHOWN else follower.finding
     return f"{finding}: choosing by it wins {ranged(follower.gain, points, ' points')} over a coin flip"
+
+
+ON_THE_LABELS_TO_KEEP: Final = (keeping, left_out, depends_on_runs, kinds_that_disagree, missing_labels)
+ON_EACH_LABELING: Final = (each_labeling,)
+"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""

@@ -206,3 +206,8 @@ def more_questions(case: Case) -> Iterator[Claim]:
     if chosen and background.pool is not None and background.pool.at_hand > case.questions:
         said += f" `judgekit choose` asks those of your {background.pool.at_hand:,} that the choice takes."
     yield Claim("more questions", said, value=needed, line="Next")
+
+
+ON_THE_CHOICE: Final = (shipping, missing_answers, drawn_questions)
+ON_EACH_RUN: Final = (more_questions, each_run)
+"""What `decision` asks for claims, in this order: a new finding of this module is one function more."""
