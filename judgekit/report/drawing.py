@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import pandas as pd
+from markupsafe import Markup
 
 from judgekit.report.formatting import cut, interval, number, text_width
 from judgekit.report.markup import fill
-from judgekit.report.svg import WIDTH, Figure
+from judgekit.report.svg import NARROW, WIDTH, Figure
 
 MARGIN: Final = 16.0
 BETWEEN: Final = 28.0
@@ -24,16 +25,15 @@ TITLE: Final = 26.0
 BELOW: Final = 64.0
 """Pixels below a panel, for the texts of its axis and a gap."""
 
-SCALE: Final = 64.0
+SCALE: Final = 68.0
 """Pixels beside a panel, for the numbers and the title of an upright axis."""
 
 ROW: Final = 34.0
 HIGH: Final = 274.0
 """Pixels of a row, and of a panel with an upright axis."""
 
-COLUMNS: Final = 2
 CELLS: Final = 28
-"""Panels side by side at most, and the most characters of a name."""
+"""The most characters of a name where there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +207,20 @@ class PlacedPanel:
         return not math.isnan(self.right)
 
 
-Lay = Callable[[str, float, float, float], PlacedPanel]
-"""Places a panel of a title between two pixels across, below a third."""
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What a figure is drawn on: its width in pixels, panels side by side at most, cells of a name at most."""
+
+    width: float
+    columns: int
+    cells: int
+
+
+SHEETS: Final = (Sheet(WIDTH, 2, CELLS), Sheet(NARROW, 1, 16))
+"""A figure is drawn for a page and for a phone, where one scaled to the width would be too small to read."""
+
+Lay = Callable[[Sheet, str, float, float, float], PlacedPanel]
+"""Places a panel of a title on a sheet, between two pixels across, below a third."""
 
 
 @dataclass(frozen=True)
@@ -254,20 +266,22 @@ class Chart:
         names = {dot.series for dot in self.dots}
         return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
-    def _in_rows(self, title: str, left: float, right: float, top: float) -> PlacedPanel:
+    def _in_rows(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> PlacedPanel:
         panel = self.panels[title]
         names = list(dict.fromkeys(dot.series for dot in panel.dots))
-        rows = bands(list(enumerate(names)), top, top + ROW * len(names))
-        start = left + min(240.0, 24 + max(text_width(cut(name, CELLS)) for name in names))
+        rows = bands(list(enumerate(names)), top, top + ROW * len(names), cells=sheet.cells)
+        start = left + min(240.0, 24 + max(text_width(cut(name, sheet.cells)) for name in names))
         # Room for the texts, so that none is written over an interval.
         beside = max(60.0, 8 + max(text_width(dot.shown) for dot in panel.dots))
         x = panel.value.axis(panel.numbers, start, right - beside)
         marks = []
         for dot in panel.dots:
             marks.append(Mark(dot, self.order.get(dot.series, 0), rows(names.index(dot.series))))
-        return PlacedPanel(title, start, x, rows, marks, right)
+        # On a phone a title begins at the left edge: beside the names of the rows it would be cut.
+        heading = start if sheet.columns > 1 else left
+        return PlacedPanel(title, heading, x, rows, marks, right)
 
-    def _upright(self, title: str, left: float, right: float, top: float) -> PlacedPanel:
+    def _upright(self, sheet: Sheet, title: str, left: float, right: float, top: float) -> PlacedPanel:
         panel = self.panels[title]
         start, bottom = left + SCALE - MARGIN, top + HIGH
         # Panels of the same values share their scale.
@@ -300,9 +314,13 @@ class Chart:
         return PlacedPanel(title, start, x, y, marks, paths=paths)
 
     def _figure(self, lay: Lay, *, legend: bool = False) -> Figure:
-        """Draw the panels from left to right and from top to bottom, and the names of the series below."""
-        columns = min(COLUMNS, len(self.panels))
-        width = (WIDTH - MARGIN - BETWEEN * (columns - 1)) / columns
+        svg, narrow = (self._drawn(sheet, lay, legend=legend) for sheet in SHEETS)
+        return Figure(self.name, self.title, self.caption, self.alt, self.data, svg, narrow)
+
+    def _drawn(self, sheet: Sheet, lay: Lay, *, legend: bool) -> Markup:
+        """Draw the panels on a sheet from left to right and from top to bottom, and the names of the series below."""
+        columns = min(sheet.columns, len(self.panels))
+        width = (sheet.width - MARGIN - BETWEEN * (columns - 1)) / columns
         top = bottom = 0.0
         panels = []
         for place, title in enumerate(self.panels):
@@ -310,28 +328,27 @@ class Chart:
             if column == 0:
                 top = bottom
             left = MARGIN / 2 + column * (width + BETWEEN)
-            panel = lay(title, left, left + width, top + TITLE)
+            panel = lay(sheet, title, left, left + width, top + TITLE)
             panels.append(panel)
             bottom = max(bottom, max(panel.y.start, panel.y.end) + BELOW)
         names = []
         series = self.series
         if legend and len(series) > 1:
             for place, name in enumerate(series):
-                row, column = divmod(place, COLUMNS)
-                at = MARGIN + column * WIDTH / COLUMNS
+                row, column = divmod(place, sheet.columns)
+                at = MARGIN + column * sheet.width / sheet.columns
                 names.append((name, self.order.get(name, 0), at, bottom + 20 * row))
             bottom = names[-1][-1] + 36
-        svg = fill(
+        return fill(
             "figure.svg",
-            key=self.name,
+            key=f"{self.name}-{sheet.width:.0f}",
             title=self.title,
             alt=self.alt,
             panels=panels,
             legend=names,
-            width=WIDTH,
+            width=sheet.width,
             height=bottom - 20,
         )
-        return Figure(self.name, self.title, self.caption, self.alt, self.data, svg)
 
     @property
     def alt(self) -> str:

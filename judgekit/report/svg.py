@@ -22,7 +22,8 @@ from judgekit.errors import UsageError, not_among
 from judgekit.report.markup import fill
 
 WIDTH: Final = 760.0
-"""Pixels of a drawing; on a phone it scrolls, since texts scaled to the width would be too small to read."""
+NARROW: Final = 360.0
+"""Pixels of a drawing on a page, and on a phone."""
 
 
 @cache
@@ -52,6 +53,7 @@ class Figure:
         alt: what it shows, for those who do not see it.
         data: the numbers that it shows, with columns in words.
         svg: the drawing, for a page that has `style`.
+        narrow: the same drawing for a phone, with its panels below each other.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Figure:
     alt: str = field(repr=False)
     data: pd.DataFrame = field(repr=False)
     svg: Markup = field(repr=False)
+    narrow: Markup = field(repr=False)
 
     @property
     def csv(self) -> str:

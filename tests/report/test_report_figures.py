@@ -51,16 +51,32 @@ def test_every_figure_has_a_title_words_numbers_and_marks_that_say_theirs_inside
         assert len(one.alt) > 20
         assert not re.search(r"\bnan\b", one.alt)
         assert len(pd.read_csv(io.StringIO(one.csv))) == len(one.data) > 0
-        root = ET.fromstring(one.svg)
-        assert [child.tag for child in root[:2]] == ["title", "desc"]
-        assert root[1].text == one.alt
-        marks = [e for e in root.iter("g") if e.get("class") == "mark"]
-        assert marks
-        assert all(mark[0].tag == "title" and mark[0].text for mark in marks)
-        high = float(root.get("height", "0"))
-        for mark in root.iter():
-            for most, names in ((svg.WIDTH, ("x", "x1", "x2", "cx")), (high, ("y", "y1", "y2", "cy"))):
-                assert all(-1 <= float(mark.get(name, "0")) <= most + 1 for name in names), one.name
+        for drawing, wide in ((one.svg, svg.WIDTH), (one.narrow, svg.NARROW)):
+            root = ET.fromstring(drawing)
+            assert [child.tag for child in root[:2]] == ["title", "desc"]
+            assert root[1].text == one.alt
+            marks = [e for e in root.iter("g") if e.get("class") == "mark"]
+            assert marks
+            assert all(mark[0].tag == "title" and mark[0].text for mark in marks)
+            high = float(root.get("height", "0"))
+            for mark in root.iter():
+                for most, names in ((wide, ("x", "x1", "x2", "cx")), (high, ("y", "y1", "y2", "cy"))):
+                    assert all(-1 <= float(mark.get(name, "0")) <= most + 1 for name in names), one.name
+
+
+def test_on_a_phone_panels_stand_below_each_other_and_no_text_leaves_the_drawing(drawn):
+    for one in drawn:
+        root = ET.fromstring(one.narrow)
+        starts = {e.get("x") for e in root.iter("text") if "strong" in (e.get("class") or "")}
+        assert len(starts) <= 1, one.name
+        for text in root.iter("text"):
+            if text.get("transform"):
+                continue
+            words, at = formatting.text_width(text.text or "") * 0.85, float(text.get("x", "0"))
+            style = text.get("class") or ""
+            left = at - words if "end" in style else at - words / 2 if "middle" in style else at
+            assert left >= -4, (one.name, text.text)
+            assert left + words <= svg.NARROW + 4, (one.name, text.text)
 
 
 def test_a_mark_says_its_numbers(drawn):

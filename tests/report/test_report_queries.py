@@ -136,6 +136,32 @@ def test_ten_rows_stay_in_view_and_a_query_on_the_screen_with_the_answers_that_w
         assert browser.run(f"{one}.scrollWidth <= innerWidth")
 
 
+FIGURES = """(() => {
+  document.querySelectorAll("details").forEach((one) => { one.open = true; });
+  return [...document.querySelectorAll("svg.figure")].filter((figure) => figure.checkVisibility()).map((figure) => {
+    const scale = figure.getScreenCTM().a, texts = [...figure.querySelectorAll("text")];
+    const box = (part) => part.getBoundingClientRect();
+    const parts = [...texts, ...figure.querySelectorAll(".mark")].map(box);
+    const { left, right } = box(figure);
+    return {
+      left, right, inside: parts.every((part) => part.left >= left && part.right <= right),
+      smallest: Math.min(...texts.map((text) => scale * parseFloat(getComputedStyle(text).fontSize))),
+    };
+  });
+})()"""
+
+
+def test_on_a_phone_every_figure_is_seen_whole_without_scrolling_and_its_texts_are_large_enough(opened):
+    browser = opened()
+    browser.send("Emulation.setDeviceMetricsOverride", **PHONE)
+    figures = browser.run(FIGURES)
+    assert figures
+    for figure in figures:
+        assert 0 <= figure["left"] < figure["right"] <= PHONE["width"]
+        assert figure["inside"], "a drawing cuts what leaves it"
+        assert figure["smallest"] >= 10
+
+
 def test_sections_load_folded_and_the_navigation_stays_and_unfolds_them(opened):
     browser = opened()
     opened_sections = "[...document.querySelectorAll('main > section > details[open]')].map((d) => d.parentElement.id)"
