@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,12 +16,14 @@ from typing import Final
 from judgekit.collection import Collection, lacking
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Queries, Query, render
+from judgekit.data.fields import QUERY
+from judgekit.data.forms.texts import text_id
 from judgekit.data.outputs import check_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
 from judgekit.data.recognise import is_docs
 from judgekit.data.runs import Run, pool
 from judgekit.data.streams import write_atomic
-from judgekit.data.tables import ALL
+from judgekit.data.tables import ALL, RATED
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, JudgekitError
 from judgekit.experiment.answered import ANSWERED, OutcomeFound, longest
@@ -32,13 +35,14 @@ from judgekit.experiment.inputs import (
     Seen,
     common_folder,
     is_inside,
+    question_column,
 )
 from judgekit.experiment.joined import (
     folded,
     give_results_ids,
+    give_runs_names,
     give_tables_ids,
     references_of,
-    tell_runs_names,
 )
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.written import Planned
@@ -114,6 +118,7 @@ class _Survey:
         self.joined = False
         self.docs: Docs | None = None
         self.docs_files: list[Input] = []
+        self.texts_named = ""
 
     def draft(self) -> Draft:
         """Take the files for what they are, one kind after the other: runs first, whose ids decide what joins."""
@@ -121,7 +126,7 @@ class _Survey:
         give_tables_ids(self.files)
         self._take_runs()
         give_results_ids(self.files, self.runs, self.run_files)
-        tell_runs_names(self.files, self.runs)
+        give_runs_names(self.files, self.runs)
         self._take_texts()
         self._take_queries()
         self._take_docs()
@@ -187,7 +192,12 @@ class _Survey:
             return self._made([f"these are traces: {command} makes an experiment of them"])
         reason = f"{none}, and an experiment needs questions, passages and runs"
         table = next((file for file in self.files.all if file.unknown_table), None)
-        if table is not None:
+        asking = next((file for file in self.files.all if question_column(file)), None)
+        if not self.queries and asking is not None:
+            reason += f". Put a file with the questions (id, question) beside {asking.name}, which lacks ids"
+        elif not self.docs_files and self.texts_named:
+            reason += f". If runs name passages by the paths of the text files: {self.texts_named}"
+        elif table is not None:
             reason += f". If columns have other names, say what they are: {self.files.command(table)}"
         return self._made([reason])
 
@@ -215,11 +225,24 @@ class _Survey:
         file = self.files.at(common_folder(texts), "texts")
         file.name = f"{file.name.rstrip('/.') or '.'}/"
         file.named, file.unfit = any(path in self.files.named for path in texts), True
+        place, out = self._named_from(file.path, texts), None
+        if is_inside(self.files.folder, place):  # an experiment is never written into a collection
+            out = Path(os.path.relpath(place.absolute().parent / "experiment"))
+        self.texts_named = self.files.naming(f"texts:{place}", out)
         file.why = (
-            f"not used: {len(texts):,} text files. Name the folder, texts:{file.source}, if runs name passages by the"
-            " paths of these files; if your retriever cuts them into passages, give these as docs"
+            f"not used: {len(texts):,} text files. If runs name passages by the paths of these files, name the folder:"
+            f" {self.texts_named}; if your retriever cuts them into passages, give these as docs"
         )
         self.files.all.append(file)
+
+    def _named_from(self, below: Path, texts: Sequence[Path]) -> Path:
+        """Return the folder from which runs name text files by their paths; the one that holds them if none do."""
+        doc_ids, place = self.doc_ids(), below
+        while not any(text_id(path.absolute(), place.absolute()) in doc_ids for path in texts):
+            if not is_inside(place.parent, self.files.root) or place.parent == place:
+                return below
+            place = place.parent
+        return place
 
     def _take_runs(self) -> None:
         for file in self.files.of("run"):
@@ -256,6 +279,7 @@ class _Survey:
         if not main.nested:
             main.drop("doc", "answer", "references")
         main.take("query", f"questions: {_counted(self.queries)}")
+        self._doubt_references(main)
         for file, further in read:
             if file is main:
                 continue
@@ -270,6 +294,22 @@ class _Survey:
                 file.why = "not used: no run holds a question that only this file has"
         for file in self.files.of("references"):
             self._add_references(file)
+
+    def _doubt_references(self, file: Input) -> None:
+        """Say that answers beside ratings may be those of the application, which would make labels by its own words."""
+        fields, flat = file.content.fields, file.content.flat
+        rated = next((name for name in RATED if name in fields), "")
+        answer = next((name for name in QUERY["answers"] if name in fields), "")
+        query_id = next((name for name in QUERY["id"] if name in fields), "")
+        if file.nested or flat is None or file.content.named or not (rated and answer and query_id):
+            return
+        sheet = f'sheet="{file.sheet}",' if file.sheet else ""
+        spelled = f"'{flat.name}({sheet}query_id={query_id},value={rated}):{file.path}'"
+        self.files.cautions.append(
+            f"{file.name}: {rated!r} looks like ratings. If {answer!r} is your application's answer and no reference,"
+            " put the questions (id, question) into a file beside it and name the columns:"
+            f" {self.files.naming(spelled)}"
+        )
 
     def _add_references(self, file: Input) -> None:
         """Add the reference answers of a table without questions, where the questions have none."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from judgekit.data.fields import QUERY, TABULAR
 from judgekit.data.folders import TEXTS, walk
 from judgekit.data.forms.delimited import TSV, PlainQuotes
+from judgekit.data.forms.sheets import sheets
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.recognise import Recognised, recognise, records_of
 from judgekit.data.sources import stem
@@ -121,7 +123,11 @@ class Input:
         flat = self.content.flat
         if flat is None or flat.name not in TABULAR or self.content.kinds or self.content.named:
             return ""
-        return f"{flat.name}("
+        if not self.sheet:
+            return f"{flat.name}("
+        # In double quotes: the shell's are single ones.
+        form = str(Spec(flat.name, (("sheet", self.sheet),))).replace("'", '"')
+        return f"{form.removesuffix(')')},"
 
     def at_line(self, line: int | None) -> str:
         """Return how the user finds a line: in the own file, where this one was made of it."""
@@ -165,7 +171,7 @@ class Input:
         elif self.content.why:
             hint = f"; {_UNKNOWN.format(self.unknown_table, self.source)}" if self.unknown_table else ""
             self.why, self.unfit = f"not used: {self.content.why}{hint}", True
-            if self.content.form is None and self.path.suffix.lower() in _DATA:
+            if self.content.form is None and not self.sheet and self.path.suffix.lower() in _DATA:
                 self.broken = f"{self.name}: {self.content.why}"
 
     def take(self, kind: str, what: str) -> None:
@@ -214,9 +220,26 @@ def _holds_traces(path: Path) -> bool:
     return True
 
 
-def forms_of(paths: Sequence[str | Path], problems: list[str]) -> list[tuple[Path, str]]:
-    """Return the files of paths, in the order of their names, each with the form in front of it."""
-    forms: dict[Path, list[str]] = {}
+class Place(NamedTuple):
+    """Where a table is: the file, as it was given, and its sheet, where an Excel file has several."""
+
+    path: Path
+    sheet: str = ""
+
+
+def places_of(path: Path) -> list[Place]:
+    """Return a file, or the sheets of an Excel file that has several with cells."""
+    if path.suffix.lower() == ".xlsx":
+        with suppress(DataError, UsageError):  # which are told when the file is looked at
+            names = sheets(path)
+            if len(names) > 1:
+                return [Place(path, name) for name in names]
+    return [Place(path)]
+
+
+def forms_of(paths: Sequence[str | Path], problems: list[str]) -> dict[Place, list[str]]:
+    """Return where tables are, in the order of their names, with the forms that the user put in front of each."""
+    forms: dict[Place, list[str]] = {}
     for given in paths:
         try:
             spelled, text = split_form(given)  # of an address it says how to download it
@@ -224,23 +247,33 @@ def forms_of(paths: Sequence[str | Path], problems: list[str]) -> list[tuple[Pat
             if not path.exists():
                 raise DataError("no such file or folder; give the folder that your data lies in, or its files", path)
             if spelled:
-                form_of(given)
-                known = next((file for file in forms if file.samefile(path)), path)
-                forms.setdefault(known, []).append(spelled)
+                forms.setdefault(_named(path, spelled, [*forms]), []).append(spelled)
             elif not path.is_dir():
-                forms.setdefault(path, [])
+                for place in places_of(path):
+                    forms.setdefault(place, [])
             elif is_results_folder(path):
                 raise UsageError(f"{path} holds results of judgekit: give the folder with the data")
             else:
                 for file in walk(path):
                     if not file.name.endswith(_NO_DATA) and IMPORTED not in file.relative_to(path).parts[:1]:
-                        forms.setdefault(file, [])
+                        for place in places_of(file):
+                            forms.setdefault(place, [])
         except (DataError, UsageError) as error:
             problems.append(str(error))
     if not forms and not problems:
         problems.append(f"{paths[0]}: holds no files of data")
-    # What is named with a form is read in that form alone: twice where two sheets of it are named.
-    return [(path, form) for path, spelled_so in forms.items() for form in (spelled_so or [""])]
+    return forms
+
+
+def _named(path: Path, spelled: str, forms: Sequence[Place]) -> Place:
+    """Return where the form of a file counts: in place of what was found of it, or of one of its sheets."""
+    spec, _ = form_of(f"{spelled}:{path}")
+    places = places_of(path)
+    sheet = str(spec.options.get("sheet", ""))
+    place = Place(path, sheet)
+    if not sheet or len(places) == 1:
+        place = places[0]
+    return next((known for known in forms if known.path.samefile(path) and known.sheet == place.sheet), place)
 
 
 class Files:
@@ -259,7 +292,7 @@ class Files:
     def __init__(self, paths: Sequence[str | Path], out: Path | None, spare: Path) -> None:
         self.problems: list[str] = []
         forms = forms_of(paths, self.problems)
-        found = [path for path, _ in forms] or [Path("experiment.toml")]
+        found = [place.path for place in forms] or [Path("experiment.toml")]
         folders = [Path(path) for path in paths if Path(path).is_dir()]
         inside = len(folders) == 1 and all(is_inside(file, folders[0]) for file in found)
         self.root = folders[0] if inside else common_folder(found)
@@ -270,8 +303,10 @@ class Files:
         self.all: list[Input] = []
         self.imported: dict[str, Path] = {}
         self.named = {Path(path) for path in paths}
-        for path, form in forms:
-            self._look(path, form)
+        for place, spelled_so in forms.items():
+            # What is named with a form is read in that form alone.
+            for form in spelled_so or [""]:
+                self._look(place, form)
 
     def at(self, path: Path, form: str = "") -> Input:
         """Return a file that nobody has looked at, shown below the root and named from the folder of the experiment."""
@@ -321,8 +356,13 @@ class Files:
 
     def command(self, table: Input) -> str:
         """Return the command that names the columns of a table."""
-        out = "" if self.folder == self.root else f" --out {self.folder}"
-        return f"judgekit init {self.root} '{table.unknown_table}id=…,text=…):{table.path}'{out} --overwrite"
+        return self.naming(f"'{table.unknown_table}id=…,text=…):{table.path}'")
+
+    def naming(self, spelled: str, out: Path | None = None) -> str:
+        """Return the command that names a file in its spelling, by default for an experiment in the same folder."""
+        place = out or self.folder
+        written = "" if place == self.root else f" --out {place}"
+        return f"judgekit init {self.root} {spelled}{written} --overwrite"
 
     def _refused(self, file: Input, kind: str, error: DataError) -> None:
         where = "" if error.line is None else f"line {error.line}: "
@@ -331,8 +371,10 @@ class Files:
             file.broken = f"{file.at_line(error.line)}: {error.reason}"
         file.drop(kind)
 
-    def _look(self, path: Path, form: str) -> None:
-        file = self.at(path, form)
+    def _look(self, place: Place, form: str) -> None:
+        path = place.path
+        by_sheet = str(Spec("xlsx", (("sheet", place.sheet),))) if place.sheet else ""
+        file = self.at(path, form or by_sheet)
         file.named = bool(form) or path in self.named
         ending = path.suffix.lower()
         is_text = not form and ending in TEXTS

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.recognise import records_of
 from judgekit.data.runs import Run
-from judgekit.data.sources import opened
+from judgekit.data.sources import opened, stem
 from judgekit.data.tables import ALL, ANSWERS, RATED
 from judgekit.data.trec import read_run
 from judgekit.errors import DataError, nearest
@@ -26,6 +26,8 @@ from judgekit.experiment.inputs import IMPORTED, Files, Input, question_column
 from judgekit.spec import Spec
 
 _OF_ANSWERS: Final = {"answer", "ratings"}
+_NOT_OF_A_NAME: Final = re.compile(r"[\W_]+")
+"""What two spellings of a run may differ in: ``BM25 (base)`` and ``bm25-base``."""
 
 
 def folded(text: str) -> str:
@@ -33,9 +35,27 @@ def folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+def runs_meant(names: Iterable[str], runs: Collection[str]) -> dict[str, str]:
+    """Return the run that each name means, by letters and digits alone; nothing of one that may mean two, or none."""
+    spelled: dict[str, list[str]] = {}
+    for run in runs:
+        spelled.setdefault(_letters(run), []).append(run)
+    meant: dict[str, str] = {}
+    for name in sorted(names, key=lambda name: (name not in runs, name)):
+        # A sheet's `BM25 Base` is the run of `bm25-base.json`; of `bm25` and `BM-25` nobody knows which is meant.
+        alike = [name] if name in runs else spelled.get(_letters(name), [])
+        if len(alike) == 1 and alike[0] not in meant.values():
+            meant[name] = alike[0]
+    return meant
+
+
+def _letters(name: str) -> str:
+    return _NOT_OF_A_NAME.sub("", stem(name).casefold())
+
+
 def not_meant(names: Collection[str], runs: Collection[str]) -> str:
-    """Return what to say of names that are of no run, both sides and the nearest; "" where all are."""
-    odd = sorted({*names} - {ALL, *runs})
+    """Return what to say of names that mean no run, both sides and the nearest; "" where all do."""
+    odd = sorted({*names} - {ALL} - runs_meant(names, runs).keys())
     if not odd:
         return ""
     whose = f"its runs are {', '.join(sorted(names))}, and those of the files {', '.join(sorted(runs))}"
@@ -113,15 +133,31 @@ def _add_copy(
     return copy
 
 
-def tell_runs_names(files: Files, runs: Collection[str]) -> None:
-    """Note of tables of answers and ratings which of the runs that they name are not there."""
-    for file in files.all:
+def give_runs_names(files: Files, runs: Collection[str]) -> None:
+    """Give tables of answers and ratings the names that runs have by their files, where these are meant."""
+    for file in list(files.all):
+        held = _OF_ANSWERS.intersection(file.kinds)
         column = file.content.named.get("run", "run")
-        if not _OF_ANSWERS.intersection(file.kinds) or column not in file.content.fields:
+        if not held or column not in file.content.fields:
             continue
-        with suppress(DataError):  # which is told where the table is read
-            names = {str(fields[column]) for _, fields in _records(file, file.given) if fields.get(column)}
-            file.problem = not_meant(names - {ALL}, runs)
+        try:
+            records = _records(file, file.given)
+        except DataError:  # which is told where the table is read
+            continue
+        rows = [fields for _, fields in records]
+        names = {str(row[column]) for row in rows if row.get(column)} - {ALL}
+        meant = runs_meant(names, runs)
+        # Where one name means no run, the table is told as it is: half of it renamed would hide what is wrong.
+        file.problem = not_meant(names, runs)
+        if names <= {*runs} or file.problem:
+            continue
+        for row in rows:
+            row[column] = meant.get(str(row.get(column)), row.get(column))
+        copy = _add_copy(files, file, rows, file.content.named, [line for line, _ in records])
+        copy.drop(*{*copy.kinds} - held)
+        file.drop(*held)
+        told = ", ".join(f"{name} is {run}" for name, run in sorted(meant.items()) if name != run)
+        file.taken.append(f"its runs are those of the files ({told}): written to {copy.name} with their names")
 
 
 def give_results_ids(files: Files, runs: dict[str, Run], run_files: dict[str, Input]) -> None:

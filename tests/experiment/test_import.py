@@ -15,6 +15,7 @@ from judgekit.data.files import read_table
 from judgekit.data.tables import RATINGS
 from judgekit.data.trec import read_qrels
 from judgekit.experiment.file import load
+from judgekit.experiment.joined import runs_meant
 from tests.commands import Said
 from tests.mock import URL
 from tests.small import FILES, QUICK, RUNS, YEARS, edited, toml
@@ -113,7 +114,7 @@ def test_a_company_s_folder_becomes_final_qrels(company: Path, journey: Journey)
     first = journey("init", "company")
     assert "name its columns, xlsx(id=…,text=…,answers=…):fragen.xlsx" in first.out
     assert "name its columns, csv(id=…,text=…,answers=…):daumen.csv" in first.out
-    assert "not used: 250 text files. Name the folder, texts:handbook, if runs name passages by" in first.out
+    assert "not used: 250 text files. If runs name passages by the paths of these files, name the" in first.out
     assert "handbook.pdf               not used: save its text as .txt or .md" in first.out
     assert "fragen.xlsx is not used: nothing says what its columns hold" in first.err
     questions = "xlsx(id=Nr,text=Frage,answers=Antwort):company/fragen.xlsx"
@@ -228,7 +229,6 @@ def test_one_quote_in_a_collection_of_ms_marco_takes_nothing_away(deep: Path, ju
     assert "collection.tsv  passages: 80\n" in said.out
     assert "queries.tsv     questions: 10, none with reference answers\n" in said.out
     assert said.out.count(": 10 questions, up to 8 documents each") == 8
-    assert "column 1 → query, column 3 → doc, column 5 → score\nrun1.trec " in said.out
     assert "judgments: 10 of 10 questions, 10 with a judged passage" in said.out
     assert load(deep / "experiment.toml").data.docs == ["tsv(quote=none):collection.tsv"]
     (deep / "experiment.toml").unlink()
@@ -261,6 +261,8 @@ def test_a_folder_of_texts_that_is_named_is_the_collection(
     Path("questions.csv").write_text("id,question,answer\n" + asked)
     rows = "".join(f"q{i},{i % 2}/town{i}.md,1\nq{i},0/town{2 * i + 20}.md,2\n" for i in range(10))
     Path("run.csv").write_text("query_id,doc_id,rank\n" + rows)
+    refused = judgekit("init", ".", code=2).err
+    assert "If runs name passages by the paths of the text files: judgekit init . texts:wiki --overwrite" in refused
     said = judgekit("init", ".", "texts:wiki", code=0)
     assert "passages: 210" in said.out
     assert "text files" not in said.out
@@ -297,7 +299,6 @@ def test_an_own_form_of_a_plug_in_s_kind_is_used_by_init(
         entries = [{"q": question_of(i), "gold": [str(1400 + 31 * i)], "hits": [text_of(i), name]} for i in range(4)]
         Path(f"{name}.json").write_text(json.dumps(entries))
     said = judgekit("init", ".", code=0)
-    assert "q → question, gold → reference answers, hits → passages in their order" in said.out
     assert "a.json  questions: 4, 4 with reference answers (the form 'hits')" in said.out
     judgekit("run", "experiment.toml", "--dry-run", code=0)
     judgekit("convert", "a.json", "a.trec", code=0)
@@ -434,17 +435,13 @@ def results(path: Path, wrong: bool) -> None:
 
 @pytest.fixture
 def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A handbook, two sheets of one workbook, results of two pipelines, and thumbs."""
+    """A handbook, two sheets of one workbook, results of two pipelines, and thumbs that spell their runs otherwise."""
     data = tmp_path / "office"
     for page in range(10):
         path = data / "handbook" / f"page{page}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# Page {page}\n\n{text_of(page)}\n")
-    thumbs = [
-        (i, run, "hoch" if (run == "bm25-base") == (i < 8) else "runter")
-        for i in range(10)
-        for run in ("bm25-base", "dense_v2")
-    ]
+    thumbs = [(i, run, "hoch" if (run == "BM25 Base") == (i < 8) else "runter") for i in range(10) for run in SPELLED]
     workbook(
         data / "Auswertung.xlsx",
         Fragen=[("Nr", "Frage", "Antwort"), *((i, question_of(i), str(1400 + 31 * i)) for i in range(10))],
@@ -456,30 +453,35 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return data
 
 
-def test_each_sheet_of_a_workbook_that_is_named_is_a_table(own: Path, judgekit: Callable[..., Said]) -> None:
+def test_each_sheet_of_a_workbook_is_a_table_of_its_own(own: Path, judgekit: Callable[..., Said]) -> None:
     ranked = {name: [("query_id", "doc_id", "rank"), *((f"q{i}", f"d{i}", "1") for i in range(10))] for name in "ab"}
     questions = [("id", "question", "answer"), *((f"q{i}", question_of(i), "1412") for i in range(10))]
     passages = [("doc_id", "text"), *((f"d{i}", text_of(i)) for i in range(10))]
     workbook(own / "all.xlsx", questions=questions, empty=[], passages=passages, **ranked)
-    sheets = [f"xlsx(sheet={name}):{own / 'all.xlsx'}" for name in ("questions", "passages", "a", "b")]
-    said = judgekit("init", *sheets, "--out", own, code=0)
+    said = judgekit("init", own, code=0)
     assert "all.xlsx, sheet 'questions'  questions: 10, 10 with reference answers" in said.out
     assert "all.xlsx, sheet 'passages'   passages: 10" in said.out
     assert "all.xlsx, sheet 'a'          run 'a': 10 questions" in said.out
+    assert "empty" not in said.out
     assert [*load(own / "experiment.toml").runs] == ["a", "b"]
     judgekit("run", own / "experiment.toml", "--dry-run", code=0)
 
 
+SPELLED = ("BM25 Base", "Dense.V2")
 SHEETS = (
     "xlsx(sheet=Fragen,id=Nr,text=Frage,answers=Antwort):office/Auswertung.xlsx",
     "xlsx(sheet='Daumen der Nutzer',query_id=Nr,run=Variante,value=Daumen):office/Auswertung.xlsx",
 )
 
 
-def test_two_sheets_of_a_workbook_become_final_qrels(office: Path, journey: Journey) -> None:
-    said = journey("init", "office", *SHEETS)
+def test_a_workbook_thumbs_and_runs_in_other_spellings_become_final_qrels(office: Path, journey: Journey) -> None:
+    first = journey("init", "office", code=0)
+    assert "name its columns, xlsx(sheet=Fragen,id=…,text=…,answers=…):Auswertung.xlsx" in first.out
+    assert 'name its columns, xlsx(sheet="Daumen der Nutzer",id=…,text=…' in first.out
+    said = journey("init", "office", *SHEETS, "--overwrite")
     assert "Auswertung.xlsx, sheet 'Fragen'             questions: 10, 10 with reference answers" in said.out
-    assert "Auswertung.xlsx, sheet 'Daumen der Nutzer'  ratings of answers" in said.out
+    assert "its runs are those of the files (BM25 Base is bm25-base, Dense.V2 is dense_v2)" in said.out
+    assert "imported/Daumen der Nutzer.csv              ratings of answers" in said.out
     config = load(office / "experiment.toml")
     assert (config.answers.declared.outcome, [*config.runs]) == ("rating", ["bm25-base", "dense_v2"])
     journey.server(office / "experiment.toml")
@@ -489,18 +491,61 @@ def test_two_sheets_of_a_workbook_become_final_qrels(office: Path, journey: Jour
     journey.check(Path("final/final.qrels"), len(read_qrels("final/final.qrels")))
 
 
-def test_run_names_that_are_none_are_listed_beside_those_of_the_files(
+def test_run_names_that_mean_nothing_are_listed_beside_those_of_the_files(
     office: Path, judgekit: Callable[..., Said]
 ) -> None:
-    thumbs = [f"{i},{run},hoch" for i in range(10) for run in ("bm25-bas", "dense_v2")]
+    thumbs = [f"{i},{run},hoch" for i in range(10) for run in ("bm25-bas", "dense v2")]
     (office / "thumbs.csv").write_text("\n".join(["query_id,run,thumb", *thumbs]) + "\n")
     said = judgekit("init", "office", SHEETS[0], code=2).err
-    both = "its runs are bm25-bas, dense_v2, and those of the files bm25-base, dense_v2. Did you mean 'bm25-base'?"
+    both = "its runs are bm25-bas, dense v2, and those of the files bm25-base, dense_v2. Did you mean 'bm25-base'?"
     assert f"judgekit: thumbs.csv: {both} Rename the files or the values" in said
-    edited(office / "thumbs.csv", "9,dense_v2,hoch", "9,dense_v2,naja")
+    edited(office / "thumbs.csv", "9,dense v2,hoch", "9,dense v2,naja")
     said = judgekit("init", "office", SHEETS[0], code=2).err
     assert "thumbs.csv, line 21: column 'value': 'naja' is neither a number nor a thumb" in said
     assert f"thumbs.csv: {both}" in said
+
+
+ASKED = "".join(f"q{i},{question_of(i)}\n" for i in range(4))
+THUMBS = "".join(f"{question_of(i)},{'no' * i},up\n" for i in range(4))
+
+
+@pytest.fixture
+def thumbed(own: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Passages, a run, and a sheet with thumbs that has questions and no ids."""
+    monkeypatch.chdir(own)
+    Path("docs.csv").write_text("doc_id,text\n" + "".join(f"d{i},{text_of(i)}\n" for i in range(4)))
+    Path("bm25.csv").write_text("query_id,doc_id,rank\n" + "".join(f"q{i},d{i},1\n" for i in range(4)))
+    Path("sheet.csv").write_text("question,answer,thumbs\n" + THUMBS)
+    return own
+
+
+def test_a_sheet_without_ids_needs_a_file_with_the_questions(thumbed: Path, judgekit: Callable[..., Said]) -> None:
+    said = judgekit("init", ".", code=2).err
+    assert "Put a file with the questions (id, question) beside sheet.csv, which lacks ids" in said
+    (thumbed / "questions.csv").write_text("id,question\n" + ASKED)
+    assert "thumbs → rating" in judgekit("init", ".", code=0).out
+
+
+def test_answers_beside_thumbs_may_be_no_references(thumbed: Path, judgekit: Callable[..., Said]) -> None:
+    rows = "".join(f"q{i},{line}\n" for i, line in enumerate(THUMBS.splitlines()))
+    (thumbed / "sheet.csv").write_text("id,question,answer,thumbs\n" + rows)
+    said = judgekit("init", ".", code=0).err
+    spelled = "csv(query_id=id,value=thumbs):sheet.csv"
+    assert "sheet.csv: 'thumbs' looks like ratings. If 'answer' is your application's answer" in said
+    assert f"judgekit init . '{spelled}' --overwrite" in said
+    (thumbed / "questions.csv").write_text("id,question\n" + ASKED)
+    said = judgekit("init", ".", spelled, "--overwrite", code=0)
+    assert "thumbs → value" in said.out
+    assert "looks like ratings" not in said.err
+
+
+def test_two_runs_that_a_name_may_mean_are_never_guessed() -> None:
+    assert runs_meant(["BM25", "dense"], ["bm25", "bm-25", "dense"]) == {"dense": "dense"}
+    assert runs_meant(["BM25", "bm25"], ["bm25"]) == {"bm25": "bm25"}
+    assert runs_meant(["bm25.trec", "Dense_Large"], ["bm25", "dense large"]) == {
+        "bm25.trec": "bm25",
+        "Dense_Large": "dense large",
+    }
 
 
 def test_all_that_is_wrong_with_what_init_is_given_is_said_at_once(office: Path, judgekit: Callable[..., Said]) -> None:

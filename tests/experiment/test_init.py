@@ -373,7 +373,7 @@ def test_a_file_that_the_user_names_and_that_cannot_be_used_is_a_problem(data, j
 
 
 def test_thumbs_of_several_users_need_the_column_of_users(data, judgekit):
-    given = [(f"q{i}", name, who, "up") for who in "ab" for name in RUNS for i in range(6)]
+    given = [(f"q{i}", name.upper(), who, "up") for who in "ab" for name in RUNS for i in range(6)]
     table(data / "app.csv", ["Nr", "Version", "Nutzer", "Daumen"], given)
     spelled = "csv(query_id=Nr,value=Daumen,run=Version):app.csv"
     said = judgekit("init", ".", spelled, code=2).err
