@@ -510,7 +510,7 @@ THUMBS = "".join(f"{question_of(i)},{'no' * i},up\n" for i in range(4))
 
 
 @pytest.fixture
-def thumbed(own: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def thumbed(own: Path, judgekit: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Passages, a run, and a sheet with thumbs that has questions and no ids."""
     monkeypatch.chdir(own)
     Path("docs.csv").write_text("doc_id,text\n" + "".join(f"d{i},{text_of(i)}\n" for i in range(4)))
