@@ -1,6 +1,7 @@
-"""A report to hand on: with ``--no-texts`` it holds no word of questions, passages, answers and replies."""
+"""A report to hand on: with ``--no-texts`` it holds no word of questions, references, passages, answers and replies."""
 
 import base64
+import json
 import re
 import zlib
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
 from tests.small import TOWNS
 
-SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410"]
+SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410", "reference-5512"]
 
 
 def says_secrets(body: dict[str, Any], seen: int) -> Scripted:
@@ -31,7 +32,12 @@ def says_secrets(body: dict[str, Any], seen: int) -> Scripted:
 def run(folder: Path, fault_server: FaultServer) -> list[str]:
     """The command that runs an experiment in which some things go wrong."""
     fault_server.answer = says_secrets
-    return experiment(folder, fault_server)
+    command = experiment(folder, fault_server)
+    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    for query in queries:
+        query["answers"] = [*query["answers"], "reference-5512"]
+    (folder / "queries.jsonl").write_text("".join(f"{json.dumps(query)}\n" for query in queries))
+    return command
 
 
 def leaks(folder: Path) -> set[str]:
