@@ -33,7 +33,7 @@ class Promise:
     """A promise.
 
     Attributes:
-        page: the file that makes it; "--help" for the help of a command.
+        page: the file that makes it.
         says: its words, as they stand there but for line breaks.
         test: the test that holds it.
         file, old, new: the mutant: ``old`` stands once in ``file`` and is replaced by ``new``.
